@@ -1,0 +1,45 @@
+//! Looks into a database from outside, after the fact.
+
+use std::{collections::HashMap, path::Path};
+
+use anyhow::Result;
+use rusqlite::{Connection, OpenFlags};
+
+/// An event as the database has it.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) session: String,
+    /// The id that its payload carried.
+    pub(crate) id: String,
+}
+
+/// Returns all events of tool calls in the order of their keys.
+pub(crate) fn events(database: &Path) -> Result<Vec<Stored>> {
+    const ALL: &str = "select session.session_id, coalesce(event.tool_use_id, '') from event
+        join session on session.id = event.session_db_id order by event.key";
+    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut statement = connection.prepare(ALL)?;
+    let rows = statement.query_map([], |row| {
+        Ok(Stored {
+            session: row.get(0)?,
+            id: row.get(1)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Says whether SQLite finds nothing wrong.
+pub(crate) fn is_intact(database: &Path) -> Result<bool> {
+    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let found: String = connection.query_row("pragma integrity_check", [], |row| row.get(0))?;
+    Ok(found == "ok")
+}
+
+/// Counts how often each id was stored.
+pub(crate) fn counts(events: &[Stored]) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    for event in events {
+        *counts.entry(event.id.as_str()).or_default() += 1;
+    }
+    counts
+}

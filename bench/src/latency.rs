@@ -1,0 +1,372 @@
+//! How long an agent waits for each hook, from before its start until after its end, next to a process that does nothing.
+
+use std::{fs, process::Command};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::{
+    Bench,
+    home::Home,
+    payload::{self, Shape, Size, payload},
+    process,
+    random::Random,
+    report::{Samples, Section, micros, rounded},
+};
+
+/// What the worker does meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Worker {
+    Up,
+    Down,
+    Hung,
+}
+
+impl Worker {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Hung => "hung",
+        }
+    }
+}
+
+/// One hook with one payload.
+struct Case {
+    shape: Shape,
+    size: Size,
+    command: Command,
+    input: String,
+    samples: Samples,
+}
+
+/// The circumstances under which cases are measured, with a no-op of their own among them.
+struct Condition {
+    store: &'static str,
+    worker: Worker,
+    home: Home,
+    cases: Vec<Case>,
+    noop: Command,
+    noop_samples: Samples,
+}
+
+/// How often the no-op runs in a round.
+const NOOPS: usize = 3;
+
+/// Every hook at every size.
+const ALL: [(Shape, Size); 19] = [
+    (Shape::Bash, Size::SMALL),
+    (Shape::Bash, Size::MEDIUM),
+    (Shape::Bash, Size::LARGE),
+    (Shape::Secrets, Size::MEDIUM),
+    (Shape::Secrets, Size::LARGE),
+    (Shape::Edit, Size::SMALL),
+    (Shape::Edit, Size::MEDIUM),
+    (Shape::Edit, Size::LARGE),
+    (Shape::Write, Size::SMALL),
+    (Shape::Write, Size::MEDIUM),
+    (Shape::Write, Size::LARGE),
+    (Shape::Prompt, Size::SMALL),
+    (Shape::Prompt, Size::MEDIUM),
+    (Shape::Prompt, Size::LARGE),
+    (Shape::Stop, Size::SMALL),
+    (Shape::Stop, Size::MEDIUM),
+    (Shape::SessionStart, Size::LEAST),
+    (Shape::PreToolUse, Size::SMALL),
+    (Shape::PreToolUse, Size::MEDIUM),
+];
+
+/// Those that have a limit.
+const CORE: [(Shape, Size); 7] = [
+    (Shape::Bash, Size::SMALL),
+    (Shape::Bash, Size::MEDIUM),
+    (Shape::Bash, Size::LARGE),
+    (Shape::Prompt, Size::SMALL),
+    (Shape::Prompt, Size::MEDIUM),
+    (Shape::Prompt, Size::LARGE),
+    (Shape::SessionStart, Size::LEAST),
+];
+
+/// The most that a hook may take, in medians of the no-op.
+fn limit(shape: Shape, size: Size) -> Option<f64> {
+    match shape.hook() {
+        "post-tool-use" | "user-prompt-submit" => match size {
+            Size::SMALL => Some(2.0),
+            Size::MEDIUM => Some(2.6),
+            Size::LARGE => Some(8.0),
+            _ => None,
+        },
+        "session-start" => Some(10.0),
+        _ => None,
+    }
+}
+
+pub(crate) fn measure(bench: &Bench) -> Result<Section> {
+    let columns = &[
+        "store",
+        "worker",
+        "hook",
+        "payload",
+        "size",
+        "runs",
+        "median us",
+        "p95 us",
+        "p99 us",
+        "ratio",
+        "limit",
+        "",
+    ];
+    let mut section = Section::new("Latency of one hook, whole process", columns);
+    let mut conditions = conditions(bench, &mut section)?;
+    let mut random = Random::new(5);
+    for round in 0..bench.rounds {
+        for condition in &mut conditions {
+            // Each run waits until a live worker is idle again: a third of the rounds is enough.
+            if condition.worker != Worker::Up || round % 3 == 0 {
+                condition.round(&mut random)?;
+            }
+        }
+    }
+    conditions
+        .iter()
+        .for_each(|condition| condition.rows(&mut section));
+    section.note(
+        "from before posix_spawn to after wait; input and output through pipes; runs shuffled in every round",
+    );
+    section.note("the no-op is static, of the same profile and target, and gets a pipe that is closed at once: it reads nothing");
+    section.note("ratio of medians to the no-op under the same circumstances in the same rounds");
+    section.note("down: the spool is emptied between rounds; hung: stopped, its socket full; up: idle when the hook starts");
+    Ok(section)
+}
+
+fn conditions(bench: &Bench, section: &mut Section) -> Result<Vec<Condition>> {
+    let large = bench.large_store()?;
+    let mut conditions = Vec::new();
+    for (store, file) in [("empty", None), ("large", Some(large.as_path()))] {
+        for worker in [Worker::Down, Worker::Up, Worker::Hung] {
+            let root = bench.folder(&format!("latency-{store}-{}", worker.name()));
+            let mut home = Home::create(root, &bench.programs.product, file)?;
+            let shapes: &[(Shape, Size)] = if (store, worker) == ("empty", Worker::Down) {
+                &ALL
+            } else {
+                &CORE
+            };
+            let mut cases: Vec<Case> = shapes
+                .iter()
+                .map(|(shape, size)| case(bench, &home, *shape, *size))
+                .collect();
+            let noop = home.inside(&bench.programs.noop);
+            if worker == Worker::Down {
+                let what = format!("every hook records, and nothing secret ({store} store)");
+                section.check(what, all_record(&home, &mut cases)?);
+            }
+            if worker != Worker::Down {
+                home.start_worker()?;
+                // Once it has taken an event in, it is through with opening the database.
+                cases.iter_mut().take(1).try_for_each(Case::warm_up)?;
+                home.drain()?;
+            }
+            if worker == Worker::Hung {
+                home.hang_worker()?;
+            }
+            conditions.push(Condition {
+                store,
+                worker,
+                home,
+                cases,
+                noop,
+                noop_samples: Samples::default(),
+            });
+        }
+    }
+    Ok(conditions)
+}
+
+fn case(bench: &Bench, home: &Home, shape: Shape, size: Size) -> Case {
+    let command = home.command(&["hook", shape.hook()]);
+    let input = payload(shape, size, &bench.project, "latency", "toolu_latency");
+    Case {
+        shape,
+        size,
+        command,
+        input,
+        samples: Samples::default(),
+    }
+}
+
+/// Runs every case once and looks at what is in the spool: a hook that fails is fast, and no use.
+fn all_record(home: &Home, cases: &mut [Case]) -> Result<bool> {
+    let mut all = true;
+    let secrets = payload::secrets();
+    let unwanted = [payload::PRIVATE_WORD, &secrets[0], &secrets[1]];
+    for case in cases {
+        home.clear_spool()?;
+        case.warm_up()?;
+        let files = home.spooled()?;
+        let text = files
+            .first()
+            .map(fs::read_to_string)
+            .transpose()?
+            .unwrap_or_default();
+        let records = case.shape != Shape::PreToolUse;
+        let leaks: Vec<&str> = unwanted.into_iter().filter(|word| text.contains(word)).collect();
+        if files.len() != usize::from(records) || !leaks.is_empty() {
+            let name = (case.shape.hook(), case.shape.name());
+            eprintln!(
+                "{name:?} of {}: {} events, leaks {leaks:?}",
+                case.size,
+                files.len()
+            );
+            all = false;
+        }
+    }
+    home.clear_spool()?;
+    Ok(all)
+}
+
+impl Case {
+    fn warm_up(&mut self) -> Result<()> {
+        self.run()?;
+        self.samples = Samples::default();
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let finished = process::run(&mut self.command, self.input.as_bytes())?;
+        ensure!(
+            finished.status.success(),
+            "{} failed: {}",
+            self.shape.hook(),
+            finished.status
+        );
+        self.samples.add(finished.took);
+        Ok(())
+    }
+}
+
+impl Condition {
+    fn round(&mut self, random: &mut Random) -> Result<()> {
+        let mut order: Vec<usize> = (0..self.cases.len() + NOOPS).collect();
+        random.shuffle(&mut order);
+        for index in order {
+            match self.cases.get_mut(index) {
+                Some(case) => case.run()?,
+                None => self.noop_samples.add(process::run(&mut self.noop, b"")?.took),
+            }
+            if self.worker == Worker::Up {
+                self.home.drain()?;
+            }
+        }
+        if self.worker != Worker::Up {
+            self.home.clear_spool()?;
+        }
+        Ok(())
+    }
+
+    fn rows(&self, section: &mut Section) {
+        let mut row = |hook: &str, payload: &str, size: &str, samples: &Samples, limit: Option<f64>| {
+            let ratio = samples.median() / self.noop_samples.median();
+            let texts = [self.store, self.worker.name(), hook, payload, size].map(|text| json!(text));
+            section.row([texts.to_vec(), numbers(samples, ratio, limit)].concat());
+        };
+        row("no-op", "-", "-", &self.noop_samples, None);
+        for case in &self.cases {
+            let (hook, name, size) = (case.shape.hook(), case.shape.name(), case.size.to_string());
+            row(hook, name, &size, &case.samples, limit(case.shape, case.size));
+        }
+    }
+}
+
+fn numbers(samples: &Samples, ratio: f64, limit: Option<f64>) -> Vec<Value> {
+    let [median, p95, p99] = [50, 95, 99].map(|percent| micros(samples.percentile(percent)));
+    let verdict = match limit {
+        Some(limit) if ratio > limit => "OVER",
+        Some(_) => "ok",
+        None => "",
+    };
+    vec![
+        json!(samples.len()),
+        median,
+        p95,
+        p99,
+        rounded(ratio),
+        limit.map_or(Value::Null, rounded),
+        json!(verdict),
+    ]
+}
+
+/// The hook next to programs that everybody knows, and the hook that has to start the worker.
+pub(crate) fn orientation(bench: &Bench) -> Result<Section> {
+    let columns = &[
+        "program",
+        "runs",
+        "median us",
+        "p95 us",
+        "p99 us",
+        "ratio",
+        "limit",
+        "",
+    ];
+    let mut section = Section::new("For orientation", columns);
+    let home = Home::create(bench.folder("orientation"), &bench.programs.product, None)?;
+    let mut hook = case(bench, &home, Shape::Bash, Size::SMALL);
+    let mut starting = case(bench, &home, Shape::Bash, Size::SMALL);
+    starting.command.env_remove("BACKSTORY_NO_WORKER");
+    let mut noop = (home.inside(&bench.programs.noop), Samples::default());
+    let mut others: Vec<(&str, Command, Samples)> = Vec::new();
+    for (name, program, arguments) in [
+        ("sh -c :", "/bin/sh", ["-c", ":"]),
+        ("python3 -c pass", "/usr/bin/python3", ["-c", "pass"]),
+        ("node -e 0", "/usr/bin/node", ["-e", "0"]),
+    ] {
+        if fs::exists(program)? {
+            let mut command = process::command(program);
+            command.args(arguments);
+            others.push((name, command, Samples::default()));
+        }
+    }
+    hook.warm_up()?;
+    for _ in 0..bench.rounds.min(40) {
+        for _ in 0..NOOPS {
+            noop.1.add(process::run(&mut noop.0, b"")?.took);
+            hook.run()?;
+        }
+        for (_, command, samples) in &mut others {
+            samples.add(process::run(command, b"")?.took);
+        }
+        home.forget_start()?;
+        starting.run()?;
+        home.end_started_worker().context("the hook started no worker")?;
+        home.clear_spool()?;
+    }
+    let unit = noop.1.median();
+    let mut row = |name: &str, samples: &Samples, limit| {
+        section.row(
+            [
+                vec![json!(name)],
+                numbers(samples, samples.median() / unit, limit),
+            ]
+            .concat(),
+        );
+    };
+    row("no-op", &noop.1, None);
+    row(
+        "post-tool-use, 1 KB",
+        &hook.samples,
+        limit(Shape::Bash, Size::SMALL),
+    );
+    row("post-tool-use, 1 KB, starts the worker", &starting.samples, None);
+    others
+        .iter()
+        .for_each(|(name, _, samples)| row(name, samples, None));
+    if let Some((_, _, node)) = others.iter().find(|(name, ..)| name.starts_with("node")) {
+        let times = node.median() / hook.samples.median();
+        let verdict = if times >= 80.0 { "ok" } else { "OVER" };
+        section.note(format!(
+            "post-tool-use takes 1/{times:.0} of node -e 0 (at most 1/80): {verdict}"
+        ));
+    }
+    section.note("a hook that finds no worker starts one, at most every 5 seconds");
+    Ok(section)
+}

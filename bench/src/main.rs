@@ -1,0 +1,150 @@
+//! Measures backstory: what agents wait for, what arrives when processes are killed.
+//!
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|all] [--quick] [--rounds N]
+//! [--json FILE] [--product FILE]`. Times are reported, never failed on; a lost event fails.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for people at a terminal"
+)]
+
+mod audit;
+mod durability;
+mod home;
+mod instructions;
+mod latency;
+mod parallel;
+mod payload;
+mod priority;
+mod process;
+mod programs;
+mod random;
+mod report;
+mod store;
+mod text;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context, Result, bail};
+use programs::Programs;
+use report::Section;
+
+/// What all questions need.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    programs: Programs,
+    /// What is kept from run to run.
+    out: PathBuf,
+    /// What is gone after this run.
+    run: PathBuf,
+    project: PathBuf,
+    rounds: usize,
+    quick: bool,
+}
+
+impl Bench {
+    fn folder(&self, name: &str) -> PathBuf {
+        self.run.join(name)
+    }
+
+    fn large_store(&self) -> Result<PathBuf> {
+        let amount = match self.quick {
+            true => store::Amount {
+                events: 20_000,
+                observations: 4_000,
+            },
+            false => store::Amount {
+                events: 1_000_000,
+                observations: 200_000,
+            },
+        };
+        store::prepare(&self.out, &self.project, amount)
+    }
+}
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+struct Arguments {
+    question: Option<String>,
+    quick: bool,
+    rounds: Option<usize>,
+    json: Option<PathBuf>,
+    product: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn read(words: impl Iterator<Item = String>) -> Result<Self> {
+        let mut words = words;
+        let mut arguments = Self::default();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().with_context(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--quick" => arguments.quick = true,
+                "--rounds" => arguments.rounds = Some(value()?.parse().context("--rounds needs a number")?),
+                "--json" => arguments.json = Some(value()?.into()),
+                "--product" => arguments.product = Some(value()?.into()),
+                "latency" | "parallel" | "kill" | "instructions" | "all" => arguments.question = Some(word),
+                _ => bail!(
+                    "unknown argument {word}\nhint: latency, parallel, kill, instructions or all; --quick, --rounds N, --json FILE, --product FILE"
+                ),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::read(std::env::args().skip(1))?;
+    let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("out");
+    let run = out.join(format!("run-{}", std::process::id()));
+    fs::create_dir_all(&run)?;
+    let answer = answer(&arguments, &out, &run);
+    fs::remove_dir_all(&run)?;
+    let sections = answer?;
+    if let Some(path) = &arguments.json {
+        report::write_json(path, &sections)?;
+    }
+    Ok(if sections.iter().all(Section::holds) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// One question and its answer.
+type Measure = fn(&Bench) -> Result<Section>;
+
+fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>> {
+    let bench = Bench {
+        programs: Programs::prepare(arguments.product.as_deref(), run)?,
+        out: out.to_owned(),
+        run: run.to_owned(),
+        project: out.join("project"),
+        rounds: arguments.rounds.unwrap_or(if arguments.quick { 30 } else { 300 }),
+        quick: arguments.quick,
+    };
+    home::create_project(&bench.project)?;
+    priority::come_first();
+    let questions: [(&str, Measure); 6] = [
+        ("latency", latency::measure),
+        ("latency", latency::orientation),
+        ("instructions", instructions::measure),
+        ("parallel", parallel::latency),
+        ("parallel", parallel::arrival),
+        ("kill", durability::measure),
+    ];
+    let asked = arguments.question.as_deref().unwrap_or("all");
+    let mut sections = Vec::new();
+    for (name, measure) in questions {
+        if asked == "all" || asked == name {
+            let section = measure(&bench)?;
+            section.print();
+            sections.push(section);
+        }
+    }
+    Ok(sections)
+}

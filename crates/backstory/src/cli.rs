@@ -1,0 +1,126 @@
+//! What can be typed, and where it goes.
+
+use std::{
+    io::{self, ErrorKind},
+    process::ExitCode,
+};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::{
+    command::{Status, config, demo, queue, session, sessions, worker},
+    environment,
+    home::Home,
+    output,
+};
+
+/// Long-term memory for coding agents.
+///
+/// Agents report what happens in a session through their hooks; backstory keeps it and gives it back when it helps.
+/// Everything is in one folder, ~/.backstory or `$BACKSTORY_HOME`, and nothing leaves this machine.
+#[derive(Parser)]
+#[command(
+    name = "backstory",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Demo),
+    Sessions(sessions::Sessions),
+    Session(session::Show),
+    Queue(queue::QueueArguments),
+    Config(config::ConfigArgs),
+    Worker(worker::Worker),
+    /// Record what an agent reports (agents call this)
+    ///
+    /// Reads one JSON object on stdin, records it, and exits 0 whatever happens. Events: session-start,
+    /// user-prompt-submit, pre-tool-use, post-tool-use, post-tool-use-failure, stop, subagent-stop, pre-compact,
+    /// session-end. With `BACKSTORY_DEBUG=1` it says on stderr what became of the event.
+    Hook {
+        /// What happened
+        event: String,
+        /// The agent program
+        #[arg(long, default_value = "claude-code")]
+        host: String,
+    },
+}
+
+pub(crate) fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Broken pipe or closed stderr: the exit code says it all.
+            error.print().ok();
+            return if error.use_stderr() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match run(arguments.command) {
+        Ok(status) => status.into(),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::print_error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<Status> {
+    match command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Sessions(arguments) => sessions::run(&Home::require()?, &arguments),
+        Command::Session(arguments) => session::run(&Home::require()?, &arguments),
+        Command::Queue(arguments) => queue::run(&Home::require()?, &arguments),
+        Command::Config(arguments) => {
+            let home = Home::require()?;
+            let outcome = config::run(
+                &arguments,
+                &home.config(),
+                &environment::settings(),
+                &mut anstream::stdout(),
+            )?;
+            for message in &outcome.messages {
+                anstream::eprintln!("{message}");
+            }
+            Ok(if outcome.failed {
+                Status::Failed
+            } else {
+                Status::Done
+            })
+        }
+        Command::Worker(arguments) => worker::run(&Home::require()?, &arguments),
+        // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
+        Command::Hook { .. } => Ok(Status::Done),
+    }
+}
+
+/// Somebody piped us into `head`: that is no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

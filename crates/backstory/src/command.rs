@@ -1,0 +1,117 @@
+//! One file per subcommand: its arguments, its help text and what it does.
+
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod queue;
+pub(crate) mod session;
+pub(crate) mod sessions;
+pub(crate) mod worker;
+
+use std::{path::Path, process::ExitCode, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use backstory_store::{Project, Store, StoreError};
+
+use crate::{
+    environment,
+    home::Home,
+    settings::{self, Settings},
+    worker as the_worker,
+};
+
+/// How a command ended, as the shell sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// It did what was asked.
+    Done,
+    /// It failed, or found nothing.
+    Failed,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Done => Self::SUCCESS,
+            Status::Failed => Self::FAILURE,
+        }
+    }
+}
+
+/// Reads the settings; a command does not run with settings that it would have to guess.
+pub(crate) fn settings(home: &Home) -> Result<Settings> {
+    let path = home.config();
+    let text = settings::read(&path)?;
+    let (settings, problems) = settings::load(&path, text.as_deref(), &environment::settings());
+    if problems.is_empty() {
+        return Ok(settings);
+    }
+    let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    bail!(
+        "{}\nhint: `backstory config list` shows all keys and their values",
+        list.join("\n")
+    )
+}
+
+/// Opens the store for a command that reads. Events that still wait in the spool are taken in first: by the worker if one
+/// lives, else here. `None` when nothing was ever recorded.
+pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    const LOOK: Duration = Duration::from_millis(10);
+    let spool = home.spool();
+    let waiting = spool.waiting().context("could not list the spool")?;
+    if waiting.is_empty() && !home.database().exists() {
+        return Ok(None);
+    }
+    if !waiting.is_empty() && the_worker::lives(home) {
+        // A worker that hangs must not hang us: after a while we do its work.
+        the_worker::wake(home).ok();
+        let last = waiting.last();
+        for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
+            if !spool.waiting()?.iter().any(|key| Some(key) <= last) {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    match the_worker::take_in(&spool, &mut store) {
+        Ok(taken) if taken.left > 0 => {
+            anstream::eprintln!(
+                "{} events in the spool are from a newer version, or cannot be read",
+                taken.left
+            );
+        }
+        Ok(_) => {}
+        // What is there can still be shown; the events are safe where they are.
+        Err(error) => anstream::eprintln!("{} events still wait in the spool: {error:#}", waiting.len()),
+    }
+    Ok(Some(store))
+}
+
+/// Says what a person can do about a store that does not open.
+pub(crate) fn with_hint(error: StoreError) -> anyhow::Error {
+    let hint = match &error {
+        StoreError::Newer { .. } => {
+            "update backstory, or set BACKSTORY_HOME to another folder; nothing was changed"
+        }
+        StoreError::Migrate(_) | StoreError::Backup { .. } => "nothing was changed; is the disk full?",
+        _ => return error.into(),
+    };
+    anyhow::Error::new(error).context(format!("the store cannot be used\nhint: {hint}"))
+}
+
+/// Finds the project that a person names: an id, a display name, or any path inside it.
+pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
+    let as_path = Path::new(named);
+    if as_path.exists() {
+        let path = std::path::absolute(as_path)?;
+        let key = backstory_capture::project::locate(&path).facts.key;
+        if let Ok(project) = store.project(&key) {
+            return Ok(project);
+        }
+    }
+    store.project(named).map_err(|error| {
+        let hint = "a project goes by its folder name, its path or its id; `backstory sessions` shows them";
+        anyhow::anyhow!("{error}\nhint: {hint}")
+    })
+}

@@ -1,0 +1,296 @@
+//! `backstory config`: shows and changes the settings.
+
+use std::io::Write;
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Result, anyhow, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Value as Json, json};
+
+use crate::settings::{
+    Change, Entry, KEYS, Key, Resolved, Source, change, from_words, read, reference, repeatable, resolve,
+    section_names, to_words,
+};
+
+/// Show and change settings.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show every setting, its value and where it comes from.
+    List {
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the value of one setting; a list one item per line.
+    Get {
+        /// The setting, such as `context.full`.
+        key: String,
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change one setting in config.toml.
+    Set(SetArgs),
+    /// Return one setting to its default.
+    Unset {
+        /// The setting, such as `context.full`.
+        key: String,
+    },
+    /// Print where config.toml is.
+    Path,
+    /// Prints docs/settings.md.
+    #[command(hide = true)]
+    Reference,
+}
+
+#[derive(Debug, Args)]
+struct SetArgs {
+    /// The setting, such as `capture.exclude`.
+    key: String,
+    /// The value; for a list, all of its items ('' empties it).
+    #[arg(value_name = "VALUE", allow_negative_numbers = true, required_unless_present_any = ["add", "remove"])]
+    values: Vec<String>,
+    /// Add an item to a list.
+    #[arg(long, value_name = "ITEM", conflicts_with = "values")]
+    add: Vec<String>,
+    /// Remove an item from a list.
+    #[arg(long, value_name = "ITEM", conflicts_with = "values")]
+    remove: Vec<String>,
+}
+
+/// What is left to do for the caller when the command ran.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Lines for stderr.
+    pub messages: Vec<String>,
+    /// Whether the exit status is 1 although the command did what it could.
+    pub failed: bool,
+}
+
+/// Runs `backstory config` on the file at `path`.
+pub(crate) fn run(
+    args: &ConfigArgs,
+    path: &Path,
+    env: &[(String, String)],
+    out: &mut dyn Write,
+) -> Result<Outcome> {
+    match &args.action {
+        Action::List { json } => {
+            let resolved = resolve(path, read(path)?.as_deref(), env);
+            if *json {
+                list_json(&resolved, path, out)?;
+            } else {
+                list(&resolved, path, out)?;
+            }
+            Ok(Outcome {
+                failed: !resolved.problems.is_empty(),
+                messages: lines(&resolved.problems),
+            })
+        }
+        Action::Get { key, json } => get(
+            key_named(key)?,
+            *json,
+            &resolve(path, read(path)?.as_deref(), env),
+            out,
+        ),
+        Action::Set(args) => {
+            let key = key_named(&args.key)?;
+            changed(path, key, &wanted(key, args)?, env)
+        }
+        Action::Unset { key } => changed(path, key_named(key)?, &Change::Unset, env),
+        Action::Path => {
+            writeln!(out, "{}", path.display())?;
+            Ok(Outcome::default())
+        }
+        Action::Reference => {
+            out.write_all(reference().as_bytes())?;
+            Ok(Outcome::default())
+        }
+    }
+}
+
+fn list(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
+    let dim = Style::new().dimmed();
+    let bold = Style::new().bold();
+    let place = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
+    let values: Vec<Vec<String>> = resolved.entries.iter().map(|entry| cell(&entry.value)).collect();
+    let key_width = KEYS.iter().map(|key| key.to_string().len()).max().unwrap_or(0);
+    let widths = values.iter().flatten().map(|line| line.chars().count());
+    let value_width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
+    for (Entry { key, source, .. }, lines) in resolved.entries.iter().zip(values) {
+        let is_default = *source == Source::Default;
+        let (mark, style, place) = if is_default {
+            (' ', Style::new(), dim)
+        } else {
+            ('*', bold, place)
+        };
+        let (key, source) = (key.to_string(), source_shown(*source, path));
+        let (first, rest) = lines
+            .split_first()
+            .map_or(("", &[][..]), |(first, rest)| (first, rest));
+        write!(
+            out,
+            "{style}{mark} {key:key_width$}  {first:value_width$}{style:#}  "
+        )?;
+        writeln!(out, "{place}{source}{place:#}")?;
+        for line in rest {
+            writeln!(out, "{style}  {:key_width$}  {line}{style:#}", "")?;
+        }
+    }
+    Ok(())
+}
+
+/// The widest value that the others are aligned to.
+const WIDEST: usize = 32;
+
+/// Returns the lines that show a value: one, unless it is a wide list.
+fn cell(value: &toml::Value) -> Vec<String> {
+    let line = shown(value);
+    if value.is_array() && line.chars().count() > WIDEST {
+        to_words(value)
+    } else {
+        vec![line]
+    }
+}
+
+fn list_json(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
+    let setting = |entry: &Entry| {
+        let (source, line) = match entry.source {
+            Source::Default => ("default", None),
+            Source::File { line } => ("file", Some(line)),
+            Source::Environment => ("environment", None),
+        };
+        json!({
+            "key": entry.key.to_string(),
+            "value": entry.value,
+            "source": source,
+            "line": line,
+            "environment": entry.key.variable(),
+            "expected": entry.key.kind.to_string(),
+        })
+    };
+    let settings: Vec<Json> = resolved.entries.iter().map(setting).collect();
+    let all = json!({ "path": path, "settings": settings, "problems": lines(&resolved.problems) });
+    writeln!(out, "{all:#}")?;
+    Ok(())
+}
+
+fn get(key: &Key, json: bool, resolved: &Resolved, out: &mut dyn Write) -> Result<Outcome> {
+    let value = &resolved.entry(key).value;
+    if json {
+        writeln!(out, "{}", serde_json::to_string(value)?)?;
+    } else {
+        for word in to_words(value) {
+            writeln!(out, "{word}")?;
+        }
+    }
+    // A script that reads this value must not take the default for what its owner wrote.
+    let failed = resolved.problems.iter().any(|problem| problem.concerns(key));
+    Ok(Outcome {
+        messages: lines(&resolved.problems),
+        failed,
+    })
+}
+
+/// Reads what `set` is asked to do, before the file is touched.
+fn wanted(key: &Key, args: &SetArgs) -> Result<Change> {
+    if args.values.is_empty() {
+        return Ok(Change::Edit {
+            add: args.add.clone(),
+            remove: args.remove.clone(),
+        });
+    }
+    let words: Vec<&str> = args.values.iter().map(String::as_str).collect();
+    match from_words(key.kind, &words) {
+        Some(value) => Ok(Change::Set(value)),
+        None => bail!(
+            "{key} = {}: expected {}",
+            repeatable(key, &words.join(" ")),
+            key.kind
+        ),
+    }
+}
+
+fn changed(path: &Path, key: &'static Key, wanted: &Change, env: &[(String, String)]) -> Result<Outcome> {
+    let done = change(path, key, wanted)?;
+    let value = shown(&done.value);
+    let what = match (done.written, wanted) {
+        (true, Change::Unset) => format!("{key} is back at its default, {value}"),
+        (true, _) => format!("{key} is now {value}"),
+        (false, Change::Unset) => format!(
+            "{key} is not set in {}; it is at its default, {value}",
+            path.display()
+        ),
+        (false, _) => format!("{key} is {value} already"),
+    };
+    let mut messages = vec![what];
+    if resolve(path, None, env).entry(key).source == Source::Environment {
+        messages.push(format!(
+            "warning: {} is set and overrides it here",
+            key.variable()
+        ));
+    }
+    messages.extend(done.problems.iter().map(|problem| format!("warning: {problem}")));
+    Ok(Outcome {
+        messages,
+        failed: false,
+    })
+}
+
+/// Finds a key by its name, or says which one was probably meant.
+fn key_named(name: &str) -> Result<&'static Key> {
+    Key::named(name).ok_or_else(|| {
+        let wrong = name.escape_debug();
+        if section_names().contains(&name) {
+            let keys: Vec<String> = KEYS
+                .iter()
+                .filter(|key| key.section == name)
+                .map(ToString::to_string)
+                .collect();
+            return anyhow!("`{name}` is a section; its settings are {}", keys.join(", "));
+        }
+        let (section, rest) = name
+            .split_once('.')
+            .map_or((None, name), |(section, rest)| (Some(section), rest));
+        match Key::nearest(section, rest) {
+            Some(key) => anyhow!("unknown setting `{wrong}`; did you mean `{key}`?"),
+            None => anyhow!("unknown setting `{wrong}`; `backstory config list` names them all"),
+        }
+    })
+}
+
+fn shown(value: &toml::Value) -> String {
+    let words = to_words(value).join(", ");
+    if words.is_empty() {
+        String::from("(empty)")
+    } else {
+        words
+    }
+}
+
+fn source_shown(source: Source, path: &Path) -> String {
+    match source {
+        Source::Default => String::from("default"),
+        Source::File { line } => {
+            format!(
+                "{}:{line}",
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
+            )
+        }
+        Source::Environment => String::from("environment"),
+    }
+}
+
+fn lines<T: ToString>(items: &[T]) -> Vec<String> {
+    items.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests;

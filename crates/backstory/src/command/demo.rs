@@ -1,0 +1,160 @@
+//! `backstory demo`: a short session through the real hooks, in a home that is thrown away.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anstream::println;
+use anyhow::{Context, Result, ensure};
+
+use super::Status;
+use crate::{
+    clock,
+    output::{BOLD, DIM, GOOD},
+    process,
+};
+
+/// Show what is captured: a sample session through the real hooks, in a home that is thrown away
+///
+/// Needs no set-up and touches nothing of yours.
+#[derive(clap::Args)]
+pub(crate) struct Demo {}
+
+/// The sample session: what the hook is told, and what a person should know about it. `CWD` is filled in.
+const STORY: [(&str, &str, &str); 8] = [
+    ("session-start", "a session begins", r#""source":"startup""#),
+    (
+        "user-prompt-submit",
+        "you ask for something, and mark a part as private",
+        r#""prompt_id":"p1","prompt":"Retry the token refresh once on 401. <private>The customer is Initech.</private>""#,
+    ),
+    (
+        "post-tool-use",
+        "the agent looks into a file that holds a key",
+        r#""prompt_id":"p1","tool_name":"Read","tool_input":{"file_path":"CWD/config.py"},"tool_response":{"type":"text","file":{"filePath":"CWD/config.py","content":"RETRIES = 0\nAPI_KEY = \"sk-proj-Zx81kd02mcQp7Lr4Vt9Yb6Hn3Wj5\"\n"}},"tool_use_id":"t1""#,
+    ),
+    (
+        "post-tool-use",
+        "edits a file",
+        r#""prompt_id":"p1","tool_name":"Edit","tool_input":{"file_path":"CWD/auth.py","old_string":"return refresh(token)","new_string":"return retry_once(refresh, token)"},"tool_response":{"filePath":"CWD/auth.py"},"tool_use_id":"t2""#,
+    ),
+    (
+        "post-tool-use-failure",
+        "runs the tests, which fail",
+        r#""prompt_id":"p1","tool_name":"Bash","tool_input":{"command":"pytest -q"},"error":"Exit code 1\nNameError: name 'retry_once' is not defined","tool_use_id":"t3""#,
+    ),
+    (
+        "post-tool-use",
+        "mends the import and runs them again",
+        r#""prompt_id":"p1","tool_name":"Bash","tool_input":{"command":"pytest -q"},"tool_response":{"stdout":"12 passed in 0.31s","stderr":""},"tool_use_id":"t4""#,
+    ),
+    (
+        "stop",
+        "says what it did",
+        r#""prompt_id":"p1","last_assistant_message":"Token refresh now retries once on a 401; all 12 tests pass.""#,
+    ),
+    (
+        "session-end",
+        "the session ends",
+        r#""reason":"prompt_input_exit""#,
+    ),
+];
+
+const SESSION: &str = "demo-0000-4000-8000-000000000001";
+
+pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
+    let scratch = Scratch::new()?;
+    let (home, project) = (scratch.0.join("home"), scratch.0.join("acme"));
+    fs::create_dir_all(project.join(".git")).context("could not create the sample project")?;
+    println!("{BOLD}A session with an agent, reported by its hooks{BOLD:#}");
+    let mut slowest = Duration::ZERO;
+    for (event, meaning, fields) in STORY {
+        let cwd = project.to_string_lossy();
+        let payload = format!(
+            r#"{{"session_id":"{SESSION}","cwd":"{cwd}",{}}}"#,
+            fields.replace("CWD", &cwd)
+        );
+        let start = Instant::now();
+        let output = process::run_self(&["hook", event], &home, payload.as_bytes())?;
+        let took = start.elapsed();
+        slowest = slowest.max(took);
+        ensure!(
+            output.status.success(),
+            "the hook {event} failed: {}",
+            output.status
+        );
+        println!(
+            "  {GOOD}✓{GOOD:#} {event:<22} {DIM}{meaning}, {:.1} ms{DIM:#}",
+            took.as_secs_f64() * 1e3
+        );
+    }
+    println!("\n{BOLD}What is remembered{BOLD:#}  {DIM}$ backstory session demo{DIM:#}");
+    show(&home, &["session", "demo"])?;
+    println!("\n{BOLD}What waits to be distilled{BOLD:#}  {DIM}$ backstory queue{DIM:#}");
+    show(&home, &["queue"])?;
+    let leaked = ["Initech", "Zx81kd02mcQp"]
+        .iter()
+        .find(|secret| holds(&home, secret.as_bytes()).unwrap_or(true));
+    ensure!(leaked.is_none(), "a private word was written to disk");
+    println!(
+        "\nNeither the private sentence nor the API key is anywhere on the disk, and no hook took longer than {:.1} ms.",
+        slowest.as_secs_f64() * 1e3
+    );
+    Ok(Status::Done)
+}
+
+/// Runs a command in the demo's home and shows what it prints.
+fn show(home: &Path, arguments: &[&str]) -> Result<()> {
+    let output = process::run_self(arguments, home, b"")?;
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        println!("  {line}");
+    }
+    Ok(())
+}
+
+/// Looks for bytes in every file below a folder.
+fn holds(folder: &Path, bytes: &[u8]) -> Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let kind = fs::symlink_metadata(&path)?.file_type();
+        let found = if kind.is_dir() {
+            holds(&path, bytes)?
+        } else {
+            kind.is_file()
+                && fs::read(&path)?
+                    .windows(bytes.len())
+                    .any(|window| window == bytes)
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A folder that is gone when the demo ends.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let name = format!("backstory-demo-{}-{}", std::process::id(), clock::now_ms());
+        let path = std::env::temp_dir().join(name);
+        // Not `create_dir_all`: a folder that is there already is somebody else's.
+        fs::create_dir(&path).with_context(|| format!("could not create {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left over is in the system's folder for temporary files.
+        fs::remove_dir_all(&self.0).ok();
+    }
+}

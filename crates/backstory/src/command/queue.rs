@@ -1,0 +1,159 @@
+//! `backstory queue`: what waits to be distilled, and what failed.
+
+use anstream::println;
+use anyhow::Result;
+use backstory_store::{EventState, Queue, QueueItem};
+use serde_json::{Map, Value, json};
+
+use super::{Status, open_store};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, BAD, BUSY, DIM, GOOD},
+};
+
+/// Show what waits to be distilled, and what failed
+#[derive(clap::Args)]
+pub(crate) struct QueueArguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// How many events to list
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: u32,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Give failed events another round: these, or all of them
+    Retry {
+        /// The numbers that `backstory queue` shows
+        #[arg(value_name = "ID")]
+        ids: Vec<i64>,
+    },
+}
+
+pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<Status> {
+    if let Some(Action::Retry { ids }) = &arguments.action {
+        return retry(home, ids);
+    }
+    let queue = match open_store(home)? {
+        Some(store) => store.queue(arguments.limit)?,
+        None => Queue {
+            pending: 0,
+            processing: 0,
+            failed: 0,
+            oldest_ms: None,
+            items: Vec::new(),
+        },
+    };
+    // What cannot be taken in (a newer version's events) waits too.
+    let spooled = home.spool().waiting()?.len();
+    let now_ms = clock::now_ms();
+    if arguments.json {
+        println!("{}", as_json(&queue, spooled, now_ms));
+    } else {
+        print(&queue, spooled, now_ms);
+    }
+    Ok(Status::Done)
+}
+
+fn retry(home: &Home, ids: &[i64]) -> Result<Status> {
+    let retried = match open_store(home)? {
+        Some(mut store) => store.retry(ids)?,
+        None => 0,
+    };
+    if retried > 0 {
+        crate::worker::nudge(home);
+    }
+    match (retried, ids.len()) {
+        (0, 0) => println!("No event has failed."),
+        (0, _) => println!("None of these events has failed."),
+        (1, _) => println!("1 event gets another round."),
+        _ => println!("{retried} events get another round."),
+    }
+    Ok(if retried == 0 && !ids.is_empty() {
+        Status::Failed
+    } else {
+        Status::Done
+    })
+}
+
+fn seconds(now_ms: i64, then_ms: i64) -> f64 {
+    // Ages fit a float exactly: 2^53 ms are 285,000 years.
+    #[expect(clippy::cast_precision_loss, reason = "see above")]
+    let ms = (now_ms - then_ms).max(0) as f64;
+    ms / 1000.0
+}
+
+fn as_json(queue: &Queue, spooled: usize, now_ms: i64) -> Value {
+    let items: Vec<Value> = queue.items.iter().map(|item| item_json(item, now_ms)).collect();
+    json!({
+        "pending": queue.pending + spooled as u64,
+        "processing": queue.processing,
+        "failed": queue.failed,
+        "oldest_seconds": queue.oldest_ms.map_or(0.0, |oldest| seconds(now_ms, oldest)),
+        "items": items,
+    })
+}
+
+fn item_json(item: &QueueItem, now_ms: i64) -> Value {
+    let mut fields = match serde_json::to_value(item) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    fields.insert("created_at".to_owned(), output::rfc3339(item.at_ms).into());
+    fields.insert("age_seconds".to_owned(), seconds(now_ms, item.at_ms).into());
+    Value::Object(fields)
+}
+
+fn print(queue: &Queue, spooled: usize, now_ms: i64) {
+    let pending = queue.pending + spooled as u64;
+    let failed_style = if queue.failed > 0 { BAD } else { DIM };
+    println!(
+        "{pending} pending, {} processing, {failed_style}{} failed{failed_style:#}",
+        queue.processing, queue.failed
+    );
+    if let Some(oldest) = queue.oldest_ms {
+        println!(
+            "{DIM}the oldest was reported {}{DIM:#}",
+            output::ago(now_ms, oldest)
+        );
+    }
+    for item in &queue.items {
+        let (style, state) = match item.state {
+            EventState::Pending => (GOOD, "pending"),
+            EventState::Processing => (BUSY, "processing"),
+            EventState::Failed => (BAD, "failed"),
+        };
+        let tool = output::one_line(item.tool_name.as_deref().unwrap_or(""), 16);
+        let session: String = item.session_id.chars().take(8).collect();
+        println!(
+            "{DIM}{:>7}{DIM:#} {style}{state:<10}{style:#} {:>8}  {:<22} {tool:<16} {DIM}{}{DIM:#}",
+            item.id,
+            output::ago(now_ms, item.at_ms),
+            item.kind,
+            output::one_line(&session, 8)
+        );
+        if let Some(error) = &item.error {
+            println!(
+                "        {DIM}try {}: {}{DIM:#}",
+                item.tries,
+                output::one_line(error, output::width() - 16)
+            );
+        }
+    }
+    let shown = queue.items.len() as u64;
+    let all = queue.pending + queue.processing + queue.failed;
+    if shown < all {
+        println!(
+            "{DIM}… and {} more; --limit shows more of them{DIM:#}",
+            all - shown
+        );
+    }
+    if queue.failed > 0 {
+        println!("{DIM}`backstory queue retry` gives failed events another round{DIM:#}");
+    }
+}

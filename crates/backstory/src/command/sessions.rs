@@ -1,0 +1,116 @@
+//! `backstory sessions`: the conversations that are remembered.
+
+use anstream::println;
+use anyhow::Result;
+use backstory_model::SessionStatus;
+use backstory_store::{Session, SessionFilter};
+use serde_json::{Map, Value};
+
+use super::{Status, open_store, project};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, BAD, BOLD, BUSY, DIM, GOOD},
+};
+
+/// List the sessions that are remembered, the latest first
+#[derive(clap::Args)]
+pub(crate) struct Sessions {
+    /// Only this project: its folder name, a path inside it, or its id
+    #[arg(long, value_name = "P")]
+    project: Option<String>,
+    /// How many at most
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<Status> {
+    let Some(store) = open_store(home)? else {
+        if arguments.json {
+            println!("{{\"sessions\":[]}}");
+        } else {
+            println!("No sessions yet. `backstory demo` shows how they come to be.");
+        }
+        return Ok(Status::Done);
+    };
+    let project = arguments
+        .project
+        .as_deref()
+        .map(|named| project(&store, named))
+        .transpose()?;
+    let sessions = store.sessions(&SessionFilter {
+        project: project.as_ref(),
+        limit: arguments.limit,
+    })?;
+    if arguments.json {
+        let list: Vec<Value> = sessions.iter().map(as_json).collect();
+        println!("{}", serde_json::json!({ "sessions": list }));
+    } else if sessions.is_empty() {
+        println!("No sessions yet.");
+    } else {
+        let now_ms = clock::now_ms();
+        sessions.iter().for_each(|session| print(session, now_ms));
+    }
+    Ok(Status::Done)
+}
+
+/// A session with its times as text.
+pub(crate) fn as_json(session: &Session) -> Value {
+    let mut fields = match serde_json::to_value(session) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    fields.insert(
+        "started_at".to_owned(),
+        output::rfc3339(session.started_ms).into(),
+    );
+    fields.insert(
+        "last_event_at".to_owned(),
+        output::rfc3339(session.last_event_ms).into(),
+    );
+    fields.insert(
+        "ended_at".to_owned(),
+        session.ended_ms.map(output::rfc3339).into(),
+    );
+    Value::Object(fields)
+}
+
+/// Colours a status.
+pub(crate) fn status_style(status: SessionStatus) -> anstyle::Style {
+    match status {
+        SessionStatus::Active => GOOD,
+        SessionStatus::Summarizing => BUSY,
+        SessionStatus::Completed => DIM,
+        SessionStatus::Interrupted | SessionStatus::Failed => BAD,
+    }
+}
+
+fn print(session: &Session, now_ms: i64) {
+    let style = status_style(session.status);
+    let id: String = session.session_id.chars().take(8).collect();
+    let branch = session
+        .branch
+        .as_deref()
+        .map(|branch| format!(" on {branch}"))
+        .unwrap_or_default();
+    let place = output::one_line(&format!("{}{branch}", session.project), 40);
+    println!(
+        "{BOLD}{:<8}{BOLD:#} {DIM}{:>8}{DIM:#}  {style}{:<11}{style:#} {place} {DIM}· {} · {}{DIM:#}",
+        output::one_line(&id, 8),
+        output::ago(now_ms, session.last_event_ms),
+        session.status,
+        output::count(session.prompts, "prompt"),
+        output::count(session.events, "event"),
+    );
+    let title = session
+        .title
+        .as_deref()
+        .or(session.first_prompt.as_deref())
+        .unwrap_or("");
+    if !title.is_empty() {
+        println!("         {}", output::one_line(title, output::width() - 9));
+    }
+}

@@ -1,0 +1,85 @@
+//! The folder that holds everything, and what is where in it.
+
+use std::{
+    fs::DirBuilder,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use backstory_capture::spool::Spool;
+
+use crate::environment;
+
+/// The home folder; it need not exist yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// Finds the home that the environment names.
+    pub(crate) fn find() -> Option<Self> {
+        environment::backstory_home().map(|root| Self { root })
+    }
+
+    /// Finds the home, or says what to do.
+    pub(crate) fn require() -> Result<Self> {
+        Self::find().context(
+            "could not find your home folder\nhint: set HOME, or BACKSTORY_HOME to a folder of your choice",
+        )
+    }
+
+    /// Creates the folder, for its owner alone.
+    pub(crate) fn create(&self) -> Result<()> {
+        let create = DirBuilder::new().recursive(true).mode(0o700).create(&self.root);
+        create.with_context(|| format!("could not create {}", self.root.display()))
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn spool(&self) -> Spool {
+        Spool::new(self.root.join("spool"))
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.root.join("backstory.db")
+    }
+
+    pub(crate) fn backups(&self) -> PathBuf {
+        self.root.join("backups")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// The settings of capture as hooks last read them.
+    pub(crate) fn config_cache(&self) -> PathBuf {
+        self.root.join("spool").join("config.cache")
+    }
+
+    pub(crate) fn worker_lock(&self) -> PathBuf {
+        self.root.join("worker.lock")
+    }
+
+    pub(crate) fn worker_json(&self) -> PathBuf {
+        self.root.join("worker.json")
+    }
+
+    /// Where the worker listens for a nudge.
+    pub(crate) fn wake_socket(&self) -> PathBuf {
+        self.root.join("spool").join("wake")
+    }
+
+    /// Touched whenever somebody starts a worker, so that others do not do it at the same time.
+    pub(crate) fn start_mark(&self) -> PathBuf {
+        self.root.join("spool").join("start")
+    }
+
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.root.join("logs").join(name)
+    }
+}

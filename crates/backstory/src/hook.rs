@@ -1,0 +1,156 @@
+//! The hook path: stdin to spool in well under a millisecond, whatever happens.
+//!
+//! Never fails, never blocks, never prints what the agent does not honour. Not on this path: argument parser, SQLite
+//! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waiting for anyone.
+
+mod answer;
+mod capture;
+mod log;
+mod settings;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    panic,
+};
+
+use backstory_model::{EventKind, Host};
+use rustix::buffer::spare_capacity;
+
+use crate::{environment, home::Home};
+use capture::Outcome;
+
+/// What an agent may ask for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// Something happened that is recorded.
+    Record(EventKind),
+    /// A tool is about to be used: nothing is recorded.
+    PreToolUse,
+}
+
+impl Hook {
+    /// Reads an event's name, its alias, or the agent's own spelling.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        let kind = match name {
+            "session-start" | "context" | "SessionStart" => EventKind::SessionStart,
+            "user-prompt-submit" | "new" | "UserPromptSubmit" => EventKind::UserPromptSubmit,
+            "post-tool-use" | "save" | "PostToolUse" => EventKind::PostToolUse,
+            "post-tool-use-failure" | "PostToolUseFailure" => EventKind::PostToolUseFailure,
+            "stop" | "summary" | "Stop" => EventKind::Stop,
+            "subagent-stop" | "SubagentStop" => EventKind::SubagentStop,
+            "pre-compact" | "PreCompact" => EventKind::PreCompact,
+            "session-end" | "cleanup" | "SessionEnd" => EventKind::SessionEnd,
+            "pre-tool-use" | "file-context" | "PreToolUse" => return Some(Self::PreToolUse),
+            _ => return None,
+        };
+        Some(Self::Record(kind))
+    }
+}
+
+/// Runs `backstory hook <words>`.
+pub(crate) fn run(words: &[String]) {
+    let debug = environment::is_on("BACKSTORY_DEBUG");
+    if !debug {
+        panic::set_hook(Box::new(|_| {}));
+    }
+    // An agent reads a failing hook as a wish to stop it: a bug of ours must not do that.
+    let outcome = panic::catch_unwind(|| handle(words)).unwrap_or(Outcome::Failed("a panic".to_owned()));
+    if debug {
+        // Nobody to tell when stderr is closed.
+        writeln!(io::stderr(), "backstory: {outcome}").ok();
+    }
+}
+
+fn handle(words: &[String]) -> Outcome {
+    // Leaked: the process ends in a moment, and giving pages back one by one takes time.
+    let input = read_stdin().map(|input| &*input.leak());
+    #[cfg(debug_assertions)]
+    assert!(
+        !environment::is_on("BACKSTORY_TEST_PANIC"),
+        "a test asked for this"
+    );
+    if environment::is_on("BACKSTORY_INTERNAL") {
+        return Outcome::Off("BACKSTORY_INTERNAL is set");
+    }
+    let Some(home) = Home::find() else {
+        return Outcome::Failed("no home folder: set HOME or BACKSTORY_HOME".to_owned());
+    };
+    let name = words.first().map_or("", String::as_str);
+    let Some(hook) = Hook::from_name(name) else {
+        return capture::unknown_event(&home, name);
+    };
+    let outcome = match (hook, input) {
+        (Hook::PreToolUse, _) => Outcome::Nothing("nothing is recorded before a tool is used"),
+        (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host(words), input),
+        (Hook::Record(_), Err(error)) => Outcome::Failed(format!("could not read stdin: {error}")),
+    };
+    answer::print(&home, hook, &outcome);
+    outcome
+}
+
+/// Reads `--host NAME` or `--host=NAME`; anything else means the first host we served.
+fn host(words: &[String]) -> Host {
+    let named = words
+        .iter()
+        .enumerate()
+        .find_map(|(index, word)| match word.strip_prefix("--host")? {
+            "" => words.get(index + 1).map(String::as_str),
+            rest => rest.strip_prefix('='),
+        });
+    named.and_then(Host::new).unwrap_or_else(Host::claude_code)
+}
+
+/// The most that is read. No agent sends this much; past it the JSON is torn and the event is counted as unreadable.
+const MOST_INPUT: usize = 64 << 20;
+
+fn read_stdin() -> io::Result<Vec<u8>> {
+    const PIPE: usize = 64 << 10;
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Ok(Vec::new());
+    }
+    let mut input = Vec::with_capacity(PIPE);
+    loop {
+        match rustix::io::read(&stdin, spare_capacity(&mut input)) {
+            Ok(0) => return Ok(input),
+            Ok(_) if input.len() >= MOST_INPUT => return Ok(input),
+            Ok(_) if input.len() == input.capacity() => {
+                if input.len() == PIPE {
+                    // A large payload: fewer switches between us and the agent. Not a pipe, or not allowed: no matter.
+                    rustix::pipe::fcntl_setpipe_size(&stdin, 1 << 20).ok();
+                }
+                input.reserve(input.len().max(PIPE));
+            }
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_event_has_its_hook() {
+        for kind in EventKind::ALL {
+            assert_eq!(Hook::from_name(kind.name()), Some(Hook::Record(kind)));
+        }
+        assert_eq!(Hook::from_name("post_tool_use"), None);
+    }
+
+    #[test]
+    fn the_host_is_named_or_assumed() {
+        let named = |words: &[&str]| {
+            host(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+                .as_str()
+                .to_owned()
+        };
+        assert_eq!(named(&["stop"]), "claude-code");
+        assert_eq!(named(&["stop", "--host", "codex"]), "codex");
+        assert_eq!(named(&["stop", "--host=gemini-cli"]), "gemini-cli");
+        assert_eq!(named(&["stop", "--host"]), "claude-code");
+        assert_eq!(named(&["stop", "--host", "../x"]), "claude-code");
+    }
+}

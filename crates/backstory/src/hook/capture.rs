@@ -1,0 +1,211 @@
+//! From a payload to the spool.
+
+use std::{fmt, io, path::Path};
+
+use backstory_capture::{
+    counts::{self, Loss},
+    exclude::Exclude,
+    keep::{self, Kept},
+    payload::{self, Payload},
+    private::Marks,
+    project,
+    spool::{self, Spool},
+};
+use backstory_model::{Event, EventKind, Host, ProjectFacts};
+
+use super::{log, settings};
+use crate::{clock, environment, home::Home, worker};
+
+/// What became of an event; only `BACKSTORY_DEBUG` shows it.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It is in the spool.
+    Recorded(Box<Event>),
+    /// Capture is switched off here.
+    Off(&'static str),
+    /// There was nothing to record.
+    Nothing(&'static str),
+    /// It could not be recorded.
+    Failed(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recorded(event) => write!(f, "recorded as {}", event.key),
+            Self::Off(why) => write!(f, "capture is off: {why}"),
+            Self::Nothing(why) => write!(f, "nothing recorded: {why}"),
+            Self::Failed(why) => write!(f, "not recorded: {why}"),
+        }
+    }
+}
+
+/// Session ids are the agent's: any text that is not blank, within reason.
+const LONGEST_SESSION_ID: usize = 128;
+
+/// Records one event.
+pub(crate) fn record(home: &Home, kind: EventKind, host: &Host, input: &[u8]) -> Outcome {
+    let at = clock::since_1970();
+    if environment::is_on("BACKSTORY_DISABLED") {
+        return Outcome::Off("BACKSTORY_DISABLED is set");
+    }
+    let text = payload::to_text(input);
+    let payload = match Payload::read(&text) {
+        Ok(payload) => payload,
+        Err(error) => {
+            let line = format!("{kind} of {} bytes not recorded: {error}", input.len());
+            return lost(home, Loss::Unreadable, &line);
+        }
+    };
+    let session_id = payload.text("session_id").filter(|id| is_session_id(id));
+    let Some(session_id) = session_id else {
+        return lost(
+            home,
+            Loss::NoSession,
+            &format!("{kind} of {} bytes names no session", input.len()),
+        );
+    };
+    let settings = settings::load(home);
+    let cwd = payload.text("cwd").unwrap_or_default();
+    let project = match place(kind, &cwd, &payload, &settings.exclude) {
+        Ok(project) => project,
+        Err(why) => return Outcome::Off(why),
+    };
+    let spool = home.spool();
+    let kept = match kept(&spool, kind, &payload, &session_id, &settings.keep) {
+        Ok(kept) => kept,
+        Err(error) => return dropped(&spool, &error),
+    };
+    let Some(json) = kept else {
+        return Outcome::Nothing("it is private or routine");
+    };
+    let event = Event {
+        key: spool::key(at, std::process::id(), kind),
+        kind,
+        host: host.clone(),
+        at_ms: i64::try_from(at.as_millis()).unwrap_or(i64::MAX),
+        session_id: session_id.into_owned(),
+        project,
+        payload: json,
+    };
+    if let Err(error) = put(&spool, &event, settings.durability) {
+        return dropped(&spool, &error);
+    }
+    worker::nudge(home);
+    Outcome::Recorded(Box::new(event))
+}
+
+/// Counts an event of a name that this version does not know.
+pub(crate) fn unknown_event(home: &Home, name: &str) -> Outcome {
+    // A name is an identifier; anything longer is none and may be anything.
+    let shown: String = name
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .take(40)
+        .collect();
+    lost(home, Loss::UnknownEvent, &format!("unknown event `{shown}`"))
+}
+
+/// Looks around where an event happened: says which project it is when the event opens or continues a session, and fails
+/// when capture is off there.
+fn place(
+    kind: EventKind,
+    cwd: &str,
+    payload: &Payload<'_>,
+    exclude: &Exclude,
+) -> Result<Option<ProjectFacts>, &'static str> {
+    const EXCLUDED: &str = "capture.exclude names this folder or file";
+    const IGNORED: &str = "the project has a .backstory-ignore file";
+    let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
+    if is_excluded(cwd) || (!exclude.is_empty() && tool_path(payload).is_some_and(|path| is_excluded(&path)))
+    {
+        return Err(EXCLUDED);
+    }
+    if !matches!(kind, EventKind::SessionStart | EventKind::UserPromptSubmit) {
+        return if project::is_ignored(Path::new(cwd)) {
+            Err(IGNORED)
+        } else {
+            Ok(None)
+        };
+    }
+    let place = project::locate(Path::new(cwd));
+    match (place.ignored, is_excluded(&place.facts.root)) {
+        (true, _) => Err(IGNORED),
+        (_, true) => Err(EXCLUDED),
+        _ => Ok(Some(place.facts)),
+    }
+}
+
+/// The file that a tool call is about.
+fn tool_path(payload: &Payload<'_>) -> Option<String> {
+    let input = Payload::read(payload.raw("tool_input")?).ok()?;
+    let path = ["file_path", "notebook_path", "path"]
+        .iter()
+        .find_map(|name| input.text(name))?;
+    Some(path.into_owned())
+}
+
+fn is_session_id(id: &str) -> bool {
+    !id.trim().is_empty() && id.len() <= LONGEST_SESSION_ID && !id.contains(char::is_control)
+}
+
+/// Decides what is kept, and keeps the marks of private turns.
+fn kept(
+    spool: &Spool,
+    kind: EventKind,
+    payload: &Payload<'_>,
+    session_id: &str,
+    settings: &keep::Settings,
+) -> io::Result<Option<String>> {
+    let marks = Marks::of(spool, session_id)?;
+    let by_person = || {
+        !payload
+            .text("prompt")
+            .is_some_and(|prompt| keep::is_machine_made(&prompt))
+    };
+    let opens_turn = kind == EventKind::UserPromptSubmit && by_person();
+    // That a session began or ended is no part of any turn.
+    let in_turn = !matches!(kind, EventKind::SessionStart | EventKind::SessionEnd);
+    if in_turn && !opens_turn && marks.covers(payload) {
+        return marks.note(payload).map(|()| None);
+    }
+    match keep::keep(kind, payload, settings) {
+        Kept::Event(json) => {
+            if opens_turn {
+                marks.open()?;
+            }
+            Ok(Some(json))
+        }
+        Kept::PrivatePrompt => {
+            spool.create()?;
+            marks.close(payload).map(|()| None)
+        }
+        Kept::Nothing => Ok(None),
+    }
+}
+
+fn put(spool: &Spool, event: &Event, durability: spool::Durability) -> io::Result<()> {
+    // Writing past this limit would end the process by a signal.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| limit < event.payload.len() as u64 + 4096) {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    spool.put(event, durability)
+}
+
+/// Notes an event that could not be used.
+fn lost(home: &Home, loss: Loss, line: &str) -> Outcome {
+    let spool = home.spool();
+    // Logging and counting are best effort: the agent goes on either way.
+    spool.create().ok();
+    log::append(home, clock::since_1970(), line).ok();
+    counts::add(&spool, loss).ok();
+    Outcome::Failed(line.to_owned())
+}
+
+/// Counts an event that could not be written.
+fn dropped(spool: &Spool, error: &io::Error) -> Outcome {
+    // When even the count cannot be written there is nothing left to do.
+    counts::add(spool, Loss::Dropped).ok();
+    Outcome::Failed(format!("could not write to {}: {error}", spool.root().display()))
+}

@@ -1,0 +1,40 @@
+//! A short log of what hooks could not record: reasons and sizes, never content.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    time::Duration,
+};
+
+use crate::home::Home;
+
+/// Past this size the log is set aside, and the one set aside before is gone.
+const LARGEST: u64 = 256 << 10;
+
+/// Appends one line.
+pub(crate) fn append(home: &Home, at: Duration, line: &str) -> io::Result<()> {
+    let path = home.log("hook.log");
+    let open = || {
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+    };
+    let mut file = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(home.root().join("logs"))?;
+            open()?
+        }
+        other => other?,
+    };
+    if file.metadata()?.len() > LARGEST {
+        fs::rename(&path, home.log("hook.log.1"))?;
+        file = open()?;
+    }
+    writeln!(file, "{}.{:03} {line}", at.as_secs(), at.subsec_millis())
+}

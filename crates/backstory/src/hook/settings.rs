@@ -1,0 +1,71 @@
+//! The settings a hook obeys, without parsing TOML unless they changed.
+
+use std::{fs, io::Write, os::unix::fs::OpenOptionsExt};
+
+use backstory_capture::{exclude::Exclude, keep, spool::Durability};
+
+use crate::{
+    environment,
+    home::Home,
+    settings::{
+        self,
+        for_hooks::{self, Stamp},
+    },
+};
+
+/// What capture is set to.
+#[derive(Debug)]
+pub(crate) struct HookSettings {
+    pub(crate) keep: keep::Settings,
+    pub(crate) exclude: Exclude,
+    pub(crate) durability: Durability,
+}
+
+/// Reads the settings. A setting that is wrong has its default here; commands complain about it.
+pub(crate) fn load(home: &Home) -> HookSettings {
+    // The stamp is taken before the file is read: a change in between is noticed by the next hook.
+    let stamp = fs::metadata(home.config()).map_or(Stamp::ABSENT, |file| Stamp::of(&file));
+    let cached = fs::read_to_string(home.config_cache()).ok();
+    let capture = match cached.and_then(|text| for_hooks::decode(&text, stamp)) {
+        Some(capture) => capture,
+        None => read_again(home, stamp),
+    };
+    let capture = for_hooks::overlay(capture, &environment::variables(&for_hooks::VARIABLES));
+    HookSettings {
+        exclude: match capture.exclude.as_slice() {
+            [] => Exclude::default(),
+            patterns => Exclude::new(patterns, environment::user_home().as_deref()),
+        },
+        keep: keep::Settings {
+            skip_tools: capture.skip_tools,
+            redact: capture.redact,
+            max_payload: capture.max_payload_kb as usize * 1024,
+        },
+        durability: match capture.durability {
+            settings::Durability::Normal => Durability::Normal,
+            settings::Durability::Full => Durability::Full,
+        },
+    }
+}
+
+fn read_again(home: &Home, stamp: Stamp) -> settings::Capture {
+    let text = settings::read(&home.config()).ok().flatten();
+    let capture = settings::load(&home.config(), text.as_deref(), &[]).0.capture;
+    // Without the cache the next hook reads the file again: slower, nothing worse.
+    write_cache(home, &for_hooks::encode(&capture, stamp)).ok();
+    capture
+}
+
+fn write_cache(home: &Home, text: &str) -> std::io::Result<()> {
+    home.spool().create()?;
+    let path = home.config_cache();
+    let unfinished = path.with_extension(format!("cache.{}", std::process::id()));
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(unfinished, path)
+}

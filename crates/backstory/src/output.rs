@@ -1,0 +1,151 @@
+//! What people see: text from sessions made safe, times made short, lines that fit.
+
+use std::io::{self, IsTerminal};
+
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+
+use crate::environment;
+
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
+
+/// Prints an error: what was tried, why it failed, what to do.
+pub(crate) fn print_error(error: &anyhow::Error) {
+    let mut causes = error.chain();
+    // `hint:` lines come last, whatever the depth of their error.
+    let mut hints = Vec::new();
+    let mut split = |text: String| -> String {
+        let (hint_lines, lines): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| line.starts_with("hint: "));
+        hints.extend(hint_lines.into_iter().map(ToOwned::to_owned));
+        lines.join("\n")
+    };
+    let first = causes
+        .next()
+        .map(|cause| split(cause.to_string()))
+        .unwrap_or_default();
+    let rest: Vec<String> = causes.map(|cause| split(cause.to_string())).collect();
+    let red = AnsiColor::Red.on_default().bold();
+    anstream::eprintln!("{red}error:{red:#} {first}");
+    let mut said = first;
+    for cause in rest {
+        // SQLite says everything twice.
+        if cause.ends_with(&said) {
+            continue;
+        }
+        anstream::eprintln!("  because: {cause}");
+        said = cause;
+    }
+    for hint in hints {
+        anstream::eprintln!("{DIM}{hint}{DIM:#}");
+    }
+}
+
+/// Returns how wide a line may be.
+pub(crate) fn width() -> usize {
+    let terminal = || {
+        let stdout = io::stdout();
+        let size = rustix::termios::tcgetwinsize(&stdout)
+            .ok()
+            .filter(|_| stdout.is_terminal())?;
+        Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+    };
+    environment::columns()
+        .or_else(terminal)
+        .unwrap_or(100)
+        .clamp(40, 200)
+}
+
+/// Makes text from a session fit one line: controls and line breaks become blanks, the rest is cut at the width.
+pub(crate) fn one_line(text: &str, width: usize) -> String {
+    // Looking at a little more than fits keeps this cheap for a prompt of a megabyte.
+    let start: String = text
+        .chars()
+        .filter(|&c| !is_invisible(c))
+        .take(width * 2)
+        .collect();
+    let words = start
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= width {
+        return line;
+    }
+    let cut: String = line.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// Characters that change how others are shown, and so what a person believes to read.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Counts things in words: `1 event`, `2 events`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    if number == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{number} {thing}s")
+    }
+}
+
+/// Says how long ago something was.
+pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
+    let seconds = (now_ms - then_ms).max(0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s ago"),
+        60..3600 => format!("{}m ago", seconds / 60),
+        3600..86_400 => format!("{}h ago", seconds / 3600),
+        _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+/// Writes a time the way `--json` does.
+pub(crate) fn rfc3339(ms: i64) -> String {
+    Timestamp::from_millisecond(ms)
+        .map(|time| time.to_string())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_a_session_cannot_play_tricks_on_one_line() {
+        assert_eq!(one_line("  two\n\twords \u{1b}[31m ", 40), "two words [31m");
+        assert_eq!(one_line("a\u{202e}b\u{200b}c", 40), "abc");
+        assert_eq!(one_line("", 40), "");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_to_its_width() {
+        assert_eq!(one_line("one two three", 13), "one two three");
+        assert_eq!(one_line("one two three", 12), "one two thr…");
+        assert_eq!(one_line("one two three", 9), "one two…");
+        assert_eq!(one_line("one two three", 8), "one two…");
+        assert_eq!(one_line(&"x".repeat(50), 10), format!("{}…", "x".repeat(9)));
+        for width in 4..30 {
+            assert!(one_line("some words of several lengths", width).chars().count() <= width);
+        }
+    }
+
+    #[test]
+    fn ages_are_short() {
+        let cases = [
+            (0, "0s ago"),
+            (59_999, "59s ago"),
+            (60_000, "1m ago"),
+            (7_200_000, "2h ago"),
+            (900_000_000, "10d ago"),
+        ];
+        for (age, text) in cases {
+            assert_eq!(ago(1_000_000_000, 1_000_000_000 - age), text);
+        }
+        assert_eq!(ago(0, 5000), "0s ago");
+    }
+}

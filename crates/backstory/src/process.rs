@@ -1,0 +1,64 @@
+//! The one place that starts programs.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context, Result};
+
+use crate::environment;
+
+/// Starts this program again, detached: it keeps none of our streams, folders or secrets, and nobody waits for it.
+pub(crate) fn start_self_detached(arguments: &[&str]) -> io::Result<()> {
+    let mut command = this_program()?;
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(environment::for_worker())
+        .current_dir(Path::new("/"))
+        // An agent waits half a second for a hook whose streams stay open.
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().map(drop)
+}
+
+/// Runs this program with another home and waits for it. No worker is started there.
+pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<Output> {
+    let mut command = this_program().context("could not find this program's own file")?;
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(
+            environment::for_worker()
+                .into_iter()
+                .filter(|(name, _)| !name.to_string_lossy().starts_with("BACKSTORY_")),
+        )
+        .env("BACKSTORY_HOME", home)
+        .env("BACKSTORY_NO_WORKER", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().context("could not start this program again")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        match stdin.write_all(input) {
+            // It has what it wants.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            other => other.context("could not write to this program's input")?,
+        }
+    }
+    child
+        .wait_with_output()
+        .context("could not wait for this program")
+}
+
+fn this_program() -> io::Result<Command> {
+    let program = std::env::current_exe()?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that starts programs"
+    )]
+    Ok(Command::new(program))
+}

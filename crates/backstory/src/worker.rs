@@ -1,0 +1,93 @@
+//! The worker: one process per home that takes events in while agents work.
+//!
+//! Single by a lock on `worker.lock` that the system releases when the process ends, however it ends. Started by whoever
+//! finds no worker, never waited for, and gone by itself when nothing happens for a while.
+
+mod intake;
+mod run;
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::{fs::OpenOptionsExt, net::UnixDatagram},
+    time::Duration,
+};
+
+use rustix::{
+    fs::FlockOperation,
+    process::{Flock, FlockType},
+};
+
+use crate::{clock, environment, home::Home, process};
+
+pub(crate) use intake::{Intake, take_in};
+pub(crate) use run::{Until, run};
+
+/// Says whether a worker lives; asks the lock, not the worker.
+pub(crate) fn lives(home: &Home) -> bool {
+    let Ok(lock) = File::open(home.worker_lock()) else {
+        return false;
+    };
+    matches!(
+        rustix::process::fcntl_getlk(&lock, &Flock::from(FlockType::ReadLock)),
+        Ok(Some(_))
+    )
+}
+
+/// Wakes the worker, or starts one. Does not wait, and does not mind when neither works: the event is safe.
+pub(crate) fn nudge(home: &Home) {
+    if lives(home) {
+        wake(home).ok();
+    } else if !environment::is_on("BACKSTORY_NO_WORKER") {
+        start(home).ok();
+    }
+}
+
+/// Sends the worker a word. A worker that hangs does not read it, and nobody waits for that.
+pub(crate) fn wake(home: &Home) -> io::Result<()> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.send_to(b"!", home.wake_socket()).map(drop)
+}
+
+/// How long others leave the starting to somebody who began. A worker that cannot start is not tried on every event.
+const START_PAUSE: Duration = Duration::from_secs(5);
+
+fn start(home: &Home) -> io::Result<()> {
+    let path = home.start_mark();
+    let started = std::fs::metadata(&path).and_then(|mark| mark.modified());
+    if started.is_ok_and(|at| clock::now().duration_since(at).is_ok_and(|age| age < START_PAUSE)) {
+        return Ok(());
+    }
+    let mark = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    mark.set_modified(clock::now())?;
+    process::start_self_detached(&["worker", "run", "--detached"])
+}
+
+/// Holds the lock as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] File);
+
+impl Lock {
+    /// Becomes the one worker; `None` when there is one.
+    pub(crate) fn take(home: &Home) -> io::Result<Option<Self>> {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600);
+        let file = options.open(home.worker_lock())?;
+        match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

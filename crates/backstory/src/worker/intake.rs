@@ -1,0 +1,61 @@
+//! Moves events from the spool into the database: in order, in batches, exactly once.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use backstory_capture::{
+    counts::{self, Loss},
+    keep, project,
+    spool::{Spool, SpoolError},
+};
+use backstory_store::{Senses, Store};
+
+/// How many events go into one transaction.
+const BATCH: usize = 500;
+
+/// What taking in did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Intake {
+    /// Events that are new in the database.
+    pub(crate) new: usize,
+    /// Files that were torn and set aside.
+    pub(crate) torn: usize,
+    /// Files left where they are: written by a newer version, or unreadable now.
+    pub(crate) left: usize,
+}
+
+/// Takes in everything that waits at this moment.
+pub(crate) fn take_in(spool: &Spool, store: &mut Store) -> Result<Intake> {
+    let waiting = spool.waiting().context("could not list the spool")?;
+    let mut intake = Intake::default();
+    for keys in waiting.chunks(BATCH) {
+        take_batch(spool, store, keys, &mut intake)?;
+    }
+    Ok(intake)
+}
+
+fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut Intake) -> Result<()> {
+    let mut events = Vec::with_capacity(keys.len());
+    for key in keys {
+        match spool.read(key) {
+            Ok(event) => events.push(event),
+            Err(SpoolError::Gone) => {}
+            Err(SpoolError::Torn(_)) => {
+                spool.set_aside(key).context("could not set a torn file aside")?;
+                // The file itself is the evidence; the count is a convenience.
+                counts::add(spool, Loss::Torn).ok();
+                intake.torn += 1;
+            }
+            Err(SpoolError::Newer(_) | SpoolError::Read(..)) => intake.left += 1,
+        }
+    }
+    let senses = Senses {
+        locate: &|cwd| project::locate(Path::new(cwd)).facts,
+        is_machine_made: &keep::is_machine_made,
+    };
+    intake.new += store.take_in(&events, senses)?.new;
+    // Only now: until the commit the spool is the only place that has them.
+    spool
+        .remove(events.iter().map(|event| event.key.as_str()))
+        .context("could not clear the spool")
+}

@@ -1,0 +1,129 @@
+//! The worker's loop.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::{fs::OpenOptionsExt, net::UnixDatagram},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use backstory_capture::private;
+use backstory_store::Store;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Intake, Lock, take_in};
+use crate::{clock, command::with_hint, home::Home};
+
+/// When the worker ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    /// When everything that waited is taken in.
+    Done,
+    /// When nothing happened for so long.
+    Idle(Duration),
+}
+
+/// The safety net for a wake-up that did not arrive.
+const POLL: Duration = Duration::from_secs(2);
+
+/// How long events gather before they are taken in together: one flush to disk for all of them.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// What killed hooks left in `tmp/` is swept after this long.
+const LEFTOVER: Duration = Duration::from_secs(3600);
+
+/// The marks of private turns are kept this long after the last private prompt: no session lasts longer.
+const PRIVATE_MARK: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// Takes events in until told otherwise; `None` when another worker is at it already.
+pub(crate) fn run(home: &Home, until: Until) -> Result<Option<Intake>> {
+    home.create()?;
+    let Some(_lock) = Lock::take(home).context("could not lock worker.lock")? else {
+        return Ok(None);
+    };
+    let spool = home.spool();
+    spool.create().context("could not create the spool")?;
+    // Bound before the first look at the spool: a wake-up sent from now on is not missed.
+    let socket = listen(home).ok();
+    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    // Written when all is open: whoever reads it finds a worker that is ready.
+    write_worker_json(home).context("could not write worker.json")?;
+    spool
+        .sweep(clock::now(), LEFTOVER)
+        .context("could not sweep the spool")?;
+    private::sweep(&spool, clock::now(), PRIVATE_MARK)
+        .context("could not sweep the marks of private turns")?;
+    let mut total = Intake::default();
+    let mut last_event = Instant::now();
+    loop {
+        let taken = take_in(&spool, &mut store)?;
+        total.new += taken.new;
+        total.torn += taken.torn;
+        total.left = taken.left;
+        if taken.new > 0 {
+            last_event = Instant::now();
+        }
+        match until {
+            Until::Done => break,
+            Until::Idle(idle) if last_event.elapsed() >= idle => break,
+            Until::Idle(_) => wait(socket.as_ref()),
+        }
+        // A home that was deleted wants no worker, and must not come back.
+        if !home.worker_lock().exists() {
+            return Ok(Some(total));
+        }
+    }
+    for leftover in [home.worker_json(), home.wake_socket()] {
+        // Not there, or not ours to remove: the lock alone says whether a worker lives.
+        fs::remove_file(leftover).ok();
+    }
+    Ok(Some(total))
+}
+
+fn listen(home: &Home) -> io::Result<UnixDatagram> {
+    let path = home.wake_socket();
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let socket = UnixDatagram::bind(path)?;
+    socket.set_read_timeout(Some(POLL))?;
+    Ok(socket)
+}
+
+/// Sleeps until somebody sends a word, or for the length of the safety net.
+fn wait(socket: Option<&UnixDatagram>) {
+    let Some(socket) = socket else {
+        std::thread::sleep(POLL);
+        return;
+    };
+    let mut word = [0; 16];
+    if socket.recv(&mut word).is_ok() && socket.set_nonblocking(true).is_ok() {
+        std::thread::sleep(GATHER);
+        // One look at the spool answers all who have called so far.
+        while socket.recv(&mut word).is_ok() {}
+        socket.set_nonblocking(false).ok();
+    }
+}
+
+fn write_worker_json(home: &Home) -> Result<()> {
+    let started = Timestamp::from_millisecond(clock::now_ms())?;
+    let facts = json!({
+        "pid": std::process::id(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "started_at": started.to_string(),
+    });
+    let path = home.worker_json();
+    let unfinished = path.with_extension("json.tmp");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    writeln!(file, "{facts:#}")?;
+    fs::rename(unfinished, path)?;
+    Ok(())
+}

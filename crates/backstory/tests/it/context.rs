@@ -1,0 +1,119 @@
+//! What a session is told when it starts.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, settings};
+
+/// Writes memories the way a distiller will, for the project of the sample session.
+fn remember(home: &Home, count: usize) {
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    let day = 86_400_000_i64;
+    let start = 1_794_700_000_000_i64;
+    for n in 0..count as i64 {
+        let (kind, superseded) = (
+            if n % 3 == 1 { "decision" } else { "bugfix" },
+            (n == 1).then_some(1),
+        );
+        connection
+            .execute(
+                "insert into observation (project_id, type, title, superseded_by, created_at, last_seen_at)
+                 values (1, ?1, ?2, ?3, ?4, ?4)",
+                (
+                    kind,
+                    format!("Memory number {n} holds"),
+                    superseded,
+                    start + n * day / 3,
+                ),
+            )
+            .unwrap();
+    }
+    connection
+        .execute(
+            "insert into summary (project_id, session_db_id, request, completed, next_steps, created_at)
+             values (1, 1, 'Retry on 401', 'Refresh retries once', 'Bound the retries', ?1)",
+            [start],
+        )
+        .unwrap();
+}
+
+fn start(home: &Home, source: &str) -> Option<String> {
+    let printed = home.report("session-start", &json!({"source": source}));
+    if printed.is_empty() {
+        return None;
+    }
+    let answer: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "SessionStart");
+    Some(
+        answer["hookSpecificOutput"]["additionalContext"]
+            .as_str()
+            .unwrap()
+            .to_owned(),
+    )
+}
+
+fn sample() -> Home {
+    let home = Home::new();
+    home.report("user-prompt-submit", &json!({"prompt": "x"}));
+    home.drain();
+    home
+}
+
+#[test]
+fn a_new_session_is_told_what_happened_before() {
+    let home = sample();
+    assert_eq!(start(&home, "startup"), None, "nothing is remembered yet");
+    remember(&home, 5);
+    let mut settings = settings();
+    settings.add_filter(r"acme · 20\d\d-\d\d-\d\d \d\d:\d\d UTC", "acme · [now]");
+    settings.add_filter(r"main, .*ago", "main, [age]");
+    settings.bind(|| insta::assert_snapshot!("context", start(&home, "startup").unwrap()));
+    assert!(start(&home, "clear").is_some() && start(&home, "compact").is_some());
+    assert_eq!((start(&home, "resume"), start(&home, "fork")), (None, None));
+}
+
+#[test]
+fn the_block_stays_within_its_budget() {
+    let home = sample();
+    remember(&home, 400);
+    let block = start(&home, "startup").unwrap();
+    assert_eq!(block.matches("Memory number").count(), 50);
+    let home = home
+        .with("BACKSTORY_CONTEXT_OBSERVATIONS", "200")
+        .with("BACKSTORY_CONTEXT_BUDGET_TOKENS", "500");
+    let block = start(&home, "startup").unwrap();
+    assert!(
+        block.len() / 4 <= 500 && block.ends_with("</backstory-context>"),
+        "{block}"
+    );
+    let home = home.with("BACKSTORY_CONTEXT_BUDGET_TOKENS", "9000");
+    assert!(start(&home, "startup").unwrap().encode_utf16().count() < 9_500);
+    let home = home.with("BACKSTORY_CONTEXT_ON_START", "off");
+    assert_eq!(start(&home, "startup"), None);
+}
+
+#[test]
+fn memories_of_another_project_are_not_shown() {
+    let home = sample();
+    remember(&home, 5);
+    let other = home.repository("elsewhere/acme", None);
+    assert_eq!(
+        home.report("session-start", &json!({"source": "startup", "cwd": other})),
+        ""
+    );
+}
+
+#[test]
+fn a_damaged_or_locked_store_costs_the_context_not_the_session() {
+    let home = sample();
+    remember(&home, 5);
+    let path = home.path().join("backstory.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch("pragma locking_mode = exclusive; begin exclusive")
+        .unwrap();
+    assert!(home.report("session-start", &json!({"source": "startup"})).len() < 10_000);
+    drop(connection);
+    std::fs::write(&path, b"this is no database at all, not even nearly one").unwrap();
+    assert_eq!(home.report("session-start", &json!({"source": "startup"})), "");
+    assert_eq!(home.spooled().len(), 2);
+}

@@ -1,0 +1,45 @@
+//! The help texts and the errors of wrong usage.
+
+use crate::home::{Home, settings};
+
+#[test]
+fn every_command_explains_itself() {
+    let home = Home::new();
+    let mut pages = String::new();
+    for command in [
+        "", "demo", "sessions", "session", "queue", "config", "worker", "hook",
+    ] {
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        pages.push_str(&format!(
+            "$ backstory {}\n{}\n",
+            arguments.join(" "),
+            home.ok(&arguments)
+        ));
+    }
+    settings().bind(|| insta::assert_snapshot!("help", pages));
+}
+
+#[test]
+fn wrong_usage_exits_2_and_says_what_was_meant() {
+    let home = Home::new();
+    for arguments in [vec![], vec!["sesions"], vec!["queue", "--jsn"], vec!["session"]] {
+        let output = home.run(&arguments, b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn the_demo_works_without_set_up_and_leaves_nothing_behind() {
+    let home = Home::new();
+    let temporary = home.outside().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let home = home.with("TMPDIR", temporary.to_str().unwrap());
+    let printed = home.ok(&["demo"]);
+    let mut settings = settings();
+    settings.add_filter(r"\d+\.\d ms", "[n] ms");
+    settings.add_filter(r"\(/[^)]*/acme\)", "(/[dir]/acme)");
+    settings.bind(|| insta::assert_snapshot!("demo", printed));
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    assert!(!home.path().exists());
+}

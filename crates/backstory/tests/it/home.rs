@@ -1,0 +1,247 @@
+//! The harness: a home of its own, an empty environment, the real executable.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start programs and write files as they please"
+)]
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+/// What hooks print that have nothing to say.
+pub(crate) const GO_ON: &str = "{\"continue\":true,\"suppressOutput\":true}\n";
+
+/// A home folder, a project beside it, and nothing else of this machine.
+pub(crate) struct Home {
+    folder: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl Home {
+    /// A home in which no worker starts by itself.
+    pub(crate) fn new() -> Self {
+        let home = Self {
+            folder: tempfile::tempdir().unwrap(),
+            variables: Vec::new(),
+        };
+        home.repository("acme", None);
+        home.with("BACKSTORY_NO_WORKER", "1")
+    }
+
+    /// Sets a variable for all programs started from here on.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.retain(|(known, _)| known != name);
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The backstory home.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("home/.backstory")
+    }
+
+    /// The folder that holds everything of this test.
+    pub(crate) fn outside(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The sample project.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().join("acme")
+    }
+
+    /// Makes a git repository by hand.
+    pub(crate) fn repository(&self, path: &str, remote: Option<&str>) -> PathBuf {
+        let root = self.folder.path().join(path);
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let remote = remote
+            .map(|url| format!("[remote \"origin\"]\n\turl = {url}\n"))
+            .unwrap_or_default();
+        fs::write(
+            root.join(".git/config"),
+            format!("[core]\n\tbare = false\n{remote}"),
+        )
+        .unwrap();
+        root
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backstory"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.folder.path().join("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .env("COLUMNS", "100")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.project())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
+        run(self.command(arguments), input)
+    }
+
+    /// Runs a command that must succeed; returns what it printed.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments, b"");
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}\n{stdout}{stderr}",
+            output.status
+        );
+        stdout
+    }
+
+    /// Runs a command that prints JSON.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(arguments)).unwrap()
+    }
+
+    /// Runs a hook, which must exit 0 in silence on stderr; returns what it printed.
+    pub(crate) fn hook(&self, event: &str, payload: &[u8]) -> String {
+        let output = self.run(&["hook", event], payload);
+        assert_eq!(output.status.code(), Some(0), "{event}");
+        assert_eq!(text(&output.stderr), "", "{event}");
+        text(&output.stdout)
+    }
+
+    /// Reports an event of session `s1` in the sample project.
+    pub(crate) fn report(&self, event: &str, fields: &Value) -> String {
+        let mut payload = json!({"session_id": "s1", "cwd": self.project()});
+        for (name, value) in fields.as_object().unwrap() {
+            payload[name] = value.clone();
+        }
+        self.hook(event, payload.to_string().as_bytes())
+    }
+
+    /// Takes in what waits.
+    pub(crate) fn drain(&self) -> &Self {
+        self.ok(&["worker", "run", "--once"]);
+        self
+    }
+
+    /// The files that wait in the spool, oldest first.
+    pub(crate) fn spooled(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = match fs::read_dir(self.path().join("spool/new")) {
+            Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
+            Err(_) => Vec::new(),
+        };
+        files.sort();
+        files
+    }
+
+    /// What waits, as text.
+    pub(crate) fn spooled_text(&self) -> String {
+        self.spooled()
+            .iter()
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect()
+    }
+
+    /// The number of events not recorded for a reason.
+    pub(crate) fn lost(&self, reason: &str) -> u64 {
+        let counts = fs::read_to_string(self.path().join("spool/counts")).unwrap_or_default();
+        let line = counts
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(reason));
+        line.map_or(0, |line| line.split_whitespace().nth(1).unwrap().parse().unwrap())
+    }
+
+    /// Fails if any file below the backstory home holds these bytes.
+    pub(crate) fn assert_nowhere(&self, needle: &str) {
+        let mut folders = vec![self.path()];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else {
+                continue;
+            };
+            for path in entries.map(|entry| entry.unwrap().path()) {
+                assert!(
+                    !path.to_string_lossy().contains(needle),
+                    "{needle:?} is in the name {}",
+                    path.display()
+                );
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.is_file() {
+                    let bytes = fs::read(&path).unwrap();
+                    let found = bytes
+                        .windows(needle.len())
+                        .position(|window| window == needle.as_bytes());
+                    if let Some(at) = found {
+                        let around = &bytes[at.saturating_sub(80)..bytes.len().min(at + 80)];
+                        panic!(
+                            "{needle:?} is in {}: {}",
+                            path.display(),
+                            String::from_utf8_lossy(around)
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Runs a command to its end. A child that closed its input early is fine.
+pub(crate) fn run(mut command: Command, input: &[u8]) -> Output {
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(input).ok());
+        child.wait_with_output().unwrap()
+    })
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Waits until something holds; fails after ten seconds.
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(10), "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Hides what differs from run to run.
+pub(crate) fn settings() -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\b\d+[smhd] ago", "[age]");
+    settings.add_filter(r"/(?:tmp|var)/[\w./-]*?/(acme|home)\b", "/[dir]/$1");
+    settings.set_prepend_module_to_snapshot(false);
+    settings
+}
+
+/// All recorded payloads: name and content.
+pub(crate) fn recorded() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/2.1.325");
+    let mut payloads: Vec<(String, String)> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| {
+            (
+                path.file_stem().unwrap().to_str().unwrap().to_owned(),
+                fs::read_to_string(&path).unwrap(),
+            )
+        })
+        .collect();
+    payloads.sort();
+    assert!(payloads.len() > 50, "the recorded payloads are missing");
+    payloads
+}

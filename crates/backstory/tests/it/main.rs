@@ -1,0 +1,39 @@
+//! The real binary in a hermetic home. One file per subject; a new subject needs a line here.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking, start programs and write files as they please"
+)]
+
+mod config;
+mod context;
+mod durability;
+mod help;
+mod home;
+mod hooks;
+mod layers;
+mod privacy;
+mod projects;
+mod queue;
+mod sessions;
+mod switches;
+mod worker;
+
+/// A file that nobody lists here would never run.
+#[test]
+fn every_file_of_this_folder_is_listed() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") else {
+            continue;
+        };
+        assert!(
+            main.contains(&format!("mod {module};")),
+            "{name} is not listed in main.rs"
+        );
+    }
+}

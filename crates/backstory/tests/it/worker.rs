@@ -1,0 +1,149 @@
+//! The worker: one at a time, started when needed, never waited for, never left behind.
+
+use std::{
+    fs,
+    io::Read,
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::home::{GO_ON, Home, eventually};
+
+/// A home in which hooks start the worker, as they do for users.
+fn with_worker() -> Home {
+    Home::new().with("BACKSTORY_NO_WORKER", "0")
+}
+
+fn worker_pid(home: &Home) -> Option<i64> {
+    let facts: Value = serde_json::from_slice(&fs::read(home.path().join("worker.json")).ok()?).ok()?;
+    facts["pid"].as_i64()
+}
+
+fn is_alive(pid: i64) -> bool {
+    // A zombie is dead: its parent (us, or init) has not looked yet.
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Ends with the worker gone: deleting the home is all it takes.
+fn end(home: Home) {
+    let pid = worker_pid(&home);
+    drop(home);
+    if let Some(pid) = pid {
+        eventually("the worker of a deleted home ends", || !is_alive(pid));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_hook_starts_the_worker_which_takes_the_event_in() {
+    let home = with_worker();
+    home.report("user-prompt-submit", &json!({"prompt": "x"}));
+    eventually("the event is taken in", || {
+        home.path().join("backstory.db").exists() && home.spooled().is_empty()
+    });
+    home.report("stop", &json!({}));
+    eventually("the next one too", || home.spooled().is_empty());
+    assert_eq!(home.json(&["queue", "--json"])["pending"], 2);
+    end(home);
+}
+
+#[test]
+fn a_hook_that_starts_the_worker_lets_go_of_its_streams() {
+    let home = with_worker();
+    let mut child = home.command(&["hook", "stop"]).spawn().unwrap();
+    let payload = json!({"session_id": "s1", "cwd": home.project()}).to_string();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.as_bytes()).unwrap();
+    let start = Instant::now();
+    let (mut stdout, mut stderr) = (String::new(), String::new());
+    // The end of the stream comes when the last process that has it lets go.
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(
+        start.elapsed() < Duration::from_millis(400),
+        "{:?}",
+        start.elapsed()
+    );
+    assert_eq!((stdout.as_str(), stderr.as_str()), (GO_ON, ""));
+    eventually("a worker runs", || worker_pid(&home).is_some_and(is_alive));
+    let pid = worker_pid(&home).unwrap();
+    let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
+    assert!(
+        environment.contains("HOME=") && !environment.contains("COLUMNS="),
+        "{environment}"
+    );
+    assert_eq!(
+        fs::read_link(format!("/proc/{pid}/fd/1")).unwrap().to_str(),
+        Some("/dev/null")
+    );
+    assert_eq!(
+        fs::read_link(format!("/proc/{pid}/cwd")).unwrap().to_str(),
+        Some("/")
+    );
+    end(home);
+}
+
+#[test]
+fn there_is_one_worker_however_many_are_started() {
+    let home = with_worker();
+    let workers: Vec<Child> = (0..8)
+        .map(|_| home.command(&["worker", "run"]).spawn().unwrap())
+        .collect();
+    eventually("a worker runs", || worker_pid(&home).is_some());
+    let pid = worker_pid(&home).unwrap();
+    let (mut winner, others): (Vec<Child>, Vec<Child>) = workers
+        .into_iter()
+        .partition(|child| i64::from(child.id()) == pid);
+    for other in others {
+        let output = other.wait_with_output().unwrap();
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            "A worker runs already; it takes the events in.\n"
+        );
+    }
+    assert!(winner[0].try_wait().unwrap().is_none());
+    winner[0].kill().unwrap();
+    winner[0].wait().unwrap();
+    // The lock went with its holder: the next one can start.
+    assert!(
+        home.ok(&["worker", "run", "--once"])
+            .starts_with("Took in 0 events.")
+    );
+}
+
+#[test]
+fn a_hung_worker_delays_nobody() {
+    let home = with_worker();
+    let mut worker = home.command(&["worker", "run"]).spawn().unwrap();
+    eventually("the worker runs", || worker_pid(&home).is_some());
+    signal(&worker, "-STOP");
+    let start = Instant::now();
+    for n in 0..200 {
+        home.report("post-tool-use", &json!({"tool_name": "Bash", "n": n}));
+    }
+    // 200 messages are more than the socket holds: none of them may block.
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert_eq!(home.spooled().len(), 200);
+    assert_eq!(home.json(&["queue", "--json"])["pending"], 200);
+    signal(&worker, "-CONT");
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+}
+
+#[test]
+fn an_idle_worker_ends_and_leaves_nothing_behind() {
+    let home = Home::new();
+    home.report("stop", &json!({}));
+    home.drain();
+    assert!(!home.path().join("worker.json").exists() && !home.path().join("spool/wake").exists());
+    assert_eq!(home.json(&["queue", "--json"])["pending"], 1);
+}

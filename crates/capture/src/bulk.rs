@@ -1,0 +1,153 @@
+//! Decides what of a long string is worth keeping.
+//!
+//! Works on the inside of a JSON string in its escaped form and never cuts through an escape. Errors stand at the end
+//! of an output and what was asked for at its start: both are kept, the middle goes.
+
+use std::ops::Range;
+
+/// What to do with a string.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Keep all of it.
+    Keep,
+    /// Nothing in it is for reading: pictures and other encoded bytes.
+    Encoded,
+    /// Keep what stands before and after this range.
+    CutOut(Range<usize>),
+}
+
+/// Shorter strings are kept whatever they look like.
+const ENCODED_FROM: usize = 1024;
+
+/// Judges a string that may be `limit` bytes long.
+pub(crate) fn judge(text: &str, limit: usize) -> Verdict {
+    if text.len() > ENCODED_FROM && is_encoded(text.as_bytes()) {
+        return Verdict::Encoded;
+    }
+    if text.len() <= limit {
+        return Verdict::Keep;
+    }
+    let tail = limit * 3 / 8;
+    let start = line_end_before(text, boundary_from(text, limit - tail));
+    let end = line_start_after(text, boundary_from(text, text.len() - tail));
+    Verdict::CutOut(start..end)
+}
+
+/// Recognises base64, hex and data URLs: one long word of a small alphabet.
+fn is_encoded(bytes: &[u8]) -> bool {
+    // Line breaks are allowed in the escaped form only: MIME wraps base64 at 76 characters.
+    let in_alphabet = |&b: &u8| {
+        b.is_ascii_alphanumeric()
+            || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'\\' | b':' | b';' | b',')
+    };
+    let sample = &bytes[..256];
+    if !sample.iter().all(in_alphabet) || !bytes.iter().all(in_alphabet) {
+        return false;
+    }
+    // Paths, lists and identifiers pass the alphabet too, but have a separator every few characters.
+    let separators = |b: &&u8| matches!(b, b'/' | b'_' | b'-' | b':' | b';' | b',');
+    bytes.iter().filter(separators).count() * 16 < bytes.len()
+}
+
+/// Returns the first position from `at` on at which the string can be cut.
+pub(crate) fn boundary_from(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = at.min(bytes.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    // The longest escape has six characters, so only the five before can hold the start of one that covers `at`.
+    let wanted = at;
+    for start in wanted.saturating_sub(5)..wanted {
+        if bytes[start] == b'\\' && starts_escape(bytes, start) {
+            let length = if bytes.get(start + 1) == Some(&b'u') { 6 } else { 2 };
+            at = at.max((start + length).min(bytes.len()));
+        }
+    }
+    // The second half of a surrogate pair stays with the first.
+    match bytes.get(at..at + 4) {
+        Some([b'\\', b'u', b'd' | b'D', b'c'..=b'f' | b'C'..=b'F']) => (at + 6).min(bytes.len()),
+        _ => at,
+    }
+}
+
+/// Tells a backslash that starts an escape from one that is itself escaped.
+fn starts_escape(bytes: &[u8], at: usize) -> bool {
+    bytes[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 0
+}
+
+/// How far a cut moves to fall between two lines.
+const LINE_REACH: usize = 512;
+
+fn line_end_before(text: &str, at: usize) -> usize {
+    let from = at.saturating_sub(LINE_REACH);
+    let window = &text.as_bytes()[from..at];
+    let found = memchr::memmem::rfind(window, b"\\n").map(|found| from + found);
+    found
+        .filter(|&newline| starts_escape(text.as_bytes(), newline))
+        .unwrap_or(at)
+}
+
+fn line_start_after(text: &str, at: usize) -> usize {
+    let window = &text.as_bytes()[at..text.len().min(at + LINE_REACH)];
+    let found = memchr::memmem::find(window, b"\\n").map(|found| at + found);
+    found
+        .filter(|&newline| starts_escape(text.as_bytes(), newline))
+        .map_or(at, |newline| newline + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_long_output_goes() {
+        let text = "a line\\n".repeat(1000);
+        let Verdict::CutOut(range) = judge(&text, 800) else {
+            panic!("kept")
+        };
+        assert!(text[..range.start].ends_with("a line") && text[range.end..].starts_with("a line"));
+        assert!(range.start <= 500 && text.len() - range.end <= 300);
+        assert_eq!(judge(&text, 8000), Verdict::Keep);
+    }
+
+    #[test]
+    fn pictures_are_told_from_text() {
+        let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ".repeat(60);
+        assert_eq!(judge(&base64, 100_000), Verdict::Encoded);
+        assert_eq!(
+            judge(&format!("data:image/png;base64,{base64}"), 100_000),
+            Verdict::Encoded
+        );
+        assert_eq!(judge(&"deadbeef".repeat(300), 100_000), Verdict::Encoded);
+        assert_eq!(
+            judge(&"fn main() { println!(); } ".repeat(100), 100_000),
+            Verdict::Keep
+        );
+        assert_eq!(
+            judge(&"src/lib.rs/src/main.rs:".repeat(100), 100_000),
+            Verdict::Keep
+        );
+        assert_eq!(
+            judge(&"some_long_identifier_".repeat(100), 100_000),
+            Verdict::Keep
+        );
+        assert_eq!(judge(&"iVBORw0KGgo".repeat(10), 100_000), Verdict::Keep);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_is_still_a_json_string(text in any::<String>(), more in "[a-z\\\\\\n\u{1}😀\"]{0,80}", limit in 8usize..60) {
+            let json = serde_json::to_string(&format!("{text}{more}")).unwrap().replace('😀', "\\ud83d\\ude00");
+            let inside = &json[1..json.len() - 1];
+            if let Verdict::CutOut(range) = judge(inside, limit) {
+                prop_assert!(range.start <= range.end);
+                for part in [&inside[..range.start], &inside[range.end..]] {
+                    prop_assert!(serde_json::from_str::<String>(&format!("\"{part}\"")).is_ok(), "{}", part);
+                }
+            }
+        }
+    }
+}

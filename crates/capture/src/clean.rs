@@ -1,0 +1,292 @@
+//! Rewrites a payload into what may be kept of it.
+//!
+//! Walks the raw JSON once, string by string, without building a tree: private spans go, bulk is cut, secrets are
+//! replaced. The result is valid JSON whenever the input is, with the same keys in the same order.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+use crate::{
+    bulk::{self, Verdict},
+    secrets,
+    tags::Cutter,
+};
+
+/// A secret this long that straddles a cut is still seen whole (a 4096-bit RSA key in PEM has 3,300 characters).
+const SECRET_REACH: usize = 4096;
+
+/// Strings of at least this length are remembered, to notice when they come again.
+const REPEAT_FROM: usize = 256;
+
+/// How payloads are cleaned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Whether secrets are replaced.
+    pub redact: bool,
+    /// The longest string kept whole, in bytes of its escaped form.
+    pub longest_string: usize,
+    /// The payload shows a file that holds secrets by its nature: see [`secrets::is_secret_file`].
+    pub secret_file: bool,
+}
+
+/// Cleans the values of one payload, in their order.
+#[derive(Debug)]
+pub(crate) struct Cleaner<'t> {
+    rules: Rules,
+    cutter: Cutter,
+    /// Long strings seen so far in this payload: a written file comes twice, as input and in the answer.
+    long: Vec<&'t str>,
+}
+
+impl<'t> Cleaner<'t> {
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            cutter: Cutter::default(),
+            long: Vec::new(),
+        }
+    }
+
+    /// Says whether a private span was cut.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.cutter.has_cut()
+    }
+
+    /// Appends what may be kept of a JSON value.
+    pub(crate) fn value(&mut self, raw: &'t str, out: &mut String) {
+        let mut key: Option<&'t str> = None;
+        let mut at = 0;
+        while at < raw.len() {
+            let byte = raw.as_bytes()[at];
+            match byte {
+                b'"' => {
+                    let end = string_end(raw, at);
+                    let inside = &raw[at + 1..end - 1];
+                    at = end;
+                    let rest = raw[at..].trim_ascii_start();
+                    if rest.starts_with(':') {
+                        self.key(inside, out);
+                        key = Some(inside);
+                    } else {
+                        self.string(key, inside, out);
+                    }
+                }
+                b'-' | b'0'..=b'9' | b'a'..=b'z' => {
+                    let length = raw[at..]
+                        .find([',', '}', ']', ' ', '\n', '\r', '\t'])
+                        .unwrap_or(raw.len() - at);
+                    self.scalar(key, &raw[at..at + length], out);
+                    at += length;
+                }
+                _ => {
+                    if byte == b'}' {
+                        key = None;
+                    }
+                    out.push(char::from(byte));
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// Keys inside a private span go too: they may be a person's words as well as a tool's.
+    fn key(&mut self, inside: &str, out: &mut String) {
+        let kept = self.cutter.cut(inside);
+        out.push('"');
+        out.push_str(&self.redacted(&kept, None));
+        out.push('"');
+    }
+
+    fn scalar(&self, key: Option<&str>, text: &str, out: &mut String) {
+        if self.cutter.is_open() {
+            out.push_str("null");
+        } else if key.is_some() && self.rules.redact && !secrets::find(text, self.context(key)).is_empty() {
+            out.push('"');
+            out.push_str(&self.redacted(text, key));
+            out.push('"');
+        } else {
+            out.push_str(text);
+        }
+    }
+
+    fn string(&mut self, key: Option<&str>, inside: &'t str, out: &mut String) {
+        let kept = self.cutter.cut(inside);
+        // The client shows the whole file before the edit; the edit itself says what changed.
+        if matches!(key, Some("originalFile")) {
+            out.push_str("null");
+            return;
+        }
+        out.push('"');
+        if kept.len() >= REPEAT_FROM && self.long.contains(&inside) {
+            out.push_str("[as above]");
+        } else {
+            self.text(key, &kept, out);
+        }
+        out.push('"');
+        if inside.len() >= REPEAT_FROM && self.long.len() < 16 {
+            self.long.push(inside);
+        }
+    }
+
+    fn text(&self, key: Option<&str>, text: &str, out: &mut String) {
+        match bulk::judge(text, self.rules.longest_string) {
+            Verdict::Keep => out.push_str(&self.redacted(text, key)),
+            Verdict::Encoded => out.push_str(&format!("[{} KB of encoded data]", text.len().div_ceil(1024))),
+            Verdict::CutOut(middle) => {
+                let (head, tail) = self.around(text, middle, key);
+                out.push_str(&self.redacted(&text[..head], key));
+                out.push_str(&format!("\\n[… {} KB cut …]\\n", (tail - head).div_ceil(1024)));
+                out.push_str(&self.redacted(&text[tail..], key));
+            }
+        }
+    }
+
+    /// Widens the part that is cut out until no secret lies half in it.
+    fn around(&self, text: &str, middle: std::ops::Range<usize>, key: Option<&str>) -> (usize, usize) {
+        if !self.rules.redact {
+            return (middle.start, middle.end);
+        }
+        let context = self.context(key);
+        let window_end = bulk::boundary_from(text, middle.start + SECRET_REACH);
+        let head = secrets::find(&text[..window_end], context)
+            .iter()
+            .find(|secret| secret.range.start < middle.start && secret.range.end > middle.start)
+            .map_or(middle.start, |secret| secret.range.start);
+        let window_start = bulk::boundary_from(text, middle.end.saturating_sub(SECRET_REACH)).min(middle.end);
+        let tail = secrets::find(&text[window_start..], context)
+            .iter()
+            .map(|secret| secret.range.start + window_start..secret.range.end + window_start)
+            .find(|range| range.start < middle.end && range.end > middle.end)
+            .map_or(middle.end, |range| range.end);
+        (head, tail)
+    }
+
+    fn redacted<'a>(&self, text: &'a str, key: Option<&str>) -> Cow<'a, str> {
+        if self.rules.redact {
+            secrets::redact(text, self.context(key))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    fn context<'a>(&self, key: Option<&'a str>) -> secrets::Context<'a> {
+        secrets::Context {
+            key,
+            env_file: self.rules.secret_file,
+        }
+    }
+}
+
+/// Returns the position after the closing quote of the string that starts at `start`.
+///
+/// Looks for quotes only and counts the backslashes before each: in tool output line breaks, which are escaped, are far
+/// more frequent than quotes.
+fn string_end(raw: &str, start: usize) -> usize {
+    let bytes = raw.as_bytes();
+    let mut at = start + 1;
+    while let Some(found) = memchr(b'"', &bytes[at..]) {
+        let quote = at + found;
+        let backslashes = bytes[at..quote].iter().rev().take_while(|&&b| b == b'\\').count();
+        at = quote + 1;
+        if backslashes % 2 == 0 {
+            return at;
+        }
+    }
+    // Not reached: the payload was read as JSON before.
+    raw.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const RULES: Rules = Rules {
+        redact: true,
+        longest_string: 2000,
+        secret_file: false,
+    };
+
+    fn clean_with(rules: Rules, value: &Value) -> Value {
+        let raw = value.to_string();
+        let mut out = String::new();
+        Cleaner::new(rules).value(&raw, &mut out);
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+
+    fn clean(value: &Value) -> Value {
+        clean_with(RULES, value)
+    }
+
+    #[test]
+    fn ordinary_values_stay_as_they_are() {
+        let value =
+            json!({"command": "cargo test", "n": [1, -2.5e3, true, null, "", {}], "é\"\\": "quote \" \\ \n"});
+        assert_eq!(clean(&value), value);
+    }
+
+    #[test]
+    fn a_private_span_goes_also_when_it_ends_in_another_field() {
+        let value = json!({"a": "keep <private>S1", "b": ["S2", 42, true, {"S3": "S4"}], "c": "S5</private>keep", "d": 7});
+        let cleaned = clean(&value).to_string();
+        assert!(!cleaned.contains('S') && !cleaned.contains("42"), "{cleaned}");
+        assert!(
+            cleaned.contains(r#""a":"keep ""#) && cleaned.contains(r#""":"keep","d":7"#),
+            "{cleaned}"
+        );
+    }
+
+    #[test]
+    fn bulk_is_cut_at_the_edge() {
+        let long = "x y\n".repeat(5000);
+        let cleaned = clean(
+            &json!({"originalFile": "old", "content": "abc ".repeat(100), "again": "abc ".repeat(100),
+            "stdout": long, "base64": "iVBORw0KGgoAAAANSUhEUg".repeat(100)}),
+        );
+        assert_eq!(cleaned["originalFile"], Value::Null);
+        assert_eq!(cleaned["again"], "[as above]");
+        assert_eq!(cleaned["base64"], "[3 KB of encoded data]");
+        let stdout = cleaned["stdout"].as_str().unwrap();
+        assert!(
+            stdout.len() < 2100 && stdout.contains(" KB cut …]\nx y\n"),
+            "{stdout}"
+        );
+    }
+
+    #[test]
+    fn a_secret_is_replaced_in_text_under_its_key_and_as_a_number() {
+        let cleaned = clean(
+            &json!({"text": "export GITHUB_TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345",
+            "password": "correct horse battery", "nested": {"db_password": 12345678}}),
+        );
+        assert!(
+            cleaned["text"].as_str().unwrap().contains("[redacted:"),
+            "{cleaned}"
+        );
+        assert_eq!(cleaned["password"], "[redacted:password]");
+        assert_eq!(cleaned["nested"]["db_password"], "[redacted:password]");
+    }
+
+    proptest! {
+        #[test]
+        fn a_secret_never_survives_a_cut(at in 0usize..6000, unbroken in any::<bool>()) {
+            let filler = if unbroken { "a.b;" } else { "word \n" };
+            let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+            let mut text = filler.repeat(6000 / filler.len());
+            text.insert_str(at.min(text.len()), &format!(" {secret} "));
+            let cleaned = clean(&json!({ "stdout": text })).to_string();
+            for part in ["ghp_01234", "56789abc", "defghijA", "BCDEFGHI", "J012345"] {
+                prop_assert!(!cleaned.contains(part), "{}", part);
+            }
+        }
+
+        #[test]
+        fn any_json_stays_json(text in any::<String>(), tail in "[<>/a-z\"\\\\ \\n]{0,300}", n in any::<i32>(), limit in 16usize..200) {
+            let rules = Rules { longest_string: limit, ..RULES };
+            clean_with(rules, &json!({"a": text, "b": [tail.repeat(4), n], "<private>": {"c": tail}}));
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! Says whether a path is excluded from capture by the globs of `capture.exclude`.
+//!
+//! Owns the globs' syntax: `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `[!a]`, `{a,b}`, and a
+//! leading `~/` for the home folder. There is no escape character; `[*]` is a literal star. What cannot be read as a
+//! glob, such as an unclosed `[`, stands for itself. Matching is by spelling: no file is looked at.
+
+use std::path::Path;
+
+/// How many patterns the braces of one pattern may stand for; past that they are taken literally.
+const MAX_ALTERNATIVES: usize = 256;
+
+/// A list of path globs from `capture.exclude`.
+///
+/// A pattern covers the folder it matches and everything below. One that starts with `/` or `~/` is anchored there,
+/// any other may start at any component: `secret-*` excludes `/w/secret-x/src`.
+#[derive(Clone, Debug, Default)]
+pub struct Exclude {
+    patterns: Vec<Pattern>,
+}
+
+impl Exclude {
+    /// Reads the patterns. Without a home, those below `~` match nothing.
+    pub fn new<S: AsRef<str>>(patterns: &[S], home: Option<&Path>) -> Self {
+        let home = home.map(|home| home.to_string_lossy());
+        let spelled = patterns.iter().flat_map(|pattern| alternatives(pattern.as_ref()));
+        Self {
+            patterns: spelled
+                .filter_map(|pattern| Pattern::new(&pattern, home.as_deref()))
+                .collect(),
+        }
+    }
+
+    /// Says that nothing is excluded.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Says whether the path, or a folder it is in, matches a pattern.
+    pub fn matches(&self, path: &str) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let is_absolute = path.starts_with('/');
+        let names = names_in(path, is_absolute);
+        self.patterns
+            .iter()
+            .any(|pattern| (is_absolute || !pattern.is_anchored) && pattern.matches(&names))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    is_anchored: bool,
+    parts: Vec<Part>,
+}
+
+/// What one stretch of a pattern stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// Any number of names, none too.
+    AnyDepth,
+    /// Exactly this name.
+    Literal(String),
+    /// A name that the glob matches.
+    Glob(Vec<Token>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    AnyChar,
+    AnyText,
+    Class {
+        is_negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+impl Pattern {
+    /// `None` for a pattern that names nothing: without this, an empty line would exclude everything.
+    fn new(pattern: &str, home: Option<&str>) -> Option<Self> {
+        let (start, rest) = match pattern.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => (Some(home?), rest),
+            _ => (None, pattern),
+        };
+        let is_anchored = start.is_some() || rest.starts_with('/');
+        // The home is a path, not a glob: a `[` in it is just a letter.
+        let start = start.into_iter().flat_map(|home| names_in(home, true));
+        let mut parts: Vec<Part> = start.map(|name| Part::Literal(name.to_owned())).collect();
+        for name in rest.split('/') {
+            match name {
+                "" | "." => {}
+                // Worked out as in the paths it is compared with.
+                ".." if !parts.is_empty() => {
+                    parts.pop_if(|last| *last != Part::AnyDepth);
+                }
+                ".." if is_anchored => {}
+                name => parts.push(Part::new(name)),
+            }
+        }
+        if parts.is_empty() && !is_anchored {
+            return None;
+        }
+        if !is_anchored {
+            parts.insert(0, Part::AnyDepth);
+        }
+        parts.push(Part::AnyDepth); // everything below
+        parts.dedup_by(|next, part| *next == Part::AnyDepth && *part == Part::AnyDepth);
+        Some(Self { is_anchored, parts })
+    }
+
+    fn matches(&self, names: &[&str]) -> bool {
+        let mut names = names.iter().copied();
+        wildcard_match(
+            &self.parts,
+            &mut names,
+            |part| *part == Part::AnyDepth,
+            Part::matches,
+        )
+    }
+}
+
+impl Part {
+    fn new(name: &str) -> Self {
+        if name == "**" {
+            return Self::AnyDepth;
+        }
+        let tokens = tokens(name);
+        let literal = tokens
+            .iter()
+            .map(|token| {
+                if let Token::Char(c) = token {
+                    Some(*c)
+                } else {
+                    None
+                }
+            })
+            .collect();
+        match literal {
+            Some(literal) => Self::Literal(literal),
+            None => Self::Glob(tokens),
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::AnyDepth => true,
+            Self::Literal(literal) => literal == name,
+            Self::Glob(tokens) => wildcard_match(
+                tokens,
+                &mut name.chars(),
+                |token| *token == Token::AnyText,
+                Token::matches,
+            ),
+        }
+    }
+}
+
+impl Token {
+    fn matches(&self, given: char) -> bool {
+        match self {
+            Self::AnyText | Self::AnyChar => true,
+            Self::Char(wanted) => *wanted == given,
+            Self::Class { is_negated, ranges } => {
+                ranges
+                    .iter()
+                    .any(|(first, last)| (*first..=*last).contains(&given))
+                    != *is_negated
+            }
+        }
+    }
+}
+
+/// Matches a sequence against a pattern whose elements stand for one item each, or for any number of them.
+///
+/// Only the last wildcard is ever retried: whatever an earlier one could take, the last one can take as well. So the
+/// time is bounded by pattern times input, also for `*a*a*a*b`.
+fn wildcard_match<P, I: Clone + Iterator>(
+    pattern: &[P],
+    items: &mut I,
+    is_wildcard: impl Fn(&P) -> bool,
+    is_match: impl Fn(&P, I::Item) -> bool,
+) -> bool {
+    let mut at = 0;
+    let mut retry: Option<(usize, I)> = None;
+    loop {
+        while pattern.get(at).is_some_and(&is_wildcard) {
+            at += 1;
+            retry = Some((at, items.clone()));
+        }
+        // A wildcard at the end takes whatever is left.
+        if at == pattern.len() && at.checked_sub(1).is_some_and(|last| is_wildcard(&pattern[last])) {
+            return true;
+        }
+        let Some(item) = items.next() else {
+            return at == pattern.len();
+        };
+        if pattern.get(at).is_some_and(|element| is_match(element, item)) {
+            at += 1;
+            continue;
+        }
+        let Some((after, from)) = &mut retry else {
+            return false;
+        };
+        from.next();
+        at = *after;
+        *items = from.clone();
+    }
+}
+
+/// The names in a path, with `.` and `..` worked out.
+fn names_in(path: &str, is_absolute: bool) -> Vec<&str> {
+    let mut names = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." if names.last().is_some_and(|last| *last != "..") => {
+                names.pop();
+            }
+            ".." if is_absolute => {}
+            _ => names.push(name),
+        }
+    }
+    names
+}
+
+fn tokens(name: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let mut width = first.len_utf8();
+        let token = match first {
+            '*' => Token::AnyText,
+            '?' => Token::AnyChar,
+            '[' => match class(rest) {
+                Some((class, length)) => {
+                    width = length;
+                    class
+                }
+                None => Token::Char('['),
+            },
+            other => Token::Char(other),
+        };
+        if token != Token::AnyText || tokens.last() != Some(&Token::AnyText) {
+            tokens.push(token);
+        }
+        rest = &rest[width..];
+    }
+    tokens
+}
+
+/// Reads `[…]` at the start of the text, and says how long it is; `None` when it is not closed.
+fn class(text: &str) -> Option<(Token, usize)> {
+    let inner = text.strip_prefix('[')?;
+    let body = inner.strip_prefix(['!', '^']).unwrap_or(inner);
+    let is_negated = body.len() < inner.len();
+    // A `]` in the first place is a member: `[]]`.
+    let first = body.chars().next()?.len_utf8();
+    let close = first + body[first..].find(']')?;
+    let length = text.len() - body.len() + close + 1;
+
+    let members: Vec<char> = body[..close].chars().collect();
+    let mut ranges = Vec::new();
+    let mut members = members.as_slice();
+    loop {
+        members = match members {
+            [first, '-', last, rest @ ..] => {
+                ranges.push((*first, *last));
+                rest
+            }
+            [one, rest @ ..] => {
+                ranges.push((*one, *one));
+                rest
+            }
+            [] => break,
+        };
+    }
+    Some((Token::Class { is_negated, ranges }, length))
+}
+
+/// Spells out the braces of a pattern.
+fn alternatives(pattern: &str) -> Vec<String> {
+    let mut open = vec![pattern.to_owned()];
+    let mut done = Vec::new();
+    while let Some(next) = open.pop() {
+        let Some(group) = first_group(&next) else {
+            done.push(next);
+            continue;
+        };
+        if open.len() + done.len() + group.commas.len() >= MAX_ALTERNATIVES {
+            return vec![pattern.to_owned()];
+        }
+        let bounds = [&[group.start], group.commas.as_slice(), &[group.end]].concat();
+        let choices = bounds.windows(2).map(|pair| &next[pair[0] + 1..pair[1]]);
+        open.extend(
+            choices.map(|choice| format!("{}{choice}{}", &next[..group.start], &next[group.end + 1..])),
+        );
+    }
+    done
+}
+
+/// Where the braces and the commas between them stand.
+struct Group {
+    start: usize,
+    commas: Vec<usize>,
+    end: usize,
+}
+
+/// Finds the leftmost `{…,…}`; braces without a comma, or without a partner, are literal.
+fn first_group(pattern: &str) -> Option<Group> {
+    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut found: Option<Group> = None;
+    let mut skip_to = 0;
+    for (at, letter) in pattern
+        .char_indices()
+        .filter(|(_, letter)| "[{,}".contains(*letter))
+    {
+        if at < skip_to {
+            continue;
+        }
+        match letter {
+            '[' => {
+                let name_end = pattern[at..]
+                    .find('/')
+                    .map_or(pattern.len(), |length| at + length);
+                skip_to = class(&pattern[at..name_end]).map_or(0, |(_, length)| at + length);
+            }
+            '{' => open.push((at, Vec::new())),
+            ',' => {
+                if let Some((_, commas)) = open.last_mut() {
+                    commas.push(at);
+                }
+            }
+            _ => {
+                let Some((start, commas)) = open.pop() else {
+                    continue;
+                };
+                if !commas.is_empty() && found.as_ref().is_none_or(|group| start < group.start) {
+                    found = Some(Group {
+                        start,
+                        commas,
+                        end: at,
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn exclude(pattern: &str) -> Exclude {
+        Exclude::new(&[pattern], Some(Path::new("/home/u")))
+    }
+
+    /// A pattern, what it excludes, and what it does not.
+    const CASES: &str = "
+        ~/work/acme     | /home/u/work/acme /home/u/work/acme/src/x.rs    | /home/u/work/acme2 /x/work/acme
+        ~/work/acme/**  | /home/u/work/acme /home/u/work/acme/src/x.rs    | /home/u/work
+        ~/work/acme/    | /home/u/work/acme/x                             | /home/u/work
+        ~               | /home/u /home/u/x                               | /home/v
+        ~v/x            | /w/~v/x                                         | /home/u/v/x
+        secret-*        | /w/secret-x/src /secret- secret-y /a/b/secret-c | /w/my-secret-x /w/secret
+        .env            | /w/.env .env                                    | /w/.envrc /w/x.env
+        *.pem           | /w/key.pem /w/.pem                              | /w/key.pem2
+        private/keys    | /w/private/keys/x private/keys                  | /w/private/x/keys /w/private
+        ./private/keys  | /w/private/keys/x                               | /w/private
+        private/**/x    | /w/private/x /w/private/a/b/x/y                 | /w/private/a/b
+        /srv/*/x        | /srv/a/x                                        | /srv/x /srv/a/b/x /w/srv/a/x srv/a/x
+        /srv/**/x/**/y  | /srv/x/y /srv/a/x/b/x/y/z                       | /srv/y/x
+        /a?c            | /abc /aéc/x                                     | /ac /abbc
+        [a-c]x          | /ax /w/cx                                       | /dx /x
+        [!a-c]x         | /dx                                             | /ax /x
+        [^a]x           | /dx                                             | /ax
+        []-]x           | /]x /-x                                         | /ax
+        [z-a]           |                                                 | /a /z /-
+        [*]             | /*                                              | /a
+        {a,b}/x         | /w/a/x /b/x                                     | /c/x /a
+        {~/a,/b/{c,d}e} | /home/u/a /b/ce /b/de/f                         | /b/e /w/b/ce
+        x{,y}           | /x /xy                                          | /xyy
+        [{,}]x          | /{x /,x                                         | /x
+        {a}             | /{a}                                            | /a
+        {a,b            | /{a,b                                           | /a /b
+        a}{             | /a}{                                            | /a
+        {a,{b,c}        | /{a,b /{a,c                                     | /b
+        [abc            | /[abc                                           | /a
+        [abc*           | /[abc /[abcd                                    | /a
+        a**b            | /ab /axxb                                       | /a/b
+        /               | / /x                                            | x
+        **              | / /x x                                          |
+        ~/../v/./x      | /home/v/x                                       | /v/x
+        /a/*/../b       | /a/b                                            | /a/c/b
+        Acme            | /Acme                                           | /acme
+        b               | /a/../b /a//./b/                                | /b/../a /a/b/..
+                        |                                                 | / /x
+        ./              |                                                 | / /x
+    ";
+
+    #[test]
+    fn a_pattern_covers_what_it_names_and_nothing_else() {
+        for line in CASES.trim().lines() {
+            let [pattern, matching, others] = line
+                .split('|')
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .try_into()
+                .unwrap();
+            for path in matching.split_whitespace() {
+                assert!(exclude(pattern).matches(path), "{pattern} excludes {path}");
+            }
+            for path in others.split_whitespace() {
+                assert!(
+                    !exclude(pattern).matches(path),
+                    "{pattern} does not exclude {path}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_home_is_no_glob_and_may_be_unknown() {
+        let odd = Exclude::new(&["~/x"], Some(Path::new("/h/[a]{b,c}*/")));
+        assert!(odd.matches("/h/[a]{b,c}*/x") && !odd.matches("/h/ab/x"));
+        let none = Exclude::new(&["~/x", "~"], None);
+        assert!(none.is_empty() && !none.matches("/x"));
+        assert!(Exclude::new::<&str>(&[], None).is_empty());
+    }
+
+    #[test]
+    fn hostile_patterns_take_no_time() {
+        let stars = format!("/{}b", "*a".repeat(500));
+        assert!(!exclude(&stars).matches(&format!("/{}", "a".repeat(20_000))));
+        assert!(!exclude(&format!("/{}b", "**/a/".repeat(200))).matches(&"/a".repeat(5_000)));
+        let braces = "{a,b}".repeat(5_000);
+        assert!(
+            exclude(&braces).matches(&format!("/{braces}")),
+            "too many to spell out, so literal"
+        );
+        assert!(exclude(&"{".repeat(20_000)).matches(&"{".repeat(20_000)));
+        assert!(exclude(&"[".repeat(20_000)).matches(&"[".repeat(20_000)));
+    }
+
+    /// The same question by plain recursion.
+    fn slow_match(pattern: &[u8], text: &[u8]) -> bool {
+        match pattern {
+            [] => text.is_empty(),
+            [b'*', rest @ ..] => (0..=text.len()).any(|taken| slow_match(rest, &text[taken..])),
+            [wanted, rest @ ..] => text
+                .split_first()
+                .is_some_and(|(c, text)| (*wanted == b'?' || wanted == c) && slow_match(rest, text)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_plain_path_excludes_itself_and_what_is_below(path in "(/[a-zé .~!^,-]{0,5}){1,5}|(/[.a]{0,3}){1,5}", below in "[a-z/]{0,9}") {
+            prop_assert!(exclude(&path).matches(&path));
+            let below = format!("{path}/{below}");
+            prop_assert!(exclude(&path).matches(&below));
+        }
+
+        #[test]
+        fn a_name_matches_as_plain_recursion_says(pattern in "[ab*?]{1,8}", name in "[ab]{1,8}") {
+            prop_assume!(pattern != "**");
+            prop_assert_eq!(exclude(&format!("/{pattern}")).matches(&format!("/{name}")), slow_match(pattern.as_bytes(), name.as_bytes()));
+        }
+
+        #[test]
+        fn nothing_panics(patterns in prop::collection::vec("[ab/*?~!\\[\\]{},é.-]{0,16}|.*", 0..4), path in "[ab/é.]{0,12}|.*") {
+            Exclude::new(&patterns, Some(Path::new("/b"))).matches(&path);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Decides what of a payload becomes an event.
+//!
+//! Owns the rules of capture: tools that say nothing, the memory's own echo, fully private prompts, and which fields are
+//! the conversation (searched for private spans as one text) and which only say what and where.
+
+use backstory_model::EventKind;
+
+use crate::{
+    clean::{Cleaner, Rules},
+    payload::Payload,
+    secrets,
+};
+
+/// What the user has set for capture.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Tools whose use is not recorded.
+    pub skip_tools: Vec<String>,
+    /// Whether secrets are replaced before anything is written.
+    pub redact: bool,
+    /// The largest event, in bytes.
+    pub max_payload: usize,
+}
+
+/// The outcome for one payload.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The cleaned payload: one JSON object on one line.
+    Event(String),
+    /// A prompt of which nothing is left: its whole turn is private.
+    PrivatePrompt,
+    /// Not worth an event.
+    Nothing,
+}
+
+/// Longest strings tried, one after the other, until the event fits.
+const STRING_LIMITS: [usize; 4] = [32 * 1024, 8 * 1024, 2 * 1024, 512];
+
+/// Identifiers: random by nature, and no secrets.
+const IDS: [&str; 4] = ["session_id", "prompt_id", "tool_use_id", "agent_id"];
+
+/// Fields that the agent fills in. A private span that the conversation left open does not reach into them.
+const CIRCUMSTANCES: [&str; 14] = [
+    "transcript_path",
+    "cwd",
+    "hook_event_name",
+    "permission_mode",
+    "tool_name",
+    "agent_type",
+    "agent_transcript_path",
+    "source",
+    "reason",
+    "trigger",
+    "duration_ms",
+    "is_interrupt",
+    "stop_hook_active",
+    "model",
+];
+
+/// Returns what may be recorded of a payload.
+pub fn keep(kind: EventKind, payload: &Payload<'_>, settings: &Settings) -> Kept {
+    let tool = payload.text("tool_name").unwrap_or_default();
+    if settings.skip_tools.iter().any(|skipped| *skipped == tool) || is_own_tool(&tool) {
+        return Kept::Nothing;
+    }
+    // The client runs its compactions as nameless sub-agents.
+    if kind == EventKind::SubagentStop && payload.text("agent_type").is_some_and(|name| name.is_empty()) {
+        return Kept::Nothing;
+    }
+    let subject = Subject::of(payload);
+    for longest_string in STRING_LIMITS {
+        let rules = Rules {
+            redact: settings.redact,
+            longest_string,
+            secret_file: subject.secret_file,
+        };
+        let (json, private) = rewrite(payload, rules, subject.echo);
+        if kind == EventKind::UserPromptSubmit && private {
+            return Kept::PrivatePrompt;
+        }
+        if json.len() <= settings.max_payload {
+            return Kept::Event(json);
+        }
+    }
+    Kept::Event(circumstances_only(payload, settings))
+}
+
+/// Says whether a prompt was written by the agent program rather than by a person.
+pub fn is_machine_made(prompt: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        "<task-notification",
+        "<local-command-",
+        "<bash-stdout",
+        "<bash-stderr",
+        "<system-reminder",
+    ];
+    let prompt = prompt.trim_start();
+    STARTS.iter().any(|start| prompt.starts_with(start))
+}
+
+/// The memory's own tools, as a server of its own or out of a plugin: what they answer is remembered already.
+fn is_own_tool(tool: &str) -> bool {
+    tool.strip_prefix("mcp__")
+        .is_some_and(|rest| rest.starts_with("backstory__") || rest.starts_with("plugin_backstory_"))
+}
+
+/// What a tool call is about, as far as it decides how the answer is treated.
+struct Subject {
+    /// A file of secrets is read or written.
+    secret_file: bool,
+    /// The memory itself is asked on the command line.
+    echo: bool,
+}
+
+impl Subject {
+    fn of(payload: &Payload<'_>) -> Self {
+        let nothing = Self {
+            secret_file: false,
+            echo: false,
+        };
+        let Some(input) = payload.raw("tool_input") else {
+            return nothing;
+        };
+        let Ok(input) = Payload::read(input) else {
+            return nothing;
+        };
+        let path = ["file_path", "notebook_path", "path"]
+            .iter()
+            .find_map(|name| input.text(name));
+        let command = input.text("command").unwrap_or_default();
+        let words = || {
+            command
+                .split(|c: char| c.is_whitespace() || "'\"<>|;&()=".contains(c))
+                .take(4096)
+        };
+        Self {
+            secret_file: path.is_some_and(|path| secrets::is_secret_file(&path))
+                || words().any(secrets::is_secret_file),
+            echo: asks_memory(words()),
+        }
+    }
+}
+
+/// Finds `backstory search` and its like in a command.
+fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
+    const READS: [&str; 8] = [
+        "search", "show", "timeline", "context", "why", "session", "sessions", "export",
+    ];
+    while let Some(word) = words.next() {
+        if (word == "backstory" || word.ends_with("/backstory"))
+            && words.next().is_some_and(|sub| READS.contains(&sub))
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// Writes the cleaned object; also says whether it is a prompt of which nothing is left.
+fn rewrite(payload: &Payload<'_>, rules: Rules, echo: bool) -> (String, bool) {
+    let mut out = String::with_capacity(1024);
+    let mut conversation = Cleaner::new(rules);
+    let mut private = false;
+    for (name, raw) in payload.fields() {
+        start_field(name, &mut out);
+        let value_at = out.len();
+        if is_short_id(name, raw) {
+            out.push_str(raw);
+        } else if CIRCUMSTANCES.contains(&name) || IDS.contains(&name) {
+            Cleaner::new(rules).value(raw, &mut out);
+        } else if echo && name == "tool_response" {
+            out.push_str("null");
+        } else {
+            conversation.value(raw, &mut out);
+        }
+        if name == "prompt" {
+            private = conversation.has_cut() && is_blank(&out[value_at..]);
+        }
+    }
+    end_object(&mut out);
+    (out, private)
+}
+
+/// The last resort for a payload of thousands of strings: that it happened, without what was said.
+fn circumstances_only(payload: &Payload<'_>, settings: &Settings) -> String {
+    let rules = Rules {
+        redact: settings.redact,
+        longest_string: 512,
+        secret_file: false,
+    };
+    let mut out = String::new();
+    for (name, raw) in payload.fields() {
+        let known = CIRCUMSTANCES.contains(&name) || IDS.contains(&name);
+        if known && raw.len() <= 4096 && raw.starts_with('"') {
+            start_field(name, &mut out);
+            Cleaner::new(Rules {
+                redact: rules.redact && !is_short_id(name, raw),
+                ..rules
+            })
+            .value(raw, &mut out);
+        }
+    }
+    start_field("cut", &mut out);
+    out.push_str("true");
+    end_object(&mut out);
+    out
+}
+
+fn start_field(name: &str, out: &mut String) {
+    out.push(if out.is_empty() { '{' } else { ',' });
+    // Names come unescaped from the reader; quoting them anew cannot fail.
+    out.push_str(&serde_json::Value::from(name).to_string());
+    out.push(':');
+}
+
+fn end_object(out: &mut String) {
+    if out.is_empty() {
+        out.push('{');
+    }
+    out.push('}');
+}
+
+fn is_short_id(name: &str, raw: &str) -> bool {
+    IDS.contains(&name) && raw.starts_with('"') && raw.len() <= 130
+}
+
+/// Says whether nothing but white space is left of a JSON string.
+fn is_blank(json: &str) -> bool {
+    serde_json::from_str::<String>(json).is_ok_and(|text| text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            skip_tools: vec!["TodoWrite".into()],
+            redact: true,
+            max_payload: 256 * 1024,
+        }
+    }
+
+    fn kept(kind: EventKind, value: &Value) -> Kept {
+        let text = value.to_string();
+        keep(kind, &Payload::read(&text).unwrap(), &settings())
+    }
+
+    fn event(kind: EventKind, value: &Value) -> Value {
+        match kept(kind, value) {
+            Kept::Event(json) => serde_json::from_str(&json).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_ordinary_payload_is_kept_as_it_is() {
+        let payload =
+            json!({"session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}, "x": [1, null]});
+        assert_eq!(event(EventKind::PostToolUse, &payload), payload);
+        assert_eq!(event(EventKind::PostToolUse, &json!({})), json!({}));
+    }
+
+    #[test]
+    fn tools_that_say_nothing_and_our_own_are_not_recorded() {
+        for tool in [
+            "TodoWrite",
+            "mcp__backstory__search",
+            "mcp__plugin_backstory_backstory__timeline",
+        ] {
+            assert_eq!(
+                kept(EventKind::PostToolUse, &json!({"tool_name": tool})),
+                Kept::Nothing,
+                "{tool}"
+            );
+        }
+        assert_ne!(
+            kept(
+                EventKind::PostToolUse,
+                &json!({"tool_name": "mcp__backstoryish__x"})
+            ),
+            Kept::Nothing
+        );
+        let fork = json!({"agent_type": "", "last_assistant_message": "<summary>"});
+        assert_eq!(kept(EventKind::SubagentStop, &fork), Kept::Nothing);
+    }
+
+    #[test]
+    fn what_the_memory_answers_on_the_command_line_is_not_remembered_again() {
+        for command in [
+            "backstory search auth",
+            "cd x && ./target/release/backstory show 12 | head",
+            "(backstory context)",
+        ] {
+            let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": {"stdout": "old"}});
+            assert_eq!(
+                event(EventKind::PostToolUse, &payload)["tool_response"],
+                Value::Null,
+                "{command}"
+            );
+        }
+        let payload = json!({"tool_input": {"command": "cargo test -p backstory"}, "tool_response": "ok"});
+        assert_eq!(event(EventKind::PostToolUse, &payload)["tool_response"], "ok");
+    }
+
+    #[test]
+    fn a_prompt_of_which_nothing_is_left_is_private() {
+        let private = [
+            "<private>x</private>",
+            " \n<private>x",
+            "<PRIVATE>a</PRIVATE>\n\t<private>b</private>",
+        ];
+        for prompt in private {
+            assert_eq!(
+                kept(EventKind::UserPromptSubmit, &json!({ "prompt": prompt })),
+                Kept::PrivatePrompt,
+                "{prompt}"
+            );
+        }
+        let partly = event(
+            EventKind::UserPromptSubmit,
+            &json!({"prompt": "fix <private>x</private> it"}),
+        );
+        assert_eq!(partly["prompt"], "fix  it");
+        assert_eq!(
+            event(EventKind::UserPromptSubmit, &json!({"prompt": ""}))["prompt"],
+            ""
+        );
+    }
+
+    #[test]
+    fn an_open_span_does_not_reach_into_what_the_agent_fills_in() {
+        let payload = json!({"prompt": "a <private> b", "cwd": "/w", "error": "c", "tool_use_id": "t"});
+        let expected = json!({"prompt": "a ", "cwd": "/w", "error": "", "tool_use_id": "t"});
+        assert_eq!(event(EventKind::PostToolUse, &payload), expected);
+    }
+
+    #[test]
+    fn whatever_comes_the_event_stays_within_its_limit() {
+        let strings: Vec<String> = (0..40_000).map(|n| format!("string number {n}")).collect();
+        let payload = json!({"session_id": "s", "cwd": "/w", "tool_response": strings});
+        let cut = event(EventKind::PostToolUse, &payload);
+        assert_eq!(cut, json!({"session_id": "s", "cwd": "/w", "cut": true}));
+        let long: Vec<String> = (0..40).map(|n| format!("{n} ").repeat(9000)).collect();
+        let cut = event(EventKind::PostToolUse, &json!({"tool_response": long}));
+        assert!(cut.to_string().len() < 256 * 1024 && cut["tool_response"].as_array().unwrap().len() == 40);
+    }
+
+    #[test]
+    fn every_value_of_an_env_file_is_a_secret() {
+        for input in [
+            json!({"file_path": "/w/.env"}),
+            json!({"command": "cat /w/.env | head"}),
+        ] {
+            let payload = json!({"tool_input": input, "tool_response": {"content": "MODE=quiet-otter\n"}});
+            let text = event(EventKind::PostToolUse, &payload).to_string();
+            assert!(!text.contains("quiet-otter"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Capture: from what an agent's hook was given to an event in the spool.
+//!
+//! Runs inside the hook process, so everything here is counted in microseconds. Owns what is kept and what is not
+//! (private spans, secrets, bulk, the memory's own echo), which project a folder belongs to, and the spool. Writes to
+//! the spool only; knows nothing of the database.
+
+mod bulk;
+mod clean;
+pub mod counts;
+pub mod exclude;
+pub mod keep;
+pub mod payload;
+pub mod private;
+pub mod project;
+pub mod secrets;
+pub mod spool;
+pub mod tags;

@@ -1,0 +1,192 @@
+//! Remembers which turns are private, from one hook process to the next.
+//!
+//! A fully private prompt leaves a mark; until the person's next prompt every hook of that session drops what it was
+//! given. The mark is a small log per session, only ever appended to: hooks of one session run side by side. It holds
+//! ids, never text. Work that began in a private turn stays private when it ends later: prompts and sub-agents of
+//! that turn are remembered by their id.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use crate::{payload::Payload, spool::Spool};
+
+/// The private turns of one session.
+#[derive(Debug)]
+pub struct Marks {
+    path: PathBuf,
+    log: Option<String>,
+}
+
+const PRIVATE: &str = "private";
+const OPEN: &str = "open";
+const PROMPT: &str = "prompt ";
+const AGENT: &str = "agent ";
+
+impl Marks {
+    /// Reads what earlier hooks noted; for almost all sessions there is nothing.
+    pub fn of(spool: &Spool, session_id: &str) -> io::Result<Self> {
+        let path = spool.root().join("private").join(file_name(session_id));
+        match fs::read_to_string(&path) {
+            Ok(log) => Ok(Self { path, log: Some(log) }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self { path, log: None }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says whether an event belongs to a private turn.
+    pub fn covers(&self, payload: &Payload<'_>) -> bool {
+        let Some(log) = &self.log else { return false };
+        let is_open = log.lines().rev().find(|line| [PRIVATE, OPEN].contains(line)) == Some(OPEN);
+        let noted = |prefix: &str, id: Option<&str>| {
+            id.is_some_and(|id| log.lines().any(|line| line.strip_prefix(prefix) == Some(id)))
+        };
+        !is_open
+            || noted(PROMPT, payload.text("prompt_id").as_deref())
+            || noted(AGENT, payload.text("agent_id").as_deref())
+            || noted(AGENT, launched_agent(payload).as_deref())
+    }
+
+    /// Begins a private turn.
+    pub fn close(&self, payload: &Payload<'_>) -> io::Result<()> {
+        self.append(&[
+            Some(PRIVATE.to_owned()),
+            line(PROMPT, payload.text("prompt_id").as_deref()),
+        ])
+    }
+
+    /// Ends it: the person said something that is not private.
+    pub fn open(&self) -> io::Result<()> {
+        match &self.log {
+            None => Ok(()),
+            Some(_) => self.append(&[Some(OPEN.to_owned())]),
+        }
+    }
+
+    /// Notes the sub-agents that a dropped event speaks of.
+    pub fn note(&self, payload: &Payload<'_>) -> io::Result<()> {
+        let lines = [
+            line(AGENT, payload.text("agent_id").as_deref()),
+            line(AGENT, launched_agent(payload).as_deref()),
+        ];
+        if lines.iter().all(Option::is_none) {
+            Ok(())
+        } else {
+            self.append(&lines)
+        }
+    }
+
+    fn append(&self, lines: &[Option<String>]) -> io::Result<()> {
+        let text: String = lines.iter().flatten().map(|line| format!("{line}\n")).collect();
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        options.open(&self.path)?.write_all(text.as_bytes())
+    }
+}
+
+/// Removes the marks of sessions that nothing was heard of for so long.
+pub fn sweep(spool: &Spool, now: SystemTime, older_than: Duration) -> io::Result<()> {
+    let folder = match fs::read_dir(spool.root().join("private")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for entry in folder {
+        let entry = entry?;
+        if now
+            .duration_since(entry.metadata()?.modified()?)
+            .is_ok_and(|age| age > older_than)
+        {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The id of the sub-agent that a tool call started.
+fn launched_agent(payload: &Payload<'_>) -> Option<String> {
+    let response = Payload::read(payload.raw("tool_response")?).ok()?;
+    response.text("agentId").map(|id| id.into_owned())
+}
+
+/// An id becomes a line of the log only if it is short and on one line.
+fn line(prefix: &str, id: Option<&str>) -> Option<String> {
+    let id = id?;
+    let plain = (1..=128).contains(&id.len()) && !id.contains(char::is_control);
+    plain.then(|| format!("{prefix}{id}"))
+}
+
+/// Spells a session id, which comes from outside, so that it is one file name and no other session's.
+fn file_name(session_id: &str) -> String {
+    let mut name = String::with_capacity(session_id.len());
+    for byte in session_id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
+            _ => name.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covers(spool: &Spool, json: &str) -> bool {
+        Marks::of(spool, "s")
+            .unwrap()
+            .covers(&Payload::read(json).unwrap())
+    }
+
+    #[test]
+    fn a_private_turn_lasts_until_the_next_prompt_and_its_work_stays_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().to_owned());
+        spool.create().unwrap();
+        assert!(!covers(&spool, "{}"));
+
+        let prompt = Payload::read(r#"{"prompt_id":"p1"}"#).unwrap();
+        Marks::of(&spool, "s").unwrap().close(&prompt).unwrap();
+        assert!(covers(&spool, "{}"));
+        assert!(!Marks::of(&spool, "t").unwrap().covers(&prompt));
+        let launch = Payload::read(r#"{"agent_id":"a1","tool_response":{"agentId":"a2"}}"#).unwrap();
+        Marks::of(&spool, "s").unwrap().note(&launch).unwrap();
+        Marks::of(&spool, "s").unwrap().note(&prompt).unwrap();
+
+        Marks::of(&spool, "s").unwrap().open().unwrap();
+        assert!(!covers(&spool, "{}"));
+        assert!(!covers(&spool, r#"{"prompt_id":"p2","agent_id":"a3"}"#));
+        assert!(covers(&spool, r#"{"prompt_id":"p1"}"#));
+        assert!(covers(&spool, r#"{"prompt_id":"p2","agent_id":"a1"}"#));
+        assert!(covers(&spool, r#"{"agent_id":"a2"}"#));
+    }
+
+    #[test]
+    fn a_session_id_cannot_name_another_file() {
+        assert_eq!(file_name("../../etc/passwd"), "%2e%2e%2f%2e%2e%2fetc%2fpasswd");
+        assert_ne!(file_name("%2e"), file_name("."));
+        assert_eq!(file_name("00000000-0000-4000"), "00000000-0000-4000");
+    }
+
+    #[test]
+    fn old_marks_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().to_owned());
+        spool.create().unwrap();
+        Marks::of(&spool, "s")
+            .unwrap()
+            .close(&Payload::read("{}").unwrap())
+            .unwrap();
+        let now = fs::metadata(spool.root().join("private/s"))
+            .unwrap()
+            .modified()
+            .unwrap();
+        sweep(&spool, now, Duration::from_secs(60)).unwrap();
+        assert!(covers(&spool, "{}"));
+        sweep(&spool, now + Duration::from_secs(61), Duration::from_secs(60)).unwrap();
+        assert!(!covers(&spool, "{}"));
+    }
+}

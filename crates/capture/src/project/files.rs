@@ -1,0 +1,253 @@
+//! Settles paths and reads small files without ever blocking or failing loudly.
+//!
+//! Owns how a path becomes canonical, how it becomes a key, and how much of a file is read. Knows nothing of git.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+/// The largest file that is read; git itself stops at this size for `.git` files.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// What the kernel takes as a path. Longer ones cannot exist, so their parents need not be tried.
+const MAX_PATH: usize = 4096;
+
+/// How many missing parents are tried before a path is taken as it is spelled.
+const MAX_MISSING: usize = 128;
+
+/// Where a climb begins.
+pub(super) struct Start {
+    /// The folder asked for, canonical as far as it exists.
+    pub(super) folder: PathBuf,
+    /// The nearest folder that exists, canonical.
+    pub(super) existing: PathBuf,
+}
+
+/// Settles the folder a hook reported, which may be relative, gone or nonsense.
+///
+/// A relative or empty path is taken from the process's working directory: agents start hooks in the project.
+pub(super) fn start(cwd: &Path) -> Start {
+    let cwd = if cwd.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        cwd
+    };
+    let absolute = std::path::absolute(cwd).unwrap_or_else(|_| Path::new("/").join(cwd));
+    if let Some(folder) = canonical(&absolute) {
+        return Start {
+            existing: folder.clone(),
+            folder,
+        };
+    }
+    let spelled = lexical(&absolute);
+    let candidates = spelled
+        .ancestors()
+        .skip_while(|parent| parent.as_os_str().len() >= MAX_PATH);
+    for parent in candidates.take(MAX_MISSING) {
+        if let Some(existing) = canonical(parent) {
+            // The key of a folder stays the same when the folder goes, even below a symlink.
+            let missing = spelled.strip_prefix(parent).unwrap_or(Path::new(""));
+            let folder = if missing.as_os_str().is_empty() {
+                existing.clone()
+            } else {
+                existing.join(missing)
+            };
+            return Start { folder, existing };
+        }
+    }
+    Start {
+        folder: spelled,
+        existing: PathBuf::from("/"),
+    }
+}
+
+/// Resolves symlinks; `None` when the path does not exist or cannot be reached.
+pub(super) fn canonical(path: &Path) -> Option<PathBuf> {
+    match without_symlinks(path) {
+        Some(true) => Some(path.to_owned()),
+        Some(false) => None,
+        None => fs::canonicalize(path).ok(),
+    }
+}
+
+/// The canonical path, or the tidied spelling of a path that does not exist.
+pub(super) fn settled(path: &Path) -> PathBuf {
+    canonical(path).unwrap_or_else(|| lexical(path))
+}
+
+/// Joins a path to a canonical folder. Leading `..` are worked out: no symlink can be in their way, and the answer is
+/// cheaper to make canonical.
+pub(super) fn join(canonical: &Path, path: &Path) -> PathBuf {
+    let mut folder = canonical;
+    let mut rest = path.components();
+    loop {
+        let after = rest.as_path();
+        match rest.next() {
+            Some(Component::CurDir) => {}
+            Some(Component::ParentDir) => folder = folder.parent().unwrap_or(folder),
+            Some(_) => return folder.join(after),
+            None => return folder.to_owned(),
+        }
+    }
+}
+
+/// Says whether a path is canonical already (`true`), or leads nowhere (`false`), as far as one system call can tell.
+///
+/// `realpath` asks for every component; the kernel can answer for the whole path, which is nearly always canonical.
+#[cfg(target_os = "linux")]
+fn without_symlinks(path: &Path) -> Option<bool> {
+    use rustix::fs::{CWD, ResolveFlags, openat2};
+    use rustix::io::Errno;
+
+    if !path.is_absolute() || lexical(path).as_os_str() != path.as_os_str() {
+        return None;
+    }
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(_folder) => Some(true),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Some(false),
+        // A symlink on the way, or a kernel or sandbox without the call.
+        Err(_) => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn without_symlinks(_path: &Path) -> Option<bool> {
+    None
+}
+
+/// Tidies an absolute path by its spelling alone: no `.`, no `..`, no doubled or trailing slashes.
+pub(super) fn lexical(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::with_capacity(path.as_os_str().len());
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            other => tidy.push(other),
+        }
+    }
+    tidy
+}
+
+/// Writes a path as text such that two paths never share a text.
+///
+/// Names need not be UTF-8: a byte that is not becomes U+FFFD and two hex digits, and a real U+FFFD is doubled. So does
+/// NUL, which no file name holds but a hostile payload may, and which ends a text in SQLite.
+pub(super) fn text(path: &Path) -> String {
+    const MARK: char = char::REPLACEMENT_CHARACTER;
+    let bytes = path.as_os_str().as_bytes();
+    if let Some(plain) = path.to_str()
+        && !plain.contains([MARK, '\0'])
+    {
+        return plain.to_owned();
+    }
+    let mut text = String::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                MARK => text.extend([MARK, MARK]),
+                '\0' => text.extend([MARK, '0', '0']),
+                other => text.push(other),
+            }
+        }
+        for byte in chunk.invalid() {
+            write!(text, "{MARK}{byte:02x}").expect("writing to a string cannot fail");
+        }
+    }
+    text
+}
+
+/// Reads a regular file of at most 1 MB, following symlinks.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_with(path, OFlags::empty())
+}
+
+/// Reads a regular file of at most 1 MB; fails on a symlink.
+pub(super) fn read_itself(path: &Path) -> io::Result<Vec<u8>> {
+    read_with(path, OFlags::NOFOLLOW)
+}
+
+fn read_with(path: &Path, extra: OFlags) -> io::Result<Vec<u8>> {
+    // NONBLOCK: opening a FIFO must not wait for a writer. NOCTTY: a terminal must not become ours.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | extra;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    if about.len() > MAX_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
+    // Up to the known size only: saves the read that would just report the end.
+    file.take(about.len()).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn spelling_alone_tidies_a_path() {
+        for (given, wanted) in [
+            ("/a/./b//c/", "/a/b/c"),
+            ("/a/../b", "/b"),
+            ("/../../a", "/a"),
+            ("/", "/"),
+            ("/..", "/"),
+        ] {
+            assert_eq!(lexical(Path::new(given)).as_os_str(), wanted, "{given}");
+        }
+    }
+
+    #[test]
+    fn joining_works_leading_dots_out() {
+        for (given, wanted) in [
+            ("../..", "/a"),
+            ("./../x/../y/", "/a/b/x/../y"),
+            ("../../../../..", "/"),
+            ("x", "/a/b/c/x"),
+            ("/x/..", "/x/.."),
+            ("", "/a/b/c"),
+        ] {
+            assert_eq!(
+                join(Path::new("/a/b/c"), Path::new(given)).as_os_str(),
+                wanted,
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_root_is_canonical() {
+        assert_eq!(canonical(Path::new("/")), Some(PathBuf::from("/")));
+    }
+
+    proptest! {
+        #[test]
+        fn different_names_never_share_a_text(left: Vec<u8>, right: Vec<u8>) {
+            let [one, two] = [&left, &right].map(|name| text(Path::new(OsStr::from_bytes(name))));
+            prop_assert_eq!(left == right, one == two);
+            prop_assert!(!one.contains('\0'));
+        }
+
+        #[test]
+        fn near_misses_never_share_a_text(left in "[\u{FFFD}\0 0-1]{0,6}", tail in prop::collection::vec(0xf0u8.., 0..3)) {
+            let mut right = left.clone().into_bytes();
+            right.extend(&tail);
+            let [one, two] = [left.as_bytes(), &right].map(|name| text(Path::new(OsStr::from_bytes(name))));
+            prop_assert_eq!(tail.is_empty(), one == two);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Turns a remote's URL into a name for the repository, the same for everyone who cloned it.
+//!
+//! Owns the spelling of remotes: `git@github.com:Acme/App.git` and `https://token@github.com/acme/app/` are both
+//! `github.com/acme/app`. Pure: no file, no network. Host aliases of `~/.ssh/config` are taken as they are written.
+
+use std::path::Path;
+
+use super::files;
+
+/// Hosts that serve `/Acme/App` and `/acme/app` as the same repository.
+const CASELESS_HOSTS: [&str; 5] = [
+    "bitbucket.org",
+    "codeberg.org",
+    "dev.azure.com",
+    "github.com",
+    "gitlab.com",
+];
+
+/// Other names of a host. All of them exist to offer SSH on the HTTPS port, or lead to the same site.
+const HOST_ALIASES: [(&str, &str); 6] = [
+    ("altssh.bitbucket.org", "bitbucket.org"),
+    ("altssh.gitlab.com", "gitlab.com"),
+    ("ssh.dev.azure.com", AZURE),
+    ("ssh.github.com", "github.com"),
+    ("vs-ssh.visualstudio.com", AZURE),
+    ("www.github.com", "github.com"),
+];
+
+const AZURE: &str = "dev.azure.com";
+const AZURE_OLD: &str = ".visualstudio.com";
+
+/// Normalises a remote's URL: `host[:port]/path` for a remote on a host, `file:/path` for one on this disk.
+///
+/// Credentials, query, fragment and default ports are dropped. A local path is made absolute against `base`; it keeps
+/// its `.git`, since `x` and `x.git` may stand side by side on a disk. `None` when the URL names no repository, or only
+/// this one. The answer never starts with a slash, so it is never the path of another project.
+pub fn normalise_remote(url: &str, base: &Path) -> Option<String> {
+    let url = without_helpers(url.trim())?;
+    if url.is_empty() || url.contains(char::is_control) {
+        return None;
+    }
+    if let Some(path) = file_url_path(url) {
+        return local(path, base);
+    }
+    if is_drive_path(url) || url.starts_with(r"\\") {
+        return local(url, base);
+    }
+    if let Some((scheme, rest)) = url.split_once("://") {
+        let is_scheme = !scheme.is_empty()
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        return if is_scheme {
+            hosted(&rest[..end], default_port(scheme), &rest[end..])
+        } else {
+            None
+        };
+    }
+    match scp_like(url) {
+        Some((authority, path)) => hosted(&authority, default_port("ssh"), path),
+        // Two slashes in front mean another machine only in a `file:` URL.
+        None if url.starts_with('/') => {
+            local(&url[url.len() - url.trim_start_matches('/').len() - 1..], base)
+        }
+        None => local(url, base),
+    }
+}
+
+/// Strips `helper::` in front of a URL; what follows is a command or a name unless it is a URL itself.
+fn without_helpers(url: &str) -> Option<&str> {
+    let mut rest = url;
+    while let Some((helper, address)) = rest.split_once("::") {
+        if helper.is_empty() || !helper.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+            break;
+        }
+        rest = address;
+    }
+    (rest.len() == url.len() || rest.contains("://")).then_some(rest)
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    let scheme = scheme.to_ascii_lowercase();
+    match scheme
+        .strip_prefix("git+")
+        .or(scheme.strip_suffix("+git"))
+        .unwrap_or(&scheme)
+    {
+        "ssh" => Some(22),
+        "https" => Some(443),
+        "http" => Some(80),
+        "git" => Some(9418),
+        _ => None,
+    }
+}
+
+/// Splits `user@host:path` as git does: a colon before any slash. Brackets may hold `host:port` or an IPv6 address.
+fn scp_like(url: &str) -> Option<(String, &str)> {
+    let bracket = url
+        .find('[')
+        .filter(|&at| at == 0 || url[..at].ends_with('@') && !url[..at].contains(['/', ':']));
+    if let Some(open) = bracket
+        && let Some(length) = url[open..].find("]:")
+    {
+        let inner = &url[open + 1..open + length];
+        let is_address = inner.matches(':').count() > 1;
+        let authority = if is_address {
+            format!("[{inner}]")
+        } else {
+            inner.to_owned()
+        };
+        return Some((authority, &url[open + length + 2..]));
+    }
+    let (authority, path) = url.split_once(':')?;
+    (!authority.contains('/')).then(|| (authority.to_owned(), path))
+}
+
+fn hosted(authority: &str, default_port: Option<u16>, path: &str) -> Option<String> {
+    // A path with an @ is most likely the rest of a password that holds a slash, and must not be kept.
+    if path.contains('@') {
+        return None;
+    }
+    let (given, port) = host_and_port(authority)?;
+    let (host, organisation) = real_host(&given);
+    let port = port.filter(|port| Some(*port) != default_port && host == given);
+    let mut path = path.split(['?', '#']).next().unwrap_or_default().to_owned();
+    if CASELESS_HOSTS.contains(&host) {
+        path.make_ascii_lowercase();
+    }
+
+    let mut segments = segments_of(&path);
+    strip_git(&mut segments);
+    if segments.is_empty() || segments.iter().any(|segment| segment.trim() != *segment) {
+        return None;
+    }
+    if host == AZURE {
+        tidy_azure(&mut segments, organisation);
+    }
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{host}{port}/{}", segments.join("/")))
+}
+
+/// The host behind an alias, and the organisation that Azure's old hosts are named after.
+fn real_host(given: &str) -> (&str, Option<&str>) {
+    if let Some((_, real)) = HOST_ALIASES.iter().find(|(alias, _)| *alias == given) {
+        return (real, None);
+    }
+    match given.strip_suffix(AZURE_OLD) {
+        Some(organisation) if !organisation.is_empty() && !organisation.contains('.') => {
+            (AZURE, Some(organisation))
+        }
+        _ => (given, None),
+    }
+}
+
+fn host_and_port(authority: &str) -> Option<(String, Option<u16>)> {
+    let authority = authority.rsplit('@').next()?;
+    let (host, port) = match authority.find(']') {
+        Some(close) if authority.starts_with('[') => {
+            let rest = &authority[close + 1..];
+            (
+                &authority[..=close],
+                if rest.is_empty() {
+                    ""
+                } else {
+                    rest.strip_prefix(':')?
+                },
+            )
+        }
+        _ => authority.rsplit_once(':').unwrap_or((authority, "")),
+    };
+    let port = if port.is_empty() {
+        None
+    } else {
+        Some(port.parse().ok()?)
+    };
+    let is_host = match host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
+        Some(inner) => {
+            !inner.is_empty()
+                && inner
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b":.%-".contains(&b))
+        }
+        None => host.chars().all(|c| c.is_alphanumeric() || "-._~%".contains(c)),
+    };
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    (is_host && !host.is_empty()).then_some((host, port))
+}
+
+/// A path's segments without `.`, `..` and empty ones.
+fn segments_of(path: &str) -> Vec<&str> {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            name => segments.push(name),
+        }
+    }
+    segments
+}
+
+/// Drops one `.git` at the end, as servers do, whether it is a suffix or a folder.
+fn strip_git(segments: &mut Vec<&str>) {
+    let Some(last) = segments.pop() else { return };
+    match last.strip_suffix(".git") {
+        Some("") => {}
+        Some("." | "..") | None => segments.push(last),
+        Some(stem) => segments.push(stem),
+    }
+}
+
+/// Brings Azure's spellings to the one of its web pages: `organisation/project/_git/repository`.
+fn tidy_azure<'a>(segments: &mut Vec<&'a str>, organisation: Option<&'a str>) {
+    if let Some(organisation) = organisation {
+        if segments[0] == "defaultcollection" {
+            segments.remove(0);
+        }
+        segments.insert(0, organisation);
+    }
+    let tidy: Option<[&'a str; 4]> = match segments[..] {
+        ["v3", organisation, project, repository] => Some([organisation, project, "_git", repository]),
+        // The short form for a repository that is called like its project.
+        [organisation, "_git", repository] => Some([organisation, repository, "_git", repository]),
+        _ => None,
+    };
+    if let Some(tidy) = tidy {
+        segments.clear();
+        segments.extend(tidy);
+    }
+}
+
+/// The path in a `file:` URL, and in what this module makes of one.
+fn file_url_path(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once(':')?;
+    if !scheme.eq_ignore_ascii_case("file") {
+        return None;
+    }
+    if is_drive_path(rest) {
+        return Some(rest);
+    }
+    let Some(after) = rest.strip_prefix("//") else {
+        return rest.starts_with('/').then_some(rest);
+    };
+    let (host, _) = after.split_once('/').unwrap_or((after, ""));
+    let path = &after[host.len()..];
+    match path.strip_prefix('/') {
+        Some(drive) if is_drive_path(drive) => Some(drive),
+        _ if host.is_empty() || host.eq_ignore_ascii_case("localhost") => Some(path),
+        // On another machine: the two slashes stay as its mark.
+        _ => Some(rest),
+    }
+}
+
+fn is_drive_path(path: &str) -> bool {
+    matches!(path.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic())
+}
+
+fn local(path: &str, base: &Path) -> Option<String> {
+    let (start, path) = if is_drive_path(path) {
+        (
+            format!("{}:/", path[..1].to_ascii_uppercase()),
+            path[2..].replace('\\', "/"),
+        )
+    } else if path.starts_with(r"\\") || path.starts_with("//") {
+        let path = path.replace('\\', "/");
+        // `//user:password@server/share`
+        let after = path.trim_start_matches('/');
+        let host = after.split('/').next().unwrap_or_default();
+        let share = after[host.len()..].to_owned();
+        (format!("//{}/", host_and_port(host)?.0), share)
+    } else {
+        let absolute = files::lexical(&base.join(path));
+        if absolute == base || absolute == base.join(".git") {
+            return None;
+        }
+        ("/".to_owned(), files::text(&absolute))
+    };
+    let mut segments = segments_of(&path);
+    // `x` and `x/.git` are one repository, `x` and `x.git` are not.
+    segments.pop_if(|last| *last == ".git");
+    (!segments.is_empty()).then(|| format!("file:{start}{}", segments.join("/")))
+}
+
+#[cfg(test)]
+#[path = "remote_tests.rs"]
+mod tests;

@@ -1,0 +1,266 @@
+//! Owns the pre-filter: which four bytes in a row are worth a closer look, and the one fast pass that finds them.
+//!
+//! Every rule begins with a few fixed bytes. Four of them, with the case bit set, are its anchor; a bitmap of hashed
+//! anchors (8 KB, computed by the compiler) rejects nearly all of ordinary text with one load per two bytes.
+//! What a rule then makes of its position is left to the other files.
+
+use super::commands::COMMANDS;
+use super::names::{SHORT_WORD_TAILS, WORDS};
+use super::tokens::TOKENS;
+
+/// Says which rule an anchor belongs to.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    /// The index into [`TOKENS`].
+    Token(u8),
+    /// The index into [`COMMANDS`].
+    Command(u8),
+    Name,
+    Url,
+    PemBegin,
+    PemEnd,
+    Jwt,
+    Bearer,
+    Telegram,
+    IdentifiedBy,
+}
+
+/// Anchors of rules that are code and not data. Three bytes stand for three bytes and one of the token alphabet.
+const FIXED: &[(&[u8], Rule)] = &[
+    (b"-BEG", Rule::PemBegin),
+    (b"--EN", Rule::PemEnd),
+    (b"eyJ", Rule::Jwt),
+    (b"bear", Rule::Bearer),
+    (b":AA", Rule::Telegram),
+    (b"d by", Rule::IdentifiedBy),
+];
+
+/// What follows the last character of a URL's scheme: plain, in JSON, in JSON within JSON.
+const AFTER_SCHEME: [&[u8]; 3] = [b"://", b":\\/", b":\\\\"];
+
+#[derive(Clone, Copy)]
+struct Anchor {
+    gram: u32,
+    rule: Rule,
+}
+
+/// Calls `check` for each rule whose anchor stands in `text`, from left to right. It returns where to go on;
+/// positions before that are passed over.
+///
+/// Only every second position is looked up, with three bytes: an anchor that begins at an odd one shows there by its
+/// last three.
+pub(super) fn scan(text: &[u8], mut check: impl FnMut(Rule, usize) -> usize) {
+    let mut resume = 0;
+    let mut at = 0;
+    while let Some(block) = text.get(at..at + BLOCK + 4).and_then(<[u8]>::first_chunk) {
+        let grams = grams(block);
+        if grams.iter().fold(0, |hits, &gram| hits | probe(gram)) & 1 != 0 {
+            let hits = grams
+                .iter()
+                .rev()
+                .fold(0_u64, |hits, &gram| hits << 1 | (probe(gram) & 1));
+            check_hits(text, at, hits, &mut resume, &mut check);
+        }
+        // Not on to `resume`: waiting for it would cost more than looking at bytes in vain.
+        at += BLOCK;
+    }
+    for place in (at..text.len()).step_by(2) {
+        check_both(text, place, &mut resume, &mut check);
+    }
+}
+
+const BLOCK: usize = 16;
+
+/// The bytes at and behind the eight even places of a block, three of which count.
+#[inline(always)]
+fn grams(block: &[u8; BLOCK + 4]) -> [u64; 8] {
+    let word = |from: usize| {
+        let bytes = block[from..from + 8]
+            .try_into()
+            .expect("eight bytes are eight bytes");
+        u64::from_le_bytes(bytes) | u64::from(CASE) << 32 | u64::from(CASE)
+    };
+    let (a, b, c) = (word(0), word(6), word(12));
+    [a, a >> 16, a >> 32, b, b >> 16, b >> 32, c, c >> 16]
+}
+
+/// Checks the places of a block whose bits are set.
+#[inline(never)]
+fn check_hits(
+    text: &[u8],
+    block: usize,
+    mut hits: u64,
+    resume: &mut usize,
+    check: &mut impl FnMut(Rule, usize) -> usize,
+) {
+    while hits != 0 {
+        check_both(text, block + 2 * hits.trailing_zeros() as usize, resume, check);
+        hits &= hits - 1;
+    }
+}
+
+/// The lowest bit of the answer says whether the first three bytes may belong to an anchor.
+#[inline(always)]
+fn probe(gram: u64) -> u64 {
+    let hash = hash_of_three(gram);
+    FILTER[hash >> 6] >> (hash & 63)
+}
+
+/// Checks the anchors that begin at `place` and just before it.
+fn check_both(text: &[u8], place: usize, resume: &mut usize, check: &mut impl FnMut(Rule, usize) -> usize) {
+    for at in [place.wrapping_sub(1), place] {
+        if at >= *resume && at < text.len() {
+            let gram = gram_at(text, at);
+            let hash = hash_of_four(gram);
+            if EXACT[hash >> 6] >> (hash & 63) & 1 != 0 {
+                let first = ANCHORS.partition_point(|anchor| anchor.gram < gram);
+                for anchor in ANCHORS[first..].iter().take_while(|anchor| anchor.gram == gram) {
+                    *resume = (*resume).max(check(anchor.rule, at));
+                }
+            }
+        }
+    }
+}
+
+/// Four bytes with their case bits set; behind the end of the text there are none that matter.
+#[inline(always)]
+fn gram_at(text: &[u8], at: usize) -> u32 {
+    text[at..]
+        .first_chunk()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes) | CASE)
+}
+
+/// Makes letters lower-case; what it does to other bytes does not matter, rules look again.
+const CASE: u32 = 0x2020_2020;
+
+#[expect(clippy::cast_possible_truncation, reason = "only the low bytes count")]
+const fn hash_of_three(gram: u64) -> usize {
+    // Of some thousand factors the one with the fewest false hits in Rust sources.
+    ((gram as u32).wrapping_mul(0x4880_A500) >> 16) as usize
+}
+
+const fn hash_of_four(gram: u32) -> usize {
+    (gram.wrapping_mul(0x9E37_79B1) >> 18) as usize
+}
+
+/// Three bytes of each anchor: the first and the last.
+static FILTER: [u64; 1024] = {
+    let mut filter = [0; 1024];
+    let mut i = 0;
+    while i < 2 * ANCHORS.len() {
+        let hash = hash_of_three(ANCHORS[i / 2].gram as u64 >> (8 * (i % 2)));
+        filter[hash >> 6] |= 1 << (hash & 63);
+        i += 1;
+    }
+    filter
+};
+
+/// All four bytes of each anchor.
+static EXACT: [u64; 256] = {
+    let mut filter = [0; 256];
+    let mut i = 0;
+    while i < ANCHORS.len() {
+        let hash = hash_of_four(ANCHORS[i].gram);
+        filter[hash >> 6] |= 1 << (hash & 63);
+        i += 1;
+    }
+    filter
+};
+
+/// Sorted by gram.
+static ANCHORS: [Anchor; COUNT] = {
+    let all = collect();
+    let mut anchors = [Anchor {
+        gram: 0,
+        rule: Rule::Name,
+    }; COUNT];
+    let mut i = 0;
+    while i < COUNT {
+        let mut slot = i;
+        while slot > 0 && anchors[slot - 1].gram > all.list[i].gram {
+            anchors[slot] = anchors[slot - 1];
+            slot -= 1;
+        }
+        anchors[slot] = all.list[i];
+        i += 1;
+    }
+    anchors
+};
+
+const COUNT: usize = collect().count;
+
+struct Collected {
+    list: [Anchor; 1024],
+    count: usize,
+}
+
+impl Collected {
+    /// Takes the first four bytes of `text`; when there are only three, each byte of `tails` serves as the fourth.
+    const fn add(mut self, text: &[u8], tails: &[u8], rule: Rule) -> Self {
+        if text.len() >= 4 {
+            self.push([text[0], text[1], text[2], text[3]], rule);
+            return self;
+        }
+        let mut i = 0;
+        while i < tails.len() {
+            self.push([text[0], text[1], text[2], tails[i]], rule);
+            i += 1;
+        }
+        self
+    }
+
+    const fn push(&mut self, bytes: [u8; 4], rule: Rule) {
+        self.list[self.count] = Anchor {
+            gram: u32::from_le_bytes(bytes) | CASE,
+            rule,
+        };
+        self.count += 1;
+    }
+}
+
+/// One of each pair of letters is enough: the case bit is set on both sides.
+const TOKEN_TAILS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789_-";
+
+const fn collect() -> Collected {
+    let mut all = Collected {
+        list: [Anchor {
+            gram: 0,
+            rule: Rule::Name,
+        }; 1024],
+        count: 0,
+    };
+    let mut i = 0;
+    while i < TOKENS.len() {
+        let (_, anchor) = TOKENS[i].prefix.as_bytes().split_at(TOKENS[i].anchor);
+        all = all.add(anchor, TOKEN_TAILS, Rule::Token(small(i)));
+        i += 1;
+    }
+    i = 0;
+    while i < COMMANDS.len() {
+        all = all.add(COMMANDS[i].program.as_bytes(), b"", Rule::Command(small(i)));
+        i += 1;
+    }
+    i = 0;
+    while i < WORDS.len() {
+        all = all.add(WORDS[i].as_bytes(), SHORT_WORD_TAILS, Rule::Name);
+        i += 1;
+    }
+    i = 0;
+    while i < FIXED.len() {
+        all = all.add(FIXED[i].0, TOKEN_TAILS, FIXED[i].1);
+        i += 1;
+    }
+    i = 0;
+    while i < 36 * AFTER_SCHEME.len() {
+        let after = AFTER_SCHEME[i / 36];
+        all.push([TOKEN_TAILS[i % 36], after[0], after[1], after[2]], Rule::Url);
+        i += 1;
+    }
+    all
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "checked by the assertion")]
+const fn small(index: usize) -> u8 {
+    assert!(index < 256, "a table has more lines than an anchor can name");
+    index as u8
+}

@@ -1,0 +1,172 @@
+//! Owns the flags of well-known programs that take a password: `curl -u user:password`, `mysql -pPassword`.
+
+use std::ops::Range;
+
+use super::escapes::{Step, at_word_start, skip_blanks, step};
+use super::judge::is_placeholder;
+use super::values::{bare_end, quoted};
+use super::{Scanner, Secret};
+
+/// A program, and its flags that take a secret.
+pub(super) struct Command {
+    /// Four characters at least.
+    pub(super) program: &'static str,
+    flags: &'static [Flag],
+}
+
+/// How a flag and its secret are written.
+enum Flag {
+    /// `-p secret`
+    Apart(&'static str),
+    /// `-psecret`
+    Joined(&'static str),
+    /// `-u user:secret`
+    AfterUser(&'static str),
+}
+
+use Flag::{AfterUser, Apart, Joined};
+
+/// To add a program, add a line.
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        program: "curl",
+        flags: &[
+            AfterUser("-u"),
+            AfterUser("--user"),
+            AfterUser("-U"),
+            AfterUser("--proxy-user"),
+        ],
+    },
+    Command {
+        program: "sshpass",
+        flags: &[Apart("-p"), Joined("-p")],
+    },
+    Command {
+        program: "mysql",
+        flags: &[Joined("-p")],
+    },
+    Command {
+        program: "mysqldump",
+        flags: &[Joined("-p")],
+    },
+    Command {
+        program: "mysqladmin",
+        flags: &[Joined("-p")],
+    },
+    Command {
+        program: "mariadb",
+        flags: &[Joined("-p")],
+    },
+    Command {
+        program: "mongo",
+        flags: &[Apart("-p")],
+    },
+    Command {
+        program: "mongosh",
+        flags: &[Apart("-p")],
+    },
+    Command {
+        program: "mongodump",
+        flags: &[Apart("-p")],
+    },
+    Command {
+        program: "redis-cli",
+        flags: &[Apart("-a")],
+    },
+    Command {
+        program: "docker login",
+        flags: &[Apart("-p")],
+    },
+    Command {
+        program: "podman login",
+        flags: &[Apart("-p")],
+    },
+    Command {
+        program: "ldapsearch",
+        flags: &[Apart("-w")],
+    },
+    Command {
+        program: "sqlcmd",
+        flags: &[Apart("-P")],
+    },
+    Command {
+        program: "unzip",
+        flags: &[Apart("-P")],
+    },
+    Command {
+        program: "smbclient",
+        flags: &[AfterUser("-U")],
+    },
+];
+
+impl Scanner<'_> {
+    /// Reads the command whose program stands at `at`.
+    pub(super) fn command(&mut self, index: u8, at: usize) -> usize {
+        let text = self.text;
+        let command = &COMMANDS[usize::from(index)];
+        let Some(rest) = text[at..].strip_prefix(command.program.as_bytes()) else {
+            return 0;
+        };
+        // One reading of a line serves all mentions of the same program on it.
+        let read = &mut self.commands_read[usize::from(index)];
+        if at < *read || rest.first() != Some(&b' ') || !at_word_start(text, at) {
+            return 0;
+        }
+        let mut word = at + command.program.len();
+        let mut resume = 0;
+        loop {
+            word = skip_blanks(text, word);
+            if let Some(range) = command.flags.iter().find_map(|flag| flag.value(text, word)) {
+                word = range.end;
+                resume = range.end;
+                self.found.push(Secret {
+                    range,
+                    kind: "password",
+                });
+            }
+            word = word_end(text, word);
+            if !matches!(step(text, word), Step::Blank) {
+                *read = word;
+                return resume;
+            }
+        }
+    }
+}
+
+impl Flag {
+    fn value(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
+        let (Self::Apart(name) | Self::Joined(name) | Self::AfterUser(name)) = self;
+        let after = text[at..]
+            .starts_with(name.as_bytes())
+            .then_some(at + name.len())?;
+        let value = skip_blanks(text, after);
+        if (value == after) != matches!(self, Self::Joined(_)) && !matches!(self, Self::AfterUser(_)) {
+            return None;
+        }
+        let mut range = quoted(text, value).unwrap_or_else(|| value..bare_end(text, value));
+        if matches!(self, Self::AfterUser(_)) {
+            let separator = |byte: &u8| matches!(byte, b':' | b'%');
+            range.start += text[range.clone()].iter().position(separator)? + 1;
+        }
+        let value = &text[range.clone()];
+        (value.len() >= 3 && !value.starts_with(b"-") && !is_placeholder(value)).then_some(range)
+    }
+}
+
+/// Goes to the end of a word; a quoted part may hold blanks. The command ends at `|`, `;` and the end of the line.
+fn word_end(text: &[u8], mut at: usize) -> usize {
+    loop {
+        at = match step(text, at) {
+            Step::Plain { .. } if matches!(text[at], b'|' | b';') => return at,
+            Step::Plain { end } => end,
+            Step::Quote { end, .. } => {
+                let close = quoted(text, at).map_or(end, |value| value.end);
+                match step(text, close) {
+                    Step::Quote { end, .. } => end,
+                    _ => close,
+                }
+            }
+            Step::Blank | Step::Break | Step::End => return at,
+        };
+    }
+}

@@ -1,0 +1,176 @@
+//! Owns files that hold nothing but settings and secrets: which they are, and what in them is a value.
+
+use std::ops::Range;
+
+use super::Secret;
+use super::escapes::{Step, at_line_end, backslashes_before, skip_blanks, step};
+use super::randomness::looks_random;
+use super::values::quoted;
+
+/// File names, any of which is a file of secrets wherever it lies.
+const NAMES: &[&str] = &[
+    ".env",
+    ".envrc",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    "pgpass.conf",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".my.cnf",
+    ".htpasswd",
+    ".vault-token",
+    ".s3cfg",
+    ".boto",
+    ".dockercfg",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "master.key",
+    "credentials.json",
+    "application_default_credentials.json",
+    "credentials.tfrc.json",
+    "secrets.json",
+    "secrets.yml",
+    "secrets.yaml",
+    "secrets.toml",
+    "terraform.tfvars",
+];
+
+/// File names that say so only in a certain folder.
+const IN_FOLDER: &[(&str, &str)] = &[
+    (".aws", "credentials"),
+    (".cargo", "credentials"),
+    (".cargo", "credentials.toml"),
+    (".gem", "credentials"),
+    (".docker", "config.json"),
+    (".kube", "config"),
+    ("gh", "hosts.yml"),
+];
+
+const EXTENSIONS: &[&str] = &[".env", ".tfvars", ".pgpass", ".netrc", ".ppk", ".kdbx"];
+
+/// Parts of a name that make the file a pattern for others to fill in.
+const PATTERNS: &[&str] = &[
+    "example", "sample", "template", "tmpl", "tpl", "dist", "schema", "defaults", "default",
+];
+
+/// Says whether a path names a file of secrets: `.env`, `prod.env`, `.aws/credentials`; not `.env.example`.
+pub fn is_secret_file(path: &str) -> bool {
+    let mut parts = path.rsplit(['/', '\\']).filter(|part| !part.is_empty());
+    let name = parts.next().unwrap_or_default();
+    let folder = parts.next().unwrap_or_default();
+    if name
+        .split(['.', '-', '_'])
+        .any(|part| PATTERNS.iter().any(|pattern| part.eq_ignore_ascii_case(pattern)))
+    {
+        return false;
+    }
+    let same = |known: &str| name.eq_ignore_ascii_case(known);
+    NAMES.iter().any(|known| same(known))
+        || IN_FOLDER
+            .iter()
+            .any(|(inside, known)| same(known) && folder.eq_ignore_ascii_case(inside))
+        || EXTENSIONS.iter().any(|extension| {
+            name.len()
+                .checked_sub(extension.len())
+                .and_then(|start| name.get(start..))
+                .is_some_and(|end| end.eq_ignore_ascii_case(extension))
+        })
+        || name
+            .get(..5)
+            .is_some_and(|start| start.eq_ignore_ascii_case(".env."))
+}
+
+/// Takes every value of a file of secrets: behind `=` or `:`, the last field of `.pgpass`, what follows `password` in
+/// `.netrc`, and a line that is nothing but a token.
+pub(super) fn values(text: &[u8], found: &mut Vec<Secret>) {
+    let mut line = 0;
+    while line < text.len() {
+        let start = skip_blanks(text, line);
+        let mut end = line_end(text, start);
+        if let Some(range) = value_of_line(text, start, end) {
+            end = end.max(range.end);
+            let value = &text[range.clone()];
+            if !value.is_empty() && !value.starts_with(b"[redacted:") {
+                found.push(Secret { range, kind: "env" });
+            }
+            end = line_end(text, end);
+        }
+        line = past_break(text, end);
+    }
+}
+
+fn value_of_line(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    let line = &text[start..end];
+    if let Some(separator) = separator(line) {
+        let value = skip_blanks(text, start + separator + 1);
+        return Some(quoted_lines(text, value).unwrap_or(value.min(end)..end));
+    }
+    // What an earlier pass left of a line is nothing to guess at.
+    if memchr::memmem::find(line, b"[redacted:").is_some() {
+        return None;
+    }
+    if let Some(word) = line
+        .windows(9)
+        .rposition(|word| word.eq_ignore_ascii_case(b"password "))
+    {
+        return Some(start + word + 9..end);
+    }
+    if line.iter().filter(|&&byte| byte == b':').count() >= 4 {
+        let last = line.iter().rposition(|&byte| byte == b':')?;
+        return Some(start + last + 1..end);
+    }
+    looks_random(line).then_some(start..end)
+}
+
+/// A value in quotes, which may have several lines here. Without a second quote it ends with its line.
+fn quoted_lines(text: &[u8], open: usize) -> Option<Range<usize>> {
+    let line = quoted(text, open)?;
+    let Step::Quote {
+        quote, backslashes, ..
+    } = step(text, open)
+    else {
+        return None;
+    };
+    if !at_line_end(text, line.end) {
+        return Some(line);
+    }
+    let close = memchr::memchr(quote, &text[line.end..]).map(|length| line.end + length);
+    let end = close.map_or(line.end, |close| {
+        close - backslashes_before(text, close).min(backslashes)
+    });
+    Some(line.start..end)
+}
+
+/// The place of the `=` or of a `: ` behind one name.
+fn separator(line: &[u8]) -> Option<usize> {
+    let place = line
+        .iter()
+        .position(|&byte| byte == b'=')
+        .or_else(|| memchr::memmem::find(line, b": "))?;
+    let name = line[..place].trim_ascii_end();
+    name.last()
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_\"'".contains(byte))
+        .then_some(place)
+}
+
+fn line_end(text: &[u8], mut at: usize) -> usize {
+    loop {
+        at = match step(text, at) {
+            Step::Break | Step::End => return at,
+            Step::Blank => skip_blanks(text, at),
+            Step::Plain { end } | Step::Quote { end, .. } => end,
+        };
+    }
+}
+
+fn past_break(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(b'\\') if text.get(at + 1) == Some(&b'u') => at + 6,
+        Some(b'\\') => at + 2,
+        _ => at + 1,
+    }
+}

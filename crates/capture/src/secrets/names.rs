@@ -1,0 +1,290 @@
+//! Owns which names promise a secret: `DB_PASSWORD`, `clientSecret`, `api-key`, but not `cache_key` or `token_count`.
+
+/// Parts of interesting names, the anchors: of `password`, `secret`, `token`, `connectionString`, `conn_str`, `cookie`.
+/// Any part will do that is rare elsewhere.
+pub(super) const WORDS: &[&str] = &[
+    "pass", "pwd", "secr", "oken", "key", "auth", "cred", "nnec", "onns", "nn_s", "ooki",
+];
+
+/// What may follow a word of three letters, for which the anchor has room for one more byte.
+pub(super) const SHORT_WORD_TAILS: &[u8] = b"=:\"'\\ \t>])_-?!,`12ds";
+
+/// How much a name says about its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// Any literal is the secret.
+    Literal,
+    /// A value that looks random is the secret.
+    Random,
+    /// The same for a bare `key`, which names anything: only a value that is random beyond doubt.
+    VeryRandom,
+    /// `Authorization`: a scheme and the secret.
+    Authorization,
+    /// `Cookie`, `Set-Cookie`: pairs of name and value.
+    Cookie,
+}
+
+/// A name that promises a secret.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name {
+    pub(super) promise: Promise,
+    pub(super) kind: &'static str,
+    /// Written as environment variables are.
+    pub(super) upper: bool,
+    /// `pass` also counts passed tests.
+    pub(super) may_count: bool,
+}
+
+/// How a name ends (without case and joints) when any literal is its secret.
+const LITERAL: &[(&str, &str)] = &[
+    ("password", "password"),
+    ("passwd", "password"),
+    ("passphrase", "password"),
+    ("passcode", "password"),
+    ("pwd", "password"),
+    ("pass", "password"),
+    ("secret", "secret"),
+    ("connectionstring", "connection-string"),
+    ("connstring", "connection-string"),
+    ("connstr", "connection-string"),
+];
+
+/// How a name ends when only a random value is a secret.
+const RANDOM: &[(&str, &str)] = &[
+    ("apikey", "api-key"),
+    ("key", "key"),
+    ("keys", "key"),
+    ("keydata", "key"),
+    ("token", "token"),
+    ("tokens", "token"),
+    ("auth", "auth"),
+    ("credential", "credential"),
+    ("credentials", "credential"),
+    ("creds", "credential"),
+    ("passwords", "password"),
+    ("secrets", "secret"),
+    ("secretid", "secret"),
+];
+
+/// Names that end like one above and are none: the end, and what stands before it.
+const INNOCENT: &[(&str, &[&str])] = &[
+    (
+        "key",
+        &[
+            "public",
+            "pub",
+            "primary",
+            "foreign",
+            "cache",
+            "sort",
+            "partition",
+            "row",
+            "hash",
+            "range",
+            "object",
+            "storage",
+            "s3",
+            "query",
+            "idempotency",
+            "dedup",
+            "lookup",
+            "group",
+            "routing",
+            "index",
+            "publishable",
+            "site",
+            "hot",
+            "map",
+            "state",
+            "translation",
+            "registry",
+            "mon",
+            "don",
+        ],
+    ),
+    (
+        "token",
+        &["next", "page", "continuation", "cancellation", "sync", "paging"],
+    ),
+    (
+        "pass",
+        &[
+            "by", "mini", "ask", "get", "com", "tres", "sur", "over", "under", "render", "sub",
+        ],
+    ),
+];
+
+/// Words behind the telling one that change nothing: `SECRET_KEY_BASE`, `api_key_prod`.
+const QUALIFIERS: &[&str] = &[
+    "base64",
+    "b64",
+    "base",
+    "production",
+    "prod",
+    "staging",
+    "stage",
+    "development",
+    "dev",
+    "test",
+    "live",
+    "value",
+    "hex",
+    "old",
+    "new",
+    "current",
+    "primary",
+    "secondary",
+    "default",
+    "plaintext",
+    "plain",
+];
+
+/// An environment variable may put the telling word first (`TOKEN_GITHUB`), unless it ends in one of these.
+const ABOUT: &[&str] = &[
+    "id", "ids", "name", "names", "count", "sha", "digest", "checksum", "version", "arn", "url", "uri",
+    "path", "file", "dir", "type", "ttl", "expiry", "header", "prefix", "field", "length", "size", "limit",
+];
+
+/// Longer names are no names.
+const LONGEST: usize = 64;
+
+impl Name {
+    /// Classifies a name in any case and joining style.
+    pub(super) fn classify(name: &[u8]) -> Option<Self> {
+        let mut buffer = [0; LONGEST];
+        let plain = plain_form(name, &mut buffer)?;
+        let upper = !name.iter().any(u8::is_ascii_lowercase);
+        let found = |promise, kind| {
+            Some(Self {
+                promise,
+                kind,
+                upper,
+                may_count: plain == b"pass",
+            })
+        };
+        match plain {
+            b"authorization" | b"proxyauthorization" => {
+                return found(Promise::Authorization, "authorization");
+            }
+            b"cookie" | b"setcookie" | b"cookies" => return found(Promise::Cookie, "cookie"),
+            b"pwd" | b"oldpwd" if upper => return None,
+            b"key" | b"keys" => return found(Promise::VeryRandom, "key"),
+            _ => {}
+        }
+        let core = without_qualifiers(plain);
+        if is_innocent(core) {
+            return None;
+        }
+        if let Some((_, kind)) = LITERAL.iter().find(|(end, _)| ends_with(core, end)) {
+            return found(Promise::Literal, kind);
+        }
+        let secret_key = core.ends_with(b"key") && core.windows(6).any(|part| part == b"secret");
+        if secret_key {
+            return found(Promise::Literal, "secret");
+        }
+        if let Some((_, kind)) = RANDOM.iter().find(|(end, _)| ends_with(core, end)) {
+            return found(Promise::Random, kind);
+        }
+        if upper && !is_about(name) {
+            let (_, kind) = LITERAL
+                .iter()
+                .chain(RANDOM)
+                .find(|(word, _)| leads(name, word.as_bytes()))?;
+            return found(Promise::Random, kind);
+        }
+        None
+    }
+}
+
+/// Where the name begins that has a letter at `at`: letters, digits, `_`, and `-` between them.
+pub(super) fn start(text: &[u8], at: usize) -> usize {
+    let mut start = at
+        - text[..at]
+            .iter()
+            .rev()
+            .take(LONGEST + 1)
+            .take_while(|byte| is_part(**byte))
+            .count();
+    // The first letters may belong to an escape: `\nPASSWORD`, `\u0026token`.
+    if start > 0 && text[start - 1] == b'\\' {
+        let unicode = text[start] == b'u' && text[start + 1..].iter().take(4).all(u8::is_ascii_hexdigit);
+        let letter = matches!(text[start], b'n' | b'r' | b't' | b'b' | b'f');
+        start = (start + if unicode { 5 } else { usize::from(letter) }).min(at);
+    }
+    while start < at && text[start] == b'-' {
+        start += 1;
+    }
+    start
+}
+
+/// Where the name ends that has a letter at `at`.
+pub(super) fn end(text: &[u8], at: usize) -> usize {
+    let mut end = at
+        + text[at..]
+            .iter()
+            .take(LONGEST + 1)
+            .take_while(|byte| is_part(**byte))
+            .count();
+    while end > at && text[end - 1] == b'-' {
+        end -= 1;
+    }
+    end
+}
+
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// Lower case, without joints; nothing when the name is too long.
+fn plain_form<'a>(name: &[u8], buffer: &'a mut [u8; LONGEST]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
+        *buffer.get_mut(length)? = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    Some(&buffer[..length])
+}
+
+fn without_qualifiers(mut name: &[u8]) -> &[u8] {
+    loop {
+        let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let shorter = QUALIFIERS
+            .iter()
+            .find_map(|word| name.strip_suffix(word.as_bytes()));
+        name = match shorter {
+            Some(shorter) => shorter,
+            None if digits > 0 => &name[..name.len() - digits],
+            None => return name,
+        };
+    }
+}
+
+fn is_innocent(name: &[u8]) -> bool {
+    INNOCENT.iter().any(|(end, before)| {
+        ends_with(name, end)
+            && before
+                .iter()
+                .any(|word| ends_with(&name[..name.len() - end.len()], word))
+    })
+}
+
+/// Compares the last byte first: nearly always that is enough.
+fn ends_with(name: &[u8], end: &str) -> bool {
+    name.last() == end.as_bytes().last() && name.ends_with(end.as_bytes())
+}
+
+fn is_about(name: &[u8]) -> bool {
+    let last = name
+        .rsplit(|&byte| byte == b'_' || byte == b'-')
+        .next()
+        .unwrap_or(name);
+    ABOUT
+        .iter()
+        .any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Says whether one of the words of a name is `word`.
+fn leads(name: &[u8], word: &[u8]) -> bool {
+    name.split(|&byte| byte == b'_' || byte == b'-')
+        .any(|part| part.eq_ignore_ascii_case(word))
+}

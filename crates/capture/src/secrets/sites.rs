@@ -1,0 +1,278 @@
+//! Owns how names and values are joined: `=`, `: `, `--name value`, `<name>`, and what stands between and around them.
+
+use std::ops::Range;
+
+use super::escapes::{Step, at_line_end, at_word_start, backslashes_before, skip_blanks, skip_quote, step};
+
+/// How a name is joined to its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// `=`, `:=`, `=>`, and no blank around it?
+    Equals {
+        tight: bool,
+    },
+    Colon,
+    /// `==`, or `=` behind a type: only a value in quotes is of interest.
+    Compares,
+    /// `--name value`, also as two strings of a list.
+    Flag,
+    /// `"name", "value"`.
+    Comma,
+    /// `<name>value</name>`.
+    Element,
+    /// `name: NAME`, then `value: …`.
+    Pair,
+    /// Nothing but a blank.
+    Blank,
+}
+
+/// A name, and where its value begins.
+pub(super) struct Site {
+    pub(super) name: Range<usize>,
+    pub(super) joint: Joint,
+    pub(super) value: usize,
+    /// The name is in quotes itself.
+    pub(super) closed: bool,
+}
+
+/// Calls around a literal that leave it a literal.
+const WRAPPERS: &[&str] = &[
+    "Some(",
+    "String::from(",
+    "str(",
+    "SecretString::from(",
+    "SecretString::new(",
+    "Secret::new(",
+    "new String(",
+];
+
+/// A cheap first look: says whether a value can follow a name that ends at `end`.
+pub(super) fn may_follow(text: &[u8], end: usize) -> bool {
+    matches!(
+        text.get(end),
+        Some(
+            b'=' | b':'
+                | b' '
+                | b'"'
+                | b'\''
+                | b'`'
+                | b'\\'
+                | b'>'
+                | b'['
+                | b'?'
+                | b'!'
+                | b'\t'
+                | b'\n'
+                | b'\r'
+        )
+    )
+}
+
+/// Reads what joins the name to a value.
+pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Site> {
+    let mut at = name.end;
+    if matches!(text.get(at), Some(b'?' | b'!')) && text.get(at + 1) == Some(&b':') {
+        at += 1;
+    }
+    let closed = skip_quote(text, at);
+    at = closed.unwrap_or(at);
+    if matches!(text.get(at), Some(b']' | b')')) && closed.is_some() {
+        at += 1;
+    } else if text.get(at) == Some(&b'[') {
+        at = memchr::memchr(b']', text[at..].get(..10)?).map(|length| at + length + 1)?;
+    }
+    let blank = at;
+    at = skip_blanks(text, at);
+    let spaced = at > blank;
+    let rest = &text[at..];
+    let tight = |length: usize| Joint::Equals {
+        tight: !spaced && closed.is_none() && !is_blank(text, at + length),
+    };
+    let (joint, length) = match rest {
+        [b'=', b'=', b'=', ..] => (Joint::Compares, 3),
+        [b'=', b'=', ..] => (Joint::Compares, 2),
+        [b'=', b'>', ..] | [b':', b'=', ..] => (Joint::Equals { tight: false }, 2),
+        [b'=', b'~', ..] | [b':', b':', ..] => return None,
+        [b'=', ..] => (tight(1), 1),
+        [b':', ..] => (Joint::Colon, 1),
+        [b',', ..] if closed.is_some() && is_flag(text, name.start) => (Joint::Flag, 1),
+        [b',', ..] if closed.is_some() && skip_quote(text, skip_blanks(text, at + 1)).is_some() => {
+            (Joint::Comma, 1)
+        }
+        [b'>', ..] if text[..name.start].ends_with(b"<") => (Joint::Element, 1),
+        [] => return None,
+        _ if spaced && closed.is_none() && is_flag(text, name.start) => (Joint::Flag, 0),
+        _ => {
+            let paired = closed.is_some() || at_line_end(text, at) || text[at] == b'\\';
+            return paired.then(|| pair(text, name, at)).flatten().or_else(|| {
+                let blank = spaced && closed.is_none() && may_be_random(text, at);
+                blank.then(|| Site {
+                    closed: false,
+                    name: name.clone(),
+                    joint: Joint::Blank,
+                    value: at,
+                })
+            });
+        }
+    };
+    if joint == Joint::Comma
+        && let Some(site) = pair(text, name, at)
+    {
+        return Some(site);
+    }
+    let value = skip_blanks(text, at + length);
+    Some(Site {
+        name: name.clone(),
+        joint,
+        value,
+        closed: closed.is_some(),
+    })
+}
+
+/// Nothing but a blank joins a name to its value only when the value is long, or in quotes.
+fn may_be_random(text: &[u8], at: usize) -> bool {
+    let long = text
+        .get(at..at + 20)
+        .is_some_and(|value| value.iter().all(|&byte| byte > b' '));
+    long || matches!(step(text, at), Step::Quote { .. })
+}
+
+/// `name: DB_PASSWORD`, a line break or a comma, `value: …`; also as attributes.
+fn pair(text: &[u8], name: &Range<usize>, at: usize) -> Option<Site> {
+    let near = text[at..].get(..48).unwrap_or(&text[at..]);
+    let word = near
+        .windows(5)
+        .position(|word| word.eq_ignore_ascii_case(b"value"))?;
+    let mut escaped = false;
+    for byte in &near[..word] {
+        let letter = escaped && matches!(byte, b'n' | b'r' | b't');
+        if !letter && !b" \t\r\n,\"'\\".contains(byte) {
+            return None;
+        }
+        escaped = *byte == b'\\';
+    }
+    let end = at + word + 5;
+    let end = skip_blanks(text, skip_quote(text, end).unwrap_or(end));
+    if !matches!(text.get(end), Some(b'=' | b':')) {
+        return None;
+    }
+    Some(Site {
+        name: name.clone(),
+        joint: Joint::Pair,
+        value: skip_blanks(text, end + 1),
+        closed: true,
+    })
+}
+
+/// `prompt("Password: ")`: the quote behind the name does not open a value but closes the string the name stands in.
+pub(super) fn closes_string(text: &[u8], site: &Site, at: usize) -> bool {
+    let Step::Quote {
+        quote,
+        backslashes,
+        end,
+    } = step(text, at)
+    else {
+        return false;
+    };
+    // A letter or digit behind it begins a value.
+    if site.closed || text.get(end).is_some_and(u8::is_ascii_alphanumeric) {
+        return false;
+    }
+    let mut inside = false;
+    for place in (site.name.start.saturating_sub(160)..site.name.start).rev() {
+        let escaped_break = text[place] == b'n' && text[..place].ends_with(b"\\");
+        if text[place] == b'\n' || escaped_break {
+            return inside;
+        }
+        let apostrophe = quote == b'\'' && place > 0 && text[place - 1].is_ascii_alphanumeric();
+        if text[place] == quote && !apostrophe && backslashes_before(text, place) == backslashes {
+            inside = !inside;
+        }
+    }
+    inside && site.name.start <= 160
+}
+
+/// Says whether a dash or two, and nothing else of the same word, stand before `at`.
+fn is_flag(text: &[u8], at: usize) -> bool {
+    let dashes = text[..at]
+        .iter()
+        .rev()
+        .take(3)
+        .take_while(|&&byte| byte == b'-')
+        .count();
+    let start = at - dashes;
+    (1..=2).contains(&dashes) && at_word_start(text, start) && !text[..start].ends_with(b"_")
+}
+
+/// `let password: &str = "…"`: the value stands behind the type.
+pub(super) fn behind_type(text: &[u8], site: &Site) -> Option<usize> {
+    if site.joint != Joint::Colon {
+        return None;
+    }
+    let near = text[site.value..].get(..48).unwrap_or(&text[site.value..]);
+    let of_type = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'&' | b'\'' | b'<' | b'>' | b':')
+            || matches!(byte, b'[' | b']' | b'|' | b'?' | b',' | b' ' | b';')
+    };
+    let length = near.iter().position(|&byte| !of_type(byte))?;
+    let equals = near[length] == b'=' && !matches!(near.get(length + 1), Some(b'=' | b'>'));
+    let spaced = length > 1 && near[length - 1] == b' ';
+    (equals && spaced).then(|| skip_blanks(text, site.value + length + 1))
+}
+
+/// Goes past the prefix of a string (`b"…"`, `r"…"`) and past calls that only wrap one.
+pub(super) fn unwrapped(text: &[u8], at: usize) -> usize {
+    let rest = &text[at.min(text.len())..];
+    if let Some(wrapper) = WRAPPERS
+        .iter()
+        .find(|wrapper| rest.starts_with(wrapper.as_bytes()))
+    {
+        return at + wrapper.len();
+    }
+    let prefixed = matches!(rest.first(), Some(b'b' | b'r' | b'f' | b'u' | b'L' | b'@' | b'$'))
+        && skip_quote(text, at + 1).is_some();
+    if prefixed { at + 1 } else { at }
+}
+
+/// Says whether nothing stands before `at` on its line but a list's dash, a number of the line, `export`, or the
+/// front part of a dotted name.
+pub(super) fn at_line_start(text: &[u8], at: usize) -> bool {
+    let dotted = text[..at]
+        .iter()
+        .rev()
+        .take(48)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"._".contains(byte));
+    let mut start = at
+        - if at > 0 && text[at - 1] == b'.' {
+            dotted.count()
+        } else {
+            0
+        };
+    if let Some(before) = text[..start].strip_suffix(b"export ") {
+        start = before.len();
+    }
+    for _ in 0..32 {
+        let Some(before) = start.checked_sub(1) else {
+            return true;
+        };
+        let letter = matches!(text[before], b'n' | b'r' | b't') && before > 0 && text[before - 1] == b'\\';
+        match text[before] {
+            b'\n' | b'\r' => return true,
+            b'n' | b'r' if letter => return true,
+            b't' if letter => start -= 2,
+            b' ' | b'\t' | b'-' | b'+' | b'0'..=b'9' | 0x80.. => start -= 1,
+            _ => return false,
+        }
+    }
+    true
+}
+
+pub(super) fn ends_line(text: &[u8], at: usize) -> bool {
+    let after = skip_blanks(text, at);
+    at_line_end(text, after) || (after > at && text[after] == b'#')
+}
+
+fn is_blank(text: &[u8], at: usize) -> bool {
+    step(text, at) == Step::Blank
+}

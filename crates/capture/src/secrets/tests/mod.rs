@@ -1,0 +1,258 @@
+//! Tables of what must go and what must stay, and properties that hold for any text.
+
+mod found;
+mod kept;
+mod properties;
+
+use super::{Context, find, is_secret_file, redact};
+
+fn plain(text: &str) -> String {
+    redact(text, Context::default()).into_owned()
+}
+
+fn with_key(key: &str, text: &str) -> String {
+    redact(
+        text,
+        Context {
+            key: Some(key),
+            env_file: false,
+        },
+    )
+    .into_owned()
+}
+
+fn env_file(text: &str) -> String {
+    redact(
+        text,
+        Context {
+            key: None,
+            env_file: true,
+        },
+    )
+    .into_owned()
+}
+
+/// Compares all and shows every difference at once.
+fn assert_all(pairs: impl IntoIterator<Item = (String, String)>) {
+    let differ = pairs.into_iter().filter(|(actual, expected)| actual != expected);
+    let lines: Vec<String> = differ
+        .map(|(actual, expected)| format!("  {actual:?}\nis not\n  {expected:?}"))
+        .collect();
+    assert!(lines.is_empty(), "{} differ:\n{}", lines.len(), lines.join("\n"));
+}
+
+/// The inside of the JSON string that holds `text`.
+fn escaped(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap();
+    json[1..json.len() - 1].to_owned()
+}
+
+/// The text whose escaped form this is.
+fn unescaped(text: &str) -> Result<String, serde_json::Error> {
+    serde_json::from_str(&format!("\"{text}\""))
+}
+
+/// Puts other text around a line.
+fn embedded(text: &str) -> String {
+    format!("fn main() {{\n    println!(\"a\\tb\"); // it's\n{text}\n    let y = \"z\";\n}}\n")
+}
+
+#[test]
+fn a_key_makes_the_whole_text_its_value() {
+    assert_eq!(with_key("password", "hunter2"), "[redacted:password]");
+    assert_eq!(
+        with_key("password", "correct horse battery staple"),
+        "[redacted:password]"
+    );
+    assert_eq!(with_key("dbPassword", "a\\\"b\\\\c"), "[redacted:password]");
+    assert_eq!(with_key("API_KEY", "0f8Hq2Lz7Vx1Pm5Rt9Yw"), "[redacted:api-key]");
+    assert_eq!(
+        with_key("GITHUB_TOKEN", "ghp_0f8Hq2Lz7Vx1Pm5Rt9Yw0f8Hq2Lz7Vx1Pm5R"),
+        "[redacted:github-token]"
+    );
+    assert_eq!(
+        with_key("Authorization", "Bearer abc123def456"),
+        "Bearer [redacted:authorization]"
+    );
+    assert_eq!(with_key("client-secret", "s3cr"), "[redacted:secret]");
+    assert_eq!(
+        with_key(
+            "private_key",
+            "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqhkiG9w0B\\n"
+        ),
+        "[redacted:private-key]"
+    );
+}
+
+#[test]
+fn a_key_leaves_what_is_no_secret() {
+    for (key, text) in [
+        ("password", "${DB_PASSWORD}"),
+        ("password", "[redacted:password]"),
+        ("password", ""),
+        ("token", "identifier"),
+        ("session_id", "3f2a9c41-8b7d-4e6f-9a01-23456789abcd"),
+        ("content", "hunter2"),
+        ("key", "user:profile"),
+        ("file_path", "/home/me/password.txt"),
+    ] {
+        assert_eq!(with_key(key, text), text, "{key}");
+    }
+}
+
+#[test]
+fn every_value_of_a_settings_file_goes() {
+    let file = "# settings\nHOST=localhost\nexport NAME=\"a b\"\nEMPTY=\n\nURL: x\n     7→PORT=8080\n";
+    let gone = "# settings\nHOST=[redacted:env]\nexport NAME=\"[redacted:env]\"\nEMPTY=\n\nURL: [redacted:env]\n     7→PORT=[redacted:env]\n";
+    assert_eq!(env_file(file), gone);
+    assert_eq!(env_file(&escaped(file)), escaped(gone));
+    assert_eq!(env_file(gone), gone);
+    assert_eq!(
+        env_file("//registry.npmjs.org/:_authToken=abc"),
+        "//registry.npmjs.org/:_authToken=[redacted:env]"
+    );
+    assert_eq!(
+        env_file("db.local:5432:main:me:hunter2"),
+        "db.local:5432:main:me:[redacted:env]"
+    );
+    assert_eq!(
+        env_file("machine a login b password c"),
+        "machine a login b password [redacted:env]"
+    );
+    assert_eq!(
+        env_file(r#"KEY=\"a\nb\"\nX=1"#),
+        r#"KEY=\"[redacted:env]\"\nX=[redacted:env]"#
+    );
+    assert_eq!(
+        env_file("KEY='a\nb'\nX=1"),
+        "KEY='[redacted:env]'\nX=[redacted:env]"
+    );
+}
+
+#[test]
+fn files_of_secrets_are_known_by_their_names() {
+    for path in [
+        ".env",
+        "/a/.env",
+        "a/.env.local",
+        "prod.env",
+        "C:\\x\\.env.production",
+        ".envrc",
+        "/home/me/.aws/credentials",
+        "~/.netrc",
+        ".pgpass",
+        ".npmrc",
+        "~/.ssh/id_rsa",
+        "~/.kube/config",
+        ".ENV",
+        "~/.docker/config.json",
+    ] {
+        assert!(is_secret_file(path), "{path}");
+    }
+    for path in [
+        ".env.example",
+        "a/.env.sample",
+        ".env.template",
+        "example.env",
+        ".env.local.example",
+        "src/env.rs",
+        "environment",
+        "credentials",
+        "config",
+        "id_rsa.pub",
+        "a/.kube/config.yaml",
+        ".environment",
+        "",
+        "/",
+        "src/secrets/mod.rs",
+    ] {
+        assert!(!is_secret_file(path), "{path}");
+    }
+}
+
+#[test]
+fn text_without_secrets_is_not_copied() {
+    assert!(matches!(
+        redact("let token = parser.next_token();", Context::default()),
+        std::borrow::Cow::Borrowed(_)
+    ));
+}
+
+#[test]
+fn escaped_json_keeps_its_quotes() {
+    let cases = [
+        (
+            r#"{\"password\":\"hunter2\",\"user\":\"me\"}"#,
+            r#"{\"password\":\"[redacted:password]\",\"user\":\"me\"}"#,
+        ),
+        (
+            r#"{\\\"password\\\": \\\"x y z\\\"}"#,
+            r#"{\\\"password\\\": \\\"[redacted:password]\\\"}"#,
+        ),
+        (
+            r#"\"password\":\"a\\\"b\\\\\",\"b\":1"#,
+            r#"\"password\":\"[redacted:password]\",\"b\":1"#,
+        ),
+        (
+            r"DB_PASSWORD=caf\u00e9\/\\x9\nA=1",
+            r"DB_PASSWORD=[redacted:password]\nA=1",
+        ),
+        (
+            r#"{\"cmd\":\"export DB_PASSWORD=hunter2\"}"#,
+            r#"{\"cmd\":\"export DB_PASSWORD=[redacted:password]\"}"#,
+        ),
+        (
+            r"https:\/\/me:hunter2@host\/x",
+            r"https:\/\/me:[redacted:url-password]@host\/x",
+        ),
+        (
+            r"a\tghp_0f8Hq2Lz7Vx1Pm5Rt9Yw0f8Hq2Lz\tb",
+            r"a\t[redacted:github-token]\tb",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(plain(text), expected);
+    }
+}
+
+#[test]
+fn hostile_text_is_read_in_linear_time() {
+    // Read once per piece, any of these would take minutes.
+    let pieces = [
+        "password=",
+        "password: ",
+        "password=)",
+        "password=\\\\",
+        "password='",
+        "authorization:",
+        "cookie=a;",
+        "cookie=",
+        "eyJ",
+        "eyJ.",
+        "eyJ-",
+        "sk-",
+        "sk-a",
+        "://a:",
+        "-----BEGIN",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "\\",
+        "\\\"",
+        "curl -u ",
+        "pass",
+        "token:a&",
+        "AKIA",
+        "github_pat_",
+        "a.bcdefg.",
+        "key=\"\\\"",
+    ];
+    let start = std::time::Instant::now();
+    for piece in pieces {
+        find(&piece.repeat(300_000 / piece.len()), Context::default());
+    }
+    assert!(
+        start.elapsed() < std::time::Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+}

@@ -1,0 +1,104 @@
+//! Owns where a value begins and ends, with and without quotes, plain and escaped.
+
+use std::ops::Range;
+
+use super::escapes::{Step, backslashes_at, step};
+use super::judge::WINDOW;
+
+/// Reads the value in quotes whose opening quote stands at `open`, backslashes included.
+///
+/// A quote of JSON within JSON carries one backslash per level (`\"`, then `\\\"`), and a quote inside the value one
+/// level more; so the number of backslashes before the opening quote tells which quote closes it.
+pub(super) fn quoted(text: &[u8], open: usize) -> Option<Range<usize>> {
+    let Step::Quote {
+        quote,
+        backslashes: level,
+        end: mut start,
+    } = step(text, open)
+    else {
+        return None;
+    };
+    if text[start..].starts_with(&[quote, quote]) {
+        start += 2;
+    }
+    let mut at = start;
+    loop {
+        at = match step(text, at) {
+            Step::End | Step::Break => return Some(start..at),
+            Step::Blank => at + if text[at] == b'\\' { 2 } else { 1 },
+            Step::Plain { end } => end,
+            Step::Quote {
+                quote: other,
+                backslashes,
+                end,
+            } => {
+                // A quote can only be escaped by a run of its own; a shorter one closes an outer text.
+                let longer = backslashes > level && backslashes % (2 * (level + 1)) != level;
+                // `'it\\'s'` in JSON: the run is even because JSON doubled it.
+                let inner = backslashes > level && text.get(end).is_some_and(u8::is_ascii_alphanumeric);
+                if other == quote && !longer && !inner {
+                    return Some(start..end - 1 - backslashes.min(level));
+                }
+                end
+            }
+        };
+    }
+}
+
+/// Where the value without quotes ends that begins at `start`.
+pub(super) fn bare_end(text: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Step::Plain { end } = step(text, at) {
+        let stops = match text[at] {
+            b',' | b';' | b'&' => begins_next(text, at + 1),
+            b'<' => text.get(at + 1 + backslashes_at(text, at + 1)) == Some(&b'/'),
+            _ => false,
+        };
+        if stops {
+            break;
+        }
+        at = end;
+    }
+    at
+}
+
+/// Leaves out closing brackets that were not opened within the value, and what follows them.
+pub(super) fn without_brackets(text: &[u8], mut value: Range<usize>) -> Range<usize> {
+    // Limits for a text of nothing but names and brackets, which would be read once per name.
+    let near = value.start.max(value.end.saturating_sub(256))..value.end;
+    let opened = |bracket| memchr::memchr(bracket, &text[near.clone()]).is_some();
+    for _ in 0..8 {
+        let outside = match text[value.clone()] {
+            [.., b')' | b']' | b'}', b':' | b',' | b';'] => true,
+            [.., b')'] => !opened(b'('),
+            [.., b']'] => !opened(b'['),
+            [.., b'}'] => !opened(b'{'),
+            _ => false,
+        };
+        if !outside {
+            break;
+        }
+        value.end -= 1;
+    }
+    value
+}
+
+/// What comes before `\\\\n`: in JSON within JSON that is a line break, elsewhere a backslash and a letter.
+pub(super) fn first_line(value: &[u8]) -> &[u8] {
+    let near = &value[..value.len().min(WINDOW)];
+    let end = near.windows(3).position(|part| part == b"\\\\n");
+    end.map_or(value, |end| &value[..end])
+}
+
+/// Says whether a comma, semicolon or ampersand before `at` ends a value: nothing or another `name=` follows.
+pub(super) fn begins_next(text: &[u8], at: usize) -> bool {
+    if !matches!(step(text, at), Step::Plain { .. }) {
+        return true;
+    }
+    let name = text[at..]
+        .iter()
+        .take(32)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"_- .".contains(byte));
+    let name = name.count();
+    name > 0 && matches!(text.get(at + name), Some(b'=' | b':'))
+}

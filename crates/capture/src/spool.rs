@@ -1,0 +1,372 @@
+//! The spool: events on their way from a hook to the database.
+//!
+//! A hook writes a file under `tmp/` and renames it into `new/`; whoever takes events in reads `new/` in the order of
+//! the names, commits, and only then removes. The name is the event's key for good, so a file that is taken in twice
+//! counts once. A rename is atomic, but without fsync a power cut can leave a file short or empty: the last line says
+//! how long the file must be.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use backstory_model::{Event, EventKind, Host, ProjectFacts};
+use serde::{Deserialize, Serialize};
+
+/// The folder of events on their way.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    root: PathBuf,
+}
+
+/// How sure a write must be before the hook returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Survives the end of any process, not a power cut.
+    Normal,
+    /// Survives a power cut too, for the price of a disk flush in every hook.
+    Full,
+}
+
+/// Why a spooled file cannot become an event.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// The file is not there any more: somebody else took it in.
+    #[error("the event was taken in meanwhile")]
+    Gone,
+    /// The file is not whole.
+    #[error("the file is torn: {0}")]
+    Torn(&'static str),
+    /// The file was written by a newer version.
+    #[error("the file has format {0}, this version reads {FORMAT}")]
+    Newer(u32),
+    /// The file cannot be read now.
+    #[error("could not read {}", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+}
+
+const FORMAT: u32 = 1;
+const TRAILER: &str = "#end ";
+
+/// The first line of a spooled file; the second is the payload, the third the trailer.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    kind: String,
+    host: Host,
+    at_ms: i64,
+    session_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<ProjectFacts>,
+}
+
+/// Makes the name of an event: sorts by time, tells processes apart, and shows a person what it is.
+pub fn key(at: Duration, pid: u32, kind: EventKind) -> String {
+    format!("{:020}-{pid:010}-{kind}", at.as_nanos())
+}
+
+impl Spool {
+    /// Names the spool at a folder; nothing is created yet.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Returns the folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Writes an event; when this returns, a crash of any process cannot lose it.
+    pub fn put(&self, event: &Event, durability: Durability) -> io::Result<()> {
+        let bytes = encode(event)?;
+        match self.write(&event.key, &bytes, durability) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.create()?;
+                self.write(&event.key, &bytes, durability)
+            }
+            other => other,
+        }
+    }
+
+    fn write(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let (tmp, new) = (self.path("tmp", key), self.path("new", key));
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&tmp)?;
+        let written = file.write_all(bytes).and_then(|()| match durability {
+            Durability::Normal => Ok(()),
+            Durability::Full => file.sync_data(),
+        });
+        // Renamed, not written in place: the taker may list the folder at any moment.
+        if let Err(error) = written.and_then(|()| fs::rename(&tmp, &new)) {
+            // The write's error is the one to report; a leftover in `tmp/` is swept later.
+            fs::remove_file(&tmp).ok();
+            return Err(error);
+        }
+        if durability == Durability::Full {
+            File::open(self.root.join("new"))?.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// Creates the folders, readable by their owner only.
+    pub fn create(&self) -> io::Result<()> {
+        for name in ["tmp", "new", "torn", "private"] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(self.root.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Lists the events that wait, oldest first.
+    pub fn waiting(&self) -> io::Result<Vec<String>> {
+        let mut keys = names(&self.root.join("new"))?;
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    /// Lists the files that were set aside because they are torn.
+    pub fn torn(&self) -> io::Result<Vec<String>> {
+        names(&self.root.join("torn"))
+    }
+
+    /// Reads one waiting event.
+    pub fn read(&self, key: &str) -> Result<Event, SpoolError> {
+        let path = self.path("new", key);
+        let bytes = fs::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => SpoolError::Gone,
+            _ => SpoolError::Read(path, error),
+        })?;
+        decode(key, &bytes)
+    }
+
+    /// Removes events that the database has; one that is gone already is fine.
+    pub fn remove<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> io::Result<()> {
+        for key in keys {
+            match fs::remove_file(self.path("new", key)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a torn file out of the way, so that it holds up nobody and a person can look at it.
+    pub fn set_aside(&self, key: &str) -> io::Result<()> {
+        self.create()?;
+        match fs::rename(self.path("new", key), self.path("torn", key)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Removes what killed hooks left half written. They never returned, so nobody counts on these events.
+    pub fn sweep(&self, now: SystemTime, older_than: Duration) -> io::Result<()> {
+        for name in names(&self.root.join("tmp"))? {
+            let path = self.path("tmp", &name);
+            let age = fs::metadata(&path)
+                .and_then(|data| data.modified())
+                .map(|time| now.duration_since(time));
+            if matches!(age, Ok(Ok(age)) if age > older_than) {
+                // Lost a race against another sweep, or not ours to remove: either way nothing to do about it.
+                fs::remove_file(&path).ok();
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, folder: &str, key: &str) -> PathBuf {
+        let mut path = PathBuf::with_capacity(self.root.as_os_str().len() + key.len() + 8);
+        path.push(&self.root);
+        path.push(folder);
+        path.push(key);
+        path
+    }
+}
+
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        // A name that is not text is none of ours.
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    Ok(names)
+}
+
+fn encode(event: &Event) -> io::Result<Vec<u8>> {
+    let header = Header {
+        format: FORMAT,
+        kind: event.kind.name().to_owned(),
+        host: event.host.clone(),
+        at_ms: event.at_ms,
+        session_id: event.session_id.clone(),
+        project: event.project.clone(),
+    };
+    let mut bytes = Vec::with_capacity(event.payload.len() + 512);
+    serde_json::to_writer(&mut bytes, &header)?;
+    bytes.push(b'\n');
+    bytes.extend_from_slice(event.payload.as_bytes());
+    bytes.push(b'\n');
+    let length = bytes.len();
+    writeln!(bytes, "{TRAILER}{length}")?;
+    Ok(bytes)
+}
+
+fn decode(key: &str, bytes: &[u8]) -> Result<Event, SpoolError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| SpoolError::Torn("it is not UTF-8"))?;
+    let Some((body, trailer)) = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n')) else {
+        return Err(SpoolError::Torn("it has no trailer"));
+    };
+    let length = trailer
+        .strip_prefix(TRAILER)
+        .and_then(|length| length.parse().ok());
+    if length != Some(body.len() + 1) {
+        return Err(SpoolError::Torn("its length is not what its trailer says"));
+    }
+    let Some((header, payload)) = body.split_once('\n') else {
+        return Err(SpoolError::Torn("it has no payload"));
+    };
+    let header: Header =
+        serde_json::from_str(header).map_err(|_| SpoolError::Torn("its header is no JSON"))?;
+    // An unknown kind is a newer version's, like an unknown format: left for that version to take in.
+    let kind = EventKind::from_name(&header.kind).filter(|_| header.format == FORMAT);
+    let kind = kind.ok_or(SpoolError::Newer(header.format))?;
+    serde_json::from_str::<serde::de::IgnoredAny>(payload)
+        .map_err(|_| SpoolError::Torn("its payload is no JSON"))?;
+    Ok(Event {
+        key: key.to_owned(),
+        kind,
+        host: header.host,
+        at_ms: header.at_ms,
+        session_id: header.session_id,
+        project: header.project,
+        payload: payload.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(key: &str, payload: &str) -> Event {
+        Event {
+            key: key.to_owned(),
+            kind: EventKind::Stop,
+            host: Host::claude_code(),
+            at_ms: 1_700_000_000_000,
+            session_id: "s\n1".to_owned(),
+            project: None,
+            payload: payload.to_owned(),
+        }
+    }
+
+    fn spool() -> (tempfile::TempDir, Spool) {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().join("home/spool"));
+        (folder, spool)
+    }
+
+    #[test]
+    fn what_is_put_is_read_in_order_until_it_is_removed() {
+        let (_folder, spool) = spool();
+        assert!(spool.waiting().unwrap().is_empty());
+        let keys = [
+            key(Duration::from_nanos(9), 1, EventKind::Stop),
+            key(Duration::from_secs(1), 1, EventKind::Stop),
+        ];
+        for (key, durability) in keys.iter().rev().zip([Durability::Normal, Durability::Full]) {
+            spool.put(&event(key, "{\"a\":\"\\n\"}"), durability).unwrap();
+        }
+        assert_eq!(spool.waiting().unwrap(), keys);
+        assert_eq!(spool.read(&keys[0]).unwrap(), event(&keys[0], "{\"a\":\"\\n\"}"));
+        spool.remove([keys[0].as_str(), keys[0].as_str()]).unwrap();
+        assert!(matches!(spool.read(&keys[0]), Err(SpoolError::Gone)));
+        assert_eq!(spool.waiting().unwrap(), keys[1..]);
+    }
+
+    #[test]
+    fn files_belong_to_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_folder, spool) = spool();
+        spool.put(&event("1", "{}"), Durability::Normal).unwrap();
+        let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(spool.root().join("new/1")), 0o600);
+        assert_eq!(mode(spool.root().join("new")), 0o700);
+        assert_eq!(mode(spool.root().to_path_buf()), 0o700);
+    }
+
+    #[test]
+    fn a_torn_file_is_noticed_and_set_aside() {
+        let (_folder, spool) = spool();
+        spool.put(&event("1", "{}"), Durability::Normal).unwrap();
+        File::create(spool.root().join("new/1")).unwrap();
+        assert!(matches!(spool.read("1"), Err(SpoolError::Torn(_))));
+        spool.set_aside("1").unwrap();
+        spool.set_aside("1").unwrap();
+        assert!(spool.waiting().unwrap().is_empty());
+        assert_eq!(spool.torn().unwrap(), ["1"]);
+    }
+
+    #[test]
+    fn a_newer_versions_file_is_left_alone() {
+        let newer = String::from_utf8(encode(&event("1", "{}")).unwrap()).unwrap();
+        for changed in [
+            newer.replace("\"format\":1", "\"format\":2"),
+            newer.replace("\"stop\"", "\"stip\""),
+        ] {
+            assert!(
+                matches!(decode("1", changed.as_bytes()), Err(SpoolError::Newer(_))),
+                "{changed}"
+            );
+        }
+    }
+
+    #[test]
+    fn leftovers_of_killed_hooks_are_swept_when_they_are_old() {
+        let (_folder, spool) = spool();
+        spool.create().unwrap();
+        let path = spool.root().join("tmp/x");
+        let written = File::create(&path)
+            .unwrap()
+            .metadata()
+            .unwrap()
+            .modified()
+            .unwrap();
+        spool
+            .sweep(written + Duration::from_secs(10), Duration::from_secs(60))
+            .unwrap();
+        assert!(path.exists());
+        spool
+            .sweep(written + Duration::from_secs(100), Duration::from_secs(60))
+            .unwrap();
+        assert!(!path.exists());
+    }
+
+    proptest! {
+        #[test]
+        fn no_part_of_a_file_passes_for_the_whole(text in any::<String>(), cut in 1usize..400, zeroes in any::<bool>()) {
+            let payload = serde_json::to_string(&text).unwrap();
+            let whole = encode(&event("1", &payload)).unwrap();
+            prop_assert_eq!(decode("1", &whole).unwrap().payload, payload);
+            let mut torn = whole.clone();
+            torn.truncate(whole.len().saturating_sub(cut));
+            if zeroes {
+                torn.resize(whole.len(), 0);
+            }
+            prop_assert!(matches!(decode("1", &torn), Err(SpoolError::Torn(_))));
+        }
+    }
+}

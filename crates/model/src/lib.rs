@@ -1,0 +1,13 @@
+//! The nouns of backstory: what an agent reported and where it happened.
+//!
+//! Owns names and their spelling. No I/O, no clock, no environment: every other crate may depend on this one.
+
+mod event;
+mod handle;
+mod memory;
+mod project;
+
+pub use event::{Event, EventKind, Host};
+pub use handle::{Handle, InvalidHandle};
+pub use memory::{ObservationType, SessionStatus};
+pub use project::ProjectFacts;

@@ -1,0 +1,342 @@
+//! Takes events in: from the spool into sessions, turns and the queue, exactly once.
+
+use backstory_model::{Event, EventKind, ProjectFacts};
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, TransactionBehavior, params};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{Store, StoreError, open::query, projects};
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Events that are new.
+    pub new: usize,
+    /// Events that had been taken in before.
+    pub known: usize,
+}
+
+/// What intake itself needs of a payload. Lenient: a field of the wrong type is as good as absent.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Wire<'p> {
+    #[serde(borrow)]
+    cwd: Option<&'p RawValue>,
+    #[serde(borrow)]
+    prompt: Option<&'p RawValue>,
+    #[serde(borrow)]
+    prompt_id: Option<&'p RawValue>,
+    #[serde(borrow)]
+    agent_id: Option<&'p RawValue>,
+    #[serde(borrow)]
+    tool_name: Option<&'p RawValue>,
+    #[serde(borrow)]
+    tool_use_id: Option<&'p RawValue>,
+    #[serde(borrow)]
+    tool_response: Option<&'p RawValue>,
+    #[serde(borrow)]
+    transcript_path: Option<&'p RawValue>,
+    #[serde(borrow)]
+    model: Option<&'p RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'p RawValue>,
+}
+
+fn text(raw: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// The parts of intake that the store cannot know by itself.
+#[derive(Clone, Copy)]
+pub struct Senses<'f> {
+    /// Finds the project of a folder, for a session whose first event does not say.
+    pub locate: &'f dyn Fn(&str) -> ProjectFacts,
+    /// Tells a prompt that a program wrote from a person's.
+    pub is_machine_made: &'f dyn Fn(&str) -> bool,
+}
+
+impl std::fmt::Debug for Senses<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Senses")
+    }
+}
+
+impl Store {
+    /// Stores a batch in one transaction. An event whose key is known changes nothing.
+    pub fn take_in(&mut self, events: &[Event], senses: Senses<'_>) -> Result<Taken, StoreError> {
+        let attempt = query("take events in");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let mut taken = Taken::default();
+        for event in events {
+            match take_one(&transaction, event, senses).map_err(attempt)? {
+                true => taken.new += 1,
+                false => taken.known += 1,
+            }
+        }
+        transaction.commit().map_err(attempt)?;
+        Ok(taken)
+    }
+}
+
+/// Returns whether the event is new.
+fn take_one(transaction: &Transaction<'_>, event: &Event, senses: Senses<'_>) -> rusqlite::Result<bool> {
+    const KNOWN: &str = "select 1 from event where key = ?1";
+    const INSERT: &str = "insert into event
+            (key, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, read_hash)
+        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    if cached(transaction, KNOWN)?.exists([&event.key])? {
+        return Ok(false);
+    }
+    // Checked when it was spooled and read: a payload is an object. One that is not has no fields.
+    let wire: Wire<'_> = serde_json::from_str(&event.payload).unwrap_or_default();
+    let session = session(transaction, event, &wire, senses)?;
+    let turn = turn(transaction, event, &wire, session, senses)?;
+    if event.kind == EventKind::SessionEnd {
+        end_session(transaction, event, &wire, session)?;
+    }
+    let tool_name = text(wire.tool_name);
+    let shown = wire
+        .tool_response
+        .filter(|_| tool_name.as_deref() == Some("Read"))
+        .map(RawValue::get);
+    let read_hash = shown.map(hash);
+    let payload = without_repetition(transaction, session, &event.payload, shown)?;
+    cached(transaction, INSERT)?.execute(params![
+        event.key,
+        session,
+        turn,
+        event.kind.name(),
+        text(wire.agent_id),
+        tool_name,
+        text(wire.tool_use_id),
+        event.at_ms,
+        payload.as_deref().unwrap_or(&event.payload),
+        read_hash,
+    ])?;
+    Ok(true)
+}
+
+/// Agents read the same file again and again: what it shows is kept once per session while it stays the same.
+fn without_repetition(
+    transaction: &Transaction<'_>,
+    session: i64,
+    payload: &str,
+    shown: Option<&str>,
+) -> rusqlite::Result<Option<String>> {
+    const SEEN: &str = "select 1 from event where session_db_id = ?1 and read_hash = ?2";
+    let Some(shown) = shown.filter(|shown| shown.len() > 256) else {
+        return Ok(None);
+    };
+    if !cached(transaction, SEEN)?.exists(params![session, hash(shown)])? {
+        return Ok(None);
+    }
+    // `shown` is a part of `payload`.
+    let start = shown.as_ptr() as usize - payload.as_ptr() as usize;
+    let (before, after) = (&payload[..start], &payload[start + shown.len()..]);
+    Ok(Some(format!("{before}\"[as read before]\"{after}")))
+}
+
+/// FNV-1a: enough to recognise the same text in one session.
+fn hash(text: &str) -> i64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step).cast_signed()
+}
+
+/// Finds or creates the session of an event and notes what the event says about it.
+fn session(
+    transaction: &Transaction<'_>,
+    event: &Event,
+    wire: &Wire<'_>,
+    senses: Senses<'_>,
+) -> rusqlite::Result<i64> {
+    const FIND: &str = "select id from session where session_id = ?1";
+    const CREATE: &str = "insert into session (session_id, host, project_id, cwd, started_at, last_event_at)
+        values (?1, ?2, ?3, ?4, ?5, ?5) returning id";
+    const UPDATE: &str = "update session set last_event_at = max(last_event_at, ?2), branch = coalesce(?3, branch),
+        worktree = coalesce(?4, worktree), model = coalesce(?5, model), transcript_path = coalesce(?6, transcript_path)
+        where id = ?1";
+    const REVIVE: &str = "update session set status = 'active', ended_at = null, end_reason = null where id = ?1 and status <> 'active'";
+    let cwd = text(wire.cwd);
+    let known = cached(transaction, FIND)?
+        .query_row([&event.session_id], |row| row.get(0))
+        .optional()?;
+    let mut facts = event.project.clone();
+    let id: i64 = match known {
+        Some(id) => id,
+        None => {
+            let found = facts.get_or_insert_with(|| (senses.locate)(cwd.as_deref().unwrap_or("")));
+            let project = projects::find_or_create(transaction, found, event.at_ms)?;
+            let values = params![event.session_id, event.host.as_str(), project, cwd, event.at_ms];
+            cached(transaction, CREATE)?.query_row(values, |row| row.get(0))?
+        }
+    };
+    let (branch, worktree) = facts
+        .map(|facts| (facts.branch, facts.worktree))
+        .unwrap_or_default();
+    let values = params![
+        id,
+        event.at_ms,
+        branch,
+        worktree,
+        text(wire.model),
+        text(wire.transcript_path)
+    ];
+    cached(transaction, UPDATE)?.execute(values)?;
+    // A prompt after the end is a resumed session.
+    if matches!(event.kind, EventKind::UserPromptSubmit | EventKind::SessionStart) {
+        cached(transaction, REVIVE)?.execute([id])?;
+    }
+    Ok(id)
+}
+
+/// Finds the turn that an event belongs to; a prompt opens one.
+fn turn(
+    transaction: &Transaction<'_>,
+    event: &Event,
+    wire: &Wire<'_>,
+    session: i64,
+    senses: Senses<'_>,
+) -> rusqlite::Result<Option<i64>> {
+    // Work that runs on in the background belongs to the prompt that asked for it.
+    const FIND: &str = "select id from turn where session_db_id = ?1
+        order by coalesce(prompt_id = ?2, 0) desc, number desc limit 1";
+    const CLOSE: &str = "update turn set ended_at = ?2 where id = ?1";
+    const CLOSE_OPEN: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
+    const CREATE: &str = "insert into turn (session_db_id, number, prompt, prompt_id, machine_made, branch, started_at)
+        select ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5, ?6 from turn where session_db_id = ?1 returning id";
+    let prompt_id = text(wire.prompt_id);
+    let create = |prompt: Option<&str>| {
+        let machine_made = prompt.is_some_and(senses.is_machine_made);
+        let branch = event.project.as_ref().and_then(|facts| facts.branch.as_deref());
+        let values = params![session, prompt, prompt_id, machine_made, branch, event.at_ms];
+        cached(transaction, CREATE)?
+            .query_row(values, |row| row.get::<_, i64>(0))
+            .map(Some)
+    };
+    match event.kind {
+        EventKind::SessionStart | EventKind::SessionEnd | EventKind::PreCompact => Ok(None),
+        EventKind::UserPromptSubmit => {
+            // Esc ends a turn without a word: the next prompt shows that it is over.
+            cached(transaction, CLOSE_OPEN)?.execute(params![session, event.at_ms])?;
+            create(Some(text(wire.prompt).as_deref().unwrap_or("")))
+        }
+        EventKind::PostToolUse
+        | EventKind::PostToolUseFailure
+        | EventKind::Stop
+        | EventKind::SubagentStop => {
+            let found = cached(transaction, FIND)?
+                .query_row(params![session, prompt_id], |row| row.get::<_, i64>(0))
+                .optional()?;
+            match found {
+                Some(id) if event.kind == EventKind::Stop => {
+                    cached(transaction, CLOSE)?.execute(params![id, event.at_ms])?;
+                    Ok(Some(id))
+                }
+                Some(id) => Ok(Some(id)),
+                // Installed in the middle of a session: the turn's prompt was never heard.
+                None => create(None),
+            }
+        }
+    }
+}
+
+fn end_session(
+    transaction: &Transaction<'_>,
+    event: &Event,
+    wire: &Wire<'_>,
+    session: i64,
+) -> rusqlite::Result<()> {
+    const END: &str = "update session set status = 'completed', ended_at = ?2, end_reason = ?3 where id = ?1";
+    const CLOSE_OPEN: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
+    cached(transaction, CLOSE_OPEN)?.execute(params![session, event.at_ms])?;
+    let reason = text(wire.reason);
+    if reason.as_deref() != Some("clear") {
+        cached(transaction, END)?.execute(params![session, event.at_ms, reason])?;
+    }
+    Ok(())
+}
+
+fn cached<'t>(transaction: &'t Transaction<'_>, sql: &str) -> rusqlite::Result<CachedStatement<'t>> {
+    transaction.prepare_cached(sql)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{SENSES, event, store};
+
+    #[test]
+    fn an_event_counts_once_however_often_it_comes() {
+        let events = [event("1", "a"), event("2", "a")];
+        let mut store = store(&events);
+        assert_eq!(
+            store.take_in(&events, SENSES).unwrap(),
+            Taken { new: 0, known: 2 }
+        );
+        assert_eq!(store.queue(10).unwrap().pending, 2);
+    }
+
+    #[test]
+    fn what_belongs_to_a_session_goes_with_it() {
+        let store = store(&[event("1", "a"), event("2", "b")]);
+        let sql = "insert into observation (project_id, session_db_id, type, title, created_at, last_seen_at) values (1, 1, 'change', 't', 0, 0);
+            insert into document (kind, memory_id, created_at) values ('observation', 1, 0);
+            insert into words (rowid, title) values (1, 'findable');
+            insert into vector values (1, 1.0, x'00');
+            insert into observation_file values (1, 'f', 0, null);
+            delete from session where session_id = 'a'";
+        store.connection.execute_batch(sql).unwrap();
+        for (table, left) in [
+            ("event", 1),
+            ("turn", 1),
+            ("observation", 0),
+            ("document", 0),
+            ("vector", 0),
+            ("observation_file", 0),
+        ] {
+            let count: i64 = store
+                .connection
+                .query_row(&format!("select count(*) from {table}"), [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(count, left, "{table}");
+        }
+        let found: i64 = store
+            .connection
+            .query_row(
+                "select count(*) from words where words match 'findable'",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert_eq!(found, 0);
+    }
+
+    #[test]
+    fn background_work_belongs_to_the_prompt_that_asked_for_it() {
+        let with = |key: &str, kind, payload: &str| Event {
+            kind,
+            payload: payload.to_owned(),
+            ..event(key, "a")
+        };
+        let store = store(&[
+            with(
+                "1",
+                EventKind::UserPromptSubmit,
+                r#"{"prompt_id":"p1","prompt":"one"}"#,
+            ),
+            with(
+                "2",
+                EventKind::UserPromptSubmit,
+                r#"{"prompt_id":"p2","prompt":"two"}"#,
+            ),
+            with("3", EventKind::PostToolUse, r#"{"prompt_id":"p1"}"#),
+            with("4", EventKind::PostToolUse, r#"{"prompt_id":"p2"}"#),
+            with("5", EventKind::PostToolUse, r#"{}"#),
+        ]);
+        let turns = store.turns(&store.session("a").unwrap()).unwrap();
+        assert_eq!(turns.iter().map(|turn| turn.tools).collect::<Vec<_>>(), [1, 2]);
+    }
+}

@@ -1,0 +1,22 @@
+//! The store: one SQLite database that holds everything backstory remembers.
+//!
+//! The only crate with SQL. Owns the schema, the queue and what is read from them; leaves files, clocks and the
+//! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
+//! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
+
+mod intake;
+mod memories;
+mod migrate;
+mod open;
+mod projects;
+mod queue;
+mod sessions;
+#[cfg(test)]
+mod testing;
+
+pub use intake::{Senses, Taken};
+pub use memories::{Observation, Summary};
+pub use open::{Access, Store, StoreError};
+pub use projects::{Project, ProjectError};
+pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
+pub use sessions::{Session, SessionError, SessionFilter, Turn};

@@ -1,0 +1,336 @@
+//! Opens the database: creates, migrates, or refuses it.
+
+use std::{
+    fs::OpenOptions,
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
+
+use crate::migrate::{self, MIGRATIONS};
+
+/// Why the store cannot be used or did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database file cannot be opened.
+    #[error("could not open database {}", .path.display())]
+    Open {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite or the system said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// There is no database yet.
+    #[error("there is no database at {}", .0.display())]
+    Missing(PathBuf),
+    /// The database was written by a newer version.
+    #[error("database {} has schema {found}, this version knows {known}", .path.display())]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema that this version knows.
+        known: i64,
+    },
+    /// The database was written by an older version, and is only to be read.
+    #[error("database {} has the older schema {found}", .path.display())]
+    Older {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+    },
+    /// The copy before a migration could not be made, so nothing was migrated.
+    #[error("could not back up the database to {} before migrating it", .path.display())]
+    Backup {
+        /// Where the copy was to be.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// A migration failed; the database is as it was.
+    #[error("could not migrate the database")]
+    Migrate(#[source] rusqlite::Error),
+    /// The file cannot be created.
+    #[error("could not create {}", .path.display())]
+    Create {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A query failed.
+    #[error("could not {attempt}")]
+    Query {
+        /// What was attempted.
+        attempt: &'static str,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+}
+
+/// How long a process waits for another's write.
+#[derive(Clone, Copy, Debug)]
+pub enum Access {
+    /// A command or the worker: patient.
+    Command,
+    /// A hook: an agent waits for it.
+    Hook,
+}
+
+impl Access {
+    fn patience(self) -> Duration {
+        match self {
+            Self::Command => Duration::from_secs(5),
+            Self::Hook => Duration::from_millis(50),
+        }
+    }
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+}
+
+impl Store {
+    /// Opens the database to read and write, creating it or bringing it up to date. Before an older schema is changed,
+    /// a copy goes into `backups`.
+    pub fn open(path: &Path, backups: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, backups, &MIGRATIONS)
+    }
+
+    fn open_with(path: &Path, backups: &Path, migrations: &[&str]) -> Result<Self, StoreError> {
+        let mut options = OpenOptions::new();
+        // SQLite gives its own files beside the database the same mode.
+        let create = options
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path);
+        create.map_err(|source| StoreError::Create {
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Command)?;
+        let target = migrate::target(migrations);
+        let found = check_not_newer(&connection, path, target)?;
+        if found < target {
+            if found > 0 {
+                back_up(&connection, &backups.join(format!("before-schema-{target}.db")))?;
+            }
+            prepare(&connection).map_err(StoreError::Migrate)?;
+            migrate::migrate(&mut connection, migrations)?;
+        }
+        let store = Self { connection };
+        // FULL: an event is removed from the spool as soon as it is committed here, so it must be on the disk then.
+        store
+            .connection
+            .pragma_update(None, "synchronous", "full")
+            .map_err(open_error(path))?;
+        store
+            .connection
+            .pragma_update(None, "foreign_keys", true)
+            .map_err(open_error(path))?;
+        store
+            .connection
+            .pragma_update(None, "secure_delete", true)
+            .map_err(open_error(path))?;
+        Ok(store)
+    }
+
+    /// Opens the database to read only. Works while others write, and never creates or changes anything.
+    pub fn open_read_only(path: &Path, access: Access) -> Result<Self, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing(path.to_owned()));
+        }
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, access)?;
+        let target = migrate::target(&MIGRATIONS);
+        let found = check_not_newer(&connection, path, target)?;
+        if found < target {
+            return Err(StoreError::Older {
+                path: path.to_owned(),
+                found,
+            });
+        }
+        Ok(Self { connection })
+    }
+
+    /// Looks for damage; returns what SQLite found, nothing when all is well.
+    pub fn check(&self) -> Result<Vec<String>, StoreError> {
+        let attempt = "check the database";
+        let mut statement = self
+            .connection
+            .prepare("pragma integrity_check")
+            .map_err(query(attempt))?;
+        let rows = statement
+            .query_map([], |row| row.get(0))
+            .map_err(query(attempt))?;
+        let found: Vec<String> = rows.collect::<Result<_, _>>().map_err(query(attempt))?;
+        Ok(if found == ["ok"] { Vec::new() } else { found })
+    }
+}
+
+/// Wraps an error of SQLite with what was attempted.
+pub(crate) fn query(attempt: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+    move |source| StoreError::Query { attempt, source }
+}
+
+fn open_error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
+    |source| StoreError::Open {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags, access: Access) -> Result<Connection, StoreError> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(open_error(path))?;
+    connection
+        .busy_timeout(access.patience())
+        .map_err(open_error(path))?;
+    Ok(connection)
+}
+
+fn check_not_newer(connection: &Connection, path: &Path, known: i64) -> Result<i64, StoreError> {
+    let found = migrate::version(connection).map_err(open_error(path))?;
+    if found > known {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    Ok(found)
+}
+
+/// Sets what a database keeps for life; the first must stand before the first table.
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "auto_vacuum", "incremental")?;
+    connection.pragma_update(None, "journal_mode", "wal")
+}
+
+fn back_up(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let folder = path.parent().unwrap_or(path);
+    let create = std::fs::create_dir_all(folder);
+    create.map_err(|source| StoreError::Create {
+        path: folder.to_owned(),
+        source,
+    })?;
+    connection
+        .backup(MAIN_DB, path, None::<fn(_)>)
+        .map_err(|source| StoreError::Backup {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn a_new_database_belongs_to_its_owner_alone_and_opens_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        assert!(matches!(
+            Store::open_read_only(&path, Access::Hook),
+            Err(StoreError::Missing(_))
+        ));
+        let store = Store::open(&path, folder.path()).unwrap();
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+        for name in ["b.db", "b.db-wal", "b.db-shm"] {
+            let mode = fs::metadata(folder.path().join(name))
+                .unwrap()
+                .permissions()
+                .mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        Store::open(&path, folder.path()).unwrap();
+        Store::open_read_only(&path, Access::Hook).unwrap();
+    }
+
+    #[test]
+    fn a_newer_schema_is_refused_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        let store = Store::open(&path, folder.path()).unwrap();
+        store.connection.pragma_update(None, "user_version", 99).unwrap();
+        drop(store);
+        let before = fs::read(&path).unwrap();
+        for error in [
+            Store::open(&path, folder.path()).unwrap_err(),
+            Store::open_read_only(&path, Access::Command).unwrap_err(),
+        ] {
+            assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn an_older_schema_is_copied_before_it_is_migrated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        let backups = folder.path().join("backups");
+        let first = [MIGRATIONS[0]];
+        let older = Store::open_with(&path, &backups, &first).unwrap();
+        assert!(!backups.exists(), "a new database needs no copy");
+        older
+            .connection
+            .execute("insert into project values (1, 'k', 'kept', '/', 0)", [])
+            .unwrap();
+        drop(older);
+
+        let newer = [MIGRATIONS[0], "alter table project add column extra text"];
+        let store = Store::open_with(&path, &backups, &newer).unwrap();
+        let name = |connection: &Connection, column: &str| {
+            let sql = format!("select {column} from project");
+            connection.query_row(&sql, [], |row| row.get::<_, Option<String>>(0))
+        };
+        assert_eq!(name(&store.connection, "extra").unwrap(), None);
+        assert_eq!(name(&store.connection, "name").unwrap().unwrap(), "kept");
+        let copy = Store::open_with(&backups.join("before-schema-2.db"), &backups, &first).unwrap();
+        assert_eq!(name(&copy.connection, "name").unwrap().unwrap(), "kept");
+        assert!(name(&copy.connection, "extra").is_err());
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_database_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        let broken = [
+            MIGRATIONS[0],
+            "create table half (x); insert into nowhere values (1)",
+        ];
+        drop(Store::open(&path, folder.path()).unwrap());
+        assert!(matches!(
+            Store::open_with(&path, folder.path(), &broken),
+            Err(StoreError::Migrate(_))
+        ));
+        let store = Store::open(&path, folder.path()).unwrap();
+        assert!(store.connection.prepare("select * from half").is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        fs::copy("Cargo.toml", &path).unwrap();
+        assert!(matches!(
+            Store::open(&path, folder.path()),
+            Err(StoreError::Open { .. })
+        ));
+        assert_eq!(fs::read(&path).unwrap(), fs::read("Cargo.toml").unwrap());
+    }
+}

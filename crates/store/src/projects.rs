@@ -1,0 +1,104 @@
+//! Projects, and how people name them.
+
+use backstory_model::ProjectFacts;
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use serde::Serialize;
+
+use crate::{Store, StoreError, open::query};
+
+/// A code base that sessions worked on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Project {
+    /// The number of the row.
+    #[serde(skip)]
+    pub db_id: i64,
+    /// Identifies it: the normalised remote or a path.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// The main working tree when it was first seen.
+    pub root: String,
+}
+
+/// Why a project was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// Nothing of that name.
+    #[error("no project is called `{0}`")]
+    Unknown(String),
+    /// Several projects have the name.
+    #[error("`{name}` names {} projects: {}", .ids.len(), .ids.join(", "))]
+    Ambiguous {
+        /// The name as given.
+        name: String,
+        /// The ids to choose from.
+        ids: Vec<String>,
+    },
+    /// The database did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Store {
+    /// Finds a project by its id, the path of its root, or its display name.
+    pub fn project(&self, named: &str) -> Result<Project, ProjectError> {
+        const BY_ID: &str = "select id, key, name, root from project where key = ?1";
+        const BY_ROOT: &str = "select id, key, name, root from project where root = ?1";
+        const BY_NAME: &str = "select id, key, name, root from project where name = ?1 order by key limit 20";
+        for sql in [BY_ID, BY_ROOT, BY_NAME] {
+            let mut found = self.projects_where(sql, named)?;
+            match found.len() {
+                0 => {}
+                1 => return Ok(found.remove(0)),
+                _ => {
+                    let ids = found.into_iter().map(|project| project.id).collect();
+                    return Err(ProjectError::Ambiguous {
+                        name: named.to_owned(),
+                        ids,
+                    });
+                }
+            }
+        }
+        Err(ProjectError::Unknown(named.to_owned()))
+    }
+
+    fn projects_where(&self, sql: &str, value: &str) -> Result<Vec<Project>, StoreError> {
+        let attempt = query("look for a project");
+        let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
+        let rows = statement.query_map([value], read).map_err(attempt)?;
+        rows.collect::<Result<_, _>>().map_err(attempt)
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Project> {
+    Ok(Project {
+        db_id: row.get(0)?,
+        id: row.get(1)?,
+        name: row.get(2)?,
+        root: row.get(3)?,
+    })
+}
+
+/// Returns the number of a project, new or known.
+pub(crate) fn find_or_create(
+    transaction: &Transaction<'_>,
+    facts: &ProjectFacts,
+    now_ms: i64,
+) -> rusqlite::Result<i64> {
+    const FIND: &str = "select id from project where key = ?1";
+    const CREATE: &str =
+        "insert into project (key, name, root, created_at) values (?1, ?2, ?3, ?4) returning id";
+    let found = transaction
+        .prepare_cached(FIND)?
+        .query_row([&facts.key], |row| row.get(0))
+        .optional()?;
+    match found {
+        Some(id) => Ok(id),
+        None => {
+            let values = params![facts.key, facts.name, facts.root, now_ms];
+            transaction
+                .prepare_cached(CREATE)?
+                .query_row(values, |row| row.get(0))
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! The queue: events that wait to be distilled.
+//!
+//! A claim is a lease, not an open transaction: work may take minutes. A worker that dies keeps nothing, its claims run
+//! out and return. Tries are counted when work is claimed, so that an event which kills the worker is given up too.
+//! Within a session the order holds: nothing of it is claimed while something earlier is under way or waits for
+//! another try. An event that failed for good is passed over and stays visible.
+
+use rusqlite::{Row, TransactionBehavior, params};
+use serde::Serialize;
+
+use crate::{Store, StoreError, open::query};
+
+/// How often an event is tried before it is failed.
+pub const MOST_TRIES: i64 = 3;
+
+/// The wait before the second try; doubled before each further one.
+const BACKOFF_MS: i64 = 2_000;
+
+/// Where an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventState {
+    /// It waits.
+    Pending,
+    /// Somebody works on it.
+    Processing,
+    /// It was given up; a person can ask for another round.
+    Failed,
+}
+
+/// A share of the queue that one worker has for itself until the lease runs out.
+#[derive(Debug)]
+pub struct Claim {
+    /// The session that all of it belongs to.
+    pub session_db_id: i64,
+    /// The events, in their order.
+    pub events: Vec<ClaimedEvent>,
+}
+
+/// An event under a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedEvent {
+    /// The number of the event.
+    pub id: i64,
+    /// The turn it belongs to; session-level events have none.
+    pub turn_id: Option<i64>,
+    /// What happened.
+    pub kind: String,
+    /// What the hook was given, cleaned.
+    pub payload: String,
+    /// How often it was claimed, this time included.
+    pub tries: i64,
+}
+
+/// The queue at one moment.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Events that wait.
+    pub pending: u64,
+    /// Events under way.
+    pub processing: u64,
+    /// Events given up.
+    pub failed: u64,
+    /// When the oldest event that waits or is under way was reported, in milliseconds since 1970.
+    pub oldest_ms: Option<i64>,
+    /// Some of them: failed first, then the oldest.
+    pub items: Vec<QueueItem>,
+}
+
+/// One event of the queue, without its payload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueItem {
+    /// The number to use with `queue retry`.
+    pub id: i64,
+    /// The agent's id of the session.
+    pub session_id: String,
+    /// What happened.
+    pub kind: String,
+    /// The tool, for tool events.
+    pub tool_name: Option<String>,
+    /// Where it stands.
+    pub state: EventState,
+    /// How often it was tried.
+    pub tries: i64,
+    /// Why the last try failed.
+    pub error: Option<String>,
+    /// When it was reported, in milliseconds since 1970.
+    #[serde(skip)]
+    pub at_ms: i64,
+}
+
+impl Store {
+    /// Claims the next share of one session: the first after `after` in turn that has something to do, so that sessions
+    /// take turns whatever their backlog.
+    pub fn claim(
+        &mut self,
+        now_ms: i64,
+        lease_ms: i64,
+        after: i64,
+        most: u32,
+    ) -> Result<Option<Claim>, StoreError> {
+        // The earliest event that is not given up decides whether a session can go on.
+        const NEXT: &str =
+            "with waiting as (select distinct session_db_id from event where state = 'pending')
+            select session_db_id from waiting
+            where not exists (select 1 from event as busy
+                  where busy.state = 'processing' and busy.session_db_id = waiting.session_db_id)
+              and (select not_before from event as first where first.state = 'pending'
+                  and first.session_db_id = waiting.session_db_id order by key limit 1) <= ?1
+            order by session_db_id <= ?2, session_db_id limit 1";
+        const EVENTS: &str = "select id, turn_id, kind, payload, tries from event
+            where state = 'pending' and session_db_id = ?1 order by key limit ?2";
+        const LEASE: &str = "update event set state = 'processing', lease_until = ?2, tries = tries + 1, error = null where id = ?1";
+        let attempt = query("claim work from the queue");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        return_expired(&transaction, now_ms).map_err(attempt)?;
+        let run = || -> rusqlite::Result<Option<Claim>> {
+            let mut next = transaction.prepare_cached(NEXT)?;
+            let Some(session_db_id) = next
+                .query_map(params![now_ms, after], |row| row.get(0))?
+                .next()
+                .transpose()?
+            else {
+                return Ok(None);
+            };
+            let mut events = transaction.prepare_cached(EVENTS)?;
+            let events = events.query_map(params![session_db_id, most], claimed)?;
+            let events: Vec<ClaimedEvent> = events.collect::<Result<_, _>>()?;
+            for event in &events {
+                transaction
+                    .prepare_cached(LEASE)?
+                    .execute(params![event.id, now_ms + lease_ms])?;
+            }
+            Ok(Some(Claim {
+                session_db_id,
+                events,
+            }))
+        };
+        let claim = run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)?;
+        Ok(claim)
+    }
+
+    /// Takes finished events out of the queue.
+    pub fn finish(&mut self, ids: &[i64]) -> Result<(), StoreError> {
+        const DONE: &str = "update event set state = 'done', lease_until = null, error = null where id = ?1";
+        self.for_each(ids, "finish work", |statement, id| statement.execute([id]), DONE)
+    }
+
+    /// Gives claimed events back untried, as a worker does that is told to stop.
+    pub fn release(&mut self, ids: &[i64]) -> Result<(), StoreError> {
+        const RELEASE: &str = "update event set state = 'pending', lease_until = null, tries = tries - 1
+            where id = ?1 and state = 'processing'";
+        self.for_each(
+            ids,
+            "release work",
+            |statement, id| statement.execute([id]),
+            RELEASE,
+        )
+    }
+
+    /// Notes that a try failed: another one follows after a while, or the event is given up.
+    pub fn fail(&mut self, ids: &[i64], error: &str, now_ms: i64) -> Result<(), StoreError> {
+        const FAIL: &str = "update event set lease_until = null, error = ?2,
+                state = case when tries >= ?3 then 'failed' else 'pending' end,
+                not_before = ?4 + (?5 << (tries - 1))
+            where id = ?1 and state = 'processing'";
+        let run = |statement: &mut rusqlite::Statement<'_>, id: i64| {
+            statement.execute(params![id, error, MOST_TRIES, now_ms, BACKOFF_MS])
+        };
+        self.for_each(ids, "note failed work", run, FAIL)
+    }
+
+    /// Gives failed events another round: these, or all. Returns how many.
+    pub fn retry(&mut self, ids: &[i64]) -> Result<usize, StoreError> {
+        const ALL: &str =
+            "update event set state = 'pending', tries = 0, not_before = 0 where state = 'failed'";
+        const ONE: &str = "update event set state = 'pending', tries = 0, not_before = 0 where id = ?1 and state = 'failed'";
+        if ids.is_empty() {
+            return self
+                .connection
+                .execute(ALL, [])
+                .map_err(query("retry failed work"));
+        }
+        let mut retried = 0;
+        let run = |statement: &mut rusqlite::Statement<'_>, id: i64| {
+            retried += statement.execute([id])?;
+            Ok(0)
+        };
+        self.for_each(ids, "retry failed work", run, ONE)?;
+        Ok(retried)
+    }
+
+    fn for_each(
+        &mut self,
+        ids: &[i64],
+        attempt: &'static str,
+        mut run: impl FnMut(&mut rusqlite::Statement<'_>, i64) -> rusqlite::Result<usize>,
+        sql: &str,
+    ) -> Result<(), StoreError> {
+        let attempt = query(attempt);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        for &id in ids {
+            run(&mut *transaction.prepare_cached(sql).map_err(attempt)?, id).map_err(attempt)?;
+        }
+        transaction.commit().map_err(attempt)
+    }
+
+    /// Describes the queue, with at most so many of its events.
+    pub fn queue(&self, most_items: u32) -> Result<Queue, StoreError> {
+        const COUNTS: &str = "select count(*) filter (where state = 'pending'),
+                count(*) filter (where state = 'processing'), count(*) filter (where state = 'failed'),
+                min(at) filter (where state <> 'failed')
+            from event where state <> 'done'";
+        const ITEMS: &str = "select event.id, session.session_id, kind, tool_name, state, tries, error, at
+            from event join session on session.id = event.session_db_id where state <> 'done'
+            order by state <> 'failed', at, event.id limit ?1";
+        let attempt = query("read the queue");
+        let counts = self.connection.query_row(COUNTS, [], |row| {
+            Ok(Queue {
+                pending: row.get(0)?,
+                processing: row.get(1)?,
+                failed: row.get(2)?,
+                oldest_ms: row.get(3)?,
+                items: Vec::new(),
+            })
+        });
+        let counts = counts.map_err(attempt)?;
+        let mut statement = self.connection.prepare_cached(ITEMS).map_err(attempt)?;
+        let rows = statement.query_map([most_items], item).map_err(attempt)?;
+        let items = rows.collect::<Result<_, _>>().map_err(attempt)?;
+        Ok(Queue { items, ..counts })
+    }
+}
+
+/// Ends leases that ran out: the worker that held them is gone.
+fn return_expired(connection: &rusqlite::Connection, now_ms: i64) -> rusqlite::Result<usize> {
+    const EXPIRED: &str = "update event set lease_until = null,
+            state = case when tries >= ?2 then 'failed' else 'pending' end,
+            error = 'the worker ended while it worked on this'
+        where state = 'processing' and lease_until <= ?1";
+    connection
+        .prepare_cached(EXPIRED)?
+        .execute(params![now_ms, MOST_TRIES])
+}
+
+fn claimed(row: &Row<'_>) -> rusqlite::Result<ClaimedEvent> {
+    let tries: i64 = row.get(4)?;
+    Ok(ClaimedEvent {
+        id: row.get(0)?,
+        turn_id: row.get(1)?,
+        kind: row.get(2)?,
+        payload: row.get(3)?,
+        tries: tries + 1,
+    })
+}
+
+fn item(row: &Row<'_>) -> rusqlite::Result<QueueItem> {
+    let state: String = row.get(4)?;
+    Ok(QueueItem {
+        id: row.get(0)?,
+        session_id: row.get(1)?,
+        kind: row.get(2)?,
+        tool_name: row.get(3)?,
+        state: match state.as_str() {
+            "processing" => EventState::Processing,
+            "failed" => EventState::Failed,
+            _ => EventState::Pending,
+        },
+        tries: row.get(5)?,
+        error: row.get(6)?,
+        at_ms: row.get(7)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{event, store};
+
+    const LEASE: i64 = 60_000;
+
+    fn kinds(claim: Option<Claim>) -> Vec<i64> {
+        claim
+            .map(|claim| claim.events.iter().map(|event| event.id).collect())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn work_is_claimed_in_order_and_finished_once() {
+        let mut store = store(&[event("2", "a"), event("1", "a"), event("3", "b")]);
+        let claim = store.claim(0, LEASE, 0, 10).unwrap().unwrap();
+        assert_eq!(
+            claim.events.iter().map(|event| event.id).collect::<Vec<_>>(),
+            [2, 1],
+            "by key, not by arrival"
+        );
+        assert_eq!(
+            kinds(store.claim(0, LEASE, claim.session_db_id, 10).unwrap()),
+            [3]
+        );
+        assert!(store.claim(0, LEASE, 0, 10).unwrap().is_none(), "all is claimed");
+        store.finish(&[1, 2, 3]).unwrap();
+        assert_eq!(store.queue(10).unwrap().pending, 0);
+        assert!(store.claim(LEASE * 2, LEASE, 0, 10).unwrap().is_none());
+    }
+
+    #[test]
+    fn sessions_take_turns() {
+        let events: Vec<_> = (0..6)
+            .map(|n| event(&format!("{n}"), ["a", "b", "c"][n % 3]))
+            .collect();
+        let mut store = store(&events);
+        let mut after = 0;
+        let mut order = Vec::new();
+        while let Some(claim) = store.claim(0, LEASE, after, 1).unwrap() {
+            after = claim.session_db_id;
+            order.push(after);
+            store.finish(&[claim.events[0].id]).unwrap();
+        }
+        assert_eq!(order, [1, 2, 3, 1, 2, 3]);
+    }
+
+    #[test]
+    fn nothing_of_a_session_overtakes_what_is_under_way() {
+        let mut store = store(&[event("1", "a"), event("2", "a")]);
+        assert_eq!(kinds(store.claim(0, LEASE, 0, 1).unwrap()), [1]);
+        assert!(store.claim(0, LEASE, 0, 1).unwrap().is_none());
+        store.finish(&[1]).unwrap();
+        assert_eq!(kinds(store.claim(0, LEASE, 0, 1).unwrap()), [2]);
+    }
+
+    #[test]
+    fn a_try_that_fails_waits_longer_each_time_and_is_given_up_after_three() {
+        let mut store = store(&[event("1", "a"), event("2", "b")]);
+        let mut now = 0;
+        for wait in [BACKOFF_MS, 2 * BACKOFF_MS] {
+            assert_eq!(kinds(store.claim(now, LEASE, 2, 1).unwrap()), [1]);
+            store.fail(&[1], "no luck", now).unwrap();
+            assert_ne!(
+                kinds(store.claim(now + wait - 1, LEASE, 2, 1).unwrap()),
+                [1],
+                "too early"
+            );
+            now += wait;
+        }
+        assert_eq!(kinds(store.claim(now, LEASE, 2, 1).unwrap()), [1]);
+        store.fail(&[1], "no luck", now).unwrap();
+        let queue = store.queue(10).unwrap();
+        assert_eq!((queue.pending, queue.processing, queue.failed), (0, 1, 1));
+        assert_eq!(queue.items[0].error.as_deref(), Some("no luck"));
+        assert_eq!(queue.items[0].state, EventState::Failed);
+        assert_eq!(store.retry(&[2]).unwrap(), 0, "only failed events are retried");
+        assert_eq!(store.retry(&[1, 99]).unwrap(), 1);
+        assert_eq!(kinds(store.claim(now, LEASE, 2, 1).unwrap()), [1]);
+    }
+
+    #[test]
+    fn a_poisoned_event_does_not_hold_up_its_session() {
+        let mut store = store(&[event("1", "a"), event("2", "a")]);
+        for now in [0, 100_000, 200_000] {
+            assert_eq!(kinds(store.claim(now, LEASE, 0, 1).unwrap()), [1]);
+            store.fail(&[1], "poison", now).unwrap();
+        }
+        assert_eq!(kinds(store.claim(300_000, LEASE, 0, 1).unwrap()), [2]);
+        assert_eq!(store.retry(&[]).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_a_dead_worker_held_returns_and_what_kills_workers_is_given_up() {
+        let mut store = store(&[event("1", "a")]);
+        for round in 0..MOST_TRIES {
+            let now = round * LEASE;
+            assert_eq!(kinds(store.claim(now, LEASE, 0, 1).unwrap()), [1]);
+            assert!(
+                store.claim(now + LEASE - 1, LEASE, 0, 1).unwrap().is_none(),
+                "the lease holds"
+            );
+        }
+        assert!(store.claim(MOST_TRIES * LEASE, LEASE, 0, 1).unwrap().is_none());
+        assert_eq!(store.queue(1).unwrap().failed, 1);
+    }
+
+    #[test]
+    fn released_work_was_not_tried() {
+        let mut store = store(&[event("1", "a")]);
+        for _ in 0..10 {
+            assert_eq!(store.claim(0, LEASE, 0, 1).unwrap().unwrap().events[0].tries, 1);
+            store.release(&[1]).unwrap();
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Sessions and their turns, as they are shown.
+
+use backstory_model::SessionStatus;
+use rusqlite::{Row, params};
+use serde::Serialize;
+
+use crate::{Project, Store, StoreError, open::query};
+
+/// One conversation with an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Session {
+    /// The number of the row.
+    #[serde(skip)]
+    pub db_id: i64,
+    /// The agent's own id.
+    pub session_id: String,
+    /// The agent program.
+    pub host: String,
+    /// The project, by display name.
+    pub project: String,
+    /// The project's id.
+    pub project_id: String,
+    /// Where it was started.
+    pub cwd: Option<String>,
+    /// The branch it last worked on.
+    pub branch: Option<String>,
+    /// The linked worktree it works in.
+    pub worktree: Option<String>,
+    /// Where it stands.
+    pub status: SessionStatus,
+    /// Why it ended, in the agent's words.
+    pub end_reason: Option<String>,
+    /// What it was about.
+    pub title: Option<String>,
+    /// The person's first words.
+    pub first_prompt: Option<String>,
+    /// How many prompts the person gave.
+    pub prompts: u64,
+    /// How many turns it has, those that a program asked for included.
+    pub turns: u64,
+    /// How many events were reported.
+    pub events: u64,
+    /// When it began, in milliseconds since 1970.
+    #[serde(skip)]
+    pub started_ms: i64,
+    /// When it was last heard of, in milliseconds since 1970.
+    #[serde(skip)]
+    pub last_event_ms: i64,
+    /// When it ended, in milliseconds since 1970.
+    #[serde(skip)]
+    pub ended_ms: Option<i64>,
+}
+
+/// One prompt and what followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Turn {
+    /// The number of the row: the prompt's handle is `P` and this.
+    pub id: i64,
+    /// Counts from 1 in a session.
+    pub number: i64,
+    /// What was asked; absent when the turn was under way before anyone listened.
+    pub prompt: Option<String>,
+    /// Whether a program asked, not the person.
+    pub machine_made: bool,
+    /// The branch at that time.
+    pub branch: Option<String>,
+    /// Tool uses by the agent itself.
+    pub tools: u64,
+    /// Tool uses that failed.
+    pub failures: u64,
+    /// Tool uses by its sub-agents.
+    pub subagent_tools: u64,
+    /// When it began, in milliseconds since 1970.
+    #[serde(skip)]
+    pub started_ms: i64,
+    /// When it ended, in milliseconds since 1970.
+    #[serde(skip)]
+    pub ended_ms: Option<i64>,
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug)]
+pub struct SessionFilter<'p> {
+    /// Of this project only.
+    pub project: Option<&'p Project>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Why a session was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There is none.
+    #[error("no session has an id that starts with `{0}`")]
+    Unknown(String),
+    /// The beginning of an id fits several.
+    #[error("`{start}` is the start of several session ids: {}", .ids.join(", "))]
+    Ambiguous {
+        /// What was given.
+        start: String,
+        /// The ids to choose from.
+        ids: Vec<String>,
+    },
+    /// The database did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+const COLUMNS: &str = "select session.id, session.session_id, session.host, project.name, project.key, session.cwd,
+        session.branch, session.worktree, session.status, session.end_reason, session.title,
+        (select prompt from turn where session_db_id = session.id and machine_made = 0 and prompt is not null
+            order by number limit 1),
+        (select count(*) from turn where session_db_id = session.id and machine_made = 0 and prompt is not null),
+        (select count(*) from turn where session_db_id = session.id),
+        (select count(*) from event where session_db_id = session.id),
+        session.started_at, session.last_event_at, session.ended_at
+    from session join project on project.id = session.project_id";
+
+impl Store {
+    /// Lists sessions, the latest first. A session that ended without ever having a turn says nothing and is left out.
+    pub fn sessions(&self, filter: &SessionFilter<'_>) -> Result<Vec<Session>, StoreError> {
+        let attempt = query("list the sessions");
+        let sql = format!(
+            "{COLUMNS} where (?1 is null or session.project_id = ?1)
+               and (session.status <> 'completed' or exists (select 1 from turn where session_db_id = session.id))
+             order by session.last_event_at desc, session.id desc limit ?2"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
+        let project = filter.project.map(|project| project.db_id);
+        let rows = statement
+            .query_map(params![project, filter.limit], read)
+            .map_err(attempt)?;
+        rows.collect::<Result<_, _>>().map_err(attempt)
+    }
+
+    /// Finds a session by its id or the beginning of it.
+    pub fn session(&self, start: &str) -> Result<Session, SessionError> {
+        let attempt = query("look for a session");
+        let sql = format!(
+            "{COLUMNS} where substr(session.session_id, 1, length(?1)) = ?1
+             order by session.session_id <> ?1, session.session_id limit 6"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
+        let rows = statement.query_map([start], read).map_err(attempt)?;
+        let mut found: Vec<Session> = rows.collect::<Result<_, _>>().map_err(attempt)?;
+        match found.as_slice() {
+            [] => Err(SessionError::Unknown(start.to_owned())),
+            [one, ..] if found.len() == 1 || one.session_id == start => Ok(found.swap_remove(0)),
+            _ => {
+                let ids = found.into_iter().map(|session| session.session_id).collect();
+                Err(SessionError::Ambiguous {
+                    start: start.to_owned(),
+                    ids,
+                })
+            }
+        }
+    }
+
+    /// Lists the turns of a session in their order.
+    pub fn turns(&self, session: &Session) -> Result<Vec<Turn>, StoreError> {
+        const TURNS: &str = "select id, number, prompt, machine_made, branch,
+                (select count(*) from event where turn_id = turn.id and agent_id is null
+                    and kind in ('post-tool-use', 'post-tool-use-failure')),
+                (select count(*) from event where turn_id = turn.id and kind = 'post-tool-use-failure'),
+                (select count(*) from event where turn_id = turn.id and agent_id is not null
+                    and kind in ('post-tool-use', 'post-tool-use-failure')),
+                started_at, ended_at
+            from turn where session_db_id = ?1 order by number";
+        let attempt = query("list the turns of a session");
+        let mut statement = self.connection.prepare_cached(TURNS).map_err(attempt)?;
+        let rows = statement.query_map([session.db_id], read_turn).map_err(attempt)?;
+        rows.collect::<Result<_, _>>().map_err(attempt)
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
+    let status: String = row.get(8)?;
+    Ok(Session {
+        db_id: row.get(0)?,
+        session_id: row.get(1)?,
+        host: row.get(2)?,
+        project: row.get(3)?,
+        project_id: row.get(4)?,
+        cwd: row.get(5)?,
+        branch: row.get(6)?,
+        worktree: row.get(7)?,
+        status: SessionStatus::from_name(&status).unwrap_or(SessionStatus::Active),
+        end_reason: row.get(9)?,
+        title: row.get(10)?,
+        first_prompt: row.get(11)?,
+        prompts: row.get(12)?,
+        turns: row.get(13)?,
+        events: row.get(14)?,
+        started_ms: row.get(15)?,
+        last_event_ms: row.get(16)?,
+        ended_ms: row.get(17)?,
+    })
+}
+
+fn read_turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
+    Ok(Turn {
+        id: row.get(0)?,
+        number: row.get(1)?,
+        prompt: row.get(2)?,
+        machine_made: row.get(3)?,
+        branch: row.get(4)?,
+        tools: row.get(5)?,
+        failures: row.get(6)?,
+        subagent_tools: row.get(7)?,
+        started_ms: row.get(8)?,
+        ended_ms: row.get(9)?,
+    })
+}

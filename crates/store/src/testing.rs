@@ -1,0 +1,38 @@
+//! What the tests of this crate share.
+
+use backstory_model::{Event, EventKind, Host, ProjectFacts};
+
+use crate::{Senses, Store};
+
+/// A tool event of a session.
+pub(crate) fn event(key: &str, session: &str) -> Event {
+    Event {
+        key: key.to_owned(),
+        kind: EventKind::PostToolUse,
+        host: Host::claude_code(),
+        at_ms: 1_000,
+        session_id: session.to_owned(),
+        project: None,
+        payload: "{}".to_owned(),
+    }
+}
+
+/// Where everything happens that says nothing else.
+pub(crate) const SENSES: Senses<'static> = Senses {
+    locate: &|cwd| ProjectFacts {
+        key: format!("/{cwd}"),
+        name: "p".to_owned(),
+        root: format!("/{cwd}"),
+        branch: None,
+        worktree: None,
+    },
+    is_machine_made: &|prompt| prompt.starts_with('<'),
+};
+
+/// A store that took these events in.
+pub(crate) fn store(events: &[Event]) -> Store {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("b.db"), folder.path()).unwrap();
+    store.take_in(events, SENSES).unwrap();
+    store
+}
