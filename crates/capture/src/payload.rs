@@ -141,32 +141,34 @@ pub fn to_text(bytes: &[u8]) -> Cow<'_, str> {
 fn plain_escapes(text: &str) -> Option<String> {
     let mut out: Option<String> = None;
     let mut copied = 0;
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
-        let start = at + found;
-        let Some(unit) = unit_at(text, start) else {
-            at = (start + 2).min(text.len());
+    let mut done = 0;
+    for start in memmem::find_iter(text.as_bytes(), b"\\u") {
+        let backslashes = text.as_bytes()[..start]
+            .iter()
+            .rev()
+            .take_while(|&&b| b == b'\\')
+            .count();
+        // An escaped backslash before a `u`, or the second half of a pair that is done.
+        let is_escape = backslashes % 2 == 0 && start >= done;
+        let Some(unit) = unit_at(text, start).filter(|_| is_escape) else {
             continue;
         };
-        at = start + 6;
+        done = start + 6;
         let replacement: Cow<'_, str> = match unit {
             0x22 => "\\\"".into(),
             0x5c => "\\\\".into(),
             0x20..=0x7e => char::from_u32(unit).map(String::from).unwrap_or_default().into(),
-            0xd800..=0xdbff => match unit_at(text, at) {
-                Some(0xdc00..=0xdfff) => {
-                    at += 6;
-                    continue;
-                }
-                _ => "\u{fffd}".into(),
-            },
-            0xdc00..=0xdfff => "\u{fffd}".into(),
+            0xd800..=0xdbff if matches!(unit_at(text, done), Some(0xdc00..=0xdfff)) => {
+                done += 6;
+                continue;
+            }
+            0xd800..=0xdfff => "\u{fffd}".into(),
             _ => continue,
         };
         let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
         out.push_str(&text[copied..start]);
         out.push_str(&replacement);
-        copied = at;
+        copied = done;
     }
     out.map(|mut out| {
         out.push_str(&text[copied..]);

@@ -53,13 +53,10 @@ pub(super) fn scan(text: &[u8], mut check: impl FnMut(Rule, usize) -> usize) {
     let mut resume = 0;
     let mut at = 0;
     while let Some(block) = text.get(at..at + BLOCK + 4).and_then(<[u8]>::first_chunk) {
-        let grams = grams(block);
-        if grams.iter().fold(0, |hits, &gram| hits | probe(gram)) & 1 != 0 {
-            let hits = grams
-                .iter()
-                .rev()
-                .fold(0_u64, |hits, &gram| hits << 1 | (probe(gram) & 1));
-            check_hits(text, at, hits, &mut resume, &mut check);
+        for (index, gram) in grams(block).into_iter().enumerate() {
+            if probe(gram) & 1 != 0 {
+                check_both(text, at + 2 * index, &mut resume, &mut check);
+            }
         }
         // Not on to `resume`: waiting for it would cost more than looking at bytes in vain.
         at += BLOCK;
@@ -84,21 +81,6 @@ fn grams(block: &[u8; BLOCK + 4]) -> [u64; 8] {
     [a, a >> 16, a >> 32, b, b >> 16, b >> 32, c, c >> 16]
 }
 
-/// Checks the places of a block whose bits are set.
-#[inline(never)]
-fn check_hits(
-    text: &[u8],
-    block: usize,
-    mut hits: u64,
-    resume: &mut usize,
-    check: &mut impl FnMut(Rule, usize) -> usize,
-) {
-    while hits != 0 {
-        check_both(text, block + 2 * hits.trailing_zeros() as usize, resume, check);
-        hits &= hits - 1;
-    }
-}
-
 /// The lowest bit of the answer says whether the first three bytes may belong to an anchor.
 #[inline(always)]
 fn probe(gram: u64) -> u64 {
@@ -107,6 +89,8 @@ fn probe(gram: u64) -> u64 {
 }
 
 /// Checks the anchors that begin at `place` and just before it.
+#[cold]
+#[inline(never)]
 fn check_both(text: &[u8], place: usize, resume: &mut usize, check: &mut impl FnMut(Rule, usize) -> usize) {
     for at in [place.wrapping_sub(1), place] {
         if at >= *resume && at < text.len() {

@@ -1,9 +1,9 @@
 //! Owns finding secrets in text, so that none reaches the disk. What is read and where it goes is left to the caller.
 //!
 //! The text is plain or the inside of a JSON string still in its escaped form, even JSON within JSON; nobody says which
-//! ([`escapes`]). One pass looks for anchors ([`anchors`]), four bytes with which something worth a look may begin:
-//! a vendor's token ([`tokens`]), a telling name ([`names`], [`sites`], [`assignments`]), a URL or a private key ([`places`]), a
-//! header ([`headers`]), a command ([`commands`]). Whether a value is a secret or a piece of code is for [`judge`].
+//! (`escapes`). One pass looks for anchors (`anchors`), four bytes with which something worth a look may begin:
+//! a vendor's token (`tokens`), a telling name (`names`, `sites`, `assignments`), a URL or a private key (`places`), a
+//! header (`headers`), a command (`commands`). Whether a value is a secret or a piece of code is for `judge`.
 //!
 //! This runs in the hook process: every table is a constant, and text without secrets costs no allocation.
 

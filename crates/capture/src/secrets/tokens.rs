@@ -107,7 +107,7 @@ pub(super) const TOKENS: &[Token] = &[
     token("GOCSPX-", WORD, 16, "google-client-secret"),
     token("npm_", ALNUM, 30, "npm-token"),
     common("pypi-", WORD, 32, "pypi-token"),
-    common("hf_", ALNUM, 30, "huggingface-token"),
+    token("hf_", ALNUM, 30, "huggingface-token"),
     token("dop_v1_", HEX, 32, "digitalocean-token"),
     token("doo_v1_", HEX, 32, "digitalocean-token"),
     token("dor_v1_", HEX, 32, "digitalocean-token"),
@@ -288,7 +288,8 @@ pub(super) fn discord(text: &[u8], found: &mut Vec<Secret>) {
             hit | ((block[i] == b'.') & (block[i + 7] == b'.'))
         });
         if hit {
-            found.extend((at..at + BLOCK).filter_map(|dot| discord_at(text, dot)));
+            let dots = memchr::memchr_iter(b'.', &block[..BLOCK]);
+            found.extend(dots.filter_map(|dot| discord_at(text, at + dot)));
         }
         at += BLOCK;
     }
