@@ -3,7 +3,6 @@
 use std::{
     fs::{self, File},
     io::{ErrorKind, Write},
-    os::unix::net::UnixDatagram,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
@@ -64,8 +63,8 @@ impl Home {
     /// Starts a worker and waits until it listens.
     pub(crate) fn start_worker(&mut self) -> Result<()> {
         self.kill_worker()?;
-        let wake = self.root.join("spool/wake");
-        remove(&wake)?;
+        let ready = self.root.join("worker.json");
+        remove(&ready)?;
         let streams = (Stdio::null(), Stdio::null());
         let child = self
             .command(&["worker", "run"])
@@ -73,7 +72,7 @@ impl Home {
             .stdout(streams.1)
             .spawn()?;
         self.worker = Some(child);
-        until("the worker listens", || Ok(wake.exists()))
+        until("the worker listens", || Ok(ready.exists()))
     }
 
     /// Kills the worker, hung or not, and waits for its end.
@@ -86,15 +85,12 @@ impl Home {
         Ok(())
     }
 
-    /// Stops the worker, best in the middle of its sleep, and fills its socket, as if it had hung for long.
+    /// Stops the worker, best in the middle of its sleep.
     pub(crate) fn hang_worker(&self) -> Result<()> {
         let worker = self.worker.as_ref().context("no worker to hang")?;
         // What it removed from the spool is committed; the end of its round comes a moment later.
         sleep(Duration::from_millis(100));
         kill_process(Pid::from_child(worker), Signal::STOP)?;
-        let socket = UnixDatagram::unbound()?;
-        socket.set_nonblocking(true)?;
-        while socket.send_to(b"!", self.root.join("spool/wake")).is_ok() {}
         Ok(())
     }
 
@@ -118,9 +114,14 @@ impl Home {
             .collect::<Result<_, _>>()?)
     }
 
-    /// Throws away what waits.
+    /// Puts aside what waits. Not deleted before the end: ext4 steps over every inode that was deleted in the last minutes
+    /// when it creates a file, and hooks that work for days do not delete thousands of files in that time.
     pub(crate) fn clear_spool(&self) -> Result<()> {
-        self.spooled()?.iter().try_for_each(|path| remove(path))
+        let (new, aside) = (self.root.join("spool/new"), self.root.join("aside"));
+        fs::create_dir_all(&aside)?;
+        let number = fs::read_dir(&aside)?.count();
+        fs::rename(&new, aside.join(number.to_string()))?;
+        fs::create_dir(&new).with_context(|| format!("could not create {}", new.display()))
     }
 
     /// Forgets that anybody started a worker, so that the next hook does.

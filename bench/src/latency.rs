@@ -1,8 +1,12 @@
 //! How long an agent waits for each hook, from before its start until after its end, next to a process that does nothing.
 
-use std::{fs, process::Command};
+use std::{
+    fs::{self, File},
+    process::Command,
+    time::Instant,
+};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,12 +37,13 @@ impl Worker {
 }
 
 /// One hook with one payload.
-struct Case {
+#[derive(Debug)]
+pub(crate) struct Case {
     shape: Shape,
     size: Size,
-    command: Command,
+    pub(crate) command: Command,
     input: String,
-    samples: Samples,
+    pub(crate) samples: Samples,
 }
 
 /// The circumstances under which cases are measured, with a no-op of their own among them.
@@ -52,7 +57,7 @@ struct Condition {
 }
 
 /// How often the no-op runs in a round.
-const NOOPS: usize = 3;
+pub(crate) const NOOPS: usize = 3;
 
 /// Every hook at every size.
 const ALL: [(Shape, Size); 19] = [
@@ -89,7 +94,7 @@ const CORE: [(Shape, Size); 7] = [
 ];
 
 /// The most that a hook may take, in medians of the no-op.
-fn limit(shape: Shape, size: Size) -> Option<f64> {
+pub(crate) fn limit(shape: Shape, size: Size) -> Option<f64> {
     match shape.hook() {
         "post-tool-use" | "user-prompt-submit" => match size {
             Size::SMALL => Some(2.0),
@@ -120,7 +125,13 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     let mut section = Section::new("Latency of one hook, whole process", columns);
     let mut conditions = conditions(bench, &mut section)?;
     let mut random = Random::new(5);
+    let probe = bench.folder("probe");
+    fs::create_dir_all(&probe)?;
+    let mut creations = Samples::default();
     for round in 0..bench.rounds {
+        let start = Instant::now();
+        File::create_new(probe.join(round.to_string()))?;
+        creations.add(start.elapsed());
         for condition in &mut conditions {
             // Each run waits until a live worker is idle again: a third of the rounds is enough.
             if condition.worker != Worker::Up || round % 3 == 0 {
@@ -131,12 +142,16 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     conditions
         .iter()
         .for_each(|condition| condition.rows(&mut section));
+    section.note(format!(
+        "creating an empty file here takes {:.0} us: about 8 on a quiet ext4, 250 after many deletions nearby",
+        creations.median()
+    ));
     section.note(
         "from before posix_spawn to after wait; input and output through pipes; runs shuffled in every round",
     );
     section.note("the no-op is static, of the same profile and target, and gets a pipe that is closed at once: it reads nothing");
     section.note("ratio of medians to the no-op under the same circumstances in the same rounds");
-    section.note("down: the spool is emptied between rounds; hung: stopped, its socket full; up: idle when the hook starts");
+    section.note("down: the spool is emptied between rounds; hung: stopped; up: idle when the hook starts");
     Ok(section)
 }
 
@@ -183,7 +198,8 @@ fn conditions(bench: &Bench, section: &mut Section) -> Result<Vec<Condition>> {
     Ok(conditions)
 }
 
-fn case(bench: &Bench, home: &Home, shape: Shape, size: Size) -> Case {
+/// Prepares a hook with a payload.
+pub(crate) fn case(bench: &Bench, home: &Home, shape: Shape, size: Size) -> Case {
     let command = home.command(&["hook", shape.hook()]);
     let input = payload(shape, size, &bench.project, "latency", "toolu_latency");
     Case {
@@ -226,13 +242,14 @@ fn all_record(home: &Home, cases: &mut [Case]) -> Result<bool> {
 }
 
 impl Case {
-    fn warm_up(&mut self) -> Result<()> {
+    /// Runs it once, unmeasured.
+    pub(crate) fn warm_up(&mut self) -> Result<()> {
         self.run()?;
         self.samples = Samples::default();
         Ok(())
     }
 
-    fn run(&mut self) -> Result<()> {
+    pub(crate) fn run(&mut self) -> Result<()> {
         let finished = process::run(&mut self.command, self.input.as_bytes())?;
         ensure!(
             finished.status.success(),
@@ -278,7 +295,8 @@ impl Condition {
     }
 }
 
-fn numbers(samples: &Samples, ratio: f64, limit: Option<f64>) -> Vec<Value> {
+/// Turns samples into the numbers of a row, from the count to the verdict.
+pub(crate) fn numbers(samples: &Samples, ratio: f64, limit: Option<f64>) -> Vec<Value> {
     let [median, p95, p99] = [50, 95, 99].map(|percent| micros(samples.percentile(percent)));
     let verdict = match limit {
         Some(limit) if ratio > limit => "OVER",
@@ -294,79 +312,4 @@ fn numbers(samples: &Samples, ratio: f64, limit: Option<f64>) -> Vec<Value> {
         limit.map_or(Value::Null, rounded),
         json!(verdict),
     ]
-}
-
-/// The hook next to programs that everybody knows, and the hook that has to start the worker.
-pub(crate) fn orientation(bench: &Bench) -> Result<Section> {
-    let columns = &[
-        "program",
-        "runs",
-        "median us",
-        "p95 us",
-        "p99 us",
-        "ratio",
-        "limit",
-        "",
-    ];
-    let mut section = Section::new("For orientation", columns);
-    let home = Home::create(bench.folder("orientation"), &bench.programs.product, None)?;
-    let mut hook = case(bench, &home, Shape::Bash, Size::SMALL);
-    let mut starting = case(bench, &home, Shape::Bash, Size::SMALL);
-    starting.command.env_remove("BACKSTORY_NO_WORKER");
-    let mut noop = (home.inside(&bench.programs.noop), Samples::default());
-    let mut others: Vec<(&str, Command, Samples)> = Vec::new();
-    for (name, program, arguments) in [
-        ("sh -c :", "/bin/sh", ["-c", ":"]),
-        ("python3 -c pass", "/usr/bin/python3", ["-c", "pass"]),
-        ("node -e 0", "/usr/bin/node", ["-e", "0"]),
-    ] {
-        if fs::exists(program)? {
-            let mut command = process::command(program);
-            command.args(arguments);
-            others.push((name, command, Samples::default()));
-        }
-    }
-    hook.warm_up()?;
-    for _ in 0..bench.rounds.min(40) {
-        for _ in 0..NOOPS {
-            noop.1.add(process::run(&mut noop.0, b"")?.took);
-            hook.run()?;
-        }
-        for (_, command, samples) in &mut others {
-            samples.add(process::run(command, b"")?.took);
-        }
-        home.forget_start()?;
-        starting.run()?;
-        home.end_started_worker().context("the hook started no worker")?;
-        home.clear_spool()?;
-    }
-    let unit = noop.1.median();
-    let mut row = |name: &str, samples: &Samples, limit| {
-        section.row(
-            [
-                vec![json!(name)],
-                numbers(samples, samples.median() / unit, limit),
-            ]
-            .concat(),
-        );
-    };
-    row("no-op", &noop.1, None);
-    row(
-        "post-tool-use, 1 KB",
-        &hook.samples,
-        limit(Shape::Bash, Size::SMALL),
-    );
-    row("post-tool-use, 1 KB, starts the worker", &starting.samples, None);
-    others
-        .iter()
-        .for_each(|(name, _, samples)| row(name, samples, None));
-    if let Some((_, _, node)) = others.iter().find(|(name, ..)| name.starts_with("node")) {
-        let times = node.median() / hook.samples.median();
-        let verdict = if times >= 80.0 { "ok" } else { "OVER" };
-        section.note(format!(
-            "post-tool-use takes 1/{times:.0} of node -e 0 (at most 1/80): {verdict}"
-        ));
-    }
-    section.note("a hook that finds no worker starts one, at most every 5 seconds");
-    Ok(section)
 }

@@ -5,7 +5,6 @@
 use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
-    io::ErrorKind,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -16,6 +15,7 @@ use backstory_store::Store;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::{
+    memories::{self, Search},
     random::Random,
     text::{Style, text},
 };
@@ -27,9 +27,8 @@ pub(crate) struct Amount {
     pub(crate) observations: usize,
 }
 
-const EVENTS_PER_SESSION: usize = 200;
-const EVENTS_PER_TURN: usize = 10;
-const EVENTS_PER_SUMMARY: usize = 50;
+pub(crate) const EVENTS_PER_SESSION: usize = 200;
+pub(crate) const EVENTS_PER_TURN: usize = 10;
 const PROJECTS: usize = 20;
 
 /// The first event's time: in 2026.
@@ -39,17 +38,19 @@ const MS_PER_EVENT: i64 = 20_000;
 /// Returns a store of this amount, made now or earlier.
 pub(crate) fn prepare(folder: &Path, sample_project: &Path, amount: Amount) -> Result<PathBuf> {
     let unfinished = folder.join("unfinished.db");
-    remove_unfinished(folder)?;
+    remove_starting_with(folder, "unfinished.db")?;
     drop(Store::open(&unfinished, folder).context("could not create a store")?);
     let mut connection = Connection::open(&unfinished)?;
     // Another schema is another store.
-    let name = format!("store-{}-{:016x}.db", amount.events, schema_hash(&connection)?);
+    let stem = format!("store-{}-", amount.events);
+    let name = format!("{stem}{:016x}.db", schema_hash(&connection)?);
     let path = folder.join(name);
     if path.exists() {
         drop(connection);
-        remove_unfinished(folder)?;
+        remove_starting_with(folder, "unfinished.db")?;
         return Ok(path);
     }
+    remove_starting_with(folder, &stem)?;
     eprintln!("making a store of {} events, once", amount.events);
     let start = Instant::now();
     fill(&mut connection, sample_project, amount)?;
@@ -60,12 +61,12 @@ pub(crate) fn prepare(folder: &Path, sample_project: &Path, amount: Amount) -> R
     Ok(path)
 }
 
-/// Removes the store that a run left which was interrupted, or that only told us its schema.
-fn remove_unfinished(folder: &Path) -> Result<()> {
-    for name in ["unfinished.db", "unfinished.db-wal", "unfinished.db-shm"] {
-        match fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
+/// Removes stores that nobody needs: of an older schema, unfinished, or made only to learn the schema.
+fn remove_starting_with(folder: &Path, stem: &str) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(stem) {
+            fs::remove_file(entry.path())?;
         }
     }
     Ok(())
@@ -94,19 +95,19 @@ fn fill(connection: &mut Connection, sample_project: &Path, amount: Amount) -> R
     sessions(&transaction, amount)?;
     turns(&transaction, amount, &texts)?;
     events(&transaction, amount, &texts)?;
-    observations(&transaction, amount, &texts)?;
-    summaries(&transaction, amount, &texts)?;
+    memories::observations(&transaction, amount, &texts)?;
+    memories::summaries(&transaction, amount, &texts)?;
     transaction.commit()?;
-    connection.execute_batch("analyze")?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     Ok(())
 }
 
 /// Text to cut pieces out of: faster than to make up each.
-struct Texts {
+#[derive(Debug)]
+pub(crate) struct Texts {
     code: String,
     log: String,
-    prose: String,
+    pub(crate) prose: String,
 }
 
 impl Texts {
@@ -123,22 +124,22 @@ impl Texts {
 }
 
 /// Cuts a piece of about `length` out of a pool.
-fn piece<'t>(pool: &'t str, length: usize, random: &mut Random) -> &'t str {
+pub(crate) fn piece<'t>(pool: &'t str, length: usize, random: &mut Random) -> &'t str {
     let length = length / 2 + random.below(length);
     let start = random.below(pool.len() - length);
     &pool[start..start + length]
 }
 
-fn number(value: usize) -> i64 {
+pub(crate) fn number(value: usize) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn at(event: usize) -> i64 {
+pub(crate) fn at(event: usize) -> i64 {
     START_MS + number(event) * MS_PER_EVENT
 }
 
 /// Half of the sessions are of the sample project, which has the number 1.
-fn project_of(session: usize) -> i64 {
+pub(crate) fn project_of(session: usize) -> i64 {
     if session.is_multiple_of(2) {
         1
     } else {
@@ -250,130 +251,4 @@ fn events(transaction: &Transaction<'_>, amount: Amount, texts: &Texts) -> Resul
         ])?;
     }
     Ok(())
-}
-
-fn observations(transaction: &Transaction<'_>, amount: Amount, texts: &Texts) -> Result<()> {
-    const INSERT: &str =
-        "insert into observation (id, project_id, session_db_id, turn_id, type, title, subtitle, narrative,
-        facts, concepts, files_read, files_modified, distiller, created_at, last_seen_at)
-        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, '[\"how-it-works\"]', '[]', ?10, 'rules', ?11, ?11)";
-    const FILE: &str = "insert into observation_file (observation_id, path, modified) values (?1, ?2, 1)";
-    const TYPES: [&str; 5] = ["bugfix", "feature", "refactor", "discovery", "decision"];
-    let mut insert = transaction.prepare(INSERT)?;
-    let mut insert_file = transaction.prepare(FILE)?;
-    let mut search = Search::new(transaction)?;
-    let mut random = Random::new(4);
-    let events_each = amount.events / amount.observations;
-    for observation in 0..amount.observations {
-        let event = observation * events_each;
-        let session = event / EVENTS_PER_SESSION;
-        let (id, project) = (number(observation + 1), project_of(session));
-        let title = piece(&texts.prose, 50, &mut random).trim();
-        let subtitle = piece(&texts.prose, 90, &mut random).trim();
-        let narrative = piece(&texts.prose, 400, &mut random);
-        let facts = serde_json::json!([
-            piece(&texts.prose, 80, &mut random),
-            piece(&texts.prose, 80, &mut random)
-        ])
-        .to_string();
-        let path = format!("src/{}.rs", random.below(2000));
-        let files = format!("[\"{path}\"]");
-        let place = (number(session + 1), number(event / EVENTS_PER_TURN + 1));
-        let kind = random.pick(&TYPES);
-        insert.execute(params![
-            id,
-            project,
-            place.0,
-            place.1,
-            kind,
-            title,
-            subtitle,
-            narrative,
-            facts,
-            files,
-            at(event)
-        ])?;
-        insert_file.execute(params![id, path])?;
-        search.add(
-            "observation",
-            observation + 1,
-            project,
-            at(event),
-            [title, subtitle, &facts, narrative, &path],
-        )?;
-    }
-    Ok(())
-}
-
-fn summaries(transaction: &Transaction<'_>, amount: Amount, texts: &Texts) -> Result<()> {
-    const INSERT: &str = "insert into summary (id, project_id, session_db_id, turn_id, request, learned, completed, next_steps,
-        distiller, created_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'rules', ?9)";
-    let mut insert = transaction.prepare(INSERT)?;
-    let mut search = Search::new(transaction)?;
-    let mut random = Random::new(5);
-    for summary in 0..amount.events / EVENTS_PER_SUMMARY {
-        let event = summary * EVENTS_PER_SUMMARY;
-        let session = event / EVENTS_PER_SESSION;
-        let (id, project, turn) = (
-            number(summary + 1),
-            project_of(session),
-            number(event / EVENTS_PER_TURN + 1),
-        );
-        let [request, learned, completed, next] =
-            [80, 300, 200, 120].map(|length| piece(&texts.prose, length, &mut random));
-        insert.execute(params![
-            id,
-            project,
-            number(session + 1),
-            turn,
-            request,
-            learned,
-            completed,
-            next,
-            at(event)
-        ])?;
-        search.add(
-            "summary",
-            summary + 1,
-            project,
-            at(event),
-            [request, next, learned, completed, ""],
-        )?;
-    }
-    Ok(())
-}
-
-/// Makes memories findable.
-struct Search<'t> {
-    document: rusqlite::Statement<'t>,
-    words: rusqlite::Statement<'t>,
-}
-
-impl<'t> Search<'t> {
-    fn new(transaction: &'t Transaction<'_>) -> rusqlite::Result<Self> {
-        const DOCUMENT: &str = "insert into document (kind, memory_id, project_id, created_at) values (?1, ?2, ?3, ?4) returning id";
-        const WORDS: &str = "insert into words (rowid, title, subtitle, facts, narrative, files)
-            values (?1, ?2, ?3, ?4, ?5, ?6)";
-        Ok(Self {
-            document: transaction.prepare(DOCUMENT)?,
-            words: transaction.prepare(WORDS)?,
-        })
-    }
-
-    fn add(
-        &mut self,
-        kind: &str,
-        memory: usize,
-        project: i64,
-        at: i64,
-        columns: [&str; 5],
-    ) -> rusqlite::Result<()> {
-        let id: i64 = self
-            .document
-            .query_row(params![kind, number(memory), project, at], |row| row.get(0))?;
-        let [title, subtitle, facts, narrative, files] = columns;
-        self.words
-            .execute(params![id, title, subtitle, facts, narrative, files])
-            .map(drop)
-    }
 }

@@ -64,7 +64,6 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
     }
     if !waiting.is_empty() && the_worker::lives(home) {
         // A worker that hangs must not hang us: after a while we do its work.
-        the_worker::wake(home).ok();
         let last = waiting.last();
         for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
             if !spool.waiting()?.iter().any(|key| Some(key) <= last) {

@@ -69,11 +69,6 @@ impl Home {
         self.root.join("worker.json")
     }
 
-    /// Where the worker listens for a nudge.
-    pub(crate) fn wake_socket(&self) -> PathBuf {
-        self.root.join("spool").join("wake")
-    }
-
     /// Touched whenever somebody starts a worker, so that others do not do it at the same time.
     pub(crate) fn start_mark(&self) -> PathBuf {
         self.root.join("spool").join("start")

@@ -1,5 +1,6 @@
 //! backstory: long-term memory for coding agents.
 
+mod arena;
 mod cli;
 mod clock;
 mod command;
@@ -23,5 +24,6 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     }
+    arena::turn_off();
     cli::main()
 }

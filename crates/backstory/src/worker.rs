@@ -3,13 +3,14 @@
 //! Single by a lock on `worker.lock` that the system releases when the process ends, however it ends. Started by whoever
 //! finds no worker, never waited for, and gone by itself when nothing happens for a while.
 
+mod bell;
 mod intake;
 mod run;
 
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::unix::{fs::OpenOptionsExt, net::UnixDatagram},
+    os::unix::fs::OpenOptionsExt,
     time::Duration,
 };
 
@@ -34,20 +35,11 @@ pub(crate) fn lives(home: &Home) -> bool {
     )
 }
 
-/// Wakes the worker, or starts one. Does not wait, and does not mind when neither works: the event is safe.
-pub(crate) fn nudge(home: &Home) {
-    if lives(home) {
-        wake(home).ok();
-    } else if !environment::is_on("BACKSTORY_NO_WORKER") {
+/// Starts a worker if there is none. Does not wait, and does not mind when it fails: the event is safe.
+pub(crate) fn ensure(home: &Home) {
+    if !lives(home) && !environment::is_on("BACKSTORY_NO_WORKER") {
         start(home).ok();
     }
-}
-
-/// Sends the worker a word. A worker that hangs does not read it, and nobody waits for that.
-pub(crate) fn wake(home: &Home) -> io::Result<()> {
-    let socket = UnixDatagram::unbound()?;
-    socket.set_nonblocking(true)?;
-    socket.send_to(b"!", home.wake_socket()).map(drop)
 }
 
 /// How long others leave the starting to somebody who began. A worker that cannot start is not tried on every event.

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::scan;
+
 /// What to do with a string.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -82,7 +84,10 @@ const LINE_REACH: usize = 512;
 fn line_end_before(text: &str, at: usize) -> usize {
     let from = at.saturating_sub(LINE_REACH);
     let window = &text.as_bytes()[from..at];
-    let found = memchr::memmem::rfind(window, b"\\n").map(|found| from + found);
+    let found = window
+        .windows(2)
+        .rposition(|pair| pair == b"\\n")
+        .map(|found| from + found);
     found
         .filter(|&newline| starts_escape(text.as_bytes(), newline))
         .unwrap_or(at)
@@ -90,7 +95,7 @@ fn line_end_before(text: &str, at: usize) -> usize {
 
 fn line_start_after(text: &str, at: usize) -> usize {
     let window = &text.as_bytes()[at..text.len().min(at + LINE_REACH)];
-    let found = memchr::memmem::find(window, b"\\n").map(|found| at + found);
+    let found = scan::find(window, b"\\n").map(|found| at + found);
     found
         .filter(|&newline| starts_escape(text.as_bytes(), newline))
         .map_or(at, |newline| newline + 2)

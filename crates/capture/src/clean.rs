@@ -5,16 +5,21 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
-
 use crate::{
     bulk::{self, Verdict},
+    payload::{scalar_end, string_end},
     secrets,
     tags::Cutter,
 };
 
 /// A secret this long that straddles a cut is still seen whole (a 4096-bit RSA key in PEM has 3,300 characters).
 const SECRET_REACH: usize = 4096;
+
+/// The longest string kept whole, in bytes of its escaped form; shorter when little of the budget is left.
+const LONGEST_STRING: usize = 16 * 1024;
+
+/// What is kept of a string however little is left.
+const SHORTEST_CUT: usize = 256;
 
 /// Strings of at least this length are remembered, to notice when they come again.
 const REPEAT_FROM: usize = 256;
@@ -24,8 +29,8 @@ const REPEAT_FROM: usize = 256;
 pub(crate) struct Rules {
     /// Whether secrets are replaced.
     pub redact: bool,
-    /// The longest string kept whole, in bytes of its escaped form.
-    pub longest_string: usize,
+    /// About how many bytes a payload may have.
+    pub budget: usize,
     /// The payload shows a file that holds secrets by its nature: see [`secrets::is_secret_file`].
     pub secret_file: bool,
 }
@@ -41,11 +46,20 @@ pub(crate) struct Cleaner<'t> {
 
 impl<'t> Cleaner<'t> {
     pub(crate) fn new(rules: Rules) -> Self {
+        Self::resume(rules, Cutter::default())
+    }
+
+    /// Goes on with a text whose beginning was cleaned before, by a cleaner that gave its [`Cleaner::into_cutter`].
+    pub(crate) fn resume(rules: Rules, cutter: Cutter) -> Self {
         Self {
             rules,
-            cutter: Cutter::default(),
+            cutter,
             long: Vec::new(),
         }
+    }
+
+    pub(crate) fn into_cutter(self) -> Cutter {
+        self.cutter
     }
 
     /// Says whether a private span was cut.
@@ -53,35 +67,52 @@ impl<'t> Cleaner<'t> {
         self.cutter.has_cut()
     }
 
-    /// Appends what may be kept of a JSON value.
+    /// Appends what may be kept of a JSON value. At most three quarters of what is left of the budget: a large input
+    /// must leave room for the answer.
     pub(crate) fn value(&mut self, raw: &'t str, out: &mut String) {
+        let left = self.rules.budget.saturating_sub(out.len());
+        let end_of_budget = out.len() + left / 4 * 3;
         let mut key: Option<&'t str> = None;
+        let mut open = Vec::new(); // the brackets that are not closed yet
         let mut at = 0;
         while at < raw.len() {
             let byte = raw.as_bytes()[at];
+            let starts_value = matches!(byte, b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b'a'..=b'z');
+            if starts_value && out.len() > end_of_budget && !is_key(raw, at) {
+                out.push_str("null");
+                out.extend(open.iter().rev());
+                // A private span may open in what is dropped and end in the next field.
+                self.cutter.cut(&raw[at..]);
+                return;
+            }
             match byte {
                 b'"' => {
-                    let end = string_end(raw, at);
+                    // Always there: the splitter found this value by the same rule.
+                    let end = string_end(raw, at).unwrap_or(raw.len());
                     let inside = &raw[at + 1..end - 1];
                     at = end;
-                    let rest = raw[at..].trim_ascii_start();
-                    if rest.starts_with(':') {
+                    if raw[at..].trim_ascii_start().starts_with(':') {
                         self.key(inside, out);
                         key = Some(inside);
                     } else {
-                        self.string(key, inside, out);
+                        let limit = LONGEST_STRING.min(end_of_budget.saturating_sub(out.len()) / 2);
+                        self.string(key, inside, limit.max(SHORTEST_CUT), out);
                     }
                 }
                 b'-' | b'0'..=b'9' | b'a'..=b'z' => {
-                    let length = raw[at..]
-                        .find([',', '}', ']', ' ', '\n', '\r', '\t'])
-                        .unwrap_or(raw.len() - at);
-                    self.scalar(key, &raw[at..at + length], out);
-                    at += length;
+                    let end = scalar_end(raw.as_bytes(), at);
+                    self.scalar(key, &raw[at..end], out);
+                    at = end;
                 }
                 _ => {
-                    if byte == b'}' {
-                        key = None;
+                    match byte {
+                        b'{' => open.push('}'),
+                        b'[' => open.push(']'),
+                        b'}' | b']' => {
+                            open.pop();
+                            key = None;
+                        }
+                        _ => {}
                     }
                     out.push(char::from(byte));
                     at += 1;
@@ -110,7 +141,7 @@ impl<'t> Cleaner<'t> {
         }
     }
 
-    fn string(&mut self, key: Option<&str>, inside: &'t str, out: &mut String) {
+    fn string(&mut self, key: Option<&str>, inside: &'t str, limit: usize, out: &mut String) {
         let kept = self.cutter.cut(inside);
         // The client shows the whole file before the edit; the edit itself says what changed.
         if matches!(key, Some("originalFile")) {
@@ -121,7 +152,7 @@ impl<'t> Cleaner<'t> {
         if kept.len() >= REPEAT_FROM && self.long.contains(&inside) {
             out.push_str("[as above]");
         } else {
-            self.text(key, &kept, out);
+            self.text(key, &kept, limit, out);
         }
         out.push('"');
         if inside.len() >= REPEAT_FROM && self.long.len() < 16 {
@@ -129,8 +160,8 @@ impl<'t> Cleaner<'t> {
         }
     }
 
-    fn text(&self, key: Option<&str>, text: &str, out: &mut String) {
-        match bulk::judge(text, self.rules.longest_string) {
+    fn text(&self, key: Option<&str>, text: &str, limit: usize, out: &mut String) {
+        match bulk::judge(text, limit) {
             Verdict::Keep => out.push_str(&self.redacted(text, key)),
             Verdict::Encoded => out.push_str(&format!("[{} KB of encoded data]", text.len().div_ceil(1024))),
             Verdict::CutOut(middle) => {
@@ -178,23 +209,10 @@ impl<'t> Cleaner<'t> {
     }
 }
 
-/// Returns the position after the closing quote of the string that starts at `start`.
-///
-/// Looks for quotes only and counts the backslashes before each: in tool output line breaks, which are escaped, are far
-/// more frequent than quotes.
-fn string_end(raw: &str, start: usize) -> usize {
-    let bytes = raw.as_bytes();
-    let mut at = start + 1;
-    while let Some(found) = memchr(b'"', &bytes[at..]) {
-        let quote = at + found;
-        let backslashes = bytes[at..quote].iter().rev().take_while(|&&b| b == b'\\').count();
-        at = quote + 1;
-        if backslashes % 2 == 0 {
-            return at;
-        }
-    }
-    // Not reached: the payload was read as JSON before.
-    raw.len()
+/// Says whether the value that starts here is a key.
+fn is_key(raw: &str, at: usize) -> bool {
+    let end = string_end(raw, at).filter(|_| raw.as_bytes()[at] == b'"');
+    end.is_some_and(|end| raw[end..].trim_ascii_start().starts_with(':'))
 }
 
 #[cfg(test)]
@@ -206,7 +224,7 @@ mod tests {
 
     const RULES: Rules = Rules {
         redact: true,
-        longest_string: 2000,
+        budget: 8 * 1024,
         secret_file: false,
     };
 
@@ -240,6 +258,21 @@ mod tests {
     }
 
     #[test]
+    fn a_private_span_that_opens_in_what_is_dropped_still_counts() {
+        let mut words = vec!["some words"; 2000];
+        words.push("and a <private>");
+        let (input, response) = (
+            json!(words).to_string(),
+            json!("SECRET</private> kept").to_string(),
+        );
+        let mut cleaner = Cleaner::new(RULES);
+        let (mut first, mut second) = (String::new(), String::new());
+        cleaner.value(&input, &mut first);
+        cleaner.value(&response, &mut second);
+        assert!(first.len() < 8 * 1024 && second == "\" kept\"", "{second}");
+    }
+
+    #[test]
     fn bulk_is_cut_at_the_edge() {
         let long = "x y\n".repeat(5000);
         let cleaned = clean(
@@ -251,7 +284,7 @@ mod tests {
         assert_eq!(cleaned["base64"], "[3 KB of encoded data]");
         let stdout = cleaned["stdout"].as_str().unwrap();
         assert!(
-            stdout.len() < 2100 && stdout.contains(" KB cut …]\nx y\n"),
+            stdout.len() < 4000 && stdout.contains(" KB cut …]\nx y\n"),
             "{stdout}"
         );
     }
@@ -284,8 +317,8 @@ mod tests {
         }
 
         #[test]
-        fn any_json_stays_json(text in any::<String>(), tail in "[<>/a-z\"\\\\ \\n]{0,300}", n in any::<i32>(), limit in 16usize..200) {
-            let rules = Rules { longest_string: limit, ..RULES };
+        fn any_json_stays_json(text in any::<String>(), tail in "[<>/a-z\"\\\\ \\n]{0,300}", n in any::<i32>(), limit in 0usize..400) {
+            let rules = Rules { budget: limit, ..RULES };
             clean_with(rules, &json!({"a": text, "b": [tail.repeat(4), n], "<private>": {"c": tail}}));
         }
     }

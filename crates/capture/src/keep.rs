@@ -33,9 +33,6 @@ pub enum Kept {
     Nothing,
 }
 
-/// Longest strings tried, one after the other, until the event fits.
-const STRING_LIMITS: [usize; 4] = [32 * 1024, 8 * 1024, 2 * 1024, 512];
-
 /// Identifiers: random by nature, and no secrets.
 const IDS: [&str; 4] = ["session_id", "prompt_id", "tool_use_id", "agent_id"];
 
@@ -68,21 +65,17 @@ pub fn keep(kind: EventKind, payload: &Payload<'_>, settings: &Settings) -> Kept
         return Kept::Nothing;
     }
     let subject = Subject::of(payload);
-    for longest_string in STRING_LIMITS {
-        let rules = Rules {
-            redact: settings.redact,
-            longest_string,
-            secret_file: subject.secret_file,
-        };
-        let (json, private) = rewrite(payload, rules, subject.echo);
-        if kind == EventKind::UserPromptSubmit && private {
-            return Kept::PrivatePrompt;
-        }
-        if json.len() <= settings.max_payload {
-            return Kept::Event(json);
-        }
+    let rules = Rules {
+        redact: settings.redact,
+        budget: settings.max_payload,
+        secret_file: subject.secret_file,
+    };
+    let (json, private) = rewrite(payload, rules, subject.echo);
+    if kind == EventKind::UserPromptSubmit && private {
+        Kept::PrivatePrompt
+    } else {
+        Kept::Event(json)
     }
-    Kept::Event(circumstances_only(payload, settings))
 }
 
 /// Says whether a prompt was written by the agent program rather than by a person.
@@ -99,30 +92,32 @@ pub fn is_machine_made(prompt: &str) -> bool {
 }
 
 /// The memory's own tools, as a server of its own or out of a plugin: what they answer is remembered already.
-fn is_own_tool(tool: &str) -> bool {
+pub(crate) fn is_own_tool(tool: &str) -> bool {
     tool.strip_prefix("mcp__")
         .is_some_and(|rest| rest.starts_with("backstory__") || rest.starts_with("plugin_backstory_"))
 }
 
 /// What a tool call is about, as far as it decides how the answer is treated.
-struct Subject {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject {
     /// A file of secrets is read or written.
-    secret_file: bool,
+    pub secret_file: bool,
     /// The memory itself is asked on the command line.
-    echo: bool,
+    pub echo: bool,
 }
 
 impl Subject {
     fn of(payload: &Payload<'_>) -> Self {
-        let nothing = Self {
-            secret_file: false,
-            echo: false,
-        };
-        let Some(input) = payload.raw("tool_input") else {
-            return nothing;
-        };
+        Self::of_input(payload.raw("tool_input").unwrap_or_default())
+    }
+
+    /// Judges by what the tool was given, which is raw JSON.
+    pub(crate) fn of_input(input: &str) -> Self {
         let Ok(input) = Payload::read(input) else {
-            return nothing;
+            return Self {
+                secret_file: false,
+                echo: false,
+            };
         };
         let path = ["file_path", "notebook_path", "path"]
             .iter()
@@ -158,7 +153,11 @@ fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
 
 /// Writes the cleaned object; also says whether it is a prompt of which nothing is left.
 fn rewrite(payload: &Payload<'_>, rules: Rules, echo: bool) -> (String, bool) {
-    let mut out = String::with_capacity(1024);
+    let length: usize = payload
+        .fields()
+        .map(|(name, raw)| name.len() + raw.len() + 8)
+        .sum();
+    let mut out = String::with_capacity(length.min(rules.budget / 4));
     let mut conversation = Cleaner::new(rules);
     let mut private = false;
     for (name, raw) in payload.fields() {
@@ -179,31 +178,6 @@ fn rewrite(payload: &Payload<'_>, rules: Rules, echo: bool) -> (String, bool) {
     }
     end_object(&mut out);
     (out, private)
-}
-
-/// The last resort for a payload of thousands of strings: that it happened, without what was said.
-fn circumstances_only(payload: &Payload<'_>, settings: &Settings) -> String {
-    let rules = Rules {
-        redact: settings.redact,
-        longest_string: 512,
-        secret_file: false,
-    };
-    let mut out = String::new();
-    for (name, raw) in payload.fields() {
-        let known = CIRCUMSTANCES.contains(&name) || IDS.contains(&name);
-        if known && raw.len() <= 4096 && raw.starts_with('"') {
-            start_field(name, &mut out);
-            Cleaner::new(Rules {
-                redact: rules.redact && !is_short_id(name, raw),
-                ..rules
-            })
-            .value(raw, &mut out);
-        }
-    }
-    start_field("cut", &mut out);
-    out.push_str("true");
-    end_object(&mut out);
-    out
 }
 
 fn start_field(name: &str, out: &mut String) {
@@ -338,14 +312,24 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_the_event_stays_within_its_limit() {
+    fn whatever_comes_the_event_stays_near_its_limit_and_keeps_what_is_around_it() {
         let strings: Vec<String> = (0..40_000).map(|n| format!("string number {n}")).collect();
-        let payload = json!({"session_id": "s", "cwd": "/w", "tool_response": strings});
-        let cut = event(EventKind::PostToolUse, &payload);
-        assert_eq!(cut, json!({"session_id": "s", "cwd": "/w", "cut": true}));
+        let nested = json!({"a": [{"b": strings, "c": 1}, 2], "d": 3});
+        let numbers: Vec<u32> = (0..200_000).collect();
+        let many: serde_json::Map<String, Value> =
+            (0..40_000).map(|n| (format!("key {n}"), json!(n))).collect();
         let long: Vec<String> = (0..40).map(|n| format!("{n} ").repeat(9000)).collect();
-        let cut = event(EventKind::PostToolUse, &json!({"tool_response": long}));
-        assert!(cut.to_string().len() < 256 * 1024 && cut["tool_response"].as_array().unwrap().len() == 40);
+        for content in [json!(strings), nested, json!(numbers), json!(many), json!(long)] {
+            let payload = json!({"session_id": "s", "tool_input": content, "tool_response": content, "tool_use_id": "t"});
+            let cut = event(EventKind::PostToolUse, &payload);
+            let length = cut.to_string().len();
+            assert!((120_000..270_000).contains(&length), "{length}");
+            assert_eq!(
+                (&cut["session_id"], &cut["tool_use_id"]),
+                (&json!("s"), &json!("t"))
+            );
+            assert!(cut["tool_response"].to_string().len() > 20_000);
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub mod keep;
 pub mod payload;
 pub mod private;
 pub mod project;
+mod scan;
 pub mod secrets;
 pub mod spool;
 pub mod tags;
+pub mod transcript;

@@ -2,15 +2,12 @@
 //!
 //! Owns leniency: bytes that are not UTF-8, half a surrogate pair, escapes that hide plain letters, a field of the
 //! wrong type, the same field twice. Nothing is unescaped or copied here that is not needed: tool results can be large.
+//! The splitting is done by hand because a parser that checks every character costs more than the rest of the hook;
+//! what it lets pass (a wrong escape, a comma too many) is noticed when the event is taken in.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use memchr::memmem;
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
-use serde_json::value::RawValue;
+use crate::{bulk, scan};
 
 /// Why a payload cannot be read. Says nothing of its content, which must not reach a log.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,13 +16,8 @@ pub enum PayloadError {
     #[error("the payload is empty")]
     Empty,
     /// It is no JSON, or not all of it is there.
-    #[error("the payload is no JSON object (line {line}, column {column})")]
-    NotAnObject {
-        /// Line of the first offending character, from 1.
-        line: usize,
-        /// Column of the first offending character, from 1.
-        column: usize,
-    },
+    #[error("the payload is no JSON object (at byte {0})")]
+    NotAnObject(usize),
 }
 
 /// The fields of a hook's payload, in their order.
@@ -37,13 +29,14 @@ pub struct Payload<'t> {
 impl<'t> Payload<'t> {
     /// Splits an object, which [`to_text`] has made readable, into its fields.
     pub fn read(text: &'t str) -> Result<Self, PayloadError> {
-        if text.trim().is_empty() {
+        if text.trim_ascii().is_empty() {
             return Err(PayloadError::Empty);
         }
-        serde_json::from_str(text).map_err(|error| PayloadError::NotAnObject {
-            line: error.line(),
-            column: error.column(),
-        })
+        let mut splitter = Splitter { text, at: 0 };
+        splitter
+            .object()
+            .map(|fields| Self { fields })
+            .ok_or(PayloadError::NotAnObject(splitter.at))
     }
 
     /// Returns all fields: name and raw JSON.
@@ -62,61 +55,116 @@ impl<'t> Payload<'t> {
 
     /// Returns a field that is a string; a field of another type is as good as absent.
     pub fn text(&self, name: &str) -> Option<Cow<'t, str>> {
-        let raw = self.raw(name)?;
-        let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
-        if memchr::memchr(b'\\', inside.as_bytes()).is_none() {
-            return Some(Cow::Borrowed(inside));
-        }
-        serde_json::from_str(raw).ok().map(Cow::Owned)
+        unescape(inside(self.raw(name)?)?)
+    }
+
+    /// Returns the beginning of a string, at least so many bytes of it if it has them: a prompt can be a megabyte.
+    pub fn start(&self, name: &str, length: usize) -> Option<Cow<'t, str>> {
+        let inside = inside(self.raw(name)?)?;
+        unescape(&inside[..bulk::boundary_from(inside, length)])
     }
 }
 
-impl<'de: 't, 't> Deserialize<'de> for Payload<'t> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Vec<(Cow<'de, str>, &'de str)>;
+/// Returns what stands between the quotes of a JSON string.
+fn inside(raw: &str) -> Option<&str> {
+    raw.strip_prefix('"')?.strip_suffix('"')
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+fn unescape(inside: &str) -> Option<Cow<'_, str>> {
+    if scan::find_byte(inside.as_bytes(), b'\\').is_none() {
+        return Some(Cow::Borrowed(inside));
+    }
+    serde_json::from_str(&format!("\"{inside}\""))
+        .ok()
+        .map(Cow::Owned)
+}
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::with_capacity(16);
-                while let Some(Name(name)) = map.next_key()? {
-                    let raw: &'de RawValue = map.next_value()?;
-                    fields.push((name, raw.get()));
+/// Returns the position after the closing quote of the string that starts at `start`.
+///
+/// Looks for quotes only and counts the backslashes before each: in tool output line breaks, which are escaped, are far
+/// more frequent than quotes.
+pub(crate) fn string_end(text: &str, start: usize) -> Option<usize> {
+    let inside = text.as_bytes().get(start + 1..)?;
+    let is_escaped =
+        |quote: usize| inside[..quote].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1;
+    let quote = scan::positions(inside, b'"').find(|&quote| !is_escaped(quote))?;
+    Some(start + quote + 2)
+}
+
+/// Walks over one JSON object.
+struct Splitter<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Splitter<'t> {
+    fn object(&mut self) -> Option<Vec<(Cow<'t, str>, &'t str)>> {
+        let mut fields = Vec::with_capacity(16);
+        self.expect(b'{')?;
+        if self.peek()? == b'}' {
+            self.at += 1;
+        } else {
+            loop {
+                if self.peek()? != b'"' {
+                    return None;
                 }
-                Ok(fields)
+                let name = unescape(inside(self.value()?)?)?;
+                self.expect(b':')?;
+                self.peek()?;
+                fields.push((name, self.value()?));
+                match self.peek()? {
+                    b',' => self.at += 1,
+                    b'}' => break self.at += 1,
+                    _ => return None,
+                }
             }
         }
-        deserializer.deserialize_map(Fields).map(|fields| Self { fields })
+        // Whatever follows the object makes it something else.
+        self.peek().is_none().then_some(fields)
+    }
+
+    /// Skips blanks; returns the byte that follows them.
+    fn peek(&mut self) -> Option<u8> {
+        let rest = self.text.as_bytes()[self.at..].trim_ascii_start();
+        self.at = self.text.len() - rest.len();
+        rest.first().copied()
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// Skips a value; returns it. Nesting is counted, not followed: depth costs no stack.
+    fn value(&mut self) -> Option<&'t str> {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let mut depth = 0_usize;
+        loop {
+            match *bytes.get(self.at)? {
+                b'"' => self.at = string_end(self.text, self.at)?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.at += 1;
+                }
+                b'-' | b'0'..=b'9' | b'a'..=b'z' => self.at = scalar_end(bytes, self.at),
+                b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' if depth > 0 => self.at += 1,
+                _ => return None,
+            }
+            if depth == 0 {
+                return Some(&self.text[start..self.at]);
+            }
+        }
     }
 }
 
-/// A field's name, borrowed unless it has escapes (serde's own `Cow` always copies).
-struct Name<'t>(Cow<'t, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Name<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Name(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Name(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
+/// Returns where a number, `true`, `false` or `null` ends.
+pub(crate) fn scalar_end(bytes: &[u8], start: usize) -> usize {
+    let in_scalar = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+    start + bytes[start..].iter().take_while(|&b| in_scalar(b)).count()
 }
 
 /// Turns stdin into text whose JSON strings hide nothing.
@@ -128,9 +176,6 @@ pub fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     // Checked first: the lossy conversion is several times slower on text that needs none.
     let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
-    if memmem::find(text.as_bytes(), b"\\u").is_none() {
-        return text;
-    }
     match plain_escapes(&text) {
         Some(plain) => Cow::Owned(plain),
         None => text,
@@ -142,7 +187,10 @@ fn plain_escapes(text: &str) -> Option<String> {
     let mut out: Option<String> = None;
     let mut copied = 0;
     let mut done = 0;
-    for start in memmem::find_iter(text.as_bytes(), b"\\u") {
+    let mut at = 0;
+    while let Some(found) = scan::find_pair(&text.as_bytes()[at..], *b"\\u") {
+        let start = at + found;
+        at = start + 2;
         let backslashes = text.as_bytes()[..start]
             .iter()
             .rev()
@@ -216,6 +264,7 @@ mod tests {
         ] {
             let error = Payload::read(text).unwrap_err();
             assert!(!error.to_string().contains("secret"), "{error}");
+            assert!(matches!(error, PayloadError::NotAnObject(_)));
         }
     }
 
@@ -247,6 +296,16 @@ mod tests {
             }
             let plain = to_text(raw.as_bytes());
             prop_assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), text);
+        }
+
+        #[test]
+        fn any_object_splits_as_a_strict_parser_reads_it(name in any::<String>(), text in any::<String>(), n in any::<f64>(), deep in 0usize..50) {
+            let nested = format!("{}{}{}", "[ {\"x\" :".repeat(deep), serde_json::json!([text, n, null]), "} ]".repeat(deep));
+            let object = format!(" {{ {} : {nested} ,\n\"b\":{} }} ", serde_json::json!(name), serde_json::json!(text));
+            let payload = Payload::read(&object).unwrap();
+            let fields: Vec<_> = payload.fields().collect();
+            prop_assert_eq!(fields[0], (name.as_str(), nested.as_str()));
+            prop_assert_eq!(payload.text("b").unwrap(), text);
         }
 
         #[test]

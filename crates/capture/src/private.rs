@@ -49,6 +49,10 @@ impl Marks {
             || noted(PROMPT, payload.text("prompt_id").as_deref())
             || noted(AGENT, payload.text("agent_id").as_deref())
             || noted(AGENT, launched_agent(payload).as_deref())
+            || noted(
+                AGENT,
+                payload.start("prompt", 512).as_deref().and_then(finished_task),
+            )
     }
 
     /// Begins a private turn.
@@ -112,6 +116,13 @@ fn launched_agent(payload: &Payload<'_>) -> Option<String> {
     response.text("agentId").map(|id| id.into_owned())
 }
 
+/// The id of the background task, often a sub-agent, whose end a program's prompt announces.
+fn finished_task(prompt: &str) -> Option<&str> {
+    let notification = prompt.trim_start().strip_prefix("<task-notification")?;
+    let (id, _) = notification.split_once("<task-id>")?.1.split_once("</task-id>")?;
+    Some(id.trim())
+}
+
 /// An id becomes a line of the log only if it is short and on one line.
 fn line(prefix: &str, id: Option<&str>) -> Option<String> {
     let id = id?;
@@ -162,6 +173,14 @@ mod tests {
         assert!(covers(&spool, r#"{"prompt_id":"p1"}"#));
         assert!(covers(&spool, r#"{"prompt_id":"p2","agent_id":"a1"}"#));
         assert!(covers(&spool, r#"{"agent_id":"a2"}"#));
+        assert!(covers(
+            &spool,
+            r#"{"prompt":"<task-notification>\n<task-id>a2</task-id>"}"#
+        ));
+        assert!(!covers(
+            &spool,
+            r#"{"prompt":"what about <task-id>a2</task-id>?"}"#
+        ));
     }
 
     #[test]

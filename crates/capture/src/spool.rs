@@ -7,7 +7,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write},
+    io::{self, IoSlice, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -15,6 +15,8 @@ use std::{
 
 use backstory_model::{Event, EventKind, Host, ProjectFacts};
 use serde::{Deserialize, Serialize};
+
+use crate::scan;
 
 /// The folder of events on their way.
 #[derive(Clone, Debug)]
@@ -40,6 +42,9 @@ pub enum SpoolError {
     /// The file is not whole.
     #[error("the file is torn: {0}")]
     Torn(&'static str),
+    /// The file is whole, but what the agent sent is no JSON.
+    #[error("the payload of {0} bytes is no JSON")]
+    Unreadable(usize),
     /// The file was written by a newer version.
     #[error("the file has format {0}, this version reads {FORMAT}")]
     Newer(u32),
@@ -81,24 +86,28 @@ impl Spool {
 
     /// Writes an event; when this returns, a crash of any process cannot lose it.
     pub fn put(&self, event: &Event, durability: Durability) -> io::Result<()> {
-        let bytes = encode(event)?;
-        match self.write(&event.key, &bytes, durability) {
+        let frame = frame(event)?;
+        let parts = [&frame.0, event.payload.as_bytes(), &frame.1].map(IoSlice::new);
+        match self.write(&event.key, &parts, durability) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.create()?;
-                self.write(&event.key, &bytes, durability)
+                self.write(&event.key, &parts, durability)
             }
             other => other,
         }
     }
 
-    fn write(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    fn write(&self, key: &str, parts: &[IoSlice<'_>], durability: Durability) -> io::Result<()> {
         let (tmp, new) = (self.path("tmp", key), self.path("new", key));
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&tmp)?;
-        let written = file.write_all(bytes).and_then(|()| match durability {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        // In one call, without copying the parts together. A short count means that the disk is full.
+        let written = file.write_vectored(parts).and_then(|written| match durability {
+            _ if written != length => Err(io::ErrorKind::StorageFull.into()),
             Durability::Normal => Ok(()),
             Durability::Full => file.sync_data(),
         });
@@ -204,7 +213,8 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn encode(event: &Event) -> io::Result<Vec<u8>> {
+/// Returns what stands before and after the payload in a file.
+fn frame(event: &Event) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let header = Header {
         format: FORMAT,
         kind: event.kind.name().to_owned(),
@@ -213,14 +223,10 @@ fn encode(event: &Event) -> io::Result<Vec<u8>> {
         session_id: event.session_id.clone(),
         project: event.project.clone(),
     };
-    let mut bytes = Vec::with_capacity(event.payload.len() + 512);
-    serde_json::to_writer(&mut bytes, &header)?;
-    bytes.push(b'\n');
-    bytes.extend_from_slice(event.payload.as_bytes());
-    bytes.push(b'\n');
-    let length = bytes.len();
-    writeln!(bytes, "{TRAILER}{length}")?;
-    Ok(bytes)
+    let mut before = serde_json::to_vec(&header)?;
+    before.push(b'\n');
+    let length = before.len() + event.payload.len() + 1;
+    Ok((before, format!("\n{TRAILER}{length}\n").into_bytes()))
 }
 
 fn decode(key: &str, bytes: &[u8]) -> Result<Event, SpoolError> {
@@ -242,8 +248,15 @@ fn decode(key: &str, bytes: &[u8]) -> Result<Event, SpoolError> {
     // An unknown kind is a newer version's, like an unknown format: left for that version to take in.
     let kind = EventKind::from_name(&header.kind).filter(|_| header.format == FORMAT);
     let kind = kind.ok_or(SpoolError::Newer(header.format))?;
-    serde_json::from_str::<serde::de::IgnoredAny>(payload)
-        .map_err(|_| SpoolError::Torn("its payload is no JSON"))?;
+    if serde_json::from_str::<serde::de::IgnoredAny>(payload).is_err() {
+        // A hole that a power cut left reads as zeroes, which no hook writes.
+        let torn = scan::find_byte(bytes, 0).is_some();
+        return Err(if torn {
+            SpoolError::Torn("it has a hole")
+        } else {
+            SpoolError::Unreadable(payload.len())
+        });
+    }
     Ok(Event {
         key: key.to_owned(),
         kind,
@@ -271,6 +284,11 @@ mod tests {
             project: None,
             payload: payload.to_owned(),
         }
+    }
+
+    fn encode(event: &Event) -> Vec<u8> {
+        let (before, after) = frame(event).unwrap();
+        [&before, event.payload.as_bytes(), &after].concat()
     }
 
     fn spool() -> (tempfile::TempDir, Spool) {
@@ -322,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_newer_versions_file_is_left_alone() {
-        let newer = String::from_utf8(encode(&event("1", "{}")).unwrap()).unwrap();
+        let newer = String::from_utf8(encode(&event("1", "{}"))).unwrap();
         for changed in [
             newer.replace("\"format\":1", "\"format\":2"),
             newer.replace("\"stop\"", "\"stip\""),
@@ -359,7 +377,7 @@ mod tests {
         #[test]
         fn no_part_of_a_file_passes_for_the_whole(text in any::<String>(), cut in 1usize..400, zeroes in any::<bool>()) {
             let payload = serde_json::to_string(&text).unwrap();
-            let whole = encode(&event("1", &payload)).unwrap();
+            let whole = encode(&event("1", &payload));
             prop_assert_eq!(decode("1", &whole).unwrap().payload, payload);
             let mut torn = whole.clone();
             torn.truncate(whole.len().saturating_sub(cut));

@@ -7,7 +7,9 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
+use serde::{Deserialize, Serialize};
+
+use crate::scan;
 
 /// The elements whose content is never kept.
 const NAMES: [&str; 4] = [
@@ -24,14 +26,14 @@ const MOST_SPANS: u32 = 100;
 const LONGEST_TAG: usize = 256;
 
 /// Cuts spans out of a series of texts that belong together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cutter {
     open: Option<Open>,
     spans: u32,
     cut: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
     name: usize,
     depth: u32,
@@ -52,9 +54,8 @@ impl Cutter {
     pub fn cut<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut kept = String::new();
         let mut kept_until = 0; // everything before is in `kept` or was cut
-        let mut at = 0;
-        while let Some(tag) = next_tag(text, at) {
-            at = tag.end;
+        let bytes = text.as_bytes();
+        for tag in scan::positions(bytes, b'<').filter_map(|at| tag_at(bytes, at)) {
             match self.open {
                 None if tag.kind == TagKind::Open => {
                     kept.push_str(&text[kept_until..tag.start]);
@@ -118,19 +119,14 @@ struct Tag {
     kind: TagKind,
 }
 
-fn next_tag(text: &str, from: usize) -> Option<Tag> {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    loop {
-        let start = at + memchr(b'<', bytes.get(at..)?)?;
-        if let Some(tag) = tag_at(bytes, start) {
-            return Some(tag);
-        }
-        at = start + 1;
-    }
-}
-
 fn tag_at(bytes: &[u8], start: usize) -> Option<Tag> {
+    // Almost every `<` is ruled out by what follows it.
+    if !matches!(
+        bytes.get(start + 1)?,
+        b'p' | b'P' | b'b' | b'B' | b'c' | b'C' | b'/' | b'\\' | b' '
+    ) {
+        return None;
+    }
     let mut at = skip_blanks(bytes, start + 1);
     let closes = match (bytes.get(at)?, bytes.get(at + 1)) {
         (b'/', _) => Some(1),

@@ -66,7 +66,7 @@ fn retry(home: &Home, ids: &[i64]) -> Result<Status> {
         None => 0,
     };
     if retried > 0 {
-        crate::worker::nudge(home);
+        crate::worker::ensure(home);
     }
     match (retried, ids.len()) {
         (0, 0) => println!("No event has failed."),

@@ -91,7 +91,7 @@ pub(crate) fn record(home: &Home, kind: EventKind, host: &Host, input: &[u8]) ->
     if let Err(error) = put(&spool, &event, settings.durability) {
         return dropped(&spool, &error);
     }
-    worker::nudge(home);
+    worker::ensure(home);
     Outcome::Recorded(Box::new(event))
 }
 
@@ -160,7 +160,7 @@ fn kept(
     let marks = Marks::of(spool, session_id)?;
     let by_person = || {
         !payload
-            .text("prompt")
+            .start("prompt", 64)
             .is_some_and(|prompt| keep::is_machine_made(&prompt))
     };
     let opens_turn = kind == EventKind::UserPromptSubmit && by_person();

@@ -23,12 +23,9 @@ pub(crate) struct HookSettings {
 
 /// Reads the settings. A setting that is wrong has its default here; commands complain about it.
 pub(crate) fn load(home: &Home) -> HookSettings {
-    // The stamp is taken before the file is read: a change in between is noticed by the next hook.
-    let stamp = fs::metadata(home.config()).map_or(Stamp::ABSENT, |file| Stamp::of(&file));
-    let cached = fs::read_to_string(home.config_cache()).ok();
-    let capture = match cached.and_then(|text| for_hooks::decode(&text, stamp)) {
-        Some(capture) => capture,
-        None => read_again(home, stamp),
+    let capture = match fs::metadata(home.config()) {
+        Ok(file) => from_file(home, Stamp::of(&file)),
+        Err(_) => for_hooks::defaults(),
     };
     let capture = for_hooks::overlay(capture, &environment::variables(&for_hooks::VARIABLES));
     HookSettings {
@@ -48,7 +45,13 @@ pub(crate) fn load(home: &Home) -> HookSettings {
     }
 }
 
-fn read_again(home: &Home, stamp: Stamp) -> settings::Capture {
+/// Takes the settings from the cache, or reads the file and makes the cache anew. The stamp was taken before: a change in
+/// between is noticed by the next hook.
+fn from_file(home: &Home, stamp: Stamp) -> settings::Capture {
+    let cached = fs::read_to_string(home.config_cache()).ok();
+    if let Some(capture) = cached.and_then(|text| for_hooks::decode(&text, stamp)) {
+        return capture;
+    }
     let text = settings::read(&home.config()).ok().flatten();
     let capture = settings::load(&home.config(), text.as_deref(), &[]).0.capture;
     // Without the cache the next hook reads the file again: slower, nothing worse.

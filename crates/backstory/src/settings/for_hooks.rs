@@ -24,12 +24,6 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a file that is not there.
-    pub(crate) const ABSENT: Self = Self {
-        mtime_ns: i128::MIN,
-        size: 0,
-    };
-
     /// Returns the stamp of a file that is there; links are to be followed (`fs::metadata`).
     pub(crate) fn of(file: &Metadata) -> Self {
         let mtime_ns = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
@@ -51,6 +45,24 @@ pub(crate) const VARIABLES: [&str; 5] = [
     "BACKSTORY_CAPTURE_REDACT",
     "BACKSTORY_CAPTURE_DURABILITY",
 ];
+
+/// What `defaults.toml` says about capture, for the hooks of all who never set anything: no file is read at all.
+pub(crate) fn defaults() -> Capture {
+    let skip_tools = [
+        "ListMcpResourcesTool",
+        "SlashCommand",
+        "Skill",
+        "TodoWrite",
+        "AskUserQuestion",
+    ];
+    Capture {
+        skip_tools: skip_tools.map(String::from).to_vec(),
+        exclude: Vec::new(),
+        max_payload_kb: 256,
+        redact: true,
+        durability: Durability::Normal,
+    }
+}
 
 /// Writes the cache.
 pub(crate) fn encode(capture: &Capture, stamp: Stamp) -> String {
@@ -210,6 +222,11 @@ mod tests {
     }
 
     #[test]
+    fn without_a_file_the_defaults_hold() {
+        assert_eq!(defaults(), Settings::default().capture);
+    }
+
+    #[test]
     fn a_hook_obeys_every_variable_of_capture() {
         let keys = KEYS.iter().filter(|key| key.section == "capture");
         assert_eq!(keys.map(Key::variable).collect::<Vec<_>>(), VARIABLES);
@@ -253,7 +270,6 @@ mod tests {
                 mtime_ns: STAMP.mtime_ns + 1,
                 ..STAMP
             },
-            Stamp::ABSENT,
         ];
         for other in others {
             assert_eq!(decode(&text, other), None);

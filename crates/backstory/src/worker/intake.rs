@@ -46,6 +46,12 @@ fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut In
                 counts::add(spool, Loss::Torn).ok();
                 intake.torn += 1;
             }
+            Err(SpoolError::Unreadable(_)) => {
+                spool
+                    .remove([key.as_str()])
+                    .context("could not clear the spool")?;
+                counts::add(spool, Loss::Unreadable).ok();
+            }
             Err(SpoolError::Newer(_) | SpoolError::Read(..)) => intake.left += 1,
         }
     }

@@ -2,8 +2,8 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Write},
-    os::unix::{fs::OpenOptionsExt, net::UnixDatagram},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
     time::{Duration, Instant},
 };
 
@@ -13,7 +13,7 @@ use backstory_store::Store;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Intake, Lock, take_in};
+use super::{Intake, Lock, bell::Bell, take_in};
 use crate::{clock, command::with_hint, home::Home};
 
 /// When the worker ends.
@@ -29,7 +29,7 @@ pub(crate) enum Until {
 const POLL: Duration = Duration::from_secs(2);
 
 /// How long events gather before they are taken in together: one flush to disk for all of them.
-const GATHER: Duration = Duration::from_millis(20);
+const GATHER: Duration = Duration::from_millis(50);
 
 /// What killed hooks left in `tmp/` is swept after this long.
 const LEFTOVER: Duration = Duration::from_secs(3600);
@@ -45,8 +45,9 @@ pub(crate) fn run(home: &Home, until: Until) -> Result<Option<Intake>> {
     };
     let spool = home.spool();
     spool.create().context("could not create the spool")?;
-    // Bound before the first look at the spool: a wake-up sent from now on is not missed.
-    let socket = listen(home).ok();
+    step_back();
+    // Watched before the first look at the spool: what arrives from now on is not missed.
+    let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
     let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
     // Written when all is open: whoever reads it finds a worker that is ready.
     write_worker_json(home).context("could not write worker.json")?;
@@ -68,43 +69,25 @@ pub(crate) fn run(home: &Home, until: Until) -> Result<Option<Intake>> {
         match until {
             Until::Done => break,
             Until::Idle(idle) if last_event.elapsed() >= idle => break,
-            Until::Idle(_) => wait(socket.as_ref()),
+            Until::Idle(_) => bell.wait(POLL, GATHER).context("could not wait for events")?,
         }
         // A home that was deleted wants no worker, and must not come back.
         if !home.worker_lock().exists() {
             return Ok(Some(total));
         }
     }
-    for leftover in [home.worker_json(), home.wake_socket()] {
-        // Not there, or not ours to remove: the lock alone says whether a worker lives.
-        fs::remove_file(leftover).ok();
-    }
+    // Not there, or not ours to remove: the lock alone says whether a worker lives.
+    fs::remove_file(home.worker_json()).ok();
     Ok(Some(total))
 }
 
-fn listen(home: &Home) -> io::Result<UnixDatagram> {
-    let path = home.wake_socket();
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let socket = UnixDatagram::bind(path)?;
-    socket.set_read_timeout(Some(POLL))?;
-    Ok(socket)
-}
-
-/// Sleeps until somebody sends a word, or for the length of the safety net.
-fn wait(socket: Option<&UnixDatagram>) {
-    let Some(socket) = socket else {
-        std::thread::sleep(POLL);
-        return;
-    };
-    let mut word = [0; 16];
-    if socket.recv(&mut word).is_ok() && socket.set_nonblocking(true).is_ok() {
-        std::thread::sleep(GATHER);
-        // One look at the spool answers all who have called so far.
-        while socket.recv(&mut word).is_ok() {}
-        socket.set_nonblocking(false).ok();
+/// Makes way for the agents: what they wait for matters more.
+fn step_back() {
+    // Not allowed, or not on this system: the worker is as fast as everyone else then.
+    rustix::process::nice(10).ok();
+    // A session of its own has a share of its own where the kernel groups by session; that share has its own niceness.
+    if let Ok(mut group) = OpenOptions::new().write(true).open("/proc/self/autogroup") {
+        group.write_all(b"10").ok();
     }
 }
 

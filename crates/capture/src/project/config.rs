@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+use crate::scan;
+
 /// A remote that is not `origin` counts only among the first few: a bound for hostile files.
 const MAX_OTHER_URLS: usize = 16;
 
@@ -140,7 +142,7 @@ impl Reader<'_> {
     }
 
     fn skip_line(&mut self) {
-        let end = memchr::memchr(b'\n', self.rest).map_or(self.rest.len(), |at| at + 1);
+        let end = scan::find_byte(self.rest, b'\n').map_or(self.rest.len(), |at| at + 1);
         self.rest = &self.rest[end..];
     }
 
@@ -169,7 +171,7 @@ impl Reader<'_> {
         if self.next_if(|byte| byte == b' ' || byte == b'\t').is_some() {
             self.skip_spaces();
             sub = Some(self.quoted()?);
-        } else if let Some(dot) = memchr::memchr(b'.', &name) {
+        } else if let Some(dot) = scan::find_byte(&name, b'.') {
             sub = Some(name.split_off(dot + 1));
             name.pop();
         }

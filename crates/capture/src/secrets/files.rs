@@ -6,6 +6,7 @@ use super::Secret;
 use super::escapes::{Step, at_line_end, backslashes_before, skip_blanks, step};
 use super::randomness::looks_random;
 use super::values::quoted;
+use crate::scan;
 
 /// File names, any of which is a file of secrets wherever it lies.
 const NAMES: &[&str] = &[
@@ -110,7 +111,7 @@ fn value_of_line(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> 
         return Some(quoted_lines(text, value).unwrap_or(value.min(end)..end));
     }
     // What an earlier pass left of a line is nothing to guess at.
-    if memchr::memmem::find(line, b"[redacted:").is_some() {
+    if scan::find(line, b"[redacted:").is_some() {
         return None;
     }
     if let Some(word) = line
@@ -138,7 +139,7 @@ fn quoted_lines(text: &[u8], open: usize) -> Option<Range<usize>> {
     if !at_line_end(text, line.end) {
         return Some(line);
     }
-    let close = memchr::memchr(quote, &text[line.end..]).map(|length| line.end + length);
+    let close = scan::find_byte(&text[line.end..], quote).map(|length| line.end + length);
     let end = close.map_or(line.end, |close| {
         close - backslashes_before(text, close).min(backslashes)
     });
@@ -150,7 +151,7 @@ fn separator(line: &[u8]) -> Option<usize> {
     let place = line
         .iter()
         .position(|&byte| byte == b'=')
-        .or_else(|| memchr::memmem::find(line, b": "))?;
+        .or_else(|| scan::find(line, b": "))?;
     let name = line[..place].trim_ascii_end();
     name.last()
         .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_\"'".contains(byte))

@@ -26,6 +26,8 @@ mod values;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::scan;
+
 use anchors::Rule;
 
 pub use files::is_secret_file;
@@ -166,7 +168,7 @@ fn in_order(text: &str, mut found: Vec<Secret>) -> Vec<Secret> {
 /// Leaves alone what an earlier pass has put there, so that redacting twice is redacting once.
 fn outside_tags(text: &[u8], found: Vec<Secret>) -> Vec<Secret> {
     const OPEN: &[u8] = b"[redacted:";
-    let mut tags = memchr::memmem::find_iter(text, OPEN).filter_map(|start| {
+    let mut tags = scan::find_all(text, OPEN).filter_map(|start| {
         let kind = start + OPEN.len();
         let length = text[kind..]
             .iter()

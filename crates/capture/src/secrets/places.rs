@@ -5,6 +5,7 @@ use super::judge::is_placeholder;
 use super::randomness::looks_random;
 use super::values::quoted;
 use super::{Scanner, Secret, tokens};
+use crate::scan;
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
@@ -25,7 +26,7 @@ impl Scanner<'_> {
         if !begins_body(text, label_end) {
             return 0;
         }
-        let end = match memchr::memmem::find(&text[label_end..], END) {
+        let end = match scan::find(&text[label_end..], END) {
             Some(offset) => {
                 let label = label_end + offset + END.len();
                 let line = text[label..]

@@ -79,7 +79,11 @@ pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Site> {
     if matches!(text.get(at), Some(b']' | b')')) && closed.is_some() {
         at += 1;
     } else if text.get(at) == Some(&b'[') {
-        at = memchr::memchr(b']', text[at..].get(..10)?).map(|length| at + length + 1)?;
+        at = text[at..]
+            .get(..10)?
+            .iter()
+            .position(|&b| b == b']')
+            .map(|length| at + length + 1)?;
     }
     let blank = at;
     at = skip_blanks(text, at);

@@ -1,5 +1,6 @@
 //! Owns the tokens that are known by their first characters, one line each, and those that have a shape of their own.
 
+use crate::scan;
 use std::ops::Range;
 
 use super::Secret;
@@ -288,12 +289,13 @@ pub(super) fn discord(text: &[u8], found: &mut Vec<Secret>) {
             hit | ((block[i] == b'.') & (block[i + 7] == b'.'))
         });
         if hit {
-            let dots = memchr::memchr_iter(b'.', &block[..BLOCK]);
-            found.extend(dots.filter_map(|dot| discord_at(text, at + dot)));
+            found.extend(
+                scan::positions(&text[at..at + BLOCK], b'.').filter_map(|dot| discord_at(text, at + dot)),
+            );
         }
         at += BLOCK;
     }
-    found.extend((at..text.len()).filter_map(|dot| discord_at(text, dot)));
+    found.extend(scan::positions(&text[at..], b'.').filter_map(|dot| discord_at(text, at + dot)));
 }
 
 fn discord_at(text: &[u8], dot: usize) -> Option<Secret> {

@@ -66,7 +66,7 @@ pub(super) fn bare_end(text: &[u8], start: usize) -> usize {
 pub(super) fn without_brackets(text: &[u8], mut value: Range<usize>) -> Range<usize> {
     // Limits for a text of nothing but names and brackets, which would be read once per name.
     let near = value.start.max(value.end.saturating_sub(256))..value.end;
-    let opened = |bracket| memchr::memchr(bracket, &text[near.clone()]).is_some();
+    let opened = |bracket| text[near.clone()].contains(&bracket);
     for _ in 0..8 {
         let outside = match text[value.clone()] {
             [.., b')' | b']' | b'}', b':' | b',' | b';'] => true,

@@ -1,0 +1,76 @@
+//! Wakes the worker when an event arrives.
+//!
+//! The kernel tells the worker of every file that is renamed into `spool/new`, so hooks have nothing to send: that would
+//! cost each of them a socket. Where the kernel cannot tell, the worker looks every so often.
+
+use std::{io, path::Path, time::Duration};
+
+#[cfg(target_os = "linux")]
+pub(crate) use watching::Bell;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) use looking::Bell;
+
+#[cfg(target_os = "linux")]
+mod watching {
+    use std::os::fd::OwnedFd;
+
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        fs::inotify::{self, CreateFlags, WatchFlags},
+    };
+
+    use super::{Duration, Path, io};
+
+    #[derive(Debug)]
+    pub(crate) struct Bell(OwnedFd);
+
+    impl Bell {
+        /// Watches a folder. What arrives from now on is not missed.
+        pub(crate) fn watch(folder: &Path) -> io::Result<Self> {
+            let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+            inotify::add_watch(&watch, folder, WatchFlags::MOVED_TO | WatchFlags::DELETE_SELF)?;
+            Ok(Self(watch))
+        }
+
+        /// Sleeps until something arrived, at most so long. One answer for all that arrived until then.
+        pub(crate) fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
+            let timeout = Timespec {
+                tv_sec: most.as_secs().cast_signed(),
+                tv_nsec: most.subsec_nanos().into(),
+            };
+            let arrived = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout))?;
+            if arrived == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(gather);
+            let mut events = [0; 4096];
+            loop {
+                match rustix::io::read(&self.0, &mut events) {
+                    Ok(_) => {}
+                    Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod looking {
+    use super::{Duration, Path, io};
+
+    #[derive(Debug)]
+    pub(crate) struct Bell;
+
+    impl Bell {
+        pub(crate) fn watch(_folder: &Path) -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(crate) fn wait(&self, most: Duration, _gather: Duration) -> io::Result<()> {
+            std::thread::sleep(most.min(Duration::from_millis(250)));
+            Ok(())
+        }
+    }
+}
