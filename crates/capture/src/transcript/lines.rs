@@ -1,0 +1,145 @@
+//! Splits a transcript into lines, whatever their length, in bounded memory.
+//!
+//! A line that has no end yet is left for the next read. Pictures make the longest lines: of a long line the middle of
+//! every long run of base64 is dropped while it is read, which leaves the JSON as it was.
+
+use std::io::{self, BufRead};
+
+use memchr::memchr;
+
+/// Shorter lines are read as they are.
+const SQUEEZE_FROM: usize = 1024 * 1024;
+
+/// What is left of a run of base64 in a long line: still long enough to be recognised as such.
+const RUN_KEPT: usize = 4096;
+
+/// A line longer than this, squeezed, is passed over.
+const LONGEST: usize = 48 * 1024 * 1024;
+
+/// The room for lines that is kept from one line to the next.
+const ROOM_KEPT: usize = 2 * 1024 * 1024;
+
+/// A line with its end.
+#[derive(Debug)]
+pub(super) struct Line<'b> {
+    /// Its bytes without the line break; none when it is too long.
+    pub(super) bytes: Option<&'b [u8]>,
+    /// Its length in the file, with the line break.
+    pub(super) length: u64,
+}
+
+/// The lines of an input.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    input: R,
+    line: Vec<u8>,
+    too_long: bool,
+    /// How many bytes of base64 the line ends with.
+    run: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            line: Vec::new(),
+            too_long: false,
+            run: 0,
+        }
+    }
+
+    /// Returns the next line that has an end; not to be called again once there is none.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.line.clear();
+        self.line.shrink_to(ROOM_KEPT);
+        self.too_long = false;
+        self.run = 0;
+        let mut length = 0;
+        loop {
+            let chunk = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if chunk.is_empty() {
+                return Ok(None);
+            }
+            let end = memchr(b'\n', chunk);
+            let part = &chunk[..end.unwrap_or(chunk.len())];
+            if self.too_long || self.line.len() + part.len() > LONGEST {
+                self.too_long = true;
+                self.line = Vec::new();
+            } else if self.line.len() < SQUEEZE_FROM {
+                self.line.extend_from_slice(part);
+            } else {
+                squeeze(part, &mut self.run, &mut self.line);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            length += used as u64;
+            self.input.consume(used);
+            if end.is_some() {
+                let bytes = (!self.too_long).then_some(self.line.as_slice());
+                return Ok(Some(Line { bytes, length }));
+            }
+        }
+    }
+}
+
+fn squeeze(part: &[u8], run: &mut usize, line: &mut Vec<u8>) {
+    for &byte in part {
+        // No backslash among them: dropping half an escape would break the string.
+        let is_base64 = byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+        *run = if is_base64 { *run + 1 } else { 0 };
+        if *run <= RUN_KEPT {
+            line.push(byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    fn read(input: &[u8], buffer: usize) -> Vec<(Option<Vec<u8>>, u64)> {
+        let mut lines = Lines::new(BufReader::with_capacity(buffer, input));
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            all.push((line.bytes.map(<[u8]>::to_vec), line.length));
+        }
+        all
+    }
+
+    #[test]
+    fn only_lines_with_an_end_are_read() {
+        for buffer in [1, 2, 3, 100] {
+            let expected = vec![
+                (Some(b"ab".to_vec()), 3),
+                (Some(vec![]), 1),
+                (Some(b"c\r".to_vec()), 3),
+            ];
+            assert_eq!(read(b"ab\n\nc\r\nunfinished", buffer), expected);
+        }
+        assert_eq!(read(b"", 10), vec![]);
+    }
+
+    #[test]
+    fn pictures_do_not_fill_the_memory() {
+        let picture = "iVBORw0KGgo+/A".repeat(3_000_000);
+        let text = format!("{{\"a\":\"{picture}\",\"b\":\"{picture}\",\"c\":\"d\"}}\nnext\n");
+        let lines = read(text.as_bytes(), 64 * 1024);
+        let long = lines[0].0.as_ref().unwrap();
+        assert!(long.len() < 2 * SQUEEZE_FROM && long.ends_with(b"\",\"c\":\"d\"}"));
+        assert_eq!(lines[0].1, text.len() as u64 - 5);
+        assert_eq!(lines[1], (Some(b"next".to_vec()), 5));
+    }
+
+    #[test]
+    fn a_line_without_measure_is_passed_over() {
+        let text = format!("{}\nnext\n", "x ".repeat(LONGEST / 2 + 9));
+        assert_eq!(
+            read(text.as_bytes(), 64 * 1024),
+            vec![(None, text.len() as u64 - 5), (Some(b"next".to_vec()), 5)]
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! Remembers where in a transcript a read ended, and what the lines before mean for those behind.
+//!
+//! A place alone is not enough to go on: whether the turn is private, what of a message was read already, which
+//! sub-agent a line belongs to, all stand in earlier lines. A position is small, whatever the transcript's size, and
+//! serialises.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+use super::SessionFacts;
+use crate::tags::Cutter;
+
+/// Where to go on reading a transcript. The default is its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Position {
+    pub(super) offset: u64,
+    pub(super) lines: u64,
+    pub(super) at_ms: i64,
+    /// When the file was begun, if its first line told: older lines are copies.
+    pub(super) begun_ms: Option<i64>,
+    pub(super) facts: SessionFacts,
+    /// The raw circumstances from which `facts` was made.
+    pub(super) facts_hash: u64,
+    pub(super) model_hash: u64,
+    /// The title is a person's own.
+    pub(super) named: bool,
+    /// A message of this session was read: what comes before the first speaks of another one.
+    pub(super) begun: bool,
+    /// The client is recording commands that the model was not asked to answer.
+    pub(super) local_commands: bool,
+    /// The `!command` whose output comes next.
+    pub(super) typed: Option<Call>,
+    pub(super) private: Private,
+    messages: Vec<Message>,
+    calls: Vec<Call>,
+    sidechains: Vec<(u64, String)>,
+}
+
+/// Which turns are private.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Private {
+    /// The present turn is.
+    pub(super) now: bool,
+    /// One was: a summary of the conversation may tell of it.
+    pub(super) ever: bool,
+    /// The client's ids of private turns, and of what they left running.
+    pub(super) prompts: Vec<String>,
+    pub(super) tasks: Vec<String>,
+}
+
+/// What was read of an assistant's message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Message {
+    id: String,
+    /// A private span may go on in the message's next line.
+    pub(super) cutter: Cutter,
+    /// Length and hash of each block.
+    blocks: Vec<(usize, u64)>,
+}
+
+/// A tool call whose result needs care.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) result: Treatment,
+    pub(super) secret_file: bool,
+}
+
+/// What becomes of a tool's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Treatment {
+    #[default]
+    Kept,
+    /// Only that there was one: it repeats what the memory said, or is private.
+    Emptied,
+    /// The tool is one that is not recorded.
+    Dropped,
+}
+
+/// How much of a message's block was not read before.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum News {
+    All,
+    /// The block has grown: what is behind this many bytes.
+    From(usize),
+    Nothing,
+}
+
+/// Interleaved messages are those of sub-agents at work side by side.
+const MESSAGES_KEPT: usize = 16;
+const BLOCKS_KEPT: usize = 64;
+const CALLS_KEPT: usize = 256;
+const SIDECHAIN_LINES_KEPT: usize = 64;
+
+impl Position {
+    /// Returns the offset of the next line, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Adds which turns of its session are private to the position of a sub-agent, so that it is as private as they.
+    #[must_use]
+    pub fn knowing(mut self, session: &Self) -> Self {
+        for (own, known) in [
+            (&mut self.private.prompts, &session.private.prompts),
+            (&mut self.private.tasks, &session.private.tasks),
+        ] {
+            for id in known {
+                note(own, id);
+            }
+        }
+        self
+    }
+
+    /// Takes out what is known of a message, to be given back by [`Position::put`].
+    pub(super) fn take(&mut self, id: Option<&str>) -> Message {
+        let found = self
+            .messages
+            .iter()
+            .position(|message| Some(message.id.as_str()) == id);
+        found.map_or_else(
+            || Message {
+                id: id.unwrap_or_default().to_owned(),
+                ..Message::default()
+            },
+            |index| self.messages.remove(index),
+        )
+    }
+
+    pub(super) fn put(&mut self, message: Message) {
+        if !message.id.is_empty() {
+            push(&mut self.messages, message, MESSAGES_KEPT);
+        }
+    }
+
+    /// Remembers a call whose result is not simply kept.
+    pub(super) fn expect(&mut self, call: Call) {
+        if call.result != Treatment::Kept || call.secret_file {
+            push(&mut self.calls, call, CALLS_KEPT);
+        }
+    }
+
+    /// Returns how the result of a call is treated.
+    pub(super) fn answered(&mut self, id: &str) -> Call {
+        let found = self.calls.iter().position(|call| call.id == id);
+        found.map(|index| self.calls.remove(index)).unwrap_or_default()
+    }
+
+    /// Returns the sub-agent of a line that does not name it: of that which the line continues.
+    pub(super) fn sidechain(&mut self, uuid: &str, parent: Option<&str>) -> Option<String> {
+        let root = match parent {
+            None => Some(format!("sidechain-{uuid}")),
+            Some(parent) => {
+                let parent = hash(parent);
+                let known = self.sidechains.iter().rev().find(|(line, _)| *line == parent);
+                known.or(self.sidechains.last()).map(|(_, root)| root.clone())
+            }
+        }?;
+        push(
+            &mut self.sidechains,
+            (hash(uuid), root.clone()),
+            SIDECHAIN_LINES_KEPT,
+        );
+        Some(root)
+    }
+}
+
+impl Private {
+    /// Begins a private turn.
+    pub(super) fn begin(&mut self, prompt_id: Option<&str>) {
+        self.now = true;
+        self.ever = true;
+        if let Some(id) = prompt_id {
+            note(&mut self.prompts, id);
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn end(&mut self, prompt_id: Option<&str>) {
+        self.now = false;
+        // A fork gives all turns that it copies, private ones too, the id of its first own turn.
+        self.prompts.retain(|id| Some(id.as_str()) != prompt_id);
+    }
+
+    /// Remembers what a private turn left running.
+    pub(super) fn started(&mut self, task: &str) {
+        note(&mut self.tasks, task);
+    }
+}
+
+impl Message {
+    /// Says how much of a text is new, and remembers it.
+    pub(super) fn text(&mut self, text: &str) -> News {
+        let whole = (text.len(), hash(text));
+        if self.blocks.contains(&whole) {
+            return News::Nothing;
+        }
+        let grown = self.blocks.iter_mut().find(|(length, beginning)| {
+            text.get(..*length)
+                .is_some_and(|part| *length > 0 && hash(part) == *beginning)
+        });
+        match grown {
+            Some(block) => {
+                let (length, _) = std::mem::replace(block, whole);
+                News::From(length)
+            }
+            None => {
+                push(&mut self.blocks, whole, BLOCKS_KEPT);
+                News::All
+            }
+        }
+    }
+
+    /// Says whether a tool call is new, and remembers it.
+    pub(super) fn is_new_call(&mut self, id: &str) -> bool {
+        // A length that no text has keeps calls apart from texts.
+        let block = (usize::MAX, hash(id));
+        let is_new = !self.blocks.contains(&block);
+        if is_new {
+            push(&mut self.blocks, block, BLOCKS_KEPT);
+        }
+        is_new
+    }
+}
+
+/// Hashes for recognising within one read and those that follow it; another compiler may hash otherwise.
+pub(super) fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn note(ids: &mut Vec<String>, id: &str) {
+    if !ids.iter().any(|known| known == id) {
+        ids.push(id.to_owned());
+    }
+}
+
+fn push<T>(list: &mut Vec<T>, item: T, most: usize) {
+    if list.len() >= most {
+        list.remove(0);
+    }
+    list.push(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_comes_again_or_grows_is_not_told_twice() {
+        let mut message = Message::default();
+        let steps = [
+            ("Let me", News::All),
+            ("Let me", News::Nothing),
+            ("Let me look", News::From(6)),
+            ("Let me look", News::Nothing),
+            ("Found", News::All),
+            ("Let me look.", News::From(11)),
+            ("Füßé", News::All),
+        ];
+        for (text, news) in steps {
+            assert_eq!(message.text(text), news, "{text}");
+        }
+        assert!(message.is_new_call("t1") && message.is_new_call("t2") && !message.is_new_call("t1"));
+    }
+
+    #[test]
+    fn a_line_belongs_to_the_sub_agent_that_it_continues() {
+        let mut position = Position::default();
+        assert_eq!(position.sidechain("x", Some("gone")), None);
+        let mut of = |uuid, parent| position.sidechain(uuid, parent).unwrap();
+        assert_eq!(of("a1", None), "sidechain-a1");
+        assert_eq!(of("b1", None), "sidechain-b1");
+        assert_eq!(of("a2", Some("a1")), "sidechain-a1");
+        assert_eq!(of("b2", Some("b1")), "sidechain-b1");
+        assert_eq!(of("a3", Some("a2")), "sidechain-a1");
+        assert_eq!(of("a4", Some("lost")), "sidechain-a1");
+    }
+
+    #[test]
+    fn a_position_stays_small() {
+        let mut position = Position::default();
+        for n in 0..10_000 {
+            let mut message = position.take(Some(&format!("msg_{n}")));
+            for block in 0..100 {
+                message.text(&format!("{block} of {n}"));
+            }
+            position.put(message);
+            position.sidechain(&format!("line {n}"), None);
+            position.expect(Call {
+                id: format!("toolu_{n}"),
+                result: Treatment::Dropped,
+                secret_file: false,
+            });
+        }
+        let json = serde_json::to_string(&position).unwrap();
+        assert!(json.len() < 64 * 1024, "{}", json.len());
+        assert_eq!(serde_json::from_str::<Position>(&json).unwrap(), position);
+    }
+}

@@ -1,0 +1,256 @@
+//! Finds the transcripts in the client's projects folder.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs::{self, File, Metadata},
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use memchr::memmem;
+
+use super::reader::is_uuid;
+
+/// A session's transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transcript {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub session_id: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written to.
+    pub modified: SystemTime,
+    /// The session's sub-agents, oldest first.
+    pub agents: Vec<AgentFile>,
+}
+
+/// A sub-agent's transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The sub-agent.
+    pub agent_id: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written to.
+    pub modified: SystemTime,
+}
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The transcripts, oldest first.
+    pub transcripts: Vec<Transcript>,
+    /// Folders and files that could not be read.
+    pub unreadable: Vec<PathBuf>,
+}
+
+/// How far below the projects folder sub-agents' files lie, and some more.
+const DEEPEST: usize = 8;
+
+/// The session's id stands in one of a file's first lines.
+const PEEK: u64 = 256 * 1024;
+
+/// Lists the transcripts of a projects folder, of one project's folder in it, or of a session's own file.
+pub fn sessions(dir: &Path) -> io::Result<Found> {
+    let mut walk = Walk::default();
+    let metadata = fs::metadata(dir)?;
+    if metadata.is_dir() {
+        fs::read_dir(dir)?;
+        walk.folder(dir, &metadata, DEEPEST);
+    } else {
+        walk.file(dir, &metadata);
+    }
+    Ok(walk.finish())
+}
+
+/// Returns the session in whose folder a sub-agent's file lies.
+pub(super) fn session_above(path: &Path) -> Option<&str> {
+    let name = |path: &'_ Path| path.file_name().is_some_and(|name| name == "subagents");
+    let subagents = path.ancestors().find(|&folder| name(folder))?;
+    subagents.parent()?.file_name()?.to_str()
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Found,
+    agents: BTreeMap<String, Vec<AgentFile>>,
+    /// Folders seen, so that a link to one above is no endless way.
+    folders: HashSet<(u64, u64)>,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path, metadata: &Metadata, deepest: usize) {
+        if !self.folders.insert((metadata.dev(), metadata.ino())) {
+            return;
+        }
+        let Ok(entries) = fs::read_dir(folder) else {
+            self.found.unreadable.push(folder.to_owned());
+            return;
+        };
+        for entry in entries {
+            let Ok(path) = entry.map(|entry| entry.path()) else {
+                self.found.unreadable.push(folder.to_owned());
+                return;
+            };
+            // Follows links: people keep their projects folder elsewhere. A link that leads nowhere is nothing.
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() && deepest > 0 => {
+                    self.folder(&path, &metadata, deepest - 1);
+                }
+                Ok(metadata) if metadata.is_file() => self.file(&path, &metadata),
+                _ => {}
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, metadata: &Metadata) {
+        let stem = path
+            .file_stem()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            return;
+        }
+        let size = metadata.len();
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let named = match stem.strip_prefix("agent-") {
+            Some(_) => session_above(path),
+            None => Some(stem),
+        };
+        let session_id = match named.filter(|id| is_uuid(id)) {
+            Some(id) => id.to_owned(),
+            None => match session_inside(path) {
+                Ok(Some(id)) => id,
+                Ok(None) => return,
+                Err(_) => return self.found.unreadable.push(path.to_owned()),
+            },
+        };
+        let path = path.to_owned();
+        match stem.strip_prefix("agent-") {
+            Some(id) => self.agents.entry(session_id).or_default().push(AgentFile {
+                path,
+                agent_id: id.to_owned(),
+                size,
+                modified,
+            }),
+            None => self.found.transcripts.push(Transcript {
+                path,
+                session_id,
+                size,
+                modified,
+                agents: Vec::new(),
+            }),
+        }
+    }
+
+    fn finish(mut self) -> Found {
+        let transcripts = &mut self.found.transcripts;
+        transcripts.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+        for transcript in transcripts {
+            transcript.agents = self.agents.remove(&transcript.session_id).unwrap_or_default();
+            transcript
+                .agents
+                .sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+        }
+        self.found.unreadable.sort();
+        self.found
+    }
+}
+
+/// Looks for a session's id at the start of a file; a file without one is no transcript.
+fn session_inside(path: &Path) -> io::Result<Option<String>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(PEEK).read_to_end(&mut start)?;
+    // Inside of a string the quotes would be escaped: this is a field.
+    const FIELD: &[u8] = b"\"sessionId\":\"";
+    let id = memmem::find(&start, FIELD).and_then(|at| start.get(at + FIELD.len()..at + FIELD.len() + 36));
+    Ok(id
+        .and_then(|id| std::str::from_utf8(id).ok())
+        .filter(|id| is_uuid(id))
+        .map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, os::unix::fs::symlink, time::Duration};
+
+    use super::*;
+
+    const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
+    const B: &str = "bbbbbbbb-0000-4000-8000-000000000000";
+
+    fn write(path: &Path, text: &str, seconds: u64) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut file = File::create(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+            .unwrap();
+    }
+
+    fn list(dir: &Path) -> Vec<String> {
+        let found = sessions(dir).unwrap();
+        assert_eq!(found.unreadable, Vec::<PathBuf>::new());
+        let all = found.transcripts.iter();
+        all.map(|transcript| {
+            let agents: Vec<&str> = transcript
+                .agents
+                .iter()
+                .map(|agent| agent.agent_id.as_str())
+                .collect();
+            format!(
+                "{} {} {}",
+                &transcript.session_id[..4],
+                transcript.size,
+                agents.join(",")
+            )
+        })
+        .collect()
+    }
+
+    #[test]
+    fn transcripts_are_found_with_their_sub_agents_oldest_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("-home-dev-acme");
+        let line = format!("{{\"type\":\"user\",\"sessionId\":\"{A}\"}}\n");
+        write(&project.join(format!("{A}.jsonl")), "12345", 200);
+        write(&project.join(A).join("subagents/agent-late.jsonl"), "", 9);
+        write(
+            &project.join(A).join("subagents/workflows/w1/agent-early.jsonl"),
+            "",
+            8,
+        );
+        write(&project.join("agent-flat.jsonl"), &line, 7);
+        write(&project.join("agent-orphan.jsonl"), "{}\n", 7);
+        write(&folder.path().join("-other").join(format!("{B}.jsonl")), "1", 100);
+        write(&project.join("notes.jsonl"), "{\"a\":1}\n", 1);
+        write(&project.join(A).join("subagents/agent-late.meta.json"), "{}", 1);
+        write(&project.join("memory/MEMORY.md"), "", 1);
+        assert_eq!(list(folder.path()), ["bbbb 1 ", "aaaa 5 flat,early,late"]);
+        assert_eq!(list(&project.join(format!("{A}.jsonl"))), ["aaaa 5 "]);
+        write(&project.join("short.jsonl"), &line.replace(A, B), 300);
+        assert_eq!(
+            list(&project),
+            ["aaaa 5 flat,early,late", &format!("bbbb {} ", line.len())]
+        );
+    }
+
+    #[test]
+    fn links_are_followed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        write(&real.join(format!("p/{A}.jsonl")), "1", 1);
+        let projects = folder.path().join("projects");
+        symlink(&real, &projects).unwrap();
+        symlink("..", real.join("p/up")).unwrap();
+        symlink("nowhere", real.join("p/broken.jsonl")).unwrap();
+        symlink("loop.jsonl", real.join("p/loop.jsonl")).unwrap();
+        assert_eq!(list(&projects), ["aaaa 1 "]);
+        assert!(sessions(&folder.path().join("missing")).is_err());
+    }
+}

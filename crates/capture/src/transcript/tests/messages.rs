@@ -1,0 +1,196 @@
+//! What persons, assistants and tools say, through the client's versions.
+
+use super::*;
+
+#[test]
+fn one_line_for_each_block_and_all_blocks_in_one_line_tell_the_same() {
+    let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "x"});
+    let blocks = [
+        thinking,
+        text("I look."),
+        tool_use("t1", "Read", json!({"file_path": "/a"})),
+    ];
+    let one_each: Vec<Value> = blocks
+        .iter()
+        .map(|block| assistant("m1", std::slice::from_ref(block)))
+        .collect();
+    let expected = "prose I look.\nuse t1 Read {\"file_path\":\"/a\"}";
+    assert_eq!(told(&one_each), expected);
+    assert_eq!(told(&[assistant("m1", &blocks)]), expected);
+    // The message again, with more in it each time.
+    let growing: Vec<Value> = (1..=3).map(|count| assistant("m1", &blocks[..count])).collect();
+    assert_eq!(told(&growing), expected);
+}
+
+#[test]
+fn a_text_that_grows_is_told_once() {
+    let grown = ["I \"look", "I \"look\"", "I \"look\" at\nit"].map(|said| assistant("m1", &[text(said)]));
+    assert_eq!(told(&grown), "prose I \"look\nprose \"\nprose  at⏎it");
+    let other = [
+        assistant("m1", &[text("Yes")]),
+        assistant("m2", &[text("Yes, done.")]),
+    ];
+    assert_eq!(told(&other), "prose Yes\nprose Yes, done.");
+    let none = [assistant("m1", &[text(""), text(" \n"), text("(no content)")])];
+    assert_eq!(told(&none), "");
+}
+
+#[test]
+fn tools_answers_and_texts_stand_in_one_line() {
+    let line = user(json!([
+        tool_result("t1", "one\n<system-reminder>Mind the gap.</system-reminder>"),
+        with(
+            tool_result(
+                "t2",
+                json!([text("two"), text("three"), {"type": "image", "source": {"data": "x"}}])
+            ),
+            json!({"is_error": true})
+        ),
+        text("And now this."),
+        text("<system-reminder>Not typed.</system-reminder>"),
+    ]));
+    let line = with(line, json!({"toolUseResult": {"stdout": "one", "n": 1}}));
+    let expected = "result t1 ok one | {\"stdout\":\"one\",\"n\":1}\n\
+                    result t2 error two⏎three⏎[image] | -\n\
+                    prompt And now this.";
+    assert_eq!(told(&[line]), expected);
+}
+
+#[test]
+fn what_nobody_typed_is_no_prompt() {
+    let lines = [
+        with(user("Expanded."), json!({"isMeta": true})),
+        with(user("Shown only."), json!({"isVisibleInTranscriptOnly": true})),
+        user("<local-command-stdout>Bye!</local-command-stdout>"),
+        user("<system-reminder>x</system-reminder>"),
+        user(json!([text("<backstory-context>old</backstory-context>")])),
+        user("<claude-mem-context>old</claude-mem-context>\n"),
+        with(
+            assistant("m1", &[text("API Error: 529")]),
+            json!({"isApiErrorMessage": true}),
+        ),
+        json!({"type": "assistant", "message": {"model": "<synthetic>", "content": [text("No response requested.")]}}),
+        json!({"type": "attachment", "attachment": {"type": "hook_success", "stdout": "old"}}),
+        json!({"type": "attachment", "attachment": {"type": "hook_additional_context", "content": ["old"]}}),
+        json!({"type": "attachment", "attachment": {"type": "date", "date": "2026-11-15"}}),
+        json!({"type": "system", "subtype": "stop_hook_summary"}),
+        json!({"type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"}),
+        json!({"type": "queue-operation", "operation": "enqueue", "content": "Later."}),
+        user("Go."),
+        assistant("m2", &[text("Gone.")]),
+    ];
+    let (records, skipped) = read(&file(&lines));
+    assert_eq!(shown(&records), "prompt Go.\nprose Gone.");
+    assert_eq!((skipped.echoes, skipped.api_errors, skipped.private), (4, 2, 0));
+    assert_eq!(skipped.unknown.len(), 0);
+}
+
+#[test]
+fn slash_commands_are_prompts_unless_they_are_for_the_client() {
+    let caveat = with(
+        user("<local-command-caveat>The command below…</local-command-caveat>"),
+        json!({"isMeta": true}),
+    );
+    let command = |name: &str, arguments: &str| {
+        user(format!(
+            "<command-name>{name}</command-name>\n  <command-message>m</command-message>\n  <command-args>{arguments}</command-args>"
+        ))
+    };
+    let lines = [
+        caveat.clone(),
+        command("/statusline", "on"),
+        user("<local-command-stdout>Done</local-command-stdout>"),
+        command("/deploy", "to <staging>"),
+        with(user(json!([text("Deploy as follows…")])), json!({"isMeta": true})),
+        assistant("m1", &[text("Deployed.")]),
+        command("/clear", ""),
+        caveat,
+        user("A prompt."),
+        command("/deploy", ""),
+    ];
+    assert_eq!(
+        told(&lines),
+        "prompt /deploy to <staging>\nprose Deployed.\nprompt A prompt.\nprompt /deploy"
+    );
+}
+
+#[test]
+fn a_typed_shell_command_is_a_use_of_the_shell() {
+    let lines = [
+        with(
+            user("<bash-input>cat a &amp;&amp; ls</bash-input>"),
+            json!({"uuid": "u1"}),
+        ),
+        user("<bash-stdout>one\n</bash-stdout><bash-stderr>two</bash-stderr>"),
+        with(
+            user("<bash-input>backstory search x</bash-input>"),
+            json!({"uuid": "u2"}),
+        ),
+        user("<bash-stdout>old</bash-stdout><bash-stderr></bash-stderr>"),
+        user("<bash-stdout>nobody asked</bash-stdout>"),
+    ];
+    let expected = "use typed-u1 Bash {\"command\":\"cat a && ls\"}\n\
+                    result typed-u1 ok one⏎two | -\n\
+                    use typed-u2 Bash {\"command\":\"backstory search x\"}\n\
+                    result typed-u2 ok - | -";
+    assert_eq!(told(&lines), expected);
+}
+
+#[test]
+fn notices_queued_prompts_interruptions_and_summaries_are_told() {
+    let notice = "<task-notification>\n<task-id>a1</task-id>\n</task-notification>";
+    let queued = |prompt: Value, mode: &str| {
+        json!({"type": "attachment",
+        "attachment": {"type": "queued_command", "prompt": prompt, "commandMode": mode}})
+    };
+    let lines = [
+        user(notice),
+        with(user("From a peer."), json!({"origin": {"kind": "peer"}})),
+        with(
+            user("Typed."),
+            json!({"origin": {"kind": "human"}, "promptId": "p1"}),
+        ),
+        queued(json!("Also this."), "prompt"),
+        queued(
+            json!([{"type": "text", "text": "And that."}, {"type": "image"}]),
+            "prompt",
+        ),
+        queued(json!("ls"), "bash"),
+        queued(json!(notice), "task-notification"),
+        user(json!([text("[Request interrupted by user for tool use]")])),
+        user("[Request interrupted by user]"),
+        with(
+            user("This session is being continued.<system-reminder>x</system-reminder>"),
+            json!({"isCompactSummary": true, "isVisibleInTranscriptOnly": true}),
+        ),
+        user(json!([{"type": "image", "source": {"type": "base64", "data": "iVBOR"}}])),
+    ];
+    let notice = notice.replace('\n', "⏎");
+    let expected = format!(
+        "notice {notice}\nnotice From a peer.\nprompt Typed.\nprompt Also this.\nprompt And that.⏎[image]\n\
+         notice {notice}\ninterrupted\ninterrupted\ncompaction This session is being continued.\nprompt [image]"
+    );
+    assert_eq!(told(&lines), expected);
+}
+
+#[test]
+fn tools_that_say_nothing_and_our_own_are_left_out_with_their_results() {
+    let calls = [
+        tool_use("t1", "TodoWrite", json!({"todos": []})),
+        tool_use("t2", "mcp__backstory__search", json!({"query": "x"})),
+        tool_use("t3", "Bash", json!({"command": "backstory show 5"})),
+        tool_use("t4", "Bash", json!({"command": "ls"})),
+    ];
+    let answers = ["t1", "t2", "t3", "t4"].map(|id| {
+        with(
+            user(json!([tool_result(id, format!("of {id}"))])),
+            json!({"toolUseResult": {"stdout": id}}),
+        )
+    });
+    let lines = [&[assistant("m1", &calls)], &answers[..]].concat();
+    let expected = "use t3 Bash {\"command\":\"backstory show 5\"}\n\
+                    use t4 Bash {\"command\":\"ls\"}\n\
+                    result t3 ok - | -\n\
+                    result t4 ok of t4 | {\"stdout\":\"t4\"}";
+    assert_eq!(told(&lines), expected);
+}

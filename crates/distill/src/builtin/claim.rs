@@ -1,0 +1,300 @@
+//! What a sentence of the agent says: that something was done, found, decided, failed, is planned, or nothing.
+
+use super::section::Section;
+use super::text::{count_names, has_any};
+use super::verbs::{self, Form};
+
+/// What a sentence says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    /// Something was changed.
+    Done,
+    /// Something is so since the change ("now", "no longer").
+    Now,
+    /// What was wrong, and why.
+    Cause,
+    /// How something is.
+    Found,
+    /// Something was chosen over something else.
+    Decided,
+    /// An attempt did not work.
+    Failed,
+    /// Something is left to do.
+    Next,
+    /// Something is open or to beware of.
+    Problem,
+    /// A test or check was made.
+    Check,
+    /// A question or an offer to the person.
+    Asks,
+    /// What the agent is about to do.
+    Plan,
+    /// Nothing.
+    Filler,
+}
+
+/// Takes exclamations and connecting words off the front of a sentence.
+pub(super) fn trim_opening(sentence: &str) -> &str {
+    let mut rest = sentence.trim();
+    loop {
+        let lower = rest
+            .get(..rest.floor_char_boundary(40))
+            .unwrap_or_default()
+            .to_lowercase();
+        let Some(opening) = OPENINGS.split('|').find(|opening| lower.starts_with(opening)) else {
+            return rest;
+        };
+        let Some(after) = rest.get(opening.len()..) else {
+            return rest;
+        };
+        let after = after.trim_start();
+        if after.is_empty() {
+            return rest;
+        }
+        rest = after;
+    }
+}
+
+const OPENINGS: &str = concat!(
+    "perfect!|great!|excellent!|good!|nice!|interesting!|found it!|bingo!|yes!|perfect.|great,|",
+    "perfect,|excellent,|good,|interesting,|ok,|okay,|additionally,|also,|finally,|however,|",
+    "in addition,|furthermore,|moreover,|so,|actually,|as a result,|therefore,|specifically,|",
+    "in summary,|overall,|importantly,|and |but |so |basically,|indeed,|of course,|note:",
+);
+
+/// Classifies a sentence by its words and the section it stands in.
+pub(super) fn says(sentence: &str, section: Section) -> Says {
+    let text = trim_opening(sentence);
+    let lower = text.to_lowercase();
+    let words = lower.split_whitespace().count();
+    if text.ends_with('?') {
+        return Says::Asks;
+    }
+    if is_filler(&lower, words, text) {
+        return Says::Filler;
+    }
+    if section == Section::Next {
+        return Says::Next;
+    }
+    if starts(&lower, PLANS) {
+        return Says::Plan;
+    }
+    if has_any(&lower, NEXT) {
+        return Says::Next;
+    }
+    if has_any(&lower, FAILED) {
+        return Says::Failed;
+    }
+    if section == Section::Check || is_check(&lower) {
+        return Says::Check;
+    }
+    if section == Section::Notes || has_any(&lower, PROBLEMS) {
+        return Says::Problem;
+    }
+    claims(text, &lower, section)
+}
+
+fn claims(text: &str, lower: &str, section: Section) -> Says {
+    let past = matches!(section, Section::Problem | Section::Cause);
+    if starts(lower, DECIDED) || (section == Section::Decision && !past) {
+        return Says::Decided;
+    }
+    if is_done(lower) {
+        return Says::Done;
+    }
+    if !past && has_any(lower, "now|no longer") {
+        return Says::Now;
+    }
+    if past
+        || starts(lower, CAUSES)
+        || has_any(lower, "root cause|caused by|is caused|was caused|the culprit")
+    {
+        return Says::Cause;
+    }
+    if section == Section::Change && (has_any(lower, "this ensures|ensures|so that") || count_names(text) > 0)
+    {
+        return Says::Now;
+    }
+    Says::Found
+}
+
+/// Whether a sentence starts as a report of a change: "I've added", "Updated", "The parser was changed".
+pub(super) fn is_done(lower: &str) -> bool {
+    let rest = strip_speaker(lower);
+    let mut words = rest.split_whitespace();
+    let Some(first) = words.next() else { return false };
+    if let Some((base, form)) = verbs::verb(first)
+        && verbs::is_change(base)
+        && (form == Form::Past || (base == "set" && rest.len() < lower.len()))
+    {
+        return true;
+    }
+    let passive = lower
+        .split_once(" has been ")
+        .or_else(|| lower.split_once(" have been "));
+    passive.is_some_and(|(subject, tail)| {
+        let participle = tail
+            .trim_start_matches("successfully ")
+            .split_whitespace()
+            .next()
+            .unwrap_or_default();
+        subject.len() < 80
+            && verbs::verb(participle)
+                .is_some_and(|(base, form)| form == Form::Past && verbs::is_change(base))
+    })
+}
+
+/// Takes "I've successfully" and the like off the front of a sentence in any case.
+pub(super) fn strip_speaker(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let lower = rest
+            .get(..rest.floor_char_boundary(24))
+            .unwrap_or_default()
+            .to_lowercase();
+        let Some(speaker) = SPEAKERS.split('|').find(|speaker| lower.starts_with(speaker)) else {
+            return rest;
+        };
+        let Some(after) = rest.get(speaker.len()..) else {
+            return rest;
+        };
+        rest = after.trim_start();
+    }
+}
+
+const SPEAKERS: &str = concat!(
+    "i've |i’ve |i have |we've |we have |i |we |successfully |also |then |just |correctly |",
+    "simply ",
+);
+
+fn starts(lower: &str, openings: &str) -> bool {
+    openings.split('|').any(|opening| lower.starts_with(opening))
+}
+
+fn is_filler(lower: &str, words: usize, text: &str) -> bool {
+    if words < 3 && count_names(text) == 0 {
+        return true;
+    }
+    if text.ends_with('!') && words <= 6 && count_names(text) == 0 {
+        return true;
+    }
+    starts(lower, FILLER_STARTS) || (has_any(lower, FILLER_PHRASES) && words <= 16)
+}
+
+const FILLER_STARTS: &str = "\
+    here's a|here is a|here's what|here's the|here is the|here are|now i can see|\
+    now i understand the issue.|i can see|i see.|i understand|the changes are|the key changes are|\
+    summary of|the patch|a patch|the output file|all done|everything is|hope this|feel free|\
+    if you have any|is there anything|good progress|i hope|sure|of course|certainly|you're right|\
+    thanks|thank you|sorry|i apologize|this fix is minimal|the fix is minimal|the fix is simple|\
+    this is a minimal|the solution is minimal|files modified|files changed|as required|for example:|\
+    changed:|before:|after:|to:|from:|the output now shows|the following|this includes|good point|\
+    great question";
+
+const FILLER_PHRASES: &str = "\
+    summary of what|summary of the changes|fix works|fix is working|works correctly now|\
+    fix looks good|working as expected|the bug is clear|ready for review|ready for use|ready to use|\
+    ready to go|patch has been saved|has been saved to|been cleaned up|what was done|what i did|\
+    as per the instructions|as instructed|todo list|successfully fixed the bug.|fixed the bug.|\
+    the fix is correct|let me know|the task is complete|task is complete|is complete and|\
+    the following changes";
+
+const PLANS: &str = "\
+    let me|let's|let us|i'll|i’ll|i will|i need to|i'm going to|i am going to|i should|i want to|\
+    i'd like|i have to|i'm now|i am now|we need to|we should|we'll|we will|we can|now i|now let|\
+    now we|now, let|now, i|now to|now that|now for|now fix|now update|now add|now run|now the |\
+    next,|next i|first,|first i|first let|time to|going to|to fix this|to do this|i can|i could|\
+    i think i|i'm about|i was|i am|i'm|then i|then let|before i|wait|hmm|maybe|perhaps|starting|\
+    looking at|checking|running|the fix is to|the fix should|the fix would|the solution is to|\
+    one option|another option|a better approach would|it would be|i see the|i see that there";
+
+const NEXT: &str = "\
+    next step|next steps|remaining work|still needs|still need to|still have to|left to do|not yet|\
+    yet to be|follow-up|you may want to|you might want to|you'll need to|you will need to|\
+    you should|you can now|i haven't|i have not|todo:|to be done|remains to|would be a good next|\
+    in a future|needs to be done|out of scope";
+
+const FAILED: &str = "\
+    didn't work|did not work|doesn't work|does not work|didn't help|did not help|still fails|\
+    still failing|still fail|that broke|this broke|which broke|reverted|reverting|rolled back|\
+    gave up|abandoned|failed attempt|dead end|didn't fix|did not fix|doesn't fix|made it worse|\
+    no effect|had no effect|backed out|undid";
+
+const PROBLEMS: &str = "\
+    pre-existing|preexisting|known issue|unrelated failure|unrelated to|could not|couldn't|\
+    unable to|not supported yet|limitation|caveat|be careful|beware|workaround|flaky|not tested|\
+    untested|wasn't able|was not able";
+
+const DECIDED: &str = "\
+    i chose|i decided|i opted|i went with|i picked|i kept|i left|i used|i prefer|we chose|\
+    we decided|decided to|chose |opted |went with|the decision|deliberately|i deliberately|\
+    i intentionally|intentionally|i avoided|i did not|i didn't|kept ";
+
+const CAUSES: &str = "\
+    the issue is|the issue was|the problem is|the problem was|the bug is|the bug was|the root cause|\
+    the cause|root cause|this happened because|this happens because|the reason|this is because|\
+    this was because|the error is|the error was|the failure is|the failure was|it fails because|\
+    the culprit|i found the|found the|this caused|this causes|the bug occurs|the bug occurred|\
+    the real issue|the real problem|the actual issue|the actual problem|the underlying";
+
+fn is_check(lower: &str) -> bool {
+    let tested = has_any(lower, "test|tests|suite|suites|lint|clippy|type check|build");
+    let result = has_any(
+        lower,
+        "pass|passes|passed|passing|green|succeed|succeeds|succeeded|clean|fail|fails|failed",
+    );
+    (tested && result)
+        || starts(
+            lower,
+            "verified|confirmed|tested|ran |i ran|i verified|i tested|i confirmed|created and ran",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_told_apart() {
+        for (sentence, wanted) in [
+            ("Let me look at the parser.", Says::Plan),
+            ("Perfect! Now let me run the tests:", Says::Plan),
+            ("I'll add a retry.", Says::Plan),
+            ("Perfect!", Says::Filler),
+            ("Here's a summary of what was done:", Says::Filler),
+            ("I've updated `load()` to return None on empty input.", Says::Done),
+            ("Added a `--json` flag to `list`.", Says::Done),
+            (
+                "The cache key has been changed to include the locale.",
+                Says::Done,
+            ),
+            ("`load()` now returns None.", Says::Now),
+            (
+                "The problem is that `load()` reads twice because the cache is cold.",
+                Says::Cause,
+            ),
+            (
+                "I chose a file lock over a socket because it survives crashes.",
+                Says::Decided,
+            ),
+            ("That didn't work, the lock is not re-entrant.", Says::Failed),
+            ("All 12 tests pass.", Says::Check),
+            ("The Windows build still needs a fix.", Says::Next),
+            ("`test_clock` is flaky.", Says::Problem),
+            ("Would you like me to add a test?", Says::Asks),
+            ("`Session` holds one connection per thread.", Says::Found),
+        ] {
+            assert_eq!(says(sentence, Section::Other), wanted, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_section_decides_where_the_words_do_not() {
+        assert_eq!(
+            says("`load()` read the file twice.", Section::Problem),
+            Says::Cause
+        );
+        assert_eq!(says("Add a Windows build.", Section::Next), Says::Next);
+        assert_eq!(says("Large files are slow.", Section::Notes), Says::Problem);
+    }
+}

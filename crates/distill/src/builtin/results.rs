@@ -1,0 +1,206 @@
+//! How the runs of a turn ended: tests that pass, failures that were solved, failures that were not.
+
+use backstory_model::ObservationType;
+
+use super::draft::Draft;
+use super::edits::Fate;
+use super::evidence::{Evidence, Run};
+use super::paths;
+use super::shell::Purpose;
+use super::text::code;
+use super::title::fit;
+
+const MAX_DRAFTS: usize = 2;
+
+/// Facts about the last runs: which tests pass, and which failed before the change.
+pub(super) fn facts(evidence: &Evidence) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for run in evidence
+        .runs
+        .iter()
+        .rev()
+        .filter(|run| matches!(run.purpose, Purpose::Test | Purpose::Build))
+    {
+        if seen.contains(&run.command.as_str()) || is_scratch_run(evidence, run) || run.agent_id.is_some() {
+            continue;
+        }
+        seen.push(&run.command);
+        if run.failed {
+            continue;
+        }
+        let before = evidence
+            .runs
+            .iter()
+            .find(|earlier| earlier.command == run.command && earlier.failed && earlier.step < run.step);
+        let count = run
+            .tests
+            .map(|tests| format!(": {}", tests.shown()))
+            .unwrap_or_default();
+        match before.and_then(|before| before.error.as_ref()) {
+            Some(error) => out.push(format!(
+                "{} passes{count}; before the change it failed with {}",
+                code(&run.command),
+                code(error)
+            )),
+            None if run.tests.is_some() => out.push(format!("{} passes{count}", code(&run.command))),
+            None => {}
+        }
+        if out.len() == 2 {
+            break;
+        }
+    }
+    out
+}
+
+/// Failures of tests and builds that nothing solved, for the notes of the summary.
+pub(super) fn unsolved(evidence: &Evidence) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for run in evidence
+        .runs
+        .iter()
+        .rev()
+        .filter(|run| matches!(run.purpose, Purpose::Test | Purpose::Build))
+    {
+        if seen.contains(&run.command.as_str()) {
+            continue;
+        }
+        seen.push(&run.command);
+        let later = evidence.runs.iter().any(|later| {
+            later.step > run.step && !later.failed && later.purpose == run.purpose && alike(later, run)
+        });
+        if !run.failed || later || is_scratch_run(evidence, run) {
+            continue;
+        }
+        let count = run
+            .tests
+            .map(|tests| format!(" ({})", tests.shown()))
+            .unwrap_or_default();
+        match &run.error {
+            Some(error) => out.push(format!("{} fails{count}: {}", code(&run.command), code(error))),
+            None if !count.is_empty() => out.push(format!("{} fails{count}", code(&run.command))),
+            None => {}
+        }
+        if out.len() == 3 {
+            break;
+        }
+    }
+    out.reverse();
+    out
+}
+
+/// Whether two runs try the same, as far as their words tell.
+fn alike(one: &Run, other: &Run) -> bool {
+    let targets = |run: &Run| -> Vec<String> {
+        let words = run
+            .command
+            .split_whitespace()
+            .filter(|word| !word.starts_with('-'));
+        words
+            .filter(|word| word.contains('/') || word.contains('.'))
+            .map(|word| paths::name(word).split("::").next().unwrap_or(word).to_owned())
+            .collect()
+    };
+    let (a, b) = (targets(one), targets(other));
+    a.iter().any(|target| b.contains(target)) || a.is_empty() || b.is_empty()
+}
+
+/// Whether a run only tried a file that was thrown away.
+fn is_scratch_run(evidence: &Evidence, run: &Run) -> bool {
+    evidence.edits.iter().any(|edit| {
+        (edit.fate == Fate::Undone || paths::is_scratch(&edit.path))
+            && edit.created
+            && run.command.contains(paths::name(&edit.path))
+    })
+}
+
+/// Memories of failures that another command or an installation solved: traps of this machine or project.
+pub(super) fn drafts(evidence: &Evidence) -> Vec<Draft> {
+    let mut out: Vec<Draft> = Vec::new();
+    for (index, run) in evidence.runs.iter().enumerate() {
+        let Some(error) = run
+            .error
+            .as_ref()
+            .filter(|_| run.failed && run.agent_id.is_none())
+        else {
+            continue;
+        };
+        let later = &evidence.runs[index + 1..evidence.runs.len().min(index + 12)];
+        let Some(draft) =
+            other_program(run, error, later).or_else(|| installation(evidence, run, error, later))
+        else {
+            continue;
+        };
+        if !out.iter().any(|known| {
+            known.repeats(&draft) || known.title.split(' ').next() == draft.title.split(' ').next()
+        }) {
+            out.push(draft);
+        }
+        if out.len() == MAX_DRAFTS {
+            break;
+        }
+    }
+    out
+}
+
+/// `python x` fails, `python3 x` works.
+fn other_program(run: &Run, error: &str, later: &[Run]) -> Option<Draft> {
+    let (program, arguments) = run.command.split_once(' ')?;
+    let works = later.iter().find(|later| {
+        !later.failed
+            && later
+                .command
+                .split_once(' ')
+                .is_some_and(|(other, rest)| rest == arguments && other != program && !other.contains('='))
+    })?;
+    let (other, _) = works.command.split_once(' ')?;
+    let title = fit(&format!(
+        "{} fails with {}; {} works",
+        code(program),
+        code(error),
+        code(other)
+    ))
+    .or_else(|| fit(&format!("{} fails here; {} works", code(program), code(other))))?;
+    let mut draft = Draft::new(ObservationType::Discovery, title, works.step, 62);
+    draft.facts = vec![
+        format!("{} failed with {}", code(&run.command), code(error)),
+        format!("{} ran without an error", code(&works.command)),
+    ];
+    draft.concepts = vec!["gotcha", "problem-solution"];
+    draft.evidence = [&run.id, &works.id].into_iter().flatten().cloned().collect();
+    Some(draft)
+}
+
+/// A command fails, something is installed, the same command works.
+fn installation(evidence: &Evidence, run: &Run, error: &str, later: &[Run]) -> Option<Draft> {
+    let works = later
+        .iter()
+        .find(|later| later.command == run.command && !later.failed)?;
+    let between = |step: usize| step > run.step && step < works.step;
+    if evidence.edits.iter().any(|edit| between(edit.step)) {
+        return None;
+    }
+    let install = later
+        .iter()
+        .rfind(|later| later.purpose == Purpose::Install && !later.failed && between(later.step))?;
+    let title = fit(&format!(
+        "{} needs {} first",
+        code(&run.command),
+        code(&install.command)
+    ))?;
+    let mut draft = Draft::new(ObservationType::Discovery, title, works.step, 60);
+    draft.facts = vec![format!(
+        "Before {}, {} failed with {}",
+        code(&install.command),
+        code(&run.command),
+        code(error)
+    )];
+    draft.concepts = vec!["problem-solution", "gotcha"];
+    draft.evidence = [&run.id, &install.id, &works.id]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    Some(draft)
+}

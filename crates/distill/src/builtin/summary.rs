@@ -1,0 +1,245 @@
+//! The checkpoint at the end of a turn: request, investigated, learned, completed, next steps, notes.
+
+use super::change::Material;
+use super::claim::Says;
+use super::draft::{Draft, says_the_same, within};
+use super::edits::Fate;
+use super::paths;
+use super::reading::Claim;
+use super::results;
+use super::section::Section;
+use super::text::{clip, code, sentence_case};
+use super::title::tidy;
+use crate::{NewSummary, TurnEnd};
+
+const MAX_FIELD: usize = 700;
+const MAX_ENTRY: usize = 220;
+
+/// Writes the summary; `None` when the turn was nothing but small talk.
+pub(super) fn of(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Option<NewSummary> {
+    let evidence = material.evidence;
+    let files_edited = evidence.modified();
+    let files_read: Vec<String> = evidence
+        .reads
+        .iter()
+        .filter(|file| !files_edited.contains(file))
+        .cloned()
+        .collect();
+    let summary = NewSummary {
+        request: material.request.map(|request| request.line.clone()),
+        investigated: investigated(material),
+        learned: learned(material, drafts),
+        completed: completed(material, drafts, end),
+        next_steps: next_steps(material, end),
+        files_read,
+        files_edited,
+        notes: notes(material, drafts),
+    };
+    let empty = summary.learned.is_none()
+        && summary.completed.is_none()
+        && summary.next_steps.is_none()
+        && summary.notes.is_none();
+    (!empty || evidence.calls > 0).then_some(summary)
+}
+
+fn investigated(material: Material<'_>) -> Option<String> {
+    let evidence = material.evidence;
+    let mut parts = Vec::new();
+    if !evidence.reads.is_empty() {
+        let named: Vec<String> = evidence.reads.iter().take(6).map(|file| code(file)).collect();
+        let more = evidence.reads.len().saturating_sub(6);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        parts.push(format!("Read {}{more}", named.join(", ")));
+    }
+    if !evidence.searches.is_empty() {
+        let named: Vec<String> = evidence
+            .searches
+            .iter()
+            .take(4)
+            .map(|pattern| code(pattern))
+            .collect();
+        parts.push(format!("Searched for {}", named.join(", ")));
+    }
+    (!parts.is_empty()).then(|| clip(&(parts.join(". ") + "."), MAX_FIELD))
+}
+
+fn learned(material: Material<'_>, drafts: &[Draft]) -> Option<String> {
+    let found = drafts
+        .iter()
+        .filter(|draft| draft.files_modified.is_empty())
+        .map(|draft| draft.title.clone());
+    let causes = material
+        .reading
+        .final_claims()
+        .filter(|claim| claim.says == Says::Cause)
+        .filter_map(Claim::as_fact)
+        .take(3);
+    join(causes.chain(found))
+}
+
+/// What was done: in the words of the last message, or by evidence when there is none.
+fn completed(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Option<String> {
+    let evidence = material.evidence;
+    let mut entries: Vec<String> = Vec::new();
+    let said =
+        material.reading.last_message.is_some() && matches!(end, TurnEnd::Stopped | TurnEnd::Background);
+    entries.extend(
+        drafts
+            .iter()
+            .filter(|draft| !draft.files_modified.is_empty())
+            .take(3)
+            .map(|draft| draft.title.clone()),
+    );
+    if said {
+        let done = material
+            .reading
+            .final_claims()
+            .filter(|claim| claim.says == Says::Done && !claim.hedged);
+        entries.extend(done.filter_map(Claim::as_fact).take(5));
+        entries.extend(
+            material
+                .reading
+                .final_claims()
+                .filter(|claim| {
+                    claim.says == Says::Check && claim.sentence.contains(|c: char| c.is_ascii_digit())
+                })
+                .filter_map(Claim::as_fact)
+                .take(1),
+        );
+    } else {
+        let files = evidence.modified();
+        if !files.is_empty() {
+            let named: Vec<String> = files.iter().take(8).map(|file| code(file)).collect();
+            entries.push(format!("Changed so far: {}", named.join(", ")));
+        }
+        entries.extend(results::facts(evidence));
+    }
+    for (_, subject) in &evidence.commits {
+        entries.push(format!("Committed {}", code(subject)));
+    }
+    join(entries)
+}
+
+/// What is left: the agent's own words first, then the open plan of a turn that did not end by itself.
+fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
+    let last = material.reading.final_claims();
+    let mut entries: Vec<String> = last
+        .filter(|claim| claim.says == Says::Next)
+        .map(as_said)
+        .collect();
+    for claim in material
+        .reading
+        .final_claims()
+        .filter(|claim| claim.says == Says::Asks)
+    {
+        entries.push(offer(&claim.sentence));
+    }
+    match end {
+        TurnEnd::Interrupted => entries.push("Interrupted before the agent was done".to_owned()),
+        TurnEnd::Background => {
+            entries.push("Something that was started still runs in the background".to_owned());
+        }
+        TurnEnd::Stopped | TurnEnd::Open => {}
+    }
+    if matches!(end, TurnEnd::Interrupted | TurnEnd::Open) {
+        entries.extend(
+            material
+                .evidence
+                .open_todos
+                .iter()
+                .map(|todo| format!("Open: {todo}")),
+        );
+        if material.evidence.open_todos.is_empty()
+            && let Some(plan) = material
+                .reading
+                .claims
+                .iter()
+                .rfind(|claim| claim.says == Says::Plan)
+        {
+            entries.push(format!(
+                "Was about to: {}",
+                plan.sentence.trim_end_matches([':', '.'])
+            ));
+        }
+    }
+    join(entries)
+}
+
+/// "Would you like me to X?" -> "Offered: X".
+fn offer(question: &str) -> String {
+    let lower = question.to_lowercase();
+    for opening in [
+        "would you like me to ",
+        "do you want me to ",
+        "want me to ",
+        "should i ",
+        "shall i ",
+    ] {
+        if let Some(rest) = lower
+            .strip_prefix(opening)
+            .and_then(|_| question.get(opening.len()..))
+        {
+            return format!("Offered: {}", rest.trim_end_matches('?'));
+        }
+    }
+    format!("Asked: {question}")
+}
+
+fn notes(material: Material<'_>, drafts: &[Draft]) -> Option<String> {
+    let mut entries: Vec<String> = material
+        .reading
+        .final_claims()
+        .filter(|claim| claim.says == Says::Problem && claim.section != Section::Check)
+        .map(as_said)
+        .collect();
+    entries.extend(results::unsolved(material.evidence));
+    let undone: Vec<String> = undone_files(material);
+    if !undone.is_empty() {
+        entries.push(format!("Tried and taken back: changes to {}", undone.join(", ")));
+    }
+    entries.retain(|entry| !drafts.iter().any(|draft| draft.title == *entry));
+    join(entries)
+}
+
+/// Files that were there before, were edited, and are as they were.
+fn undone_files(material: Material<'_>) -> Vec<String> {
+    let modified = material.evidence.modified();
+    let mut out: Vec<String> = Vec::new();
+    for edit in material
+        .evidence
+        .edits
+        .iter()
+        .filter(|edit| edit.fate == Fate::Undone && !edit.created && !paths::is_scratch(&edit.path))
+    {
+        let created_here = material
+            .evidence
+            .edits
+            .iter()
+            .any(|other| other.path == edit.path && other.created);
+        let shown = code(&edit.path);
+        if !modified.contains(&edit.path) && !created_here && !out.contains(&shown) && out.len() < 5 {
+            out.push(shown);
+        }
+    }
+    out
+}
+
+fn as_said(claim: &Claim) -> String {
+    sentence_case(&tidy(&claim.sentence))
+}
+
+/// Sentences on one line, no two alike.
+fn join(entries: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for entry in entries {
+        let entry = within(entry.trim().trim_end_matches(['.', ':', ';']), MAX_ENTRY);
+        if !entry.is_empty() && !kept.iter().any(|known| says_the_same(known, &entry)) {
+            kept.push(entry);
+        }
+    }
+    (!kept.is_empty()).then(|| clip(&(kept.join(". ") + "."), MAX_FIELD))
+}
