@@ -20,22 +20,19 @@ const SIZE: usize = 512 << 10;
 /// Larger things are better off in pages of their own. A hook's input buffer is this large to begin with.
 const LARGEST: usize = 64 << 10;
 
-/// From here on a buffer is the input of a hook that was told a lot. It gets memory that the processor maps in one
-/// piece: touching a megabyte page by page takes longer than starting a process.
-const HUGE_FROM: usize = 128 << 10;
+/// From here on a buffer is the input of a hook that was told a lot. It gets memory that it can grow in and that is mapped
+/// ahead: touching a megabyte page by page takes longer than starting a process.
+const LARGE_FROM: usize = 128 << 10;
 
-/// The size of such a piece.
-const HUGE_PAGE: usize = 2 << 20;
-
-/// Room for two of them, wherever the first one begins.
-const HUGE_SIZE: usize = 3 * HUGE_PAGE;
+/// How far such a buffer can grow.
+const LARGE_SIZE: usize = 4 << 20;
 
 #[global_allocator]
 static ARENA: Arena = Arena {
     memory: UnsafeCell::new([0; SIZE]),
     used: AtomicUsize::new(0),
-    huge: UnsafeCell::new([0; HUGE_SIZE]),
-    is_huge_taken: AtomicBool::new(false),
+    large: UnsafeCell::new([0; LARGE_SIZE]),
+    is_large_taken: AtomicBool::new(false),
     // On from the start, for what is allocated before `main`.
     is_on: AtomicBool::new(true),
 };
@@ -49,12 +46,12 @@ pub(crate) fn turn_off() {
 struct Arena {
     memory: UnsafeCell<[u8; SIZE]>,
     used: AtomicUsize,
-    huge: UnsafeCell<[u8; HUGE_SIZE]>,
-    is_huge_taken: AtomicBool,
+    large: UnsafeCell<[u8; LARGE_SIZE]>,
+    is_large_taken: AtomicBool,
     is_on: AtomicBool,
 }
 
-// SAFETY: `memory` is handed out in parts that do not overlap, because `used` only grows and does so atomically; `huge`
+// SAFETY: `memory` is handed out in parts that do not overlap, because `used` only grows and does so atomically; `large`
 // is handed out once.
 unsafe impl Sync for Arena {}
 
@@ -65,8 +62,10 @@ impl Arena {
             return None;
         }
         if layout.size() > LARGEST {
-            let fits = (HUGE_FROM..=2 * HUGE_PAGE).contains(&layout.size());
-            return (fits && !self.is_huge_taken.swap(true, Relaxed)).then(|| self.huge_pages());
+            let fits = (LARGE_FROM..=LARGE_SIZE).contains(&layout.size());
+            let pointer = self.large.get().cast::<u8>();
+            return (fits && !self.is_large_taken.swap(true, Relaxed))
+                .then(|| map_ahead(pointer, 0, layout.size()));
         }
         // Rounded up, so that every part starts where any of them may.
         let size = (layout.size() + 15) & !15;
@@ -78,22 +77,34 @@ impl Arena {
         Some(unsafe { self.memory.get().cast::<u8>().add(start) })
     }
 
-    /// Returns where the two huge pages begin, and asks for them to be mapped as such.
-    fn huge_pages(&self) -> *mut u8 {
-        let start = self.huge.get().cast::<u8>();
-        let padding = start.addr().next_multiple_of(HUGE_PAGE) - start.addr();
-        // SAFETY: less than a page is skipped, so that two whole ones are left of the three.
-        let pages = unsafe { start.add(padding) };
-        // Refused by a system without them: they are ordinary pages then.
-        // SAFETY: the range is ours, and the advice does not change what it holds.
-        unsafe { rustix::mm::madvise(pages.cast(), 2 * HUGE_PAGE, rustix::mm::Advice::LinuxHugepage) }.ok();
-        pages
+    fn is_large(&self, pointer: *mut u8) -> bool {
+        pointer.addr() == self.large.get().addr()
     }
 
     fn owns(&self, pointer: *mut u8) -> bool {
-        let (small, huge) = (self.memory.get().addr(), self.huge.get().addr());
-        (small..small + SIZE).contains(&pointer.addr()) || (huge..huge + HUGE_SIZE).contains(&pointer.addr())
+        let start = self.memory.get().addr();
+        (start..start + SIZE).contains(&pointer.addr()) || self.is_large(pointer)
     }
+}
+
+/// Has the kernel map the pages from `from` to `to` of a buffer in one go.
+fn map_ahead(buffer: *mut u8, from: usize, to: usize) -> *mut u8 {
+    const PAGE: usize = 4096;
+    let start = (buffer.addr() + from).next_multiple_of(PAGE) - buffer.addr();
+    #[cfg(target_os = "linux")]
+    if let Some(length) = to.checked_sub(start) {
+        // SAFETY: the range lies in the buffer, whose end is no further than `to`; the advice does not change what it
+        // holds. An old kernel refuses: then each page is mapped when it is touched.
+        unsafe {
+            rustix::mm::madvise(
+                buffer.add(start).cast(),
+                length,
+                rustix::mm::Advice::LinuxPopulateWrite,
+            )
+        }
+        .ok();
+    }
+    buffer
 }
 
 // SAFETY: parts of the arena are aligned to 16, as large as asked, and belong to one caller each for good; all else is
@@ -119,10 +130,8 @@ unsafe impl GlobalAlloc for Arena {
             // SAFETY: as in `dealloc`.
             return unsafe { System.realloc(pointer, layout, size) };
         }
-        let is_huge =
-            pointer.addr() >= self.huge.get().addr() && pointer.addr() < self.huge.get().addr() + HUGE_SIZE;
-        if is_huge && size <= 2 * HUGE_PAGE {
-            return pointer;
+        if self.is_large(pointer) && size <= LARGE_SIZE {
+            return map_ahead(pointer, layout.size(), size);
         }
         // SAFETY: the caller promises that `size`, rounded up to the alignment, does not overflow.
         let new = unsafe { self.alloc(Layout::from_size_align_unchecked(size, layout.align())) };

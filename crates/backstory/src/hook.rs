@@ -105,6 +105,8 @@ const MOST_INPUT: usize = 64 << 20;
 
 fn read_stdin() -> io::Result<Vec<u8>> {
     const PIPE: usize = 64 << 10;
+    // Large payloads are read in steps: growing costs nothing here, and memory that is not needed would.
+    const STEP: usize = 256 << 10;
     let stdin = io::stdin();
     if stdin.is_terminal() {
         return Ok(Vec::new());
@@ -119,7 +121,7 @@ fn read_stdin() -> io::Result<Vec<u8>> {
                     // A large payload: fewer switches between us and the agent. Not a pipe, or not allowed: no matter.
                     rustix::pipe::fcntl_setpipe_size(&stdin, 1 << 20).ok();
                 }
-                input.reserve(input.len().max(PIPE));
+                input.reserve_exact(if input.len() == PIPE { PIPE } else { STEP });
             }
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => {}
