@@ -4,6 +4,7 @@
 //! finds no worker, never waited for, and gone by itself when nothing happens for a while.
 
 mod bell;
+mod distil;
 mod intake;
 mod run;
 

@@ -5,28 +5,40 @@
 //! `answer` each propose drafts; `draft` chooses among them and keeps them short.
 
 mod answer;
+mod attempt;
+mod cause;
 mod change;
 mod claim;
+mod commit;
 mod complaint;
 mod delegate;
 mod draft;
 mod edits;
+mod entry;
 mod evidence;
 mod failure;
+mod grammar;
+mod headline;
 mod insight;
+mod likeness;
 mod markdown;
 mod outcome;
 mod passages;
 mod paths;
+mod pointer;
 mod reading;
 mod request;
 mod results;
+mod rewrite;
+mod rule;
 mod section;
 mod sentence;
 mod shell;
 mod story;
 mod summary;
+mod symbols;
 mod text;
+mod tidy;
 mod title;
 mod type_of;
 mod undo;
@@ -53,7 +65,16 @@ pub fn distil(turn: &Turn) -> Distilled {
 
     let mut drafts = change::drafts(material);
     let changed = !drafts.is_empty();
-    drafts.extend(delegate::drafts(turn, &evidence));
+    let delegated = delegate::drafts(turn, &evidence);
+    let rules = turn
+        .prompt
+        .as_deref()
+        .filter(|_| !turn.machine_made)
+        .map(rule::drafts)
+        .unwrap_or_default();
+    let room = room(evidence.calls) + delegated.len() + rules.len();
+    drafts.extend(delegated);
+    drafts.extend(rules);
     drafts.extend(results::drafts(&evidence));
     if changed || evidence.calls >= WORK || matches!(turn.end, TurnEnd::Open) {
         drafts.extend(insight::drafts(material));
@@ -61,7 +82,7 @@ pub fn distil(turn: &Turn) -> Distilled {
     if !changed && matches!(turn.end, TurnEnd::Stopped | TurnEnd::Background) {
         drafts.extend(answer::draft(material));
     }
-    let drafts = draft::choose(drafts, room(evidence.calls));
+    let drafts = draft::choose(drafts, room);
 
     let summary = summary::of(material, &drafts, turn.end);
     let title = request

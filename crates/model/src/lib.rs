@@ -2,11 +2,13 @@
 //!
 //! Owns names and their spelling. No I/O, no clock, no environment: every other crate may depend on this one.
 
+mod distilled;
 mod event;
 mod handle;
 mod memory;
 mod project;
 
+pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use event::{Event, EventKind, Host};
 pub use handle::{Handle, InvalidHandle};
 pub use memory::{ObservationType, SessionStatus};

@@ -94,6 +94,10 @@ fn take_one(transaction: &Transaction<'_>, event: &Event, senses: Senses<'_>) ->
     let wire: Wire<'_> = serde_json::from_str(&event.payload).unwrap_or_default();
     let session = session(transaction, event, &wire, senses)?;
     let turn = turn(transaction, event, &wire, session, senses)?;
+    if event.kind == EventKind::Stop {
+        const WAITS: &str = "update session set status = 'summarizing' where id = ?1 and status = 'active'";
+        cached(transaction, WAITS)?.execute([session])?;
+    }
     if event.kind == EventKind::SessionEnd {
         end_session(transaction, event, &wire, session)?;
     }

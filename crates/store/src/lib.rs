@@ -4,6 +4,7 @@
 //! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
+mod distilled;
 mod intake;
 mod memories;
 mod migrate;
@@ -14,6 +15,7 @@ mod sessions;
 #[cfg(test)]
 mod testing;
 
+pub use distilled::{TurnEvent, TurnToDistil};
 pub use intake::{Senses, Taken};
 pub use memories::{Observation, Summary};
 pub use open::{Access, Store, StoreError};

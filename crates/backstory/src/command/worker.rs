@@ -1,4 +1,4 @@
-//! `backstory worker`: the process that takes events in.
+//! `backstory worker`: the process that takes events in and distils them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     worker::{self, Until},
 };
 
-/// Run the worker that takes events in
+/// Run the worker that takes events in and makes memories of them
 #[derive(clap::Args)]
 pub(crate) struct Worker {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub(crate) struct Worker {
 enum Action {
     /// Run the worker in this terminal until nothing happens for a while (`worker.idle_minutes`)
     Run {
-        /// Take in what waits, then end
+        /// Take in and distil what waits, then end
         #[arg(long)]
         once: bool,
         /// Leave the terminal and session that started it
@@ -38,12 +38,18 @@ pub(crate) fn run(home: &Home, arguments: &Worker) -> Result<Status> {
         // Fails only for a process that leads its session already.
         rustix::process::setsid().ok();
     }
-    let idle = Duration::from_secs(60 * u64::from(settings(home)?.worker.idle_minutes));
+    let settings = settings(home)?;
+    let idle = Duration::from_secs(60 * u64::from(settings.worker.idle_minutes));
     let until = if once { Until::Done } else { Until::Idle(idle) };
-    match worker::run(home, until)? {
+    match worker::run(home, until, &settings.capture.to_keep())? {
         None => println!("A worker runs already; it takes the events in."),
-        Some(taken) => {
-            println!("Took in {}.", count(taken.new as u64, "event"));
+        Some(work) => {
+            let (taken, distilled) = (work.taken, work.distilled as u64);
+            println!(
+                "Took in {}, distilled {}.",
+                count(taken.new as u64, "event"),
+                count(distilled, "event")
+            );
             if taken.torn > 0 {
                 println!(
                     "{} torn and set aside in spool/torn.",

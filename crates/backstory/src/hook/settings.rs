@@ -33,11 +33,7 @@ pub(crate) fn load(home: &Home) -> HookSettings {
             [] => Exclude::default(),
             patterns => Exclude::new(patterns, environment::user_home().as_deref()),
         },
-        keep: keep::Settings {
-            skip_tools: capture.skip_tools,
-            redact: capture.redact,
-            max_payload: capture.max_payload_kb as usize * 1024,
-        },
+        keep: capture.to_keep(),
         durability: match capture.durability {
             settings::Durability::Normal => Durability::Normal,
             settings::Durability::Full => Durability::Full,

@@ -18,6 +18,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use backstory_capture::keep;
 use backstory_model::ObservationType;
 use serde::{Deserialize, Deserializer};
 
@@ -74,6 +75,17 @@ pub(crate) struct Capture {
     pub redact: bool,
     /// What an event survives once its hook has ended.
     pub durability: Durability,
+}
+
+impl Capture {
+    /// Returns what decides over the content of an event.
+    pub(crate) fn to_keep(&self) -> keep::Settings {
+        keep::Settings {
+            skip_tools: self.skip_tools.clone(),
+            redact: self.redact,
+            max_payload: self.max_payload_kb as usize * 1024,
+        }
+    }
 }
 
 /// How events become memories.

@@ -8,21 +8,30 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use backstory_capture::private;
+use backstory_capture::{keep, private};
 use backstory_store::Store;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Intake, Lock, bell::Bell, take_in};
+use super::{Intake, Lock, bell::Bell, distil::distil_all, take_in};
 use crate::{clock, command::with_hint, home::Home};
 
 /// When the worker ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
-    /// When everything that waited is taken in.
+    /// When everything that waited is taken in and distilled.
     Done,
     /// When nothing happened for so long.
     Idle(Duration),
+}
+
+/// What a worker did in its life.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    /// Events that it took in.
+    pub(crate) taken: Intake,
+    /// Events that it distilled.
+    pub(crate) distilled: usize,
 }
 
 /// The safety net for a wake-up that did not arrive.
@@ -37,8 +46,8 @@ const LEFTOVER: Duration = Duration::from_secs(3600);
 /// The marks of private turns are kept this long after the last private prompt: no session lasts longer.
 const PRIVATE_MARK: Duration = Duration::from_secs(90 * 24 * 3600);
 
-/// Takes events in until told otherwise; `None` when another worker is at it already.
-pub(crate) fn run(home: &Home, until: Until) -> Result<Option<Intake>> {
+/// Takes events in and distils them until told otherwise; `None` when another worker is at it already.
+pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Result<Option<Work>> {
     home.create()?;
     let Some(_lock) = Lock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
@@ -56,14 +65,16 @@ pub(crate) fn run(home: &Home, until: Until) -> Result<Option<Intake>> {
         .context("could not sweep the spool")?;
     private::sweep(&spool, clock::now(), PRIVATE_MARK)
         .context("could not sweep the marks of private turns")?;
-    let mut total = Intake::default();
+    let mut work = Work::default();
     let mut last_event = Instant::now();
     loop {
         let taken = take_in(&spool, &mut store)?;
-        total.new += taken.new;
-        total.torn += taken.torn;
-        total.left = taken.left;
-        if taken.new > 0 {
+        let distilled = distil_all(&mut store, settings)?;
+        work.taken.new += taken.new;
+        work.taken.torn += taken.torn;
+        work.taken.left = taken.left;
+        work.distilled += distilled;
+        if taken.new > 0 || distilled > 0 {
             last_event = Instant::now();
         }
         match until {
@@ -73,12 +84,12 @@ pub(crate) fn run(home: &Home, until: Until) -> Result<Option<Intake>> {
         }
         // A home that was deleted wants no worker, and must not come back.
         if !home.worker_lock().exists() {
-            return Ok(Some(total));
+            return Ok(Some(work));
         }
     }
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     fs::remove_file(home.worker_json()).ok();
-    Ok(Some(total))
+    Ok(Some(work))
 }
 
 /// Makes way for the agents: what they wait for matters more.

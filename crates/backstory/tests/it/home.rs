@@ -152,6 +152,14 @@ impl Home {
             .collect()
     }
 
+    /// The number of events in the store.
+    pub(crate) fn events(&self) -> u64 {
+        let connection = rusqlite::Connection::open(self.path().join("backstory.db")).unwrap();
+        connection
+            .query_row("select count(*) from event", [], |row| row.get(0))
+            .unwrap()
+    }
+
     /// The number of events not recorded for a reason.
     pub(crate) fn lost(&self, reason: &str) -> u64 {
         let counts = fs::read_to_string(self.path().join("spool/counts")).unwrap_or_default();

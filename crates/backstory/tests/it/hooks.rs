@@ -39,7 +39,6 @@ fn every_recorded_payload_goes_through_the_hook_it_was_recorded_from() {
         assert_eq!(printed, prints.map_or("", |(_, _, prints)| prints), "{name}");
         outcomes.insert(name, outcome);
     }
-    home.drain();
     let listing: String = outcomes
         .iter()
         .map(|(name, outcome)| format!("{name:<44} {outcome}\n"))
@@ -221,7 +220,8 @@ fn every_field_may_have_any_type() {
     }
     assert_eq!(home.spooled().len(), 8 * values.len());
     home.drain();
-    assert_eq!(home.json(&["queue", "--json"])["pending"], 8 * values.len());
+    assert_eq!(home.events(), 8 * values.len() as u64);
+    assert_eq!(home.json(&["queue", "--json"])["failed"], 0);
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_file_read_again_unchanged_is_stored_once() {
         (times(b"first version of it"), times(b"second version of it")),
         (20, 20)
     );
-    assert_eq!(home.json(&["queue", "--json"])["pending"], 3);
+    assert_eq!(home.events(), 3);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod config;
 mod context;
+mod distil;
 mod durability;
 mod help;
 mod home;

@@ -98,6 +98,7 @@ fn status_after(events: &[(&str, Value)]) -> (Value, Value) {
     for (event, fields) in events {
         home.report(event, fields);
     }
+    home.drain();
     let session = home.json(&["session", "s1", "--json"]);
     (
         session["status"].clone(),

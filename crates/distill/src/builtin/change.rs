@@ -1,18 +1,22 @@
 //! What the turn changed: one memory for the whole, and one more for each file or commit that has its own story.
 
 use super::claim::Says;
-use super::complaint;
+use backstory_model::ObservationType;
+
+use super::commit;
 use super::draft::Draft;
 use super::edits::{self, Edit, Fate};
 use super::evidence::Evidence;
+use super::headline;
 use super::paths;
 use super::reading::{Claim, Reading};
-use super::request::{Intent, Request};
+use super::request::Request;
 use super::results;
 use super::section::Section;
 use super::story;
-use super::text::{code, count_names, has_any, sentence_case, stems};
-use super::title::{fit, force, statement};
+use super::symbols;
+use super::text::{code, has_any};
+use super::title::fit;
 use super::type_of;
 
 /// What the drafts of a turn are made of.
@@ -46,14 +50,14 @@ pub(super) fn drafts(material: Material<'_>) -> Vec<Draft> {
         .collect::<Vec<_>>()
         .join(" ");
     let kind = type_of::of_turn(material.request, &said, &files);
-    let best = best_title(material, &files);
-    let title = best.unwrap_or_else(|| fallback_title(material, &edits, &files));
+    let best = headline::best(material, &files);
+    let title = best.unwrap_or_else(|| headline::fallback(material, &edits, &files));
     let mut main = Draft::new(kind, title, step, 100);
     main.subtitle = material.request.map(|request| request.line.clone());
     main.narrative = story::of_change(material.reading, &main.title);
     main.files_read = material.evidence.reads.iter().take(12).cloned().collect();
     main.evidence = edits.iter().filter_map(|edit| edit.id.clone()).collect();
-    let mut out = others(material, &edits, &main.title, &files);
+    let mut out = others(material, &edits, &main, &files);
     let told: Vec<String> = out.iter().map(|draft| draft.title.clone()).collect();
     main.facts = facts(material, &edits, &told);
     main.files_modified = files;
@@ -61,158 +65,11 @@ pub(super) fn drafts(material: Material<'_>) -> Vec<Draft> {
     out
 }
 
-/// The best statement of what is true since the change: commits and the last message first, then earlier words.
-fn best_title(material: Material<'_>, files: &[String]) -> Option<String> {
-    let wanted = stems(material.request.map_or("", |request| request.line.as_str()));
-    let mut best: Option<(i32, String)> = None;
-    let mut offer = |score: i32, title: String| {
-        if best.as_ref().is_none_or(|(kept, _)| score > *kept) {
-            best = Some((score, title));
-        }
-    };
-    for (_, subject) in &material.evidence.commits {
-        if let Some((strength, title)) = from_commit(subject) {
-            offer(strength, title);
-        }
-    }
-    for claim in &material.reading.claims {
-        if let Some((score, title)) = score(claim, &wanted, files) {
-            offer(score, title);
-        }
-    }
-    if let Some(righted) = righted_request(material) {
-        offer(58, righted);
-    }
-    best.filter(|(score, _)| *score >= 45).map(|(_, title)| title)
-}
-
-/// How well a claim serves as the title of the whole turn.
-fn score(claim: &Claim, wanted: &[String], files: &[String]) -> Option<(i32, String)> {
-    if !matches!(claim.says, Says::Done | Says::Now) || claim.hedged {
-        return None;
-    }
-    let made = claim.statement.as_ref()?;
-    let title = fit(&made.text)?;
-    let lower = title.to_lowercase();
-    let names = i32::try_from(count_names(&title)).unwrap_or(0).min(3);
-    let mut score = i32::from(made.strength) + names * 4;
-    score += asked_for(&title, wanted);
-    if !claim.last {
-        score -= 14;
-    }
-    if claim.bullet {
-        score -= 4;
-    }
-    if is_about_tests(&lower) && files.iter().any(|file| !paths::is_test(file)) {
-        score -= 30;
-    }
-    if has_any(&lower, CHORES) {
-        score -= 30;
-    }
-    if has_any(&lower, VAGUE) {
-        score -= 18;
-    }
-    if title.split_whitespace().count() < 4 {
-        score -= 15;
-    }
-    if title.ends_with(':') || title.contains("e.g") {
-        score -= 12;
-    }
-    Some((score, title))
-}
-
-/// Up to 20 for a title that speaks of what was asked.
-fn asked_for(title: &str, wanted: &[String]) -> i32 {
-    let words = stems(title);
-    let shared = words
-        .iter()
-        .filter(|word| wanted.binary_search(word).is_ok())
-        .count();
-    let share = shared * 20 / words.len().max(1);
-    i32::try_from(share).unwrap_or(0)
-}
-
-fn is_about_tests(lower: &str) -> bool {
-    has_any(
-        lower,
-        "test|tests|test case|test suite|test file|coverage|assertion|assertions",
-    )
-}
-
-const CHORES: &str = "\
-    import|imports|patch|saved|cleaned up|output|todo|script|reproduction|json file|documentation|\
-    docstring|comment|comments";
-const VAGUE: &str = "\
-    the bug|the issue|bug|issue|the fix|two changes|three changes|following|edge cases|everything|\
-    existing functionality|as expected|works|work";
-
-/// "fix(auth): handle empty tokens" -> "Handled empty tokens", when it says enough.
-fn from_commit(subject: &str) -> Option<(i32, String)> {
-    let words = match subject.split_once(": ") {
-        Some((prefix, rest)) if prefix.len() < 30 && !prefix.contains(' ') => rest,
-        _ => subject,
-    };
-    let made = statement(words, None)?;
-    let title = fit(&made.text)?;
-    (title.split_whitespace().count() >= 3).then(|| (i32::from(made.strength).max(60) + 22, title))
-}
-
-/// The complaint of the request, turned around, when the agent says that it is fixed.
-fn righted_request(material: Material<'_>) -> Option<String> {
-    let request = material.request?;
-    if request.intent != Intent::Fix {
-        return None;
-    }
-    let claimed = material
-        .reading
-        .final_claims()
-        .any(|claim| matches!(claim.says, Says::Done | Says::Now | Says::Check));
-    let doubted = material
-        .reading
-        .final_claims()
-        .any(|claim| claim.says == Says::Failed);
-    let complaint = request.subject.as_deref().unwrap_or(&request.line);
-    if !claimed || doubted {
-        return None;
-    }
-    let complaint = complaint.trim_start_matches("Bug: ").trim_start_matches("[Bug] ");
-    fit(&sentence_case(&complaint::righted(complaint)?))
-}
-
-/// When nobody said it well: the new names, the one changed line, or the request.
-fn fallback_title(material: Material<'_>, edits: &[&Edit], files: &[String]) -> String {
-    for edit in edits.iter().filter(|edit| !paths::is_test(&edit.path)) {
-        let symbols = edits::new_symbols(edit);
-        if let [first, rest @ ..] = symbols.as_slice() {
-            let more = rest
-                .first()
-                .map(|second| format!(" and {}", code(second)))
-                .unwrap_or_default();
-            return force(&format!("{} defines {}{more}", code(&edit.path), code(first)));
-        }
-    }
-    if let Some(fact) = edits
-        .iter()
-        .find_map(|edit| edits::as_fact(edit))
-        .and_then(|fact| fit(&fact))
-    {
-        return fact;
-    }
-    let names: Vec<String> = files.iter().take(2).map(|file| code(paths::name(file))).collect();
-    let more = files.len().saturating_sub(2);
-    let list = if more > 0 {
-        format!("{} and {more} more", names.join(", "))
-    } else {
-        names.join(" and ")
-    };
-    match material.request {
-        Some(request) => force(&format!("{list} changed for: {}", request.line)),
-        None => force(&format!("{list} changed")),
-    }
-}
-
 /// Facts of the whole change: what was said last, then what the edits show, then how the runs ended.
 fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String> {
+    let about_a_file = |claim: &Claim| {
+        claim.says == Says::Found && claim.bullet && edits.iter().any(|edit| concerns(claim, &edit.path))
+    };
     let mut out = Vec::new();
     let final_word = material.reading.last_message.is_some();
     for claim in material
@@ -226,15 +83,19 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
             "patch|saved to|cleaned up|output file",
         );
         let states = matches!(claim.says, Says::Done | Says::Now)
+            || about_a_file(claim)
             || (claim.section == Section::Change && claim.says == Says::Decided);
         if states
             && !claim.hedged
             && !chore
+            && !claim.is_vague()
             && let Some(fact) = claim.as_fact().filter(|fact| !told.contains(fact))
         {
             out.push(fact);
         }
     }
+    // Imports and tests are the least of a change.
+    out.sort_by_key(|fact| has_any(&fact.to_lowercase(), "import|imports|test|tests"));
     out.truncate(5);
     out.extend(results::facts(material.evidence));
     let quoted = out
@@ -253,7 +114,7 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
         .iter()
         .filter(|edit| edit.fate == Fate::Kept && !paths::is_test(&edit.path))
     {
-        let symbols: Vec<String> = edits::new_symbols(edit)
+        let symbols: Vec<String> = symbols::added(edit)
             .iter()
             .take(4)
             .map(|name| code(name))
@@ -268,11 +129,11 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
 }
 
 /// One more memory per file that has its own statement, and per commit after the first.
-fn others(material: Material<'_>, edits: &[&Edit], main: &str, files: &[String]) -> Vec<Draft> {
+fn others(material: Material<'_>, edits: &[&Edit], main: &Draft, files: &[String]) -> Vec<Draft> {
     let mut out: Vec<Draft> = Vec::new();
     if material.evidence.commits.len() > 1 {
         for (step, subject) in &material.evidence.commits {
-            if let Some((_, title)) = from_commit(subject) {
+            if let Some((_, title)) = commit::title(subject) {
                 let mut draft = Draft::new(type_of::of_words(subject), title, *step, 80);
                 let since = out.last().map_or(0, |before: &Draft| before.step);
                 draft.take_edits(
@@ -310,15 +171,22 @@ fn others(material: Material<'_>, edits: &[&Edit], main: &str, files: &[String])
                 ))
             })
             .filter(|(_, title)| {
-                title != main
-                    && !has_any(&title.to_lowercase(), CHORES)
-                    && !is_about_tests(&title.to_lowercase())
+                *title != main.title
+                    && !headline::is_chore(&title.to_lowercase())
+                    && !headline::is_vague(&title.to_lowercase())
+                    && !headline::is_about_tests(&title.to_lowercase())
             })
             .max_by_key(|(strength, _)| *strength);
         let Some((strength, title)) = best.filter(|(strength, _)| *strength >= 50) else {
             continue;
         };
-        let kind = type_of::of_words(&title);
+        let kind = match (main.kind, type_of::of_words(&title)) {
+            // A part of a fix is a fix, whatever verb reports it.
+            (ObservationType::Bugfix, ObservationType::Feature | ObservationType::Change) => {
+                ObservationType::Bugfix
+            }
+            (_, kind) => kind,
+        };
         let mut draft = Draft::new(kind, title, 0, strength.min(85));
         draft.take_edits(edits.iter().filter(|edit| edit.path == *file).copied());
         draft.facts = about.iter().filter_map(|claim| claim.as_fact()).collect();

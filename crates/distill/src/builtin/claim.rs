@@ -1,7 +1,7 @@
 //! What a sentence of the agent says: that something was done, found, decided, failed, is planned, or nothing.
 
 use super::section::Section;
-use super::text::{count_names, has_any};
+use super::text::{count_names, has_any, starts_with_any};
 use super::verbs::{self, Form};
 
 /// What a sentence says.
@@ -73,19 +73,20 @@ pub(super) fn says(sentence: &str, section: Section) -> Says {
     if is_filler(&lower, words, text) {
         return Says::Filler;
     }
-    if section == Section::Next {
+    if section == Section::Next || (section != Section::Change && is_order(&lower)) {
         return Says::Next;
     }
-    if starts(&lower, PLANS) {
+    if starts_with_any(&lower, PLANS) {
         return Says::Plan;
     }
     if has_any(&lower, NEXT) {
         return Says::Next;
     }
-    if has_any(&lower, FAILED) {
+    let past = matches!(section, Section::Problem | Section::Cause);
+    if !past && has_any(&lower, FAILED) {
         return Says::Failed;
     }
-    if section == Section::Check || is_check(&lower) {
+    if is_check(&lower) || (section == Section::Check && !tells_of_state(&lower, text)) {
         return Says::Check;
     }
     if section == Section::Notes || has_any(&lower, PROBLEMS) {
@@ -96,7 +97,7 @@ pub(super) fn says(sentence: &str, section: Section) -> Says {
 
 fn claims(text: &str, lower: &str, section: Section) -> Says {
     let past = matches!(section, Section::Problem | Section::Cause);
-    if starts(lower, DECIDED) || (section == Section::Decision && !past) {
+    if starts_with_any(lower, DECIDED) || (section == Section::Decision && !past) {
         return Says::Decided;
     }
     if is_done(lower) {
@@ -106,7 +107,7 @@ fn claims(text: &str, lower: &str, section: Section) -> Says {
         return Says::Now;
     }
     if past
-        || starts(lower, CAUSES)
+        || starts_with_any(lower, CAUSES)
         || has_any(lower, "root cause|caused by|is caused|was caused|the culprit")
     {
         return Says::Cause;
@@ -167,8 +168,19 @@ const SPEAKERS: &str = concat!(
     "simply ",
 );
 
-fn starts(lower: &str, openings: &str) -> bool {
-    openings.split('|').any(|opening| lower.starts_with(opening))
+/// "Run `x`", "Please check the y": told to somebody, not of something.
+fn is_order(lower: &str) -> bool {
+    let mut words = lower.split_whitespace();
+    let (Some(first), Some(second)) = (words.next(), words.next()) else {
+        return false;
+    };
+    let object = second.starts_with('`')
+        || matches!(
+            second,
+            "the" | "a" | "an" | "your" | "it" | "this" | "all" | "sure" | "that"
+        );
+    first == "please"
+        || (object && !first.starts_with('`') && matches!(verbs::verb(first), Some((_, Form::Base))))
 }
 
 fn is_filler(lower: &str, words: usize, text: &str) -> bool {
@@ -178,7 +190,7 @@ fn is_filler(lower: &str, words: usize, text: &str) -> bool {
     if text.ends_with('!') && words <= 6 && count_names(text) == 0 {
         return true;
     }
-    starts(lower, FILLER_STARTS) || (has_any(lower, FILLER_PHRASES) && words <= 16)
+    starts_with_any(lower, FILLER_STARTS) || (has_any(lower, FILLER_PHRASES) && words <= 16)
 }
 
 const FILLER_STARTS: &str = "\
@@ -201,15 +213,15 @@ const FILLER_PHRASES: &str = "\
 
 const PLANS: &str = "\
     let me|let's|let us|i'll|i’ll|i will|i need to|i'm going to|i am going to|i should|i want to|\
-    i'd like|i have to|i'm now|i am now|we need to|we should|we'll|we will|we can|now i|now let|\
+    i'd like|i have to|i'm now|i am now|we need to|we should|we'll|we will|we can|now i |now i'|now let|\
     now we|now, let|now, i|now to|now that|now for|now fix|now update|now add|now run|now the |\
-    next,|next i|first,|first i|first let|time to|going to|to fix this|to do this|i can|i could|\
+    next,|next i |first,|first i |first let|time to|going to|to fix this|to do this|i can|i could|\
     i think i|i'm about|i was|i am|i'm|then i|then let|before i|wait|hmm|maybe|perhaps|starting|\
     looking at|checking|running|the fix is to|the fix should|the fix would|the solution is to|\
     one option|another option|a better approach would|it would be|i see the|i see that there";
 
 const NEXT: &str = "\
-    next step|next steps|remaining work|still needs|still need to|still have to|left to do|not yet|\
+    next step|next steps|remaining work|still needs|still need to|still have to|left to do|not yet implemented|not yet done|not yet supported|is not yet|are not yet|\
     yet to be|follow-up|you may want to|you might want to|you'll need to|you will need to|\
     you should|you can now|i haven't|i have not|todo:|to be done|remains to|would be a good next|\
     in a future|needs to be done|out of scope";
@@ -234,8 +246,14 @@ const CAUSES: &str = "\
     the issue is|the issue was|the problem is|the problem was|the bug is|the bug was|the root cause|\
     the cause|root cause|this happened because|this happens because|the reason|this is because|\
     this was because|the error is|the error was|the failure is|the failure was|it fails because|\
-    the culprit|i found the|found the|this caused|this causes|the bug occurs|the bug occurred|\
+    the culprit|i found the issue|i found the bug|i found the problem|i found the root cause|found the issue|found the bug|found the root cause|this caused|this causes|the bug occurs|the bug occurred|\
     the real issue|the real problem|the actual issue|the actual problem|the underlying";
+
+/// "`f(x)` now returns y", among the results of tests, says what is so since the change.
+fn tells_of_state(lower: &str, text: &str) -> bool {
+    let enough = count_names(text) > 0 || lower.split_whitespace().count() >= 6;
+    enough && has_any(lower, "now|no longer") && !has_any(lower, "test|tests|verified|confirmed")
+}
 
 fn is_check(lower: &str) -> bool {
     let tested = has_any(lower, "test|tests|suite|suites|lint|clippy|type check|build");
@@ -244,7 +262,7 @@ fn is_check(lower: &str) -> bool {
         "pass|passes|passed|passing|green|succeed|succeeds|succeeded|clean|fail|fails|failed",
     );
     (tested && result)
-        || starts(
+        || starts_with_any(
             lower,
             "verified|confirmed|tested|ran |i ran|i verified|i tested|i confirmed|created and ran",
         )
@@ -281,6 +299,8 @@ mod tests {
             ("All 12 tests pass.", Says::Check),
             ("The Windows build still needs a fix.", Says::Next),
             ("`test_clock` is flaky.", Says::Problem),
+            ("Please run `make clean`.", Says::Next),
+            ("Run `make clean` before the next build.", Says::Next),
             ("Would you like me to add a test?", Says::Asks),
             ("`Session` holds one connection per thread.", Says::Found),
         ] {

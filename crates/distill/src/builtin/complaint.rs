@@ -1,7 +1,7 @@
 //! From what was wrong to what is right: "X fails when Y", once fixed, becomes "X no longer fails when Y".
 
-use super::text::is_outside_code;
-use super::title::{bare, split_outside};
+use super::grammar::{bare, is_plural, split_outside};
+use super::text::{is_outside_code, outside_brackets};
 use super::verbs::{self, Form};
 
 /// What is true after "Fixed …": the bug where P, the crash in X when Y.
@@ -57,9 +57,16 @@ pub(super) fn righted(complaint: &str) -> Option<String> {
     }
     let made = negated(text)
         .or_else(|| obliged(text))
+        .or_else(|| coming(text))
         .or_else(|| ongoing(text))
         .or_else(|| happening(text))?;
-    Some(bare(&made))
+    // "fails to restore x due to y": once it does, y is no reason any more.
+    let made = [" due to ", " because "]
+        .iter()
+        .fold(made.as_str(), |made, reason| {
+            split_outside(made, reason).map_or(made, |(kept, _)| kept)
+        });
+    Some(bare(made))
 }
 
 /// "X doesn't handle Y" -> "X handles Y"; "X can't parse Y" -> "X can parse Y".
@@ -111,7 +118,7 @@ fn obliged(text: &str) -> Option<String> {
         let Some((subject, rest)) = subject_of(text, duty) else {
             continue;
         };
-        let plural = super::title::is_plural(&subject);
+        let plural = is_plural(&subject);
         let (word, tail) = rest.split_once(' ').unwrap_or((rest, ""));
         if word == "be" {
             let be = if plural { "are" } else { "is" };
@@ -133,6 +140,19 @@ fn obliged(text: &str) -> Option<String> {
         return Some(format!("{subject} {verb} {tail}").trim_end().to_owned());
     }
     None
+}
+
+/// "X will fail when Y" -> "X no longer fails when Y".
+fn coming(text: &str) -> Option<String> {
+    let (subject, rest) = subject_of(text, " will ").or_else(|| subject_of(text, " would "))?;
+    let (word, tail) = rest.split_once(' ').unwrap_or((rest, ""));
+    let (base, form) = verbs::verb(word)?;
+    let verb = if is_plural(&subject) {
+        base.to_owned()
+    } else {
+        verbs::third(base)
+    };
+    (form == Form::Base).then(|| format!("{subject} no longer {verb} {tail}").trim_end().to_owned())
 }
 
 /// "X was returning Y" -> "X no longer returns Y"; "X is not kept" -> "X is kept"; "X was being lost" -> "X is no longer lost".
@@ -217,9 +237,9 @@ fn happening(text: &str) -> Option<String> {
         let Some((base, form)) = verbs::verb(word) else {
             continue;
         };
-        let told =
-            form == Form::Third || (form == Form::Past && TROUBLE.split('|').any(|known| known == base));
-        if !told || !(TROUBLE.split('|').any(|known| known == base) || form == Form::Third) {
+        let blamed = text[..start].trim_end().rsplit(' ').next().is_some_and(is_blame);
+        let trouble = TROUBLE.split('|').any(|known| known == base);
+        if form != Form::Third && !(form == Form::Past && (trouble || blamed)) {
             continue;
         }
         let (mut subject, rest) = (
@@ -228,7 +248,7 @@ fn happening(text: &str) -> Option<String> {
         );
         let mut adverb = "";
         if let Some((head, last)) = subject.rsplit_once(' ')
-            && last.ends_with("ly")
+            && is_adverb(last)
         {
             subject = head;
             adverb = last;
@@ -253,16 +273,39 @@ const TROUBLE: &str = concat!(
 
 fn subject_of<'a>(text: &'a str, marker: &str) -> Option<(String, &'a str)> {
     let (subject, rest) = split_outside(text, marker)?;
-    let lower = subject.to_lowercase();
+    let lower = outside_brackets(&subject.to_lowercase());
     let clause = [", ", " when ", " which ", " that ", " because ", " if "]
         .iter()
         .any(|stop| lower.contains(stop));
     (!clause && subject.split_whitespace().count() <= 9).then(|| (bare(subject), rest))
 }
 
+/// Adverbs that make any verb a complaint.
+fn is_blame(word: &str) -> bool {
+    matches!(
+        word,
+        "incorrectly"
+            | "wrongly"
+            | "improperly"
+            | "mistakenly"
+            | "unexpectedly"
+            | "silently"
+            | "unnecessarily"
+    )
+}
+
+fn is_adverb(word: &str) -> bool {
+    ADVERBS.split('|').any(|known| known == word)
+}
+
+const ADVERBS: &str = concat!(
+    "incorrectly|wrongly|improperly|unexpectedly|silently|unnecessarily|accidentally|mistakenly|always|also|still|",
+    "sometimes|inadvertently|correctly|properly|explicitly|automatically|only|never|randomly|occasionally|falsely",
+);
+
 fn adverb(rest: &str) -> (String, &str) {
     match rest.split_once(' ') {
-        Some((word, tail)) if word.ends_with("ly") && word.len() > 4 => {
+        Some((word, tail)) if is_adverb(word) => {
             let praise = matches!(word, "correctly" | "properly" | "explicitly");
             (if praise { String::new() } else { format!("{word} ") }, tail)
         }
@@ -300,8 +343,25 @@ mod tests {
                 "Loader incorrectly merges sections",
                 Some("Loader no longer incorrectly merges sections"),
             ),
+            (
+                "`trim` incorrectly truncated `a`",
+                Some("`trim` no longer incorrectly truncates `a`"),
+            ),
+            (
+                "`trim` should be `b` (or c, rarely)",
+                Some("`trim` is `b` (or c, rarely)"),
+            ),
+            (
+                "Voting will fail if weights are given",
+                Some("Voting no longer fails if weights are given"),
+            ),
+            ("Load fails to restore x due to y", Some("Load restores x")),
             ("Improve the default colours", None),
             ("Inconsistent colours in the printer", None),
+            (
+                "parse() function in family returns a random list",
+                Some("parse() function in family no longer returns a random list"),
+            ),
         ] {
             assert_eq!(righted(given).as_deref(), wanted, "{given}");
         }

@@ -131,7 +131,7 @@ fn draft(report: &Report<'_>, evidence: &Evidence) -> Option<Draft> {
     draft.narrative = story::tell(
         read.claims
             .iter()
-            .filter(|claim| !matches!(claim.says, Says::Asks | Says::Plan))
+            .filter(|claim| !matches!(claim.says, Says::Asks | Says::Plan | Says::Next))
             .take(4),
     );
     draft.facts = read

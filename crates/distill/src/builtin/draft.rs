@@ -2,7 +2,9 @@
 
 use backstory_model::ObservationType;
 
-use super::text::{clip, is_outside_code, likeness, stems};
+use super::likeness::{likeness, stems};
+use super::text::{clip, code_spans, is_outside_code};
+use super::tidy;
 use super::title;
 use super::type_of;
 use crate::NewObservation;
@@ -68,6 +70,7 @@ impl Draft {
 
     /// Takes over what another draft knows beyond this one.
     pub(super) fn absorb(&mut self, other: Self) {
+        self.facts.push(other.title);
         self.facts.extend(other.facts);
         for concept in other.concepts {
             if !self.concepts.contains(&concept) {
@@ -92,6 +95,14 @@ impl Draft {
             if fact.is_empty() || told || facts.iter().any(|known| says_the_same(known, &fact)) {
                 continue;
             }
+            // The folder of a file is told once.
+            let placed = tidy::without_place(&fact);
+            let known = |place: &str| facts.iter().any(|fact| fact.contains(place));
+            let fact = if placed != fact && code_spans(&fact).any(|span| span.contains('/') && known(span)) {
+                placed
+            } else {
+                fact
+            };
             facts.push(within(&fact, MAX_FACT));
             if facts.len() == MAX_FACTS {
                 break;
@@ -108,6 +119,9 @@ impl Draft {
             .map(|concept| (*concept).to_owned())
             .collect();
         for concept in type_of::concepts(self.kind, &whole) {
+            if concept == "how-it-works" && !concepts.is_empty() {
+                continue;
+            }
             if !concepts.contains(&concept) {
                 concepts.push(concept);
             }
@@ -138,7 +152,12 @@ impl Draft {
 
 /// Whether two short texts say the same.
 pub(super) fn says_the_same(one: &str, other: &str) -> bool {
-    one == other || likeness(&stems(one), &stems(other)) >= SAME
+    if one == other {
+        return true;
+    }
+    let (a, b) = (stems(one), stems(other));
+    // A long text that contains a short one says more, not the same.
+    likeness(&a, &b) >= SAME && a.len().min(b.len()) * 5 >= a.len().max(b.len()) * 2
 }
 
 /// Cuts a fact at the end of a clause where it can.
@@ -162,7 +181,7 @@ pub(super) fn within(text: &str, max: usize) -> String {
     ]
     .iter()
     .filter_map(|stop| text[..limit].rfind(stop))
-    .filter(|&at| at * 2 >= limit && is_outside_code(text, at))
+    .filter(|&at| at * 2 >= limit && is_outside_code(text, at) && title::has_main_clause(&text[..at]))
     .max();
     cut.map_or_else(|| clip(text, max), |at| text[..at].to_owned())
 }
@@ -177,6 +196,9 @@ fn once(list: Vec<String>, max: usize) -> Vec<String> {
     out
 }
 
+/// From this worth on, what there is no room for becomes facts of the main memory.
+const WORTH_A_FACT: u8 = 55;
+
 /// Chooses the drafts worth keeping: the best `room`, those that change files always, no two that say the same, in the
 /// order of the turn.
 pub(super) fn choose(mut drafts: Vec<Draft>, room: usize) -> Vec<Draft> {
@@ -187,7 +209,7 @@ pub(super) fn choose(mut drafts: Vec<Draft>, room: usize) -> Vec<Draft> {
             same.absorb(draft);
         } else if kept.len() < room {
             kept.push(draft);
-        } else if !draft.files_modified.is_empty()
+        } else if (draft.worth >= WORTH_A_FACT || !draft.files_modified.is_empty())
             && let Some(first) = kept.first_mut()
         {
             first.absorb(draft);

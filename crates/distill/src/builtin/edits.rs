@@ -216,81 +216,42 @@ fn from_input(input: &Value, answer: &Value, edit: &mut Edit) {
     }
 }
 
-/// The functions and types that an edit brought, which were not among the lines that went.
-pub(super) fn new_symbols(edit: &Edit) -> Vec<String> {
-    let gone: Vec<&str> = edit.removed.iter().filter_map(|line| defined(line)).collect();
-    let mut out: Vec<String> = Vec::new();
-    for name in edit.added.iter().filter_map(|line| defined(line)) {
-        if !gone.contains(&name) && !out.iter().any(|known| known == name) && out.len() < 8 {
-            out.push(name.to_owned());
-        }
-    }
-    out
-}
-
-/// The name that a line of code defines.
-fn defined(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace().peekable();
-    let mut next = words.next()?;
-    while matches!(
-        next,
-        "pub"
-            | "pub(crate)"
-            | "pub(super)"
-            | "async"
-            | "export"
-            | "default"
-            | "static"
-            | "public"
-            | "private"
-            | "protected"
-            | "abstract"
-            | "final"
-            | "unsafe"
-            | "const"
-    ) && words.peek().is_some()
-    {
-        next = words.next()?;
-    }
-    let keyword = matches!(
-        next,
-        "def"
-            | "class"
-            | "fn"
-            | "struct"
-            | "enum"
-            | "trait"
-            | "function"
-            | "func"
-            | "interface"
-            | "type"
-            | "module"
-            | "object"
-    );
-    let name = if keyword { words.next()? } else { return None };
-    let name = name.split(['(', '<', ':', '{', '=', ';', ',']).next()?;
-    let valid = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    valid.then_some(name)
-}
-
 /// What a small edit changed, as one fact: one line became another.
 pub(super) fn as_fact(edit: &Edit) -> Option<String> {
-    let one = |lines: &[String]| {
+    let (old, new) = one_line(edit)?;
+    Some(format!(
+        "In {}, {} became {}",
+        code(&edit.path),
+        code(old),
+        code(new)
+    ))
+}
+
+/// What a small edit tried.
+pub(super) fn as_attempt(edit: &Edit) -> Option<String> {
+    let (old, new) = one_line(edit)?;
+    Some(format!("Changing {} to {}", code(old), code(new)))
+}
+
+/// The line that went and the line that came, when it was one each.
+fn one_line(edit: &Edit) -> Option<(&str, &str)> {
+    let one = |lines: &'_ [String]| -> Option<usize> {
         let mut full = lines
             .iter()
-            .map(|line| line.trim())
-            .filter(|line| !line.is_empty());
-        let first = full.next()?;
-        (full.next().is_none() && first.len() <= 72).then(|| first.to_owned())
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty());
+        let (at, line) = full.next()?;
+        let line = line.trim();
+        let quotable = line.len() <= 72 && line.chars().any(char::is_alphanumeric) && !line.contains('`');
+        (full.next().is_none() && quotable).then_some(at)
     };
     if edit.created {
         return None;
     }
-    let (old, new) = (one(&edit.removed)?, one(&edit.added)?);
-    let quotable = |line: &str| line.chars().any(char::is_alphanumeric) && !line.contains('`');
-    (quotable(&old) && quotable(&new))
-        .then(|| format!("In {}, {} became {}", code(&edit.path), code(&old), code(&new)))
+    Some((
+        edit.removed[one(&edit.removed)?].trim(),
+        edit.added[one(&edit.added)?].trim(),
+    ))
 }
 
 /// An edit as a short diff.
@@ -318,6 +279,7 @@ pub(super) fn as_diff(edit: &Edit, max: usize) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::symbols;
     use super::*;
 
     fn tool(name: &str, input: Value, outcome: Outcome) -> ToolUse {
@@ -354,7 +316,7 @@ mod tests {
             (edits[0].removed.as_slice(), edits[0].added.as_slice()),
             (&["b".to_owned()][..], &["fn x() {}".to_owned()][..])
         );
-        assert_eq!(new_symbols(&edits[0]), ["x"]);
+        assert_eq!(symbols::added(&edits[0]), ["x"]);
     }
 
     #[test]

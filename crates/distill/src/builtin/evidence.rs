@@ -251,30 +251,31 @@ pub(super) fn output_of(outcome: &Outcome) -> String {
     }
 }
 
-/// Error lines that several successful commands print as well.
+/// Error lines that several commands print, successful ones among them: noise of the machine.
 fn noise(turn: &Turn) -> Vec<String> {
     const SEVERAL: usize = 3;
-    let mut seen: Vec<(String, usize)> = Vec::new();
+    let mut seen: Vec<(String, usize, bool)> = Vec::new();
     for entry in &turn.steps {
         let Step::Tool(tool) = entry else { continue };
-        let Outcome::Answered(Value::Object(answer)) = &tool.outcome else {
-            continue;
+        let texts = match &tool.outcome {
+            Outcome::Answered(Value::Object(answer)) => {
+                ["stdout", "stderr"].map(|stream| answer.get(stream).and_then(Value::as_str))
+            }
+            Outcome::Failed(text) => [Some(text.as_str()), None],
+            _ => continue,
         };
-        for stream in ["stdout", "stderr"] {
-            let Some(text) = answer.get(stream).and_then(Value::as_str) else {
-                continue;
-            };
-            for line in failure::error_lines(text) {
-                if let Some((_, count)) = seen.iter_mut().find(|(known, _)| *known == line) {
-                    *count += 1;
-                } else if seen.len() < MAX_NOISE {
-                    seen.push((line, 1));
-                }
+        let succeeded = matches!(tool.outcome, Outcome::Answered(_));
+        for line in texts.into_iter().flatten().flat_map(failure::error_lines) {
+            if let Some((_, count, fine)) = seen.iter_mut().find(|(known, ..)| *known == line) {
+                *count += 1;
+                *fine |= succeeded;
+            } else if seen.len() < MAX_NOISE {
+                seen.push((line, 1, succeeded));
             }
         }
     }
     seen.into_iter()
-        .filter(|(_, count)| *count >= SEVERAL)
-        .map(|(line, _)| line)
+        .filter(|(_, count, fine)| *count >= SEVERAL && *fine)
+        .map(|(line, ..)| line)
         .collect()
 }

@@ -254,6 +254,40 @@ impl Reader {
             [] => {}
             _ => last.shows_code = true,
         }
+        self.join_from_and_to();
+    }
+
+    /// "Changed x from: `a`" and "To: `b`" are one statement.
+    fn join_from_and_to(&mut self) {
+        let [.., from, to] = self.items.as_mut_slice() else {
+            return;
+        };
+        let Some(new) = ["To: ", "to: ", "With: ", "with: "]
+            .iter()
+            .find_map(|opening| to.text.strip_prefix(opening))
+        else {
+            return;
+        };
+        let old = ["from: `", "From: `", "Changed: `", "hanged this: `"]
+            .iter()
+            .find(|opening| from.text.contains(**opening));
+        let (Some(old), true) = (old, new.starts_with('`') && from.text.ends_with('`')) else {
+            return;
+        };
+        let joined = from.text.replacen(
+            old,
+            &old.replace(
+                ": `",
+                if old.starts_with(['f', 'F']) {
+                    " `"
+                } else {
+                    " from `"
+                },
+            ),
+            1,
+        );
+        from.text = format!("{joined} to {new}");
+        self.items.pop();
     }
 }
 

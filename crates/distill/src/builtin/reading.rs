@@ -1,12 +1,16 @@
 //! What the agent said in a turn: every sentence with what it says, where it stands, and the statement in it.
 
+use std::borrow::Cow;
+
 use super::claim::{self, Says};
+use super::entry;
 use super::markdown::{self, Item};
+use super::pointer::Named;
 use super::section::Section;
 use super::sentence::sentences;
 use super::text::{self, count_names, has_any, lower_first, sentence_case};
-use super::title::{Statement, stands_alone, statement, tidy};
-use super::verbs::{self, Form};
+use super::tidy::tidy;
+use super::title::{Statement, stands_alone, statement};
 use crate::{Step, Turn};
 
 /// One sentence of the agent.
@@ -69,14 +73,26 @@ pub(super) fn read(turn: &Turn) -> Reading {
     };
     for (index, (step, text)) in messages.iter().enumerate() {
         let last = index + 1 == messages.len() && reading.last_message.is_some();
-        for item in markdown::items(text) {
-            reading.item(&item, *step, last);
+        let mut named = Named::default();
+        for item in markdown::items(&below_root(text, turn.root.as_deref())) {
+            reading.item(&item, *step, last, &mut named);
         }
         if reading.claims.len() > MAX_CLAIMS {
             break;
         }
     }
     reading
+}
+
+/// Paths below the root are shown relative to it.
+fn below_root<'a>(text: &'a str, root: Option<&str>) -> Cow<'a, str> {
+    let root = root
+        .map(|root| root.trim_end_matches('/'))
+        .filter(|root| root.len() > 3);
+    match root {
+        Some(root) if text.contains(root) => Cow::Owned(text.replace(&format!("{root}/"), "")),
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// The last message counts as the final word when no tool was used after it.
@@ -96,25 +112,39 @@ impl Reading {
         self.claims.iter().filter(|claim| claim.last)
     }
 
-    fn item(&mut self, item: &Item, step: usize, last: bool) {
-        let joined = joined(item);
+    fn item(&mut self, item: &Item, step: usize, last: bool, named: &mut Named) {
+        let joined = entry::joined(item);
         let mut first = true;
         for sentence in sentences(&joined.text) {
+            let sentence = entry::closed(sentence);
             let says = claim::says(sentence, item.section);
             let subject = joined.subject.as_deref().filter(|_| first);
             first = false;
-            if says == Says::Filler || is_fragment(sentence, item) {
+            if says == Says::Filler || entry::is_fragment(sentence, item) {
                 continue;
             }
             let sentence = claim::trim_opening(sentence).trim();
+            let resolved = named.without_pronoun(sentence);
+            let sentence = resolved.as_deref().unwrap_or(sentence);
             let lower = sentence.to_lowercase();
+            let mut made = statement(sentence, subject).filter(|_| !matches!(says, Says::Plan | Says::Asks));
+            if let Some(made) = &mut made
+                && let Some(resolved) = named.resolve(&made.text)
+            {
+                made.text = resolved;
+            }
+            named.note(sentence);
             self.claims.push(Claim {
                 step,
                 says,
-                statement: statement(sentence, subject).filter(|_| !matches!(says, Says::Plan | Says::Asks)),
+                statement: made,
                 sentence: sentence.to_owned(),
                 section: item.section,
-                context: item.context.clone(),
+                context: item
+                    .label
+                    .clone()
+                    .filter(|label| count_names(label) > 0)
+                    .or_else(|| item.context.clone()),
                 bullet: item.bullet,
                 last,
                 hedged: has_any(&lower, HEDGES),
@@ -127,113 +157,21 @@ const HEDGES: &str = "\
     might|may be|maybe|probably|likely|seems|seem|appears to|perhaps|must be in|must be|i think|\
     i suspect|could be|should be|would be|looks like|if we|we could";
 
-/// An entry with what it needs from its lead-in and its label.
-struct Joined {
-    text: String,
-    subject: Option<String>,
-}
-
-fn joined(item: &Item) -> Joined {
-    let text = item.text.trim();
-    if let Some(label) = &item.label {
-        let named = count_names(label) > 0;
-        let lower = text.to_lowercase();
-        let repeated = text.contains(label.trim_matches('`'));
-        if named && !repeated && claim::is_done(&lower) {
-            let to_do = lower.split_whitespace().nth(1) == Some("to");
-            let text = if to_do {
-                text.to_owned()
-            } else {
-                format!("{label}: {}", lower_first(text))
-            };
-            return Joined {
-                text,
-                subject: to_do.then(|| label.clone()),
-            };
-        }
-        if claim::is_done(&lower) || repeated {
-            return Joined {
-                text: text.to_owned(),
-                subject: None,
-            };
-        }
-        let joined = if text.is_empty() {
-            label.clone()
-        } else {
-            format!("{label}: {text}")
-        };
-        return Joined {
-            text: joined,
-            subject: None,
-        };
-    }
-    if let Some(lead) = item.lead.as_deref().filter(|lead| lead.len() < 160) {
-        let opening = lead.trim_end_matches(':').trim_end();
-        let first = text.split_whitespace().next().unwrap_or_default();
-        let order = verbs::verb(first).is_some_and(|(_, form)| form == Form::Base);
-        let gerund = verbs::verb(first).is_some_and(|(_, form)| form == Form::Gerund);
-        if (opening.ends_with(" to") && order) || (opening.ends_with(" by") && gerund) {
-            return Joined {
-                text: format!("{opening} {}", lower_first(text)),
-                subject: None,
-            };
-        }
-    }
-    Joined {
-        text: text.to_owned(),
-        subject: None,
-    }
-}
-
-/// Whether an entry is a bare name or a piece of a sentence: nothing that can be read by itself.
-fn is_fragment(sentence: &str, item: &Item) -> bool {
-    let words: Vec<&str> = sentence.split_whitespace().collect();
-    if words.len() < 3 {
-        return true;
-    }
-    if sentence.ends_with(':') {
-        return true;
-    }
-    if item.bullet && words.len() < 5 && !words.iter().any(|word| is_verb(word)) {
-        return true;
-    }
-    // Ends like "…, such as" or with an open bracket: the rest was code.
-    sentence.ends_with(',')
-        || !words.iter().any(|word| is_verb(word)) && item.bullet && count_names(sentence) == 0
-}
-
-fn is_verb(word: &str) -> bool {
-    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-    matches!(
-        word,
-        "is" | "are"
-            | "was"
-            | "were"
-            | "be"
-            | "has"
-            | "have"
-            | "had"
-            | "can"
-            | "cannot"
-            | "does"
-            | "do"
-            | "did"
-            | "will"
-            | "would"
-            | "should"
-            | "must"
-            | "may"
-            | "isn't"
-            | "doesn't"
-            | "don't"
-            | "wasn't"
-            | "didn't"
-            | "can't"
-            | "aren't"
-    ) || verbs::verb(word).is_some()
-}
+const VAGUE: &str = concat!(
+    "fixed the bug|fixed the issue|fixed this bug|fixed this issue|resolved the issue|resolved the bug|fixed a bug|fixed an issue|",
+    "completed the task|made two changes|made the following|implemented the fix|made the changes",
+);
 
 impl Claim {
+    /// Whether it only says that the work is done: "I've fixed the bug in the parser".
+    pub(super) fn is_vague(&self) -> bool {
+        let lower = self.sentence.trim_end_matches(['.', '!']).to_lowercase();
+        let explained = has_any(&lower, "where|by|so that|when|because|in which");
+        let last = lower.rsplit(' ').next().unwrap_or_default();
+        let fixed = has_any(&lower, "fixed|resolved") && matches!(last, "bug" | "issue" | "problem");
+        !explained && (fixed || has_any(&lower, VAGUE))
+    }
+
     /// The words of the claim as a fact: the statement where there is one, with what it is about in front when it does not
     /// say so itself.
     pub(super) fn as_fact(&self) -> Option<String> {
@@ -251,6 +189,11 @@ impl Claim {
         if words.split_whitespace().count() < 3 || !stands_alone(&words) {
             return None;
         }
+        let words = if self.section == Section::Change {
+            entry::as_deed(words)
+        } else {
+            words
+        };
         match &self.context {
             Some(context) if count_names(&words) == 0 && context.len() < 70 => {
                 let about = text::code_spans(context)

@@ -1,7 +1,8 @@
 //! What was asked, in one line: short prompts as they are, issue texts by their title.
 
 use super::sentence::sentences;
-use super::text::{clip, has_any, head, plain};
+use super::text::{clip, has_any, head, plain, starts_with_any};
+use super::verbs::{self, Form};
 
 /// What a prompt asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub(super) fn condense(prompt: &str) -> Option<Request> {
         .map_or_else(|| first.clone(), |sentence| (*sentence).to_owned());
     let intent = intent(&lead, subject.as_deref());
     let line = match &subject {
-        Some(subject) if intent == Intent::Fix && !subject.to_lowercase().starts_with("fix") => {
+        Some(subject) if intent == Intent::Fix && !is_order(subject) => {
             format!("Fix: {subject}")
         }
         Some(subject) => subject.clone(),
@@ -101,7 +102,7 @@ fn readable(line: &str) -> bool {
 }
 
 /// Cuts out what the client put into the prompt: reminders, command tags, notifications.
-fn without_machine_parts(prompt: &str) -> String {
+pub(super) fn without_machine_parts(prompt: &str) -> String {
     let mut text = prompt.to_owned();
     for tag in [
         "system-reminder",
@@ -181,6 +182,13 @@ fn looks_like_field(line: &str) -> bool {
         .is_some_and(|(key, value)| !key.contains(' ') && !value.contains(' '))
 }
 
+/// Whether a title is an order or a report of a change: "Add x", "Added x", "Fix y".
+fn is_order(title: &str) -> bool {
+    let first = title.split_whitespace().next().unwrap_or_default();
+    first == "Please"
+        || verbs::verb(first).is_some_and(|(base, form)| verbs::is_change(base) && form != Form::Gerund)
+}
+
 /// Told by the lead sentence first: the body of an issue uses every word there is.
 fn intent(lead: &str, subject: Option<&str>) -> Intent {
     let lead_lower = lead.to_lowercase();
@@ -206,6 +214,13 @@ fn intent(lead: &str, subject: Option<&str>) -> Intent {
         return Intent::Question;
     }
     let subject_lower = subject.map(str::to_lowercase).unwrap_or_default();
+    let wish = subject_lower.trim_start_matches("please ");
+    if starts_with_any(
+        wish,
+        "add |added |support |allow |implement |introduce |provide |generate |improve |enable |create ",
+    ) {
+        return Intent::Add;
+    }
     for text in [&lead_lower, &subject_lower] {
         if has_any(
             text,

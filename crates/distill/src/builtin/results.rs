@@ -8,7 +8,7 @@ use super::evidence::{Evidence, Run};
 use super::paths;
 use super::shell::Purpose;
 use super::text::code;
-use super::title::fit;
+use super::title::{MAX_TITLE, fit};
 
 const MAX_DRAFTS: usize = 2;
 
@@ -90,20 +90,23 @@ pub(super) fn unsolved(evidence: &Evidence) -> Vec<String> {
     out
 }
 
-/// Whether two runs try the same, as far as their words tell.
+/// Whether two runs try the same, as far as the names of tests in them tell.
 fn alike(one: &Run, other: &Run) -> bool {
-    let targets = |run: &Run| -> Vec<String> {
-        let words = run
-            .command
-            .split_whitespace()
-            .filter(|word| !word.starts_with('-'));
-        words
-            .filter(|word| word.contains('/') || word.contains('.'))
-            .map(|word| paths::name(word).split("::").next().unwrap_or(word).to_owned())
-            .collect()
-    };
-    let (a, b) = (targets(one), targets(other));
+    let (a, b) = (targets(&one.command), targets(&other.command));
     a.iter().any(|target| b.contains(target)) || a.is_empty() || b.is_empty()
+}
+
+/// The tests that a command names, without folders and endings.
+fn targets(command: &str) -> Vec<&str> {
+    let words = command.split_whitespace().filter(|word| !word.starts_with('-'));
+    let parts = words
+        .filter(|word| word.contains(['/', '.', ':']))
+        .flat_map(|word| word.split(['/', '.', ':']));
+    parts
+        .filter(|part| {
+            part.len() > 5 && part.to_lowercase().contains("test") && *part != "pytest" && *part != "runtests"
+        })
+        .collect()
 }
 
 /// Whether a run only tried a file that was thrown away.
@@ -117,7 +120,7 @@ fn is_scratch_run(evidence: &Evidence, run: &Run) -> bool {
 
 /// Memories of failures that another command or an installation solved: traps of this machine or project.
 pub(super) fn drafts(evidence: &Evidence) -> Vec<Draft> {
-    let mut out: Vec<Draft> = Vec::new();
+    let mut out: Vec<Draft> = test_runner(evidence).into_iter().collect();
     for (index, run) in evidence.runs.iter().enumerate() {
         let Some(error) = run
             .error
@@ -144,6 +147,66 @@ pub(super) fn drafts(evidence: &Evidence) -> Vec<Draft> {
     out
 }
 
+/// One way to run the tests fails on this machine, another works.
+fn test_runner(evidence: &Evidence) -> Option<Draft> {
+    let ran =
+        |run: &&Run| run.purpose == Purpose::Test && run.agent_id.is_none() && !is_scratch_run(evidence, run);
+    let works = evidence
+        .runs
+        .iter()
+        .rev()
+        .filter(ran)
+        .find(|run| !run.failed && run.tests.is_some())?;
+    let good = runner(&works.command);
+    let could_not = |run: &&Run| {
+        run.failed
+            && run.tests.is_none_or(|tests| tests.passed == 0)
+            && runner(&run.command) != good
+            && alike(run, works)
+    };
+    let broken = evidence
+        .runs
+        .iter()
+        .filter(ran)
+        .filter(|run| run.step < works.step)
+        .find(could_not)?;
+    let title = fit(&format!(
+        "{} runs the tests here; {} fails",
+        code(&good),
+        code(&runner(&broken.command))
+    ))?;
+    let mut draft = Draft::new(ObservationType::Discovery, title, works.step, 61);
+    let count = works
+        .tests
+        .map(|tests| format!(": {}", tests.shown()))
+        .unwrap_or_default();
+    draft.facts = vec![format!("{} passes{count}", code(&works.command))];
+    draft.facts.extend(
+        broken
+            .error
+            .as_ref()
+            .map(|error| format!("{} failed with {}", code(&broken.command), code(error))),
+    );
+    draft.concepts = vec!["gotcha"];
+    draft.evidence = [&broken.id, &works.id].into_iter().flatten().cloned().collect();
+    Some(draft)
+}
+
+/// The program of a command with what chooses the tool: `python3 -m pytest`, `cargo test`, `python3 tests/runtests.py`.
+fn runner(command: &str) -> String {
+    let words: Vec<&str> = command
+        .split_whitespace()
+        .skip_while(|word| word.contains('='))
+        .collect();
+    let take = match words.as_slice() {
+        [_, "-m", ..] => 3,
+        [program, ..] if program.ends_with("pytest") || program.ends_with("tox") => 1,
+        [_, "run", ..] => 3,
+        _ => 2,
+    };
+    words.iter().take(take).copied().collect::<Vec<_>>().join(" ")
+}
+
 /// `python x` fails, `python3 x` works.
 fn other_program(run: &Run, error: &str, later: &[Run]) -> Option<Draft> {
     let (program, arguments) = run.command.split_once(' ')?;
@@ -155,13 +218,17 @@ fn other_program(run: &Run, error: &str, later: &[Run]) -> Option<Draft> {
                 .is_some_and(|(other, rest)| rest == arguments && other != program && !other.contains('='))
     })?;
     let (other, _) = works.command.split_once(' ')?;
-    let title = fit(&format!(
+    let full = format!(
         "{} fails with {}; {} works",
         code(program),
         code(error),
         code(other)
-    ))
-    .or_else(|| fit(&format!("{} fails here; {} works", code(program), code(other))))?;
+    );
+    let title = if full.chars().count() <= MAX_TITLE {
+        full
+    } else {
+        format!("{} fails here; {} works", code(program), code(other))
+    };
     let mut draft = Draft::new(ObservationType::Discovery, title, works.step, 62);
     draft.facts = vec![
         format!("{} failed with {}", code(&run.command), code(error)),

@@ -59,7 +59,7 @@ fn ends_here(before: &str, mark: char, after: &str) -> bool {
     !next.is_lowercase()
 }
 
-const ABBREVIATIONS: &str = "e.g|i.e|etc|vs|cf|no|approx|incl|resp|mr|ms|dr|fig|sec";
+const ABBREVIATIONS: &str = "e.g|i.e|etc|vs|cf|approx|incl|resp|mr|mrs|dr|fig";
 
 #[cfg(test)]
 mod tests {

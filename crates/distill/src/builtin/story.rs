@@ -1,11 +1,11 @@
 //! What happened and why, in a few of the agent's own sentences.
 
-use super::claim::Says;
+use super::claim::{Says, strip_speaker};
 use super::draft::{says_the_same, within};
 use super::reading::{Claim, Reading};
 use super::section::Section;
 use super::text::sentence_case;
-use super::title::tidy;
+use super::tidy::tidy;
 
 const MAX: usize = 600;
 const MAX_SENTENCE: usize = 280;
@@ -37,8 +37,7 @@ pub(super) fn of_change(reading: &Reading, title: &str) -> Option<String> {
         }
     }
     take(&claims, &mut chosen, 4, |claim| {
-        matches!(claim.says, Says::Done | Says::Decided)
-            && !claim.bullet
+        (claim.says == Says::Decided || (claim.says == Says::Done && !claim.bullet))
             && !says_the_same(&claim.sentence, title)
     });
     take(&claims, &mut chosen, 4, |claim| {
@@ -47,6 +46,11 @@ pub(super) fn of_change(reading: &Reading, title: &str) -> Option<String> {
     take(&claims, &mut chosen, 3, |claim| {
         claim.says == Says::Done && !says_the_same(&claim.sentence, title)
     });
+    if chosen.is_empty() {
+        take(&claims, &mut chosen, 3, |claim| {
+            matches!(claim.says, Says::Done | Says::Now)
+        });
+    }
     chosen.sort_unstable();
     tell(chosen.iter().map(|&at| claims[at]))
 }
@@ -74,6 +78,7 @@ fn take(claims: &[&Claim], chosen: &mut Vec<usize>, up_to: usize, wanted: impl F
             && wanted(claim)
             && !claim.sentence.ends_with(':')
             && !is_chore(&claim.sentence)
+            && !claim.is_vague()
         {
             chosen.push(at);
         }
@@ -109,7 +114,15 @@ pub(super) fn tell<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Option<St
     let mut out = String::new();
     let mut known: Vec<&str> = Vec::new();
     for claim in claims {
-        let mut sentence = within(&sentence_case(&tidy(&claim.sentence)), MAX_SENTENCE);
+        let words = if claim.says == Says::Done {
+            claim.as_fact()
+        } else {
+            None
+        };
+        let mut sentence = within(
+            &words.unwrap_or_else(|| sentence_case(strip_speaker(&tidy(&claim.sentence)))),
+            MAX_SENTENCE,
+        );
         if sentence.is_empty() || known.iter().any(|before| says_the_same(before, &claim.sentence)) {
             continue;
         }

@@ -1,15 +1,15 @@
 //! The checkpoint at the end of a turn: request, investigated, learned, completed, next steps, notes.
 
 use super::change::Material;
-use super::claim::Says;
+use super::claim::{Says, strip_speaker};
 use super::draft::{Draft, says_the_same, within};
 use super::edits::Fate;
 use super::paths;
 use super::reading::Claim;
 use super::results;
 use super::section::Section;
-use super::text::{clip, code, sentence_case};
-use super::title::tidy;
+use super::text::{clip, code, has_any, sentence_case};
+use super::tidy::tidy;
 use crate::{NewSummary, TurnEnd};
 
 const MAX_FIELD: usize = 700;
@@ -98,15 +98,13 @@ fn completed(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Option<S
         let done = material
             .reading
             .final_claims()
-            .filter(|claim| claim.says == Says::Done && !claim.hedged);
+            .filter(|claim| claim.says == Says::Done && !claim.hedged && !claim.is_vague());
         entries.extend(done.filter_map(Claim::as_fact).take(5));
         entries.extend(
             material
                 .reading
                 .final_claims()
-                .filter(|claim| {
-                    claim.says == Says::Check && claim.sentence.contains(|c: char| c.is_ascii_digit())
-                })
+                .filter(|claim| is_result(claim))
                 .filter_map(Claim::as_fact)
                 .take(1),
         );
@@ -193,7 +191,7 @@ fn notes(material: Material<'_>, drafts: &[Draft]) -> Option<String> {
     let mut entries: Vec<String> = material
         .reading
         .final_claims()
-        .filter(|claim| claim.says == Says::Problem && claim.section != Section::Check)
+        .filter(|claim| matches!(claim.says, Says::Problem | Says::Failed) && claim.section != Section::Check)
         .map(as_said)
         .collect();
     entries.extend(results::unsolved(material.evidence));
@@ -228,8 +226,16 @@ fn undone_files(material: Material<'_>) -> Vec<String> {
     out
 }
 
+/// "All 33 tests pass": a check with a number and a result.
+fn is_result(claim: &Claim) -> bool {
+    let lower = claim.sentence.to_lowercase();
+    claim.says == Says::Check
+        && lower.contains(|c: char| c.is_ascii_digit())
+        && has_any(&lower, "pass|passes|passed|passing|fail|fails|failed")
+}
+
 fn as_said(claim: &Claim) -> String {
-    sentence_case(&tidy(&claim.sentence))
+    sentence_case(strip_speaker(&tidy(&claim.sentence)))
 }
 
 /// Sentences on one line, no two alike.
@@ -241,5 +247,15 @@ fn join(entries: impl IntoIterator<Item = String>) -> Option<String> {
             kept.push(entry);
         }
     }
-    (!kept.is_empty()).then(|| clip(&(kept.join(". ") + "."), MAX_FIELD))
+    let mut out = String::new();
+    for entry in kept {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&entry);
+        if !entry.ends_with(['…', '!', '?']) {
+            out.push('.');
+        }
+    }
+    (!out.is_empty()).then(|| clip(&out, MAX_FIELD))
 }

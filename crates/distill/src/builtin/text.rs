@@ -233,60 +233,29 @@ pub(super) fn is_outside_code(text: &str, at: usize) -> bool {
         .is_multiple_of(2)
 }
 
+/// A text without what stands in brackets.
+pub(super) fn outside_brackets(text: &str) -> String {
+    let mut depth = 0_usize;
+    text.chars()
+        .filter(|c| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => return depth == 0,
+            }
+            false
+        })
+        .collect()
+}
+
+/// The words outside of code spans.
+pub(super) fn without_code(text: &str) -> String {
+    text.split('`').step_by(2).collect::<Vec<_>>().join(" ")
+}
+
 /// The contents of the code spans of a text.
 pub(super) fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
-}
-
-/// The meaningful words of a text: lower case, without endings, sorted, once each.
-pub(super) fn stems(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = text
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.len() > 1)
-        .map(|word| stem(&word.to_lowercase()))
-        .filter(|word| !STOP_WORDS.split('|').any(|known| known == word))
-        .collect();
-    words.sort_unstable();
-    words.dedup();
-    words
-}
-
-fn stem(word: &str) -> String {
-    for ending in ["ing", "ied", "ies", "ed", "es", "s", "ly"] {
-        if let Some(root) = word.strip_suffix(ending)
-            && root.len() >= 4
-        {
-            return root.trim_end_matches(['e', 'i']).to_owned();
-        }
-    }
-    if word.len() > 4 {
-        word.trim_end_matches(['e', 'y']).to_owned()
-    } else {
-        word.to_owned()
-    }
-}
-
-const STOP_WORDS: &str = concat!(
-    "the|an|and|or|of|to|in|on|for|with|is|are|was|were|be|been|being|it|its|this|that|these|",
-    "those|now|when|which|where|so|as|by|from|at|has|have|had|not|no|longer|also|instead|than|",
-    "then|if|they|their|there|can|will|would|should|could|but|into|only|both|each|all|any|due|do|",
-    "does|did|py|rs|ts|js|caus|because|becaus|thu|correct|proper",
-);
-
-/// How much of the smaller of two word lists is in the other, from 0 to 1.
-pub(super) fn likeness(a: &[String], b: &[String]) -> f32 {
-    let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    if small.is_empty() {
-        return 0.0;
-    }
-    let shared = u16::try_from(
-        small
-            .iter()
-            .filter(|word| large.binary_search(word).is_ok())
-            .count(),
-    )
-    .unwrap_or(u16::MAX);
-    f32::from(shared) / f32::from(u16::try_from(small.len()).unwrap_or(u16::MAX))
 }
 
 /// Whether a text holds a phrase at word boundaries; both in lower case.
@@ -315,6 +284,11 @@ pub(super) fn has_phrase(lower: &str, phrase: &str) -> bool {
 /// Whether a text holds one of several phrases at word boundaries; the phrases are separated by `|`.
 pub(super) fn has_any(lower: &str, phrases: &str) -> bool {
     phrases.split('|').any(|phrase| has_phrase(lower, phrase))
+}
+
+/// Whether a text starts with one of several openings, separated by `|`.
+pub(super) fn starts_with_any(lower: &str, openings: &str) -> bool {
+    openings.split('|').any(|opening| lower.starts_with(opening))
 }
 
 /// A text as a code span: backticks inside it are dropped.
@@ -367,13 +341,5 @@ mod tests {
         for word in ["word", "Word", "e.g.", "end.", "and/or", "-", "3.4", "I"] {
             assert!(!is_name(word), "{word}");
         }
-    }
-
-    #[test]
-    fn likeness_ignores_endings_and_small_words() {
-        let a = stems("The parser rejects empty inputs");
-        let b = stems("parsers now reject an empty input");
-        assert!(likeness(&a, &b) > 0.7);
-        assert!(likeness(&a, &stems("the cache is warm")) < 0.1);
     }
 }

@@ -38,15 +38,20 @@ pub(super) fn of_words(said: &str) -> ObservationType {
         "test|tests|docs|documentation|readme|changelog|bumped|version",
     ) {
         ObservationType::Change
-    } else if has_any(
-        &lower,
-        "added|adds|implemented|implements|introduced|introduces|supports|supported|new|created|\
-            has a|can now",
-    ) {
+    } else if is_addition(&lower) {
         ObservationType::Feature
     } else {
         ObservationType::Change
     }
+}
+
+/// Whether words report something that was not there before.
+fn is_addition(lower: &str) -> bool {
+    has_any(
+        lower,
+        "added|adds|implemented|implements|introduced|introduces|supports|supported|new|created|\
+            has a|can now",
+    ) || (lower.starts_with('`') && lower.contains("` has a"))
 }
 
 /// The concepts of a memory, from the known list, by its type and words.

@@ -24,6 +24,7 @@ create table session (
     worktree          text,
     model             text,
     transcript_path   text,
+    transcript_read   text, -- how far, in the reader's own terms
     status            text    not null default 'active'
                               check (status in ('active', 'summarizing', 'completed', 'interrupted', 'failed')),
     end_reason        text,
@@ -86,6 +87,7 @@ create table observation (
     concepts       text    not null default '[]',
     files_read     text    not null default '[]',
     files_modified text    not null default '[]',
+    evidence       text    not null default '[]', -- the agent's ids of the tool uses it rests on
     distiller      text,
     pinned         integer not null default 0,
     seen           integer not null default 1,

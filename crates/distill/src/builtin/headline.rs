@@ -1,0 +1,262 @@
+//! The title of what a turn changed: the best statement that commits, the last message and the request offer.
+
+use super::change::Material;
+use super::claim::Says;
+use super::commit;
+use super::complaint;
+use super::edits::{self, Edit, Fate};
+use super::entry::is_verb;
+use super::likeness::stems;
+use super::paths;
+use super::reading::Claim;
+use super::request::Intent;
+use super::section::Section;
+use super::symbols;
+use super::text::{clip, code, count_names, has_any};
+use super::title::{MAX_TITLE, fit, force, statement};
+use super::verbs::{self, Form};
+
+/// The best statement of what is true since the change: commits and the last message first, then earlier words.
+pub(super) fn best(material: Material<'_>, files: &[String]) -> Option<String> {
+    let wanted = stems(material.request.map_or("", |request| request.line.as_str()));
+    let mut best: Option<(i32, String)> = None;
+    let mut offer = |score: i32, title: String| {
+        if best.as_ref().is_none_or(|(kept, _)| score > *kept) {
+            best = Some((score, title));
+        }
+    };
+    for (_, subject) in &material.evidence.commits {
+        if let Some((strength, title)) = commit::title(subject) {
+            offer(strength, title);
+        }
+    }
+    for claim in material.reading.final_claims() {
+        if let Some((score, title)) = score(claim, &wanted, files) {
+            offer(score, title);
+        }
+    }
+    for (score, title) in from_request(material) {
+        offer(score, title);
+    }
+    if best.is_none() {
+        // Nothing was said at the end: what was said on the way is the next best.
+        for (score, title) in material
+            .reading
+            .claims
+            .iter()
+            .filter_map(|claim| score(claim, &wanted, files))
+        {
+            if best.as_ref().is_none_or(|(kept, _)| score >= *kept) {
+                best = Some((score, title));
+            }
+        }
+    }
+    best.filter(|(score, _)| *score >= 45).map(|(_, title)| title)
+}
+
+/// How well a claim serves as the title of the whole turn.
+fn score(claim: &Claim, wanted: &[String], files: &[String]) -> Option<(i32, String)> {
+    if !matches!(claim.says, Says::Done | Says::Now) || claim.hedged {
+        return None;
+    }
+    let made = claim.statement.as_ref()?;
+    let title = fit(&made.text)?;
+    let lower = title.to_lowercase();
+    let names = i32::try_from(count_names(&title)).unwrap_or(0).min(3);
+    let mut score = i32::from(made.strength) + names * 4;
+    score += asked_for(&title, wanted);
+    if names == 0 {
+        score -= 12;
+    }
+    if is_generic(&lower) {
+        score -= 16;
+    }
+    if claim.bullet {
+        score -= 4;
+    }
+    if is_about_tests(&lower) && files.iter().any(|file| !paths::is_test(file)) {
+        score -= 30;
+    }
+    if is_chore(&lower) {
+        score -= 30;
+    }
+    if has_any(&lower, VAGUE) {
+        score -= 18;
+    }
+    if title.split_whitespace().count() < 5 {
+        score -= 15;
+    }
+    if title.ends_with('…') {
+        score -= 10;
+    }
+    if claim.section == Section::Check {
+        score -= 14;
+    }
+    // "Fits again with weights" has no subject, "Empty input - kept" no verb.
+    let first = title.split_whitespace().next().unwrap_or_default();
+    if verbs::verb(first).is_some_and(|(_, form)| form == Form::Third)
+        || !title.split_whitespace().any(is_verb)
+    {
+        score -= 24;
+    }
+    if title.ends_with(':') || title.contains("e.g") {
+        score -= 12;
+    }
+    Some((score, title))
+}
+
+/// Up to 20 for a title that speaks of what was asked.
+fn asked_for(title: &str, wanted: &[String]) -> i32 {
+    let words = stems(title);
+    let shared = words
+        .iter()
+        .filter(|word| wanted.binary_search(word).is_ok())
+        .count();
+    let share = shared * 20 / words.len().max(1);
+    i32::try_from(share).unwrap_or(0)
+}
+
+/// Whether a title is about tests.
+pub(super) fn is_about_tests(lower: &str) -> bool {
+    has_any(
+        lower,
+        "test|tests|test case|test suite|test file|coverage|assertion|assertions",
+    )
+}
+
+const CHORES: &str = "\
+    import|imports|patch|saved|cleaned up|output|todo|script|reproduction|json file|documentation|\
+    docstring|comment|comments";
+const VAGUE: &str = "\
+    these|those|above|below|them|both conditions|both cases|key changes|changes to|involved|going forward|the bug|the issue|bug|issue|the fix|two changes|three changes|following|edge cases|everything|\
+    existing functionality|as expected|works|work";
+
+/// Whether a title says too little: "the fix involved three changes".
+pub(super) fn is_vague(lower: &str) -> bool {
+    has_any(lower, VAGUE) || is_generic(lower)
+}
+
+/// Whether a title tells of small works around a change, or of its own report.
+pub(super) fn is_chore(lower: &str) -> bool {
+    has_any(lower, CHORES)
+}
+
+/// What the request wanted, as something that is so, when the agent says that it is done.
+fn from_request(material: Material<'_>) -> Vec<(i32, String)> {
+    let Some(request) = material.request else {
+        return Vec::new();
+    };
+    let claimed = material
+        .reading
+        .final_claims()
+        .any(|claim| matches!(claim.says, Says::Done | Says::Now | Says::Check));
+    let doubted = material
+        .reading
+        .final_claims()
+        .any(|claim| claim.says == Says::Failed);
+    if !claimed || doubted {
+        return Vec::new();
+    }
+    let wish = request.subject.as_deref().unwrap_or(&request.line);
+    let wish = ["Bug: ", "[Bug] ", "BUG: ", "Feature: ", "Please ", "please "]
+        .iter()
+        .fold(wish, |wish, opening| wish.trim_start_matches(opening));
+    let mut out = Vec::new();
+    if request.intent == Intent::Fix {
+        out.extend(
+            complaint::righted(wish)
+                .and_then(|righted| fit(&righted))
+                .map(|title| (wished(&title, 80), title)),
+        );
+        if request.subject.is_some() {
+            out.extend(fit(&format!("Fixed: {wish}")).map(|title| (48, title)));
+        }
+    }
+    let ordered = statement(wish, None).filter(|made| made.strength >= 50);
+    out.extend(
+        ordered
+            .and_then(|made| fit(&made.text))
+            .map(|title| (wished(&title, 72), title)),
+    );
+    out
+}
+
+/// A wish that names code makes a better title than one that does not.
+fn wished(title: &str, worth: i32) -> i32 {
+    worth
+        - if title.split_whitespace().count() < 4 {
+            14
+        } else {
+            0
+        }
+        - if count_names(title) == 0 { 10 } else { 0 }
+        - if title.ends_with('…') { 10 } else { 0 }
+}
+
+/// Whether a statement is about "the method" without saying which.
+fn is_generic(lower: &str) -> bool {
+    let first = lower.split_whitespace().next().unwrap_or_default();
+    let first = if matches!(first, "the" | "a" | "an") {
+        lower.split_whitespace().nth(1).unwrap_or_default()
+    } else {
+        first
+    };
+    matches!(
+        first,
+        "method"
+            | "function"
+            | "class"
+            | "logic"
+            | "code"
+            | "pattern"
+            | "check"
+            | "test"
+            | "fix"
+            | "file"
+            | "condition"
+            | "line"
+            | "it"
+            | "change"
+            | "changes"
+            | "solution"
+            | "regex"
+    )
+}
+
+/// When nobody said it well: the new names, the one changed line, or the request.
+pub(super) fn fallback(material: Material<'_>, edits: &[&Edit], files: &[String]) -> String {
+    for edit in edits.iter().filter(|edit| !paths::is_test(&edit.path)) {
+        let symbols = symbols::added(edit);
+        if let [first, rest @ ..] = symbols.as_slice() {
+            let more = rest
+                .first()
+                .map(|second| format!(" and {}", code(second)))
+                .unwrap_or_default();
+            return force(&format!(
+                "{} defines {}{more}",
+                code(paths::name(&edit.path)),
+                code(first)
+            ));
+        }
+    }
+    if let Some(fact) = edits
+        .iter()
+        .rev()
+        .filter(|edit| edit.fate == Fate::Kept)
+        .find_map(|edit| edits::as_fact(edit))
+        .and_then(|fact| fit(&fact))
+    {
+        return fact;
+    }
+    let names: Vec<String> = files.iter().take(2).map(|file| code(paths::name(file))).collect();
+    let more = files.len().saturating_sub(2);
+    let list = if more > 0 {
+        format!("{} and {more} more", names.join(", "))
+    } else {
+        names.join(" and ")
+    };
+    match material.request {
+        Some(request) => clip(&format!("{list} changed for “{}”", request.line), MAX_TITLE),
+        None => force(&format!("{list} changed")),
+    }
+}

@@ -1,0 +1,78 @@
+//! Rules that the person gives in a prompt: "from now on", "always", "never".
+
+use backstory_model::ObservationType;
+
+use super::draft::Draft;
+use super::request;
+use super::sentence::sentences;
+use super::text::{clip, has_any, lower_first, plain, starts_with_any};
+use super::title::MAX_TITLE;
+
+/// A longer prompt is a text about something, in which such words mean something else.
+const MAX_PROMPT: usize = 800;
+
+/// The rules of a prompt, in the person's own words.
+pub(super) fn drafts(prompt: &str) -> Vec<Draft> {
+    if prompt.len() > MAX_PROMPT {
+        return Vec::new();
+    }
+    let text = request::without_machine_parts(prompt);
+    let mut out = Vec::new();
+    for sentence in text.lines().map(plain).flat_map(|line| {
+        sentences(&line)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    }) {
+        let lower = sentence.to_lowercase();
+        let words = sentence.split_whitespace().count();
+        let lasting = starts_with_any(&lower, OPENINGS)
+            || has_any(
+                &lower,
+                "from now on|in this project we|in this repo we|in future always",
+            );
+        if !lasting || sentence.ends_with('?') || !(3..=30).contains(&words) {
+            continue;
+        }
+        let rule = sentence.trim_end_matches(['.', '!']);
+        let title = clip(&format!("The person wants: {}", lower_first(rule)), MAX_TITLE);
+        let mut draft = Draft::new(ObservationType::Decision, title, 0, 78);
+        draft.narrative = Some(format!("Said in a prompt: “{}”", clip(&sentence, 400)));
+        draft.concepts = vec!["pattern"];
+        out.push(draft);
+    }
+    out.truncate(2);
+    out
+}
+
+const OPENINGS: &str = concat!(
+    "always |never |from now on|please always |please never |don't ever |do not ever |remember that |remember to always |",
+    "we always |we never |going forward,|as a rule,|make sure to always ",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lasting_wishes_are_rules() {
+        for (prompt, wanted) in [
+            (
+                "Never use npm here, we have pnpm.",
+                Some("The person wants: never use npm here, we have pnpm"),
+            ),
+            (
+                "Fix the tests. From now on run them with nextest!",
+                Some("The person wants: from now on run them with nextest"),
+            ),
+            ("Why does it never end?", None),
+            ("Add a flag", None),
+        ] {
+            assert_eq!(
+                drafts(prompt).first().map(|draft| draft.title.as_str()),
+                wanted,
+                "{prompt}"
+            );
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! No turn makes the distiller panic, and what comes out keeps its bounds.
+
+use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd, distil};
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        prose().prop_map(Value::from),
+    ];
+    let keys = prop::sample::select(vec![
+        "command",
+        "file_path",
+        "filePath",
+        "old_string",
+        "new_string",
+        "content",
+        "structuredPatch",
+        "lines",
+        "stdout",
+        "stderr",
+        "bashEditDiff",
+        "files",
+        "hunks",
+        "changedFiles",
+        "created",
+        "todos",
+        "status",
+        "edits",
+        "type",
+        "pattern",
+        "agentId",
+        "text",
+        "description",
+    ]);
+    leaf.prop_recursive(4, 40, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((keys.clone().prop_map(str::to_owned), inner), 0..6)
+                .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+        ]
+    })
+}
+
+/// Text in the shapes that the rules look for, with anything in between.
+fn prose() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        any::<String>(),
+        prop::sample::select(vec![
+            "Updated `x` to ",
+            "I've fixed the bug where ",
+            "Added ",
+            " to `",
+            "`",
+            "**",
+            "- ",
+            "1. ",
+            "\n",
+            "\n\n",
+            "## Root cause\n",
+            "```\n",
+            " because ",
+            ". ",
+            "! ",
+            "This ensures that ",
+            " now ",
+            "error: ",
+            "ValueError: é",
+            "Exit code 1\n",
+            "rm -rf a && git checkout -- b",
+            "pytest a.py",
+            "Ran 3 tests in 1s\n\nOK",
+            " (",
+            ")",
+            "doesn't ",
+            "should be ",
+            "|",
+            "| a | b |\n",
+            "\u{202e}",
+            "ß",
+            "…",
+            "<system-reminder>",
+            "title: ",
+            "->",
+            "- [x] ",
+            "Changed from: ",
+            "To: ",
+            ":",
+            "git commit -m 'a: b'",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let name = prop::sample::select(vec![
+        "Bash",
+        "Edit",
+        "Write",
+        "Read",
+        "Grep",
+        "TodoWrite",
+        "Task",
+        "MultiEdit",
+        "mcp__x__y",
+    ]);
+    let outcome = prop_oneof![
+        json().prop_map(Outcome::Answered),
+        prose().prop_map(Outcome::Failed),
+        Just(Outcome::Unknown)
+    ];
+    prop_oneof![
+        prose().prop_map(Step::Prose),
+        prose().prop_map(Step::Compaction),
+        prose().prop_map(|report| Step::SubAgent {
+            agent_id: None,
+            agent_type: None,
+            report
+        }),
+        (name, json(), outcome).prop_map(|(name, input, outcome)| Step::Tool(ToolUse {
+            id: Some("t".into()),
+            agent_id: None,
+            name: name.into(),
+            input,
+            outcome,
+            at_ms: 0
+        })),
+    ]
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let end = prop::sample::select(vec![
+        TurnEnd::Stopped,
+        TurnEnd::Background,
+        TurnEnd::Interrupted,
+        TurnEnd::Open,
+    ]);
+    (
+        prop::option::of(prose()),
+        prop::option::of(prose()),
+        prop::collection::vec(step(), 0..10),
+        prop::option::of(prose()),
+        end,
+    )
+        .prop_map(|(prompt, root, steps, last_message, end)| Turn {
+            prompt,
+            machine_made: false,
+            root,
+            branch: None,
+            steps,
+            last_message,
+            end,
+        })
+}
+
+proptest! {
+    #[test]
+    fn every_turn_is_distilled_within_bounds(turn in turn()) {
+        let distilled = distil(&turn);
+        for memory in &distilled.observations {
+            prop_assert!(!memory.title.trim().is_empty());
+            prop_assert!(memory.title.chars().count() <= 100, "{}", memory.title);
+            prop_assert!(memory.facts.len() <= 8);
+            prop_assert!(memory.facts.iter().all(|fact| fact.chars().count() <= 200));
+            prop_assert!(memory.narrative.as_ref().is_none_or(|story| story.chars().count() <= 600));
+        }
+        if let Some(summary) = &distilled.summary {
+            for file in &summary.files_edited {
+                prop_assert!(distilled.observations.iter().any(|memory| memory.files_modified.contains(file)), "{file}");
+            }
+        }
+        let passages: usize = distilled.passages.iter().map(|passage| passage.text.len()).sum();
+        prop_assert!(passages <= 16 * 1024);
+        prop_assert_eq!(distil(&turn), distilled);
+    }
+}

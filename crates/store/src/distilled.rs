@@ -1,0 +1,355 @@
+//! What a turn is made of, and what was made of it.
+
+use backstory_model::{Distilled, NewObservation, NewPassage, NewSummary};
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+
+use crate::{Store, StoreError, open::query};
+
+/// The distiller whose results are replaced when a turn goes on.
+const BUILTIN: &str = "builtin";
+
+/// Everything that the store knows of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnToDistil {
+    /// The number of the turn.
+    pub id: i64,
+    /// The session it belongs to.
+    pub session_db_id: i64,
+    /// The project it belongs to.
+    pub project_db_id: i64,
+    /// What was asked.
+    pub prompt: Option<String>,
+    /// The agent's id of the prompt.
+    pub prompt_id: Option<String>,
+    /// Whether a program asked.
+    pub machine_made: bool,
+    /// The branch at that time.
+    pub branch: Option<String>,
+    /// The working tree: the linked one if the session runs in one.
+    pub root: String,
+    /// Whether it is over.
+    pub is_ended: bool,
+    /// The agent's own record of the session.
+    pub transcript_path: Option<String>,
+    /// How far that was read.
+    pub transcript_read: Option<String>,
+    /// Its events, in their order.
+    pub events: Vec<TurnEvent>,
+}
+
+/// An event of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnEvent {
+    /// What happened.
+    pub kind: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What the hook was given, cleaned.
+    pub payload: String,
+}
+
+impl Store {
+    /// Reads a turn with all its events; `None` when it was forgotten meanwhile.
+    pub fn turn_to_distil(&self, id: i64) -> Result<Option<TurnToDistil>, StoreError> {
+        const TURN: &str = "select turn.id, session.id, project.id, turn.prompt, turn.prompt_id, turn.machine_made,
+                coalesce(turn.branch, session.branch), coalesce(session.worktree, project.root), turn.ended_at is not null,
+                session.transcript_path, session.transcript_read
+            from turn join session on session.id = turn.session_db_id join project on project.id = session.project_id
+            where turn.id = ?1";
+        const EVENTS: &str = "select kind, at, payload from event where turn_id = ?1 order by key";
+        let attempt = query("read a turn");
+        let mut statement = self.connection.prepare_cached(TURN).map_err(attempt)?;
+        let turn = statement.query_row([id], |row| {
+            Ok(TurnToDistil {
+                id: row.get(0)?,
+                session_db_id: row.get(1)?,
+                project_db_id: row.get(2)?,
+                prompt: row.get(3)?,
+                prompt_id: row.get(4)?,
+                machine_made: row.get(5)?,
+                branch: row.get(6)?,
+                root: row.get(7)?,
+                is_ended: row.get(8)?,
+                transcript_path: row.get(9)?,
+                transcript_read: row.get(10)?,
+                events: Vec::new(),
+            })
+        });
+        let Some(turn) = turn.optional().map_err(attempt)? else {
+            return Ok(None);
+        };
+        let mut statement = self.connection.prepare_cached(EVENTS).map_err(attempt)?;
+        let rows = statement.query_map([id], |row| {
+            Ok(TurnEvent {
+                kind: row.get(0)?,
+                at_ms: row.get(1)?,
+                payload: row.get(2)?,
+            })
+        });
+        let events = rows.and_then(Iterator::collect).map_err(attempt)?;
+        Ok(Some(TurnToDistil { events, ..turn }))
+    }
+
+    /// Stores what was made of a turn in place of what was made of it before, and notes how far the transcript was read.
+    /// All of it or nothing: done again after a crash it is the same.
+    pub fn replace_turn(
+        &mut self,
+        turn: &TurnToDistil,
+        distilled: &Distilled,
+        transcript_read: Option<&str>,
+        now_ms: i64,
+    ) -> Result<(), StoreError> {
+        let attempt = query("store what was distilled");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let place = Place {
+            transaction: &transaction,
+            turn,
+            now_ms,
+        };
+        let run = || -> rusqlite::Result<()> {
+            place.clear()?;
+            if let Some(prompt) = turn.prompt.as_deref().filter(|_| !turn.machine_made) {
+                place.index(
+                    "prompt",
+                    turn.id,
+                    &Words {
+                        title: prompt,
+                        ..Words::default()
+                    },
+                )?;
+            }
+            for observation in &distilled.observations {
+                place.observation(observation)?;
+            }
+            if let Some(summary) = &distilled.summary {
+                place.summary(summary)?;
+            }
+            for passage in &distilled.passages {
+                place.passage(passage)?;
+            }
+            place.session(distilled, transcript_read)
+        };
+        run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)
+    }
+}
+
+/// The words of a memory, by the column of the index that they go into.
+#[derive(Default)]
+struct Words<'w> {
+    title: &'w str,
+    subtitle: &'w str,
+    facts: &'w str,
+    narrative: &'w str,
+    files: &'w str,
+}
+
+struct Place<'t> {
+    transaction: &'t Transaction<'t>,
+    turn: &'t TurnToDistil,
+    now_ms: i64,
+}
+
+impl Place<'_> {
+    fn clear(&self) -> rusqlite::Result<()> {
+        // What a person pinned stays whatever is found out later.
+        const OBSERVATIONS: &str =
+            "delete from observation where turn_id = ?1 and distiller = ?2 and pinned = 0";
+        const SUMMARIES: &str = "delete from summary where turn_id = ?1 and distiller = ?2";
+        const PASSAGES: &str = "delete from passage where turn_id = ?1";
+        self.transaction
+            .prepare_cached(OBSERVATIONS)?
+            .execute(params![self.turn.id, BUILTIN])?;
+        self.transaction
+            .prepare_cached(SUMMARIES)?
+            .execute(params![self.turn.id, BUILTIN])?;
+        self.transaction
+            .prepare_cached(PASSAGES)?
+            .execute([self.turn.id])?;
+        Ok(())
+    }
+
+    fn observation(&self, new: &NewObservation) -> rusqlite::Result<()> {
+        const SEEN: &str = "update observation set seen = seen + 1, last_seen_at = ?3
+            where session_db_id = ?1 and title = ?2 collate nocase";
+        const INSERT: &str =
+            "insert into observation (project_id, session_db_id, turn_id, type, title, subtitle, narrative,
+                facts, concepts, files_read, files_modified, evidence, distiller, created_at, last_seen_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14) returning id";
+        const FILE: &str =
+            "insert or ignore into observation_file (observation_id, path, modified) values (?1, ?2, ?3)";
+        let turn = self.turn;
+        // The same thing said in an earlier turn of the session: one memory, seen again.
+        if self.transaction.prepare_cached(SEEN)?.execute(params![
+            turn.session_db_id,
+            new.title,
+            self.now_ms
+        ])? > 0
+        {
+            return Ok(());
+        }
+        let values = params![
+            turn.project_db_id,
+            turn.session_db_id,
+            turn.id,
+            new.kind.name(),
+            new.title,
+            new.subtitle,
+            new.narrative,
+            list(&new.facts),
+            list(&new.concepts),
+            list(&new.files_read),
+            list(&new.files_modified),
+            list(&new.evidence),
+            BUILTIN,
+            self.now_ms
+        ];
+        let id: i64 = self
+            .transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))?;
+        for (files, modified) in [(&new.files_modified, true), (&new.files_read, false)] {
+            for path in files {
+                self.transaction
+                    .prepare_cached(FILE)?
+                    .execute(params![id, path, modified])?;
+            }
+        }
+        let files = [new.files_modified.as_slice(), &new.files_read]
+            .concat()
+            .join("\n");
+        self.index(
+            "observation",
+            id,
+            &Words {
+                title: &new.title,
+                subtitle: new.subtitle.as_deref().unwrap_or(""),
+                facts: &new.facts.join("\n"),
+                narrative: new.narrative.as_deref().unwrap_or(""),
+                files: &files,
+            },
+        )
+    }
+
+    fn summary(&self, new: &NewSummary) -> rusqlite::Result<()> {
+        const INSERT: &str =
+            "insert into summary (project_id, session_db_id, turn_id, request, investigated, learned,
+                completed, next_steps, files_read, files_edited, notes, distiller, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) returning id";
+        let turn = self.turn;
+        let values = params![
+            turn.project_db_id,
+            turn.session_db_id,
+            turn.id,
+            new.request,
+            new.investigated,
+            new.learned,
+            new.completed,
+            new.next_steps,
+            list(&new.files_read),
+            list(&new.files_edited),
+            new.notes,
+            BUILTIN,
+            self.now_ms
+        ];
+        let id = self
+            .transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))?;
+        let join = |parts: &[&Option<String>]| -> String {
+            parts
+                .iter()
+                .filter_map(|part| part.as_deref())
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        self.index(
+            "summary",
+            id,
+            &Words {
+                title: new.request.as_deref().unwrap_or(""),
+                facts: &join(&[&new.completed, &new.next_steps]),
+                narrative: &join(&[&new.learned, &new.investigated, &new.notes]),
+                files: &new.files_edited.join("\n"),
+                ..Words::default()
+            },
+        )
+    }
+
+    fn passage(&self, new: &NewPassage) -> rusqlite::Result<()> {
+        const INSERT: &str =
+            "insert into passage (project_id, session_db_id, turn_id, kind, text, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6) returning id";
+        let turn = self.turn;
+        let values = params![
+            turn.project_db_id,
+            turn.session_db_id,
+            turn.id,
+            new.kind.name(),
+            new.text,
+            self.now_ms
+        ];
+        let id = self
+            .transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))?;
+        self.index(
+            "passage",
+            id,
+            &Words {
+                narrative: &new.text,
+                ..Words::default()
+            },
+        )
+    }
+
+    /// Makes a memory findable by its words.
+    fn index(&self, kind: &str, id: i64, words: &Words<'_>) -> rusqlite::Result<()> {
+        const FORGET: &str = "delete from document where kind = ?1 and memory_id = ?2";
+        const DOCUMENT: &str = "insert into document (kind, memory_id, project_id, created_at) values (?1, ?2, ?3, ?4) returning id";
+        const WORDS: &str = "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.transaction
+            .prepare_cached(FORGET)?
+            .execute(params![kind, id])?;
+        let values = params![kind, id, self.turn.project_db_id, self.now_ms];
+        let document: i64 = self
+            .transaction
+            .prepare_cached(DOCUMENT)?
+            .query_row(values, |row| row.get(0))?;
+        let values = params![
+            document,
+            words.title,
+            words.subtitle,
+            words.facts,
+            words.narrative,
+            words.files
+        ];
+        self.transaction.prepare_cached(WORDS)?.execute(values).map(drop)
+    }
+
+    fn session(&self, distilled: &Distilled, transcript_read: Option<&str>) -> rusqlite::Result<()> {
+        // The first request names the session; the second line is about the latest turn.
+        const SESSION: &str =
+            "update session set title = coalesce(title, ?2), subtitle = coalesce(?3, subtitle),
+                transcript_read = coalesce(?4, transcript_read),
+                status = case when status = 'summarizing' then 'active' else status end
+            where id = ?1";
+        let values = params![
+            self.turn.session_db_id,
+            distilled.title,
+            distilled.subtitle,
+            transcript_read
+        ];
+        self.transaction
+            .prepare_cached(SESSION)?
+            .execute(values)
+            .map(drop)
+    }
+}
+
+fn list(items: &[String]) -> String {
+    serde_json::Value::from(items).to_string()
+}
