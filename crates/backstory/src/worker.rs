@@ -17,7 +17,7 @@ use std::{
 
 use rustix::{
     fs::FlockOperation,
-    process::{Flock, FlockType},
+    process::{Flock, FlockType, Pid, Signal},
 };
 
 use crate::{clock, environment, home::Home, process};
@@ -27,13 +27,45 @@ pub(crate) use run::{Until, run};
 
 /// Says whether a worker lives; asks the lock, not the worker.
 pub(crate) fn lives(home: &Home) -> bool {
-    let Ok(lock) = File::open(home.worker_lock()) else {
-        return false;
-    };
-    matches!(
-        rustix::process::fcntl_getlk(&lock, &Flock::from(FlockType::ReadLock)),
-        Ok(Some(_))
-    )
+    holder(home).is_some()
+}
+
+/// Returns the process that is the worker.
+pub(crate) fn holder(home: &Home) -> Option<Pid> {
+    let lock = File::open(home.worker_lock()).ok()?;
+    rustix::process::fcntl_getlk(&lock, &Flock::from(FlockType::ReadLock))
+        .ok()??
+        .pid
+}
+
+/// Asks the worker to end, and waits a while until it has; says whether there was one.
+pub(crate) fn stop(home: &Home) -> io::Result<bool> {
+    let Some(pid) = holder(home) else { return Ok(false) };
+    rustix::process::kill_process(pid, Signal::TERM)?;
+    match eventually(|| holder(home) != Some(pid)) {
+        true => Ok(true),
+        false => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Starts a worker now, and waits a while until it lives.
+pub(crate) fn start_and_wait(home: &Home) -> io::Result<()> {
+    process::start_self_detached(&["worker", "run", "--detached"])?;
+    match eventually(|| lives(home)) {
+        true => Ok(()),
+        false => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Waits up to five seconds until something holds.
+fn eventually(holds: impl Fn() -> bool) -> bool {
+    (0..500).any(|_| {
+        let done = holds();
+        if !done {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        done
+    })
 }
 
 /// Starts a worker if there is none. Does not wait, and does not mind when it fails: the event is safe.

@@ -17,7 +17,7 @@ mod testing;
 
 pub use distilled::{TurnEvent, TurnToDistil};
 pub use intake::{Senses, Taken};
-pub use memories::{Observation, Summary};
+pub use memories::{Observation, Summary, TurnMemory, TurnSummary};
 pub use open::{Access, Store, StoreError};
 pub use projects::{Project, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};

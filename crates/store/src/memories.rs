@@ -1,8 +1,9 @@
 //! Distilled memories, as recall reads them.
 
 use rusqlite::OptionalExtension;
+use serde::Serialize;
 
-use crate::{Project, Store, StoreError, open::query};
+use crate::{Project, Session, Store, StoreError, open::query};
 
 /// A distilled memory, as far as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,79 @@ pub struct Summary {
     pub created_ms: i64,
 }
 
+/// A memory of one turn, as the turn's session shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TurnMemory {
+    /// Its handle.
+    pub id: i64,
+    /// The turn it was made of.
+    #[serde(skip)]
+    pub turn_id: i64,
+    /// What it is about: the name of an observation type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What is true since.
+    pub title: String,
+    /// The circumstances.
+    pub subtitle: Option<String>,
+    /// What happened and why.
+    pub narrative: Option<String>,
+    /// Single facts.
+    pub facts: Vec<String>,
+    /// Files that tools changed.
+    pub files_modified: Vec<String>,
+}
+
+/// What a turn left to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnSummary {
+    /// The turn it was made of.
+    pub turn_id: i64,
+    /// What was done.
+    pub completed: Option<String>,
+    /// What is left to do.
+    pub next_steps: Option<String>,
+}
+
 impl Store {
+    /// Returns the memories of a session, in the order in which they came to be.
+    pub fn memories_of(&self, session: &Session) -> Result<Vec<TurnMemory>, StoreError> {
+        const OF_SESSION: &str = "select id, turn_id, type, title, subtitle, narrative, facts, files_modified
+            from observation where session_db_id = ?1 and turn_id is not null order by id";
+        let attempt = query("read the memories of a session");
+        let mut statement = self.connection.prepare_cached(OF_SESSION).map_err(attempt)?;
+        let list = |json: String| serde_json::from_str(&json).unwrap_or_default();
+        let rows = statement.query_map([session.db_id], |row| {
+            Ok(TurnMemory {
+                id: row.get(0)?,
+                turn_id: row.get(1)?,
+                kind: row.get(2)?,
+                title: row.get(3)?,
+                subtitle: row.get(4)?,
+                narrative: row.get(5)?,
+                facts: list(row.get(6)?),
+                files_modified: list(row.get(7)?),
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(attempt)
+    }
+
+    /// Returns the summaries of a session, in their order.
+    pub fn summaries_of(&self, session: &Session) -> Result<Vec<TurnSummary>, StoreError> {
+        const OF_SESSION: &str = "select turn_id, completed, next_steps from summary
+            where session_db_id = ?1 and turn_id is not null order by id";
+        let attempt = query("read the summaries of a session");
+        let mut statement = self.connection.prepare_cached(OF_SESSION).map_err(attempt)?;
+        let rows = statement.query_map([session.db_id], |row| {
+            Ok(TurnSummary {
+                turn_id: row.get(0)?,
+                completed: row.get(1)?,
+                next_steps: row.get(2)?,
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(attempt)
+    }
+
     /// Returns the latest checkpoint of a project.
     pub fn latest_summary(&self, project: &Project) -> Result<Option<Summary>, StoreError> {
         const LATEST: &str = "select request, learned, completed, next_steps, branch, created_at

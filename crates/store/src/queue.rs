@@ -162,6 +162,14 @@ impl Store {
         )
     }
 
+    /// Gives back what a worker that is gone had claimed. Only for whoever is the one worker; the tries count.
+    pub fn recover(&mut self) -> Result<usize, StoreError> {
+        const RECOVER: &str = "update event set lease_until = 0 where state = 'processing'";
+        self.connection
+            .execute(RECOVER, [])
+            .map_err(query("recover claimed work"))
+    }
+
     /// Notes that a try failed: another one follows after a while, or the event is given up.
     pub fn fail(&mut self, ids: &[i64], error: &str, now_ms: i64) -> Result<(), StoreError> {
         const FAIL: &str = "update event set lease_until = null, error = ?2,
@@ -385,6 +393,14 @@ mod tests {
         }
         assert!(store.claim(MOST_TRIES * LEASE, LEASE, 0, 1).unwrap().is_none());
         assert_eq!(store.queue(1).unwrap().failed, 1);
+    }
+
+    #[test]
+    fn a_new_worker_takes_over_at_once() {
+        let mut store = store(&[event("1", "a")]);
+        assert_eq!(kinds(store.claim(0, LEASE, 0, 1).unwrap()), [1]);
+        assert_eq!(store.recover().unwrap(), 1);
+        assert_eq!(store.claim(1, LEASE, 0, 1).unwrap().unwrap().events[0].tries, 2);
     }
 
     #[test]

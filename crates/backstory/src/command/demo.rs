@@ -8,6 +8,7 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use super::Status;
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     process,
 };
 
-/// Show what is captured: a sample session through the real hooks, in a home that is thrown away
+/// Show what is remembered: a sample session through the real hooks, in a home that is thrown away
 ///
 /// Needs no set-up and touches nothing of yours.
 #[derive(clap::Args)]
@@ -71,11 +72,7 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
     println!("{BOLD}A session with an agent, reported by its hooks{BOLD:#}");
     let mut slowest = Duration::ZERO;
     for (event, meaning, fields) in STORY {
-        let cwd = project.to_string_lossy();
-        let payload = format!(
-            r#"{{"session_id":"{SESSION}","cwd":"{cwd}",{}}}"#,
-            fields.replace("CWD", &cwd)
-        );
+        let payload = payload(&project, SESSION, fields);
         let start = Instant::now();
         let output = process::run_self(&["hook", event], &home, payload.as_bytes())?;
         let took = start.elapsed();
@@ -90,10 +87,20 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
             took.as_secs_f64() * 1e3
         );
     }
+    process::run_self(&["worker", "run", "--once"], &home, b"")?;
     println!("\n{BOLD}What is remembered{BOLD:#}  {DIM}$ backstory session demo{DIM:#}");
     show(&home, &["session", "demo"])?;
-    println!("\n{BOLD}What waits to be distilled{BOLD:#}  {DIM}$ backstory queue{DIM:#}");
-    show(&home, &["queue"])?;
+    println!("\n{BOLD}What the next session in this project is told at its start{BOLD:#}");
+    let start = payload(&project, "next-session", r#""source":"startup""#);
+    let output = process::run_self(&["hook", "session-start"], &home, start.as_bytes())?;
+    let answer: Value = serde_json::from_slice(&output.stdout).context("a new session was told nothing")?;
+    for line in answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap_or_default()
+        .lines()
+    {
+        println!("  {DIM}│{DIM:#} {line}");
+    }
     let leaked = ["Initech", "Zx81kd02mcQp"]
         .iter()
         .find(|secret| holds(&home, secret.as_bytes()).unwrap_or(true));
@@ -103,6 +110,15 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
         slowest.as_secs_f64() * 1e3
     );
     Ok(Status::Done)
+}
+
+/// Makes what an agent would send.
+fn payload(project: &Path, session: &str, fields: &str) -> String {
+    let cwd = project.to_string_lossy();
+    format!(
+        r#"{{"session_id":"{session}","cwd":"{cwd}",{}}}"#,
+        fields.replace("CWD", &cwd)
+    )
 }
 
 /// Runs a command in the demo's home and shows what it prints.

@@ -2,8 +2,9 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
-use backstory_store::{Session, SessionError, Turn};
-use serde_json::{Map, Value};
+use backstory_model::ObservationType;
+use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
+use serde_json::{Map, Value, json};
 
 use super::{Status, open_store, sessions};
 use crate::{
@@ -23,31 +24,66 @@ pub(crate) struct Show {
     json: bool,
 }
 
+/// Everything that is shown of a session.
+struct Story {
+    session: Session,
+    turns: Vec<Turn>,
+    memories: Vec<TurnMemory>,
+    summaries: Vec<TurnSummary>,
+}
+
+impl Story {
+    fn memories(&self, turn: &Turn) -> impl Iterator<Item = &TurnMemory> {
+        self.memories.iter().filter(|memory| memory.turn_id == turn.id)
+    }
+
+    fn summary(&self, turn: &Turn) -> Option<&TurnSummary> {
+        self.summaries.iter().find(|summary| summary.turn_id == turn.id)
+    }
+}
+
 pub(crate) fn run(home: &Home, arguments: &Show) -> Result<Status> {
-    let unknown = || SessionError::Unknown(arguments.id.clone());
-    let found = match open_store(home)? {
-        Some(store) => match store.session(&arguments.id) {
-            Ok(session) => Ok((store.turns(&session)?, session)),
-            Err(error) => Err(error),
-        },
-        None => Err(unknown()),
+    let Some(store) = open_store(home)? else {
+        bail!(
+            "{}\nhint: nothing is recorded yet",
+            SessionError::Unknown(arguments.id.clone())
+        );
     };
-    let (turns, session) = match found {
-        Ok(found) => found,
+    let session = match store.session(&arguments.id) {
+        Ok(session) => session,
         Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
     };
+    let story = Story {
+        turns: store.turns(&session)?,
+        memories: store.memories_of(&session)?,
+        summaries: store.summaries_of(&session)?,
+        session,
+    };
     if arguments.json {
-        println!("{}", as_json(&session, &turns));
+        println!("{}", as_json(&story));
     } else {
-        print(&session, &turns);
+        print(&story);
     }
     Ok(Status::Done)
 }
 
-fn as_json(session: &Session, turns: &[Turn]) -> Value {
-    let mut fields = sessions::as_json(session);
-    let list: Vec<Value> = turns.iter().map(turn_json).collect();
-    fields["turns"] = list.into();
+fn as_json(story: &Story) -> Value {
+    let mut fields = sessions::as_json(&story.session);
+    let turns: Vec<Value> = story
+        .turns
+        .iter()
+        .map(|turn| {
+            let mut fields = turn_json(turn);
+            fields["observations"] = json!(story.memories(turn).collect::<Vec<_>>());
+            let summary = story.summary(turn);
+            fields["summary"] = summary.map_or(
+                Value::Null,
+                |summary| json!({"completed": summary.completed, "next_steps": summary.next_steps}),
+            );
+            fields
+        })
+        .collect();
+    fields["turns"] = turns.into();
     fields
 }
 
@@ -61,7 +97,8 @@ fn turn_json(turn: &Turn) -> Value {
     Value::Object(fields)
 }
 
-fn print(session: &Session, turns: &[Turn]) {
+fn print(story: &Story) {
+    let session = &story.session;
     let now_ms = clock::now_ms();
     let width = output::width();
     let style = sessions::status_style(session.status);
@@ -85,30 +122,56 @@ fn print(session: &Session, turns: &[Turn]) {
     line("started", Some(&output::ago(now_ms, session.started_ms)));
     line("last", Some(&output::ago(now_ms, session.last_event_ms)));
     line("events", Some(&session.events.to_string()));
-    for turn in turns {
-        let prompt = match (&turn.prompt, turn.machine_made) {
-            (None, _) => "(the prompt was not heard)".to_owned(),
-            (Some(_), true) => "(the agent itself)".to_owned(),
-            (Some(prompt), false) => output::one_line(prompt, width - 5),
-        };
-        println!("\n{BOLD}{:>3}{BOLD:#}. {prompt}", turn.number);
-        let mut facts = vec![output::count(turn.tools, "tool use")];
-        if turn.subagent_tools > 0 {
-            facts.push(format!("{} by sub-agents", turn.subagent_tools));
-        }
-        let failures = if turn.failures > 0 {
-            format!(", {BAD}{} failed{BAD:#}", turn.failures)
-        } else {
-            String::new()
-        };
-        let open = if turn.ended_ms.is_none() {
-            ", not ended"
-        } else {
-            ""
-        };
+    for turn in &story.turns {
+        print_turn(story, turn, width);
+    }
+}
+
+fn print_turn(story: &Story, turn: &Turn, width: usize) {
+    let prompt = match (&turn.prompt, turn.machine_made) {
+        (None, _) => "(the prompt was not heard)".to_owned(),
+        (Some(_), true) => "(the agent itself)".to_owned(),
+        (Some(prompt), false) => output::one_line(prompt, width - 5),
+    };
+    println!("\n{BOLD}{:>3}{BOLD:#}. {prompt}", turn.number);
+    let mut facts = vec![output::count(turn.tools, "tool use")];
+    if turn.subagent_tools > 0 {
+        facts.push(format!("{} by sub-agents", turn.subagent_tools));
+    }
+    let failures = match turn.failures {
+        0 => String::new(),
+        failures => format!(", {BAD}{failures} failed{BAD:#}"),
+    };
+    let open = if turn.ended_ms.is_none() {
+        ", not ended"
+    } else {
+        ""
+    };
+    println!(
+        "     {DIM}{}{DIM:#}{failures}{DIM}{open}{DIM:#}",
+        facts.join(", ")
+    );
+    for memory in story.memories(turn) {
+        let icon = ObservationType::from_name(&memory.kind).map_or("⚪", ObservationType::icon);
         println!(
-            "     {DIM}{}{DIM:#}{failures}{DIM}{open}{DIM:#}",
-            facts.join(", ")
+            "     {icon} {} {DIM}#{}{DIM:#}",
+            output::one_line(&memory.title, width - 18),
+            memory.id
         );
+        for fact in &memory.facts {
+            println!("        {DIM}·{DIM:#} {}", output::one_line(fact, width - 10));
+        }
+        if !memory.files_modified.is_empty() {
+            println!(
+                "        {DIM}{}{DIM:#}",
+                output::one_line(&memory.files_modified.join(", "), width - 8)
+            );
+        }
+    }
+    if let Some(next) = story
+        .summary(turn)
+        .and_then(|summary| summary.next_steps.as_deref())
+    {
+        println!("     {BOLD}next:{BOLD:#} {}", output::one_line(next, width - 11));
     }
 }

@@ -1,11 +1,13 @@
 //! `backstory worker`: the process that takes events in and distils them.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use anstream::println;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use backstory_store::{Access, Store, StoreError};
+use serde_json::{Value, json};
 
-use super::{Status, settings};
+use super::{Status, settings, with_hint};
 use crate::{
     home::Home,
     output::count,
@@ -30,10 +32,34 @@ enum Action {
         #[arg(long, hide = true)]
         detached: bool,
     },
+    /// Start the worker in the background
+    Start,
+    /// Ask the worker to end
+    Stop,
+    /// Stop the worker if it runs, and start it
+    Restart,
+    /// Say whether the worker runs and what waits for it; exits 1 when it does not run
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub(crate) fn run(home: &Home, arguments: &Worker) -> Result<Status> {
-    let Action::Run { once, detached } = arguments.action;
+    match arguments.action {
+        Action::Run { once, detached } => run_here(home, once, detached),
+        Action::Start => start(home),
+        Action::Stop => stop(home),
+        Action::Restart => {
+            worker::stop(home).context("could not stop the worker")?;
+            start(home)
+        }
+        Action::Status { json } => status(home, json),
+    }
+}
+
+fn run_here(home: &Home, once: bool, detached: bool) -> Result<Status> {
     if detached {
         // Fails only for a process that leads its session already.
         rustix::process::setsid().ok();
@@ -41,28 +67,90 @@ pub(crate) fn run(home: &Home, arguments: &Worker) -> Result<Status> {
     let settings = settings(home)?;
     let idle = Duration::from_secs(60 * u64::from(settings.worker.idle_minutes));
     let until = if once { Until::Done } else { Until::Idle(idle) };
-    match worker::run(home, until, &settings.capture.to_keep())? {
-        None => println!("A worker runs already; it takes the events in."),
-        Some(work) => {
-            let (taken, distilled) = (work.taken, work.distilled as u64);
-            println!(
-                "Took in {}, distilled {}.",
-                count(taken.new as u64, "event"),
-                count(distilled, "event")
-            );
-            if taken.torn > 0 {
-                println!(
-                    "{} torn and set aside in spool/torn.",
-                    count(taken.torn as u64, "file")
-                );
-            }
-            if taken.left > 0 {
-                println!(
-                    "{} left in the spool: from a newer version, or not readable.",
-                    count(taken.left as u64, "file")
-                );
-            }
-        }
+    let Some(work) = worker::run(home, until, &settings.capture.to_keep())? else {
+        println!("A worker runs already; it takes the events in.");
+        return Ok(Status::Done);
+    };
+    let (taken, distilled) = (work.taken, work.distilled as u64);
+    println!(
+        "Took in {}, distilled {}.",
+        count(taken.new as u64, "event"),
+        count(distilled, "event")
+    );
+    if taken.torn > 0 {
+        println!(
+            "{} torn and set aside in spool/torn.",
+            count(taken.torn as u64, "file")
+        );
+    }
+    if taken.left > 0 {
+        let files = count(taken.left as u64, "file");
+        println!("{files} left in the spool: from a newer version, or not readable.");
     }
     Ok(Status::Done)
+}
+
+fn start(home: &Home) -> Result<Status> {
+    // A worker with settings that it would have to guess does not start; better said here than in a log.
+    settings(home)?;
+    if worker::lives(home) {
+        println!("The worker runs already.");
+        return Ok(Status::Done);
+    }
+    home.create()?;
+    worker::start_and_wait(home)
+        .context("could not start the worker\nhint: `backstory worker run` shows why")?;
+    println!("The worker runs.");
+    Ok(Status::Done)
+}
+
+fn stop(home: &Home) -> Result<Status> {
+    let hint = "could not stop the worker\nhint: it may hang; events are safe in the spool, and `kill -9` loses nothing";
+    let stopped = worker::stop(home).context(hint)?;
+    println!(
+        "{}",
+        if stopped {
+            "The worker has ended."
+        } else {
+            "No worker runs."
+        }
+    );
+    Ok(Status::Done)
+}
+
+fn status(home: &Home, json: bool) -> Result<Status> {
+    let pid = worker::holder(home).map(|pid| pid.as_raw_nonzero().get());
+    let facts: Value = match fs::read(home.worker_json()) {
+        Ok(text) if pid.is_some() => serde_json::from_slice(&text).unwrap_or_default(),
+        _ => Value::Null,
+    };
+    let spooled = home.spool().waiting()?.len() as u64;
+    let queue = match Store::open_read_only(&home.database(), Access::Command) {
+        Ok(store) => Some(store.queue(0)?),
+        Err(StoreError::Missing(_)) => None,
+        Err(error) => return Err(with_hint(error)),
+    };
+    let pending = spooled + queue.as_ref().map_or(0, |queue| queue.pending + queue.processing);
+    let failed = queue.as_ref().map_or(0, |queue| queue.failed);
+    if json {
+        println!(
+            "{}",
+            json!({"running": pid.is_some(), "pid": pid, "version": facts["version"], "started_at": facts["started_at"],
+                "pending": pending, "failed": failed})
+        );
+    } else {
+        match pid {
+            Some(pid) => println!(
+                "The worker runs as process {pid}, version {}.",
+                facts["version"].as_str().unwrap_or("?")
+            ),
+            None => println!("No worker runs. Hooks start one with the next event."),
+        }
+        println!("{} wait, {failed} failed.", count(pending, "event"));
+    }
+    Ok(if pid.is_some() {
+        Status::Done
+    } else {
+        Status::Failed
+    })
 }

@@ -58,6 +58,7 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
     // Watched before the first look at the spool: what arrives from now on is not missed.
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
     let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    store.recover()?;
     // Written when all is open: whoever reads it finds a worker that is ready.
     write_worker_json(home).context("could not write worker.json")?;
     spool

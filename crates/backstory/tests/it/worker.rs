@@ -146,3 +146,37 @@ fn an_idle_worker_ends_and_leaves_nothing_behind() {
     assert!(!home.path().join("worker.json").exists());
     assert_eq!(home.events(), 1);
 }
+
+#[test]
+fn the_worker_is_started_asked_and_stopped() {
+    let home = with_worker();
+    let run = |arguments: &[&str]| {
+        let output = home.run(arguments, b"");
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let stopped = "No worker runs. Hooks start one with the next event.\n0 events wait, 0 failed.\n";
+    assert_eq!(run(&["worker", "status"]), (Some(1), stopped.to_owned()));
+    assert_eq!(
+        run(&["worker", "stop"]),
+        (Some(0), "No worker runs.\n".to_owned())
+    );
+    assert_eq!(
+        run(&["worker", "start"]),
+        (Some(0), "The worker runs.\n".to_owned())
+    );
+    assert_eq!(
+        run(&["worker", "start"]),
+        (Some(0), "The worker runs already.\n".to_owned())
+    );
+    let first = home.json(&["worker", "status", "--json"]);
+    assert_eq!((&first["running"], &first["pending"]), (&json!(true), &json!(0)));
+    assert!(is_alive(first["pid"].as_i64().unwrap()));
+    assert_eq!(run(&["worker", "restart"]).0, Some(0));
+    let second = home.json(&["worker", "status", "--json"]);
+    assert_ne!(first["pid"], second["pid"]);
+    assert_eq!(
+        run(&["worker", "stop"]),
+        (Some(0), "The worker has ended.\n".to_owned())
+    );
+    assert_eq!(run(&["worker", "status"]).0, Some(1));
+}

@@ -29,7 +29,13 @@ pub(super) fn draft(material: Material<'_>) -> Option<Draft> {
         .request
         .is_some_and(|request| request.intent == Intent::Question);
     // Small talk has no names; an answer to a question or the fruit of some looking around has several.
-    if facts.len() < if asked { 1 } else { 2 } || (!asked && material.evidence.calls == 0) {
+    let advice = claims
+        .iter()
+        .find(|claim| claim.says == Says::Decided && asked)
+        .and_then(|claim| claim.statement.as_ref());
+    if (facts.len() < if asked { 1 } else { 2 } && advice.is_none())
+        || (!asked && material.evidence.calls == 0)
+    {
         return None;
     }
     let (_, title) = claims
@@ -49,13 +55,23 @@ pub(super) fn draft(material: Material<'_>) -> Option<Draft> {
                 title,
             ))
         })
-        .max_by(|a, b| a.0.cmp(&b.0))?;
-    let mut draft = Draft::new(ObservationType::Discovery, title, usize::MAX, 90);
+        .max_by(|a, b| a.0.cmp(&b.0))
+        .or_else(|| Some((0, fit(&advice?.text)?)))?;
+    let kind = if advice.is_some_and(|advice| title.starts_with("Recommended") || advice.text == title) {
+        ObservationType::Decision
+    } else {
+        ObservationType::Discovery
+    };
+    let mut draft = Draft::new(kind, title, usize::MAX, 90);
     draft.subtitle = material.request.map(|request| request.line.clone());
     draft.narrative = story::tell(claims.iter().filter(|claim| !claim.bullet).take(4).copied())
         .or_else(|| story::tell(claims.iter().take(3).copied()));
     draft.facts = facts;
-    draft.concepts = vec!["how-it-works"];
+    draft.concepts = if kind == ObservationType::Decision {
+        vec!["trade-off"]
+    } else {
+        vec!["how-it-works"]
+    };
     draft.files_read = material.evidence.reads.iter().take(12).cloned().collect();
     Some(draft)
 }

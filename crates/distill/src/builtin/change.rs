@@ -15,7 +15,7 @@ use super::results;
 use super::section::Section;
 use super::story;
 use super::symbols;
-use super::text::{code, has_any};
+use super::text::{code, count_names, has_any};
 use super::title::fit;
 use super::type_of;
 
@@ -94,6 +94,16 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
             out.push(fact);
         }
     }
+    // What else is said at the end with a name in it: exceptions, reasons, how it works now.
+    let others = material.reading.final_claims().filter(|claim| {
+        matches!(claim.says, Says::Found | Says::Problem) && !claim.hedged && !about_a_file(claim)
+    });
+    out.extend(
+        others
+            .filter_map(Claim::as_fact)
+            .filter(|fact| count_names(fact) > 0 && fact.split_whitespace().count() > 4)
+            .take(3),
+    );
     // Imports and tests are the least of a change.
     out.sort_by_key(|fact| has_any(&fact.to_lowercase(), "import|imports|test|tests"));
     out.truncate(5);

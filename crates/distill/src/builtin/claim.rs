@@ -1,5 +1,6 @@
 //! What a sentence of the agent says: that something was done, found, decided, failed, is planned, or nothing.
 
+use super::grammar::is_finite;
 use super::section::Section;
 use super::text::{count_names, has_any, starts_with_any};
 use super::verbs::{self, Form};
@@ -174,13 +175,31 @@ fn is_order(lower: &str) -> bool {
     let (Some(first), Some(second)) = (words.next(), words.next()) else {
         return false;
     };
+    if first == "please" {
+        return true;
+    }
+    if first.starts_with('`') || !matches!(verbs::verb(first), Some((_, Form::Base))) {
+        return false;
+    }
     let object = second.starts_with('`')
         || matches!(
             second,
             "the" | "a" | "an" | "your" | "it" | "this" | "all" | "sure" | "that"
         );
-    first == "please"
-        || (object && !first.starts_with('`') && matches!(verbs::verb(first), Some((_, Form::Base))))
+    object || !is_statement(lower)
+}
+
+/// "Cache keys include the locale" has a verb after its first noun: no order.
+fn is_statement(lower: &str) -> bool {
+    let mut before = "";
+    lower.split_whitespace().skip(1).any(|word| {
+        let bound = matches!(
+            before,
+            "to" | "and" | "or" | "not" | "then" | "the" | "a" | "an" | ""
+        );
+        before = word;
+        is_finite(word) || (!bound && matches!(verbs::verb(word), Some((_, Form::Base))))
+    })
 }
 
 fn is_filler(lower: &str, words: usize, text: &str) -> bool {
@@ -238,7 +257,7 @@ const PROBLEMS: &str = "\
     untested|wasn't able|was not able";
 
 const DECIDED: &str = "\
-    i chose|i decided|i opted|i went with|i picked|i kept|i left|i used|i prefer|we chose|\
+    i'd use|i would use|i'd go with|i would go with|i recommend|i'd recommend|i suggest|i chose|i decided|i opted|i went with|i picked|i kept|i left|i used|i prefer|we chose|\
     we decided|decided to|chose |opted |went with|the decision|deliberately|i deliberately|\
     i intentionally|intentionally|i avoided|i did not|i didn't|kept ";
 
@@ -301,6 +320,9 @@ mod tests {
             ("`test_clock` is flaky.", Says::Problem),
             ("Please run `make clean`.", Says::Next),
             ("Run `make clean` before the next build.", Says::Next),
+            ("Turn on the cache in `Cargo.toml`.", Says::Next),
+            ("Cache keys include the `locale`.", Says::Found),
+            ("I'd use Postgres.", Says::Decided),
             ("Would you like me to add a test?", Says::Asks),
             ("`Session` holds one connection per thread.", Says::Found),
         ] {

@@ -98,7 +98,8 @@ fn draft(report: &Report<'_>, evidence: &Evidence) -> Option<Draft> {
                 Says::Found | Says::Cause | Says::Done | Says::Now | Says::Problem
             ) && !claim.hedged
         })
-        .filter_map(|claim| {
+        .enumerate()
+        .filter_map(|(at, claim)| {
             let made = claim.statement.as_ref()?;
             let names = i32::try_from(count_names(&made.text)).unwrap_or(0).min(3);
             let short = if made.text.split_whitespace().count() < 4 {
@@ -106,7 +107,17 @@ fn draft(report: &Report<'_>, evidence: &Evidence) -> Option<Draft> {
             } else {
                 0
             };
-            Some((i32::from(made.strength) + names * 6 - short, fit(&made.text)?))
+            let late = i32::try_from(at).unwrap_or(i32::MAX).min(20);
+            let loose = if claim.bullet { 6 } else { 0 }
+                + if made.text.starts_with("If ") || made.text.starts_with("When ") {
+                    12
+                } else {
+                    0
+                };
+            Some((
+                i32::from(made.strength) + names * 6 - short - late - loose,
+                fit(&made.text)?,
+            ))
         })
         .max_by(|a, b| a.0.cmp(&b.0));
     if edits.is_empty() && best.is_none() {
@@ -131,7 +142,9 @@ fn draft(report: &Report<'_>, evidence: &Evidence) -> Option<Draft> {
     draft.narrative = story::tell(
         read.claims
             .iter()
-            .filter(|claim| !matches!(claim.says, Says::Asks | Says::Plan | Says::Next))
+            .filter(|claim| {
+                !matches!(claim.says, Says::Asks | Says::Plan | Says::Next) && claim.statement.is_some()
+            })
             .take(4),
     );
     draft.facts = read

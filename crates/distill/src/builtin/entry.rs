@@ -102,6 +102,12 @@ pub(super) fn is_fragment(sentence: &str, item: &Item) -> bool {
     if item.bullet && words.len() < 5 && !words.iter().any(|word| is_verb(word)) {
         return true;
     }
+    if words
+        .last()
+        .is_some_and(|last| matches!(*last, "AND" | "OR" | "and" | "or"))
+    {
+        return true;
+    }
     // Ends like "…, such as" or with an open bracket: the rest was code.
     sentence.ends_with(',')
         || !words.iter().any(|word| is_verb(word)) && item.bullet && count_names(sentence) == 0

@@ -11,6 +11,7 @@ use super::paths;
 use super::reading::Claim;
 use super::request::Intent;
 use super::section::Section;
+use super::sentence::sentences;
 use super::symbols;
 use super::text::{clip, code, count_names, has_any};
 use super::title::{MAX_TITLE, fit, force, statement};
@@ -172,11 +173,13 @@ fn from_request(material: Material<'_>) -> Vec<(i32, String)> {
             out.extend(fit(&format!("Fixed: {wish}")).map(|title| (48, title)));
         }
     }
-    let ordered = statement(wish, None).filter(|made| made.strength >= 50);
+    let first = sentences(wish).first().copied().unwrap_or_default();
+    let ordered = statement(first, None).filter(|made| made.strength >= 50);
+    let worth = if request.subject.is_some() { 72 } else { 62 };
     out.extend(
         ordered
             .and_then(|made| fit(&made.text))
-            .map(|title| (wished(&title, 72), title)),
+            .map(|title| (wished(&title, worth), title)),
     );
     out
 }

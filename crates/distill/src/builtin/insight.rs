@@ -70,7 +70,8 @@ fn decisions(material: Material<'_>) -> Vec<Draft> {
         let Some(title) = claim.statement.as_ref().and_then(|made| fit(&made.text)) else {
             continue;
         };
-        if title.split_whitespace().count() < 4 {
+        let unnamed = count_names(&title) == 0 && has_any(&title.to_lowercase(), "it|this|that|them|you");
+        if title.split_whitespace().count() < 4 || unnamed {
             continue;
         }
         let worth = if claim.last { 66 } else { 58 } + if reasoned { 6 } else { 0 };

@@ -1,5 +1,6 @@
 //! From a message in markdown to its statements, each with the section, list and label it stands under.
 
+use super::claim;
 use super::section::Section;
 use super::text::{count_names, is_mark, plain};
 
@@ -115,7 +116,7 @@ impl Reader {
         let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' '));
         self.context = (count_names(numbered) > 0).then(|| numbered.trim_end_matches(':').to_owned());
         // "### Updated X in `file`" says what was done: it is a statement as well as a heading.
-        if count_names(numbered) > 0 && numbered.split_whitespace().count() > 3 {
+        if count_names(numbered) > 0 && claim::is_done(&numbered.to_lowercase()) {
             self.items.push(Item {
                 text: numbered.trim_end_matches(':').to_owned(),
                 section: self.section,

@@ -1,7 +1,8 @@
 //! "The method uses X": which method? The one that was named last in the same message.
 
+use super::claim::strip_speaker;
 use super::grammar::is_finite;
-use super::text::{count_names, is_name, is_outside_code, starts_with_any};
+use super::text::{count_names, is_name, is_outside_code, sentence_case, starts_with_any};
 
 /// Things that were named in a message.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ const NOUNS: &str = concat!(
 impl Named {
     /// Remembers the names in a sentence: "`load` method", "`MAX` constant".
     pub(super) fn note(&mut self, sentence: &str) {
-        self.subject = subject(sentence);
+        self.subject = subject(sentence).or_else(|| addition(sentence));
         self.place = None;
         let points = starts_with_any(
             &sentence.to_lowercase(),
@@ -70,6 +71,28 @@ impl Named {
     }
 }
 
+/// "I added a toggle to the page" -> "toggle": what the next sentence will call "it".
+fn addition(sentence: &str) -> Option<String> {
+    let rest = strip_speaker(sentence);
+    let (verb, rest) = rest.split_once(' ')?;
+    if !matches!(
+        verb.to_lowercase().as_str(),
+        "added" | "created" | "wrote" | "introduced" | "implemented" | "built"
+    ) {
+        return None;
+    }
+    let thing = ["a ", "an ", "the ", "new "]
+        .iter()
+        .fold(rest, |rest, article| rest.strip_prefix(article).unwrap_or(rest));
+    let end = [" to ", " in ", " for ", " that ", " which ", " with ", ",", "."]
+        .iter()
+        .filter_map(|stop| thing.find(stop))
+        .min()?;
+    let thing = &thing[..end];
+    (thing.split_whitespace().count() <= 4 && is_outside_code(thing, thing.len()))
+        .then(|| sentence_case(thing))
+}
+
 /// The words before the verb, when they name something.
 fn subject(sentence: &str) -> Option<String> {
     let words: Vec<&str> = sentence.split_whitespace().take(8).collect();
@@ -111,5 +134,10 @@ mod tests {
             Some("`find` method compared names")
         );
         assert_eq!(named.without_pronoun("This ensures it"), None);
+        named.note("I added a dark mode toggle to the page.");
+        assert_eq!(
+            named.without_pronoun("It writes `theme`").as_deref(),
+            Some("Dark mode toggle writes `theme`")
+        );
     }
 }

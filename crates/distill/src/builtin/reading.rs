@@ -159,7 +159,8 @@ const HEDGES: &str = "\
 
 const VAGUE: &str = concat!(
     "fixed the bug|fixed the issue|fixed this bug|fixed this issue|resolved the issue|resolved the bug|fixed a bug|fixed an issue|",
-    "completed the task|made two changes|made the following|implemented the fix|made the changes",
+    "completed the task|made the following|implemented the fix|made the changes|two changes|three changes|key changes|",
+    "simple changes|following changes|the implementation adds to",
 );
 
 impl Claim {
@@ -169,7 +170,10 @@ impl Claim {
         let explained = has_any(&lower, "where|by|so that|when|because|in which");
         let last = lower.rsplit(' ').next().unwrap_or_default();
         let fixed = has_any(&lower, "fixed|resolved") && matches!(last, "bug" | "issue" | "problem");
-        !explained && (fixed || has_any(&lower, VAGUE))
+        let (_, object) = claim::strip_speaker(&lower).split_once(' ').unwrap_or_default();
+        let object = object.split(" (").next().unwrap_or_default();
+        let bare = claim::is_done(&lower) && object.split_whitespace().count() <= 2;
+        !explained && (fixed || bare || has_any(&lower, VAGUE))
     }
 
     /// The words of the claim as a fact: the statement where there is one, with what it is about in front when it does not

@@ -7,7 +7,7 @@ use super::edits::Fate;
 use super::evidence::{Evidence, Run};
 use super::paths;
 use super::shell::Purpose;
-use super::text::code;
+use super::text::{clip, code};
 use super::title::{MAX_TITLE, fit};
 
 const MAX_DRAFTS: usize = 2;
@@ -40,8 +40,8 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<String> {
         match before.and_then(|before| before.error.as_ref()) {
             Some(error) => out.push(format!(
                 "{} passes{count}; before the change it failed with {}",
-                code(&run.command),
-                code(error)
+                code(&clip(&run.command, 64)),
+                code(&clip(error, 80))
             )),
             None if run.tests.is_some() => out.push(format!("{} passes{count}", code(&run.command))),
             None => {}
@@ -147,6 +147,15 @@ pub(super) fn drafts(evidence: &Evidence) -> Vec<Draft> {
     out
 }
 
+/// "`a` failed with `b`", short enough to be kept whole.
+fn failed_with(command: &str, error: &str) -> String {
+    format!(
+        "{} failed with {}",
+        code(&clip(command, 80)),
+        code(&clip(error, 96))
+    )
+}
+
 /// One way to run the tests fails on this machine, another works.
 fn test_runner(evidence: &Evidence) -> Option<Draft> {
     let ran =
@@ -185,7 +194,7 @@ fn test_runner(evidence: &Evidence) -> Option<Draft> {
         broken
             .error
             .as_ref()
-            .map(|error| format!("{} failed with {}", code(&broken.command), code(error))),
+            .map(|error| failed_with(&broken.command, error)),
     );
     draft.concepts = vec!["gotcha"];
     draft.evidence = [&broken.id, &works.id].into_iter().flatten().cloned().collect();
@@ -231,7 +240,7 @@ fn other_program(run: &Run, error: &str, later: &[Run]) -> Option<Draft> {
     };
     let mut draft = Draft::new(ObservationType::Discovery, title, works.step, 62);
     draft.facts = vec![
-        format!("{} failed with {}", code(&run.command), code(error)),
+        failed_with(&run.command, error),
         format!("{} ran without an error", code(&works.command)),
     ];
     draft.concepts = vec!["gotcha", "problem-solution"];
@@ -257,12 +266,7 @@ fn installation(evidence: &Evidence, run: &Run, error: &str, later: &[Run]) -> O
         code(&install.command)
     ))?;
     let mut draft = Draft::new(ObservationType::Discovery, title, works.step, 60);
-    draft.facts = vec![format!(
-        "Before {}, {} failed with {}",
-        code(&install.command),
-        code(&run.command),
-        code(error)
-    )];
+    draft.facts = vec![format!("Before that, {}", failed_with(&run.command, error))];
     draft.concepts = vec!["problem-solution", "gotcha"];
     draft.evidence = [&run.id, &install.id, &works.id]
         .into_iter()

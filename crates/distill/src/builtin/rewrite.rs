@@ -64,9 +64,24 @@ fn without_line(text: &str) -> &str {
     })
 }
 
+/// "the bug by adding x to y" -> "y has x": what was done says more than that it was done.
+fn by_doing(rest: &str) -> Option<(String, u8)> {
+    let (what, deed) = split_outside(rest, " by ")?;
+    let (word, tail) = deed.split_once(' ')?;
+    let (base, form) = verbs::verb(word)?;
+    let vague = matches!(
+        bare(what).as_str(),
+        "bug" | "issue" | "problem" | "this" | "it" | "this bug" | "this issue"
+    );
+    (vague && form == Form::Gerund && verbs::is_change(base))
+        .then(|| from_change(&format!("{} {tail}", verbs::past(base)), None))
+        .flatten()
+}
+
 /// Changes that have a plain way to be said as a state.
 fn special(base: &str, rest: &str) -> Option<(String, u8)> {
     match base {
+        "fix" | "resolve" | "correct" if by_doing(rest).is_some() => by_doing(rest),
         "fix" | "resolve" | "correct" => complaint::fixed(rest).map(|made| (made, 78)),
         "add" | "introduce" | "implement" => {
             if let Some(thing) = rest.strip_prefix("support for ") {
@@ -193,7 +208,7 @@ const EFFECTS: &str = concat!(
 );
 
 const CAUSE_OPENINGS: &str = concat!(
-    "the issue was that |the issue is that |the problem was that |the problem is that |",
+    "this happened because |this happens because |this occurs because |this was because |this occurred because |the issue was that |the issue is that |the problem was that |the problem is that |",
     "the bug was that |the bug is that |the root cause was that |the root cause is that |",
     "the root cause is clear: |the bug is clear: |the cause is that |it turns out that |",
     "it turns out |turns out |i found that |found that |note that |the reason is that |",

@@ -4,7 +4,7 @@ use super::claim::{Says, strip_speaker};
 use super::draft::{says_the_same, within};
 use super::reading::{Claim, Reading};
 use super::section::Section;
-use super::text::sentence_case;
+use super::text::{count_names, has_any, sentence_case};
 use super::tidy::tidy;
 
 const MAX: usize = 600;
@@ -18,33 +18,34 @@ pub(super) fn of_change(reading: &Reading, title: &str) -> Option<String> {
         .iter()
         .filter(|claim| claim.last == final_word)
         .collect();
+    if let Some(paragraph) = own_words(&claims) {
+        return Some(paragraph);
+    }
+    let fresh = |claim: &Claim| !says_the_same(&claim.sentence, title);
     let mut chosen: Vec<usize> = Vec::new();
     take(&claims, &mut chosen, 2, |claim| claim.says == Says::Cause);
     if chosen.is_empty() {
         // The last message does not say why: an earlier one may.
-        if let Some(cause) = reading
+        let cause = reading
             .claims
             .iter()
-            .rfind(|claim| claim.says == Says::Cause && !claim.hedged && !claim.last)
-        {
-            let rest = told(
-                &claims,
-                |claim| matches!(claim.says, Says::Done | Says::Now),
-                2,
-                title,
-            );
-            return tell(std::iter::once(cause).chain(rest));
+            .rfind(|claim| claim.says == Says::Cause && !claim.hedged && !claim.last);
+        if let Some(cause) = cause {
+            let rest = claims
+                .iter()
+                .filter(|claim| matches!(claim.says, Says::Done | Says::Now) && fresh(claim))
+                .take(2);
+            return tell(std::iter::once(cause).chain(rest.copied()));
         }
     }
     take(&claims, &mut chosen, 4, |claim| {
-        (claim.says == Says::Decided || (claim.says == Says::Done && !claim.bullet))
-            && !says_the_same(&claim.sentence, title)
+        (is_choice(claim) || (claim.says == Says::Done && !claim.bullet)) && fresh(claim)
     });
     take(&claims, &mut chosen, 4, |claim| {
-        claim.says == Says::Now && !says_the_same(&claim.sentence, title)
+        claim.says == Says::Now && fresh(claim)
     });
     take(&claims, &mut chosen, 3, |claim| {
-        claim.says == Says::Done && !says_the_same(&claim.sentence, title)
+        claim.says == Says::Done && fresh(claim)
     });
     if chosen.is_empty() {
         take(&claims, &mut chosen, 3, |claim| {
@@ -55,18 +56,37 @@ pub(super) fn of_change(reading: &Reading, title: &str) -> Option<String> {
     tell(chosen.iter().map(|&at| claims[at]))
 }
 
-fn told<'a>(
-    claims: &[&'a Claim],
-    wanted: impl Fn(&Claim) -> bool,
-    most: usize,
-    title: &str,
-) -> Vec<&'a Claim> {
-    claims
+/// A last message that starts with a plain paragraph of what was done tells the story best itself.
+fn own_words(claims: &[&Claim]) -> Option<String> {
+    let plain = |claim: &&&Claim| claim.section == Section::Other && !claim.bullet && !claim.is_vague();
+    let tells = |claim: &&&Claim| {
+        matches!(
+            claim.says,
+            Says::Done | Says::Now | Says::Found | Says::Cause | Says::Problem
+        ) || is_choice(claim)
+    };
+    let first = claims.iter().filter(plain).find(tells)?;
+    let paragraph: Vec<&Claim> = claims
         .iter()
-        .filter(|claim| wanted(claim) && !says_the_same(&claim.sentence, title))
-        .take(most)
+        .filter(plain)
+        .filter(tells)
+        .take(4)
         .copied()
-        .collect()
+        .collect();
+    let opens = claims
+        .first()
+        .is_some_and(|opening| std::ptr::eq(*opening, *first))
+        && matches!(first.says, Says::Done | Says::Now);
+    (opens && paragraph.len() > 1)
+        .then(|| tell_as_said(&paragraph))
+        .flatten()
+}
+
+/// A decision that can be understood without what stood before it.
+fn is_choice(claim: &Claim) -> bool {
+    let lower = claim.sentence.to_lowercase();
+    claim.says == Says::Decided
+        && (count_names(&claim.sentence) > 0 || !has_any(&lower, "it|this|that|them|you"))
 }
 
 fn take(claims: &[&Claim], chosen: &mut Vec<usize>, up_to: usize, wanted: impl Fn(&Claim) -> bool) {
@@ -87,7 +107,7 @@ fn take(claims: &[&Claim], chosen: &mut Vec<usize>, up_to: usize, wanted: impl F
 
 /// Saving the result and tidying up are no part of the story.
 fn is_chore(sentence: &str) -> bool {
-    super::text::has_any(
+    has_any(
         &sentence.to_lowercase(),
         "patch|saved to|cleaned up|output file|summary",
     )
@@ -109,27 +129,36 @@ pub(super) fn of_finding(
     (!says_the_same(&text, title) || text.len() > title.len() + 60).then_some(text)
 }
 
-/// Sentences as a paragraph, as many as there is room for.
+/// Sentences as a paragraph, as many as there is room for; reports of changes as statements.
 pub(super) fn tell<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Option<String> {
-    let mut out = String::new();
-    let mut known: Vec<&str> = Vec::new();
-    for claim in claims {
-        let words = if claim.says == Says::Done {
+    let words = |claim: &Claim| {
+        if claim.says == Says::Done {
             claim.as_fact()
         } else {
             None
-        };
-        let mut sentence = within(
-            &words.unwrap_or_else(|| sentence_case(strip_speaker(&tidy(&claim.sentence)))),
-            MAX_SENTENCE,
-        );
+        }
+    };
+    paragraph(claims.into_iter().map(|claim| (claim, words(claim))))
+}
+
+/// The sentences as they were said: what they point at stands before them.
+fn tell_as_said(claims: &[&Claim]) -> Option<String> {
+    paragraph(claims.iter().map(|claim| (*claim, None)))
+}
+
+fn paragraph<'a>(sentences: impl Iterator<Item = (&'a Claim, Option<String>)>) -> Option<String> {
+    let mut out = String::new();
+    let mut known: Vec<&str> = Vec::new();
+    for (claim, words) in sentences {
+        let words = words.unwrap_or_else(|| sentence_case(strip_speaker(&tidy(&claim.sentence))));
+        let mut sentence = within(&words, MAX_SENTENCE);
         if sentence.is_empty() || known.iter().any(|before| says_the_same(before, &claim.sentence)) {
             continue;
         }
         if !sentence.ends_with(['.', '!', '?', '…']) {
             sentence.push('.');
         }
-        if out.chars().count() + sentence.chars().count() > MAX {
+        if out.chars().count() + sentence.chars().count() >= MAX {
             break;
         }
         if !out.is_empty() {

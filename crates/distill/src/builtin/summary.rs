@@ -143,6 +143,7 @@ fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
         }
         TurnEnd::Stopped | TurnEnd::Open => {}
     }
+    let last_edit = material.evidence.edits.last().map_or(0, |edit| edit.step);
     if matches!(end, TurnEnd::Interrupted | TurnEnd::Open) {
         entries.extend(
             material
@@ -156,15 +157,34 @@ fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
                 .reading
                 .claims
                 .iter()
-                .rfind(|claim| claim.says == Says::Plan)
+                .rfind(|claim| claim.says == Says::Plan && claim.step >= last_edit)
         {
             entries.push(format!(
                 "Was about to: {}",
-                plan.sentence.trim_end_matches([':', '.'])
+                without_promise(plan.sentence.trim_end_matches([':', '.']))
             ));
         }
     }
     join(entries)
+}
+
+/// "Next I'll update x" -> "update x".
+fn without_promise(plan: &str) -> &str {
+    let openings = [
+        "Next, I'll ",
+        "Next I'll ",
+        "Now I'll ",
+        "I'll ",
+        "Let me ",
+        "Now let me ",
+        "I will ",
+        "I need to ",
+        "Let's ",
+    ];
+    openings
+        .iter()
+        .find_map(|opening| plan.strip_prefix(opening))
+        .unwrap_or(plan)
 }
 
 /// "Would you like me to X?" -> "Offered: X".

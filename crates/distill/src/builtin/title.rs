@@ -2,8 +2,11 @@
 //! "`f()` returns None". Only safe rewrites; where none fits, the clause stays as it is, without its speaker.
 
 use super::claim::{strip_speaker, trim_opening};
+use super::grammar::split_outside;
 use super::rewrite::{from_change, from_effect, from_passive, without_now};
-use super::text::{clip, has_any, is_outside_code, outside_brackets, sentence_case, without_code};
+use super::text::{
+    clip, count_names, has_any, is_outside_code, outside_brackets, sentence_case, without_code,
+};
 use super::tidy::{pointed_at, tidy, without_aside, without_brackets, without_label, without_place};
 
 /// The most characters of a title.
@@ -23,7 +26,10 @@ pub(super) fn statement(sentence: &str, subject: Option<&str>) -> Option<Stateme
     let tidy = tidy(sentence);
     let text = without_label(strip_speaker(trim_opening(&tidy)));
     let pointed = pointed_at(text);
-    let text = pointed.as_deref().unwrap_or(text);
+    let text = told_now(pointed.as_deref().unwrap_or(text));
+    if let Some(advice) = advised(text) {
+        return Some(advice);
+    }
     if text.split_whitespace().count() < 2 {
         return None;
     }
@@ -39,6 +45,42 @@ pub(super) fn statement(sentence: &str, subject: Option<&str>) -> Option<Stateme
     (!text.is_empty() && stands_alone(&text)).then_some(Statement {
         text,
         strength: made.1,
+    })
+}
+
+/// "Latin-1 files would panic, so `read` now decodes them" -> "`read` now decodes them": what is so since is after the comma.
+fn told_now(text: &str) -> &str {
+    let after = [", so ", ": ", "; "]
+        .iter()
+        .filter_map(|mark| split_outside(text, mark))
+        .map(|(_, after)| after);
+    let tells = |after: &&str| after.contains(" now ") && stands_alone(after) && count_names(after) > 0;
+    after
+        .filter(tells)
+        .min_by_key(|after| after.len())
+        .unwrap_or(text)
+}
+
+/// "I'd use Postgres" -> "Recommended: use Postgres".
+fn advised(text: &str) -> Option<Statement> {
+    let lower = text.to_lowercase();
+    let (opening, deed) = [
+        ("i'd use ", "use "),
+        ("i would use ", "use "),
+        ("i'd go with ", ""),
+        ("i would go with ", ""),
+        ("i recommend ", ""),
+        ("recommend ", ""),
+        ("i'd recommend ", ""),
+        ("i suggest ", ""),
+        ("suggest ", ""),
+    ]
+    .into_iter()
+    .find(|(opening, _)| lower.starts_with(opening))?;
+    let what = text.get(opening.len()..)?.trim();
+    (!what.is_empty()).then(|| Statement {
+        text: format!("Recommended: {deed}{what}"),
+        strength: 55,
     })
 }
 
@@ -110,8 +152,8 @@ fn is_dangling(text: &str) -> bool {
 }
 
 const DANGLING: &str = concat!(
-    "is|are|was|were|be|been|being|the|a|an|of|to|in|on|at|for|from|with|by|and|or|but|not|that|which|when|if|as|its|it|their|this|has|have|had|than|into|between|",
-    "only|also|so|because|where|while|can|could|should|would|will|does|do|did|both|before|after|such",
+    "is|are|was|were|be|been|being|the|a|an|of|to|in|on|at|for|from|with|by|and|or|but|not|that|which|when|if|as|its|their|has|have|had|than|into|between|",
+    "because|where|while|can|could|should|would|will|both|such|like|including",
 );
 
 /// Makes a title of a statement at any price: a cut at a word is better than no memory.
@@ -217,6 +259,16 @@ mod tests {
                 "Created a scanner for tokens",
             ),
             ("Add retries to `Client`", "`Client` has retries"),
+            (
+                "Old files would panic, so `read` now decodes them",
+                "`read` decodes them",
+            ),
+            (
+                "Fixed the bug by adding a `key` option to `load()`",
+                "`load()` has a `key` option",
+            ),
+            ("This happened because the cache was cold", "The cache was cold"),
+            ("I'd go with Postgres", "Recommended: Postgres"),
         ] {
             assert_eq!(
                 statement(given, None).map(|made| made.text).as_deref(),
