@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    command::{Status, config, demo, queue, session, sessions, worker},
+    command::{Status, config, demo, import, queue, session, sessions, worker},
     environment,
     home::Home,
     output,
@@ -37,6 +37,7 @@ enum Command {
     Sessions(sessions::Sessions),
     Session(session::Show),
     Queue(queue::QueueArguments),
+    Import(import::Import),
     Config(config::ConfigArgs),
     Worker(worker::Worker),
     /// Record what an agent reports (agents call this)
@@ -81,6 +82,7 @@ fn run(command: Command) -> Result<Status> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Sessions(arguments) => sessions::run(&Home::require()?, &arguments),
         Command::Session(arguments) => session::run(&Home::require()?, &arguments),
+        Command::Import(arguments) => import::run(&Home::require()?, &arguments),
         Command::Queue(arguments) => queue::run(&Home::require()?, &arguments),
         Command::Config(arguments) => {
             let home = Home::require()?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod import;
 pub(crate) mod queue;
 pub(crate) mod session;
 pub(crate) mod sessions;

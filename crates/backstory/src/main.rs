@@ -7,6 +7,7 @@ mod command;
 mod environment;
 mod home;
 mod hook;
+mod import;
 mod output;
 mod process;
 mod settings;

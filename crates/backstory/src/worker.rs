@@ -22,7 +22,8 @@ use rustix::{
 
 use crate::{clock, environment, home::Home, process};
 
-pub(crate) use intake::{Intake, take_in};
+pub(crate) use distil::distil_all;
+pub(crate) use intake::{Intake, senses, take_in};
 pub(crate) use run::{Until, run};
 
 /// Says whether a worker lives; asks the lock, not the worker.

@@ -24,6 +24,7 @@ mod likeness;
 mod markdown;
 mod outcome;
 mod passages;
+mod patch;
 mod paths;
 mod pointer;
 mod reading;

@@ -188,7 +188,7 @@ fn a_feature_over_several_files() {
         .edits("/w/app/tests/list.rs", "", "#[test]\nfn list_prints_json() {}")
         .writes("/tmp/try.sh", "shelf list --json")
         .runs("cargo test", "test result: ok. 31 passed; 0 failed; 0 ignored")
-        .runs("git commit -am 'list: print books as JSON with --json'", "[main 0a1b2c3] list")
+        .runs("git commit -am 'list: print books as JSON with --json'", "[main 0a1b2c3] list: print books as JSON with --json")
         .last("`shelf list` now prints one JSON object per book with `--json`.\n\n- **`src/cli.rs`**: added `ListArguments` with the `json` flag\n- **`src/output/json.rs`**: new `as_json()` writes the objects without a trailing newline\n- I chose one object per line instead of an array because the output can then be streamed.\n\nAll 31 tests pass. Would you like me to add `--csv` as well?");
     insta::assert_snapshot!(shown(&distilled));
 }

@@ -81,6 +81,37 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Says whether a file was imported in this very state.
+    pub fn is_imported(&self, path: &str, stamp: &str) -> Result<bool, StoreError> {
+        const SAME: &str = "select 1 from import where path = ?1 and stamp = ?2";
+        let attempt = query("look for an earlier import");
+        self.connection
+            .prepare_cached(SAME)
+            .and_then(|mut same| same.exists([path, stamp]))
+            .map_err(attempt)
+    }
+
+    /// Notes that a file was imported in this state.
+    pub fn note_import(&mut self, path: &str, stamp: &str, session_id: &str) -> Result<(), StoreError> {
+        const NOTE: &str = "insert into import values (?1, ?2, ?3)
+            on conflict (path) do update set stamp = excluded.stamp";
+        self.connection
+            .execute(NOTE, [path, stamp, session_id])
+            .map(drop)
+            .map_err(query("note an import"))
+    }
+
+    /// Returns when a session was first heard of by a hook, in milliseconds since 1970.
+    pub fn first_live_event(&self, session_id: &str) -> Result<Option<i64>, StoreError> {
+        const FIRST: &str = "select min(event.at) from event join session on session.id = event.session_db_id
+            where session.session_id = ?1 and event.key not like '%-import-%'";
+        self.connection
+            .query_row(FIRST, [session_id], |row| row.get(0))
+            .map_err(query("look for live events"))
+    }
+}
+
 /// Returns whether the event is new.
 fn take_one(transaction: &Transaction<'_>, event: &Event, senses: Senses<'_>) -> rusqlite::Result<bool> {
     const KNOWN: &str = "select 1 from event where key = ?1";

@@ -133,6 +133,15 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(attempt)
     }
 
+    /// Marks the sessions of which nothing was heard for a day as interrupted. Returns how many.
+    pub fn interrupt_silent(&mut self, now_ms: i64) -> Result<usize, StoreError> {
+        const DAY_MS: i64 = 24 * 3600 * 1000;
+        const SILENT: &str = "update session set status = 'interrupted' where status in ('active', 'summarizing') and last_event_at < ?1";
+        self.connection
+            .execute(SILENT, [now_ms - DAY_MS])
+            .map_err(query("look for silent sessions"))
+    }
+
     /// Finds a session by its id or the beginning of it.
     pub fn session(&self, start: &str) -> Result<Session, SessionError> {
         let attempt = query("look for a session");

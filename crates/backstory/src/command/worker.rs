@@ -127,7 +127,8 @@ fn status(home: &Home, json: bool) -> Result<Status> {
     let spooled = home.spool().waiting()?.len() as u64;
     let queue = match Store::open_read_only(&home.database(), Access::Command) {
         Ok(store) => Some(store.queue(0)?),
-        Err(StoreError::Missing(_)) => None,
+        // Not there, or about to be created or brought up to date by the worker.
+        Err(StoreError::Missing(_) | StoreError::Older { .. }) => None,
         Err(error) => return Err(with_hint(error)),
     };
     let pending = spooled + queue.as_ref().map_or(0, |queue| queue.pending + queue.processing);

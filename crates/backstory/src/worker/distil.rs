@@ -28,8 +28,12 @@ const LEASE_MS: i64 = 60_000;
 /// The most events of one share, so that sessions take turns.
 const SHARE: u32 = 200;
 
-/// Works until nothing in the queue is ready. Returns how many events were finished.
-pub(crate) fn distil_all(store: &mut Store, settings: &keep::Settings) -> Result<usize> {
+/// Works until nothing in the queue is ready, and tells of each share. Returns how many events were finished.
+pub(crate) fn distil_all(
+    store: &mut Store,
+    settings: &keep::Settings,
+    tell: &mut dyn FnMut(usize),
+) -> Result<usize> {
     let mut finished = 0;
     let mut after = 0;
     while let Some(claim) = store.claim(clock::now_ms(), LEASE_MS, after, SHARE)? {
@@ -42,6 +46,7 @@ pub(crate) fn distil_all(store: &mut Store, settings: &keep::Settings) -> Result
             Ok(()) => {
                 store.finish(&ids)?;
                 finished += ids.len();
+                tell(ids.len());
             }
             Err(error) => store.fail(&ids, &format!("{error:#}"), clock::now_ms())?,
         }
@@ -166,6 +171,13 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
                 let id = text("tool_use_id");
                 let said = id.as_ref().and_then(|id| prose.before.get(id));
                 steps.extend(said.into_iter().flatten().cloned().map(Step::Prose));
+                // Imported events bring what was said before them.
+                let brought = payload["said"].as_array().into_iter().flatten();
+                steps.extend(
+                    brought
+                        .filter_map(|said| said.as_str())
+                        .map(|said| Step::Prose(said.to_owned())),
+                );
                 steps.push(Step::Tool(tool_use(event, payload, id)));
             }
             Some(EventKind::SubagentStop) => steps.push(Step::SubAgent {

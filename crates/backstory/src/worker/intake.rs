@@ -34,6 +34,14 @@ pub(crate) fn take_in(spool: &Spool, store: &mut Store) -> Result<Intake> {
     Ok(intake)
 }
 
+/// What the store cannot know by itself.
+pub(crate) fn senses() -> Senses<'static> {
+    Senses {
+        locate: &|cwd| project::locate(Path::new(cwd)).facts,
+        is_machine_made: &keep::is_machine_made,
+    }
+}
+
 fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut Intake) -> Result<()> {
     let mut events = Vec::with_capacity(keys.len());
     for key in keys {
@@ -55,11 +63,7 @@ fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut In
             Err(SpoolError::Newer(_) | SpoolError::Read(..)) => intake.left += 1,
         }
     }
-    let senses = Senses {
-        locate: &|cwd| project::locate(Path::new(cwd)).facts,
-        is_machine_made: &keep::is_machine_made,
-    };
-    intake.new += store.take_in(&events, senses)?.new;
+    intake.new += store.take_in(&events, senses())?.new;
     // Only now: until the commit the spool is the only place that has them.
     spool
         .remove(events.iter().map(|event| event.key.as_str()))

@@ -7,7 +7,16 @@ fn every_command_explains_itself() {
     let home = Home::new();
     let mut pages = String::new();
     for command in [
-        "", "demo", "sessions", "session", "queue", "config", "worker", "hook",
+        "",
+        "demo",
+        "sessions",
+        "session",
+        "queue",
+        "import",
+        "import claude-code",
+        "config",
+        "worker",
+        "hook",
     ] {
         let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         pages.push_str(&format!(

@@ -235,9 +235,14 @@ pub(crate) fn settings() -> insta::Settings {
     settings
 }
 
+/// The folder of what was recorded from a real client.
+pub(crate) fn recorded_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/2.1.325")
+}
+
 /// All recorded payloads: name and content.
 pub(crate) fn recorded() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/2.1.325");
+    let folder = recorded_folder();
     let mut payloads: Vec<(String, String)> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -14,6 +14,7 @@ mod durability;
 mod help;
 mod home;
 mod hooks;
+mod import;
 mod layers;
 mod privacy;
 mod projects;

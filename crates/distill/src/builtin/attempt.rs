@@ -36,9 +36,15 @@ pub(super) fn drafts(material: Material<'_>) -> Vec<Draft> {
         let Some(edit) = edit.filter(|edit| edit.fate != Fate::Kept || again(edit)) else {
             continue;
         };
+        // The edit may stand and still not have been the answer.
+        let verdict = if edit.fate == Fate::Kept {
+            "was not enough"
+        } else {
+            "did not work"
+        };
         let Some(title) = tried(material.reading, edit.step)
-            .and_then(|tried| fit(&format!("{tried} did not work")))
-            .or_else(|| fit(&format!("{} did not work", edits::as_attempt(edit)?)))
+            .and_then(|tried| fit(&format!("{tried} {verdict}")))
+            .or_else(|| fit(&format!("{} {verdict}", edits::as_attempt(edit)?)))
         else {
             continue;
         };
@@ -49,6 +55,7 @@ pub(super) fn drafts(material: Material<'_>) -> Vec<Draft> {
             .filter(|later| matches!(later.says, Says::Failed | Says::Cause | Says::Found));
         draft.narrative = story::tell(after.clone().take(3));
         draft.facts = edits::as_fact(edit)
+            .filter(|_| edit.fate != Fate::Kept)
             .map(|fact| format!("Tried and given up: {}", lower_first(&fact)))
             .into_iter()
             .collect();

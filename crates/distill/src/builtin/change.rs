@@ -15,7 +15,7 @@ use super::results;
 use super::section::Section;
 use super::story;
 use super::symbols;
-use super::text::{code, count_names, has_any};
+use super::text::{code, count_names, has_any, without_code};
 use super::title::fit;
 use super::type_of;
 
@@ -108,6 +108,16 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
     out.sort_by_key(|fact| has_any(&fact.to_lowercase(), "import|imports|test|tests"));
     out.truncate(5);
     out.extend(results::facts(material.evidence));
+    out.extend(
+        material
+            .evidence
+            .pull_requests
+            .iter()
+            .map(|address| format!("Opened pull request {address}")),
+    );
+    if let [commit] = material.evidence.commits.as_slice() {
+        out.push(commit.as_fact());
+    }
     let quoted = out
         .iter()
         .any(|fact| fact.contains(" became ") || fact.contains("changed from"));
@@ -142,9 +152,10 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
 fn others(material: Material<'_>, edits: &[&Edit], main: &Draft, files: &[String]) -> Vec<Draft> {
     let mut out: Vec<Draft> = Vec::new();
     if material.evidence.commits.len() > 1 {
-        for (step, subject) in &material.evidence.commits {
-            if let Some((_, title)) = commit::title(subject) {
-                let mut draft = Draft::new(type_of::of_words(subject), title, *step, 80);
+        for commit in &material.evidence.commits {
+            let step = &commit.step;
+            if let Some((_, title)) = commit::title(&commit.subject) {
+                let mut draft = Draft::new(type_of::of_words(&commit.subject), title, *step, 80);
                 let since = out.last().map_or(0, |before: &Draft| before.step);
                 draft.take_edits(
                     edits
@@ -152,7 +163,7 @@ fn others(material: Material<'_>, edits: &[&Edit], main: &Draft, files: &[String
                         .filter(|edit| edit.step <= *step && edit.step >= since)
                         .copied(),
                 );
-                draft.facts.push(format!("Committed as {}", code(subject)));
+                draft.facts.push(commit.as_fact());
                 out.push(draft);
             }
         }
@@ -182,9 +193,9 @@ fn others(material: Material<'_>, edits: &[&Edit], main: &Draft, files: &[String
             })
             .filter(|(_, title)| {
                 *title != main.title
-                    && !headline::is_chore(&title.to_lowercase())
+                    && !headline::is_chore(&without_code(title).to_lowercase())
                     && !headline::is_vague(&title.to_lowercase())
-                    && !headline::is_about_tests(&title.to_lowercase())
+                    && !headline::is_about_tests(&without_code(title).to_lowercase())
             })
             .max_by_key(|(strength, _)| *strength);
         let Some((strength, title)) = best.filter(|(strength, _)| *strength >= 50) else {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::patch;
 use super::paths;
 use super::text::{clip, code, head};
 use crate::{Outcome, ToolUse};
@@ -44,11 +45,9 @@ const MAX_FILES: usize = 60;
 
 /// The edits of a tool use; none when it failed or changed nothing.
 pub(super) fn of(tool: &ToolUse, step: usize, root: Option<&str>) -> Vec<Edit> {
-    let answer = match &tool.outcome {
-        Outcome::Answered(answer) => answer,
-        Outcome::Failed(_) => return Vec::new(),
-        // Without an answer an edit tool that was called is still the best that is known.
-        Outcome::Unknown => &Value::Null,
+    // A call without a known end may have been refused: no evidence.
+    let Outcome::Answered(answer) = &tool.outcome else {
+        return Vec::new();
     };
     let start = |path: &str| Edit {
         step,
@@ -63,8 +62,11 @@ pub(super) fn of(tool: &ToolUse, step: usize, root: Option<&str>) -> Vec<Edit> {
     if let Some(diff) = answer.get("bashEditDiff") {
         return shell_edits(diff, &start);
     }
-    if !is_edit_tool(&tool.name) || (answer.is_null() && !matches!(tool.outcome, Outcome::Unknown)) {
+    if !is_edit_tool(&tool.name) {
         return Vec::new();
+    }
+    if let Some(patch) = patch::text(&tool.input) {
+        return patch::edits(patch, &start);
     }
     let path = [
         (answer, "filePath"),
@@ -339,7 +341,40 @@ mod tests {
     }
 
     #[test]
+    fn a_patch_text_names_its_files() {
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-let a = 1;\n+let a = 2;\n*** Add File: b.md\n+hello\n*** End Patch";
+        let edits = of(
+            &tool(
+                "apply_patch",
+                json!({ "input": patch }),
+                Outcome::Answered(json!("Success")),
+            ),
+            0,
+            None,
+        );
+        assert_eq!(
+            edits
+                .iter()
+                .map(|edit| (edit.path.as_str(), edit.created))
+                .collect::<Vec<_>>(),
+            [("src/a.rs", false), ("b.md", true)]
+        );
+        assert_eq!(
+            as_fact(&edits[0]).as_deref(),
+            Some("In `src/a.rs`, `let a = 1;` became `let a = 2;`")
+        );
+    }
+
+    #[test]
     fn a_failed_edit_changed_nothing() {
+        assert!(
+            of(
+                &tool("Edit", json!({"file_path": "a"}), Outcome::Unknown),
+                0,
+                None
+            )
+            .is_empty()
+        );
         assert!(
             of(
                 &tool(

@@ -7,7 +7,7 @@ use super::failure;
 use super::outcome::{self, Tests};
 use super::paths;
 use super::shell::{self, Purpose};
-use super::text::{head, tail};
+use super::text::{code, head, tail};
 use super::undo::{self, Undo, Undoing};
 use crate::{Outcome, Step, ToolUse, Turn};
 
@@ -22,12 +22,35 @@ pub(super) struct Evidence {
     pub(super) reads: Vec<String>,
     /// What was searched for.
     pub(super) searches: Vec<String>,
-    /// Subjects of commits.
-    pub(super) commits: Vec<(usize, String)>,
+    /// Commits.
+    pub(super) commits: Vec<Commit>,
+    /// Addresses of pull requests that were opened.
+    pub(super) pull_requests: Vec<String>,
     /// What the plan still held at the end.
     pub(super) open_todos: Vec<String>,
     /// How many tools were used.
     pub(super) calls: usize,
+}
+
+/// A commit.
+#[derive(Clone, Debug)]
+pub(super) struct Commit {
+    /// Its position in the turn.
+    pub(super) step: usize,
+    /// The first line of its message.
+    pub(super) subject: String,
+    /// Its short hash, when git printed it.
+    pub(super) hash: Option<String>,
+}
+
+impl Commit {
+    /// "Committed `0a1b2c3`: `subject`".
+    pub(super) fn as_fact(&self) -> String {
+        match &self.hash {
+            Some(hash) => format!("Committed {} as {}", code(&self.subject), code(hash)),
+            None => format!("Committed {}", code(&self.subject)),
+        }
+    }
 }
 
 /// A command that ran something.
@@ -112,6 +135,9 @@ impl Evidence {
             }
             _ => None,
         };
+        if failed_text.is_none() && command.contains("gh pr create") {
+            self.pull_requests.extend(pull_request(&output_of(&tool.outcome)));
+        }
         let mut main = None;
         for purpose in shell::purposes(&command) {
             let what = match &purpose {
@@ -119,7 +145,12 @@ impl Evidence {
                 Purpose::Restore(arguments) => Some(Undoing::Restored(arguments.clone())),
                 Purpose::Unstash => Some(Undoing::Unstashed),
                 Purpose::Commit(subject) if failed_text.is_none() => {
-                    self.commits.push((step, subject.clone()));
+                    let hash = commit_hash(&output_of(&tool.outcome));
+                    self.commits.push(Commit {
+                        step,
+                        subject: subject.clone(),
+                        hash,
+                    });
                     None
                 }
                 _ => None,
@@ -202,6 +233,21 @@ impl Evidence {
             .take(12)
             .collect();
     }
+}
+
+/// The hash in git's "[main 0a1b2c3] subject".
+fn commit_hash(output: &str) -> Option<String> {
+    let line = output.lines().find(|line| line.starts_with('['))?;
+    let hash = line.split_once(']')?.0.rsplit(' ').next()?;
+    (hash.len() >= 7 && hash.bytes().all(|b| b.is_ascii_hexdigit())).then(|| hash.to_owned())
+}
+
+/// The address that `gh pr create` prints.
+fn pull_request(output: &str) -> Option<String> {
+    let address = output
+        .split_whitespace()
+        .find(|word| word.starts_with("https://") && word.contains("/pull/"))?;
+    (address.len() < 160).then(|| address.to_owned())
 }
 
 /// The one of two purposes that a command line is remembered for.

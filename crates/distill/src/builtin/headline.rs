@@ -13,7 +13,7 @@ use super::request::Intent;
 use super::section::Section;
 use super::sentence::sentences;
 use super::symbols;
-use super::text::{clip, code, count_names, has_any};
+use super::text::{clip, code, count_names, has_any, without_code};
 use super::title::{MAX_TITLE, fit, force, statement};
 use super::verbs::{self, Form};
 
@@ -26,8 +26,8 @@ pub(super) fn best(material: Material<'_>, files: &[String]) -> Option<String> {
             best = Some((score, title));
         }
     };
-    for (_, subject) in &material.evidence.commits {
-        if let Some((strength, title)) = commit::title(subject) {
+    for commit in &material.evidence.commits {
+        if let Some((strength, title)) = commit::title(&commit.subject) {
             offer(strength, title);
         }
     }
@@ -62,14 +62,15 @@ fn score(claim: &Claim, wanted: &[String], files: &[String]) -> Option<(i32, Str
     }
     let made = claim.statement.as_ref()?;
     let title = fit(&made.text)?;
-    let lower = title.to_lowercase();
+    // The names of code are no words: `json_script` is no script.
+    let lower = without_code(&title).to_lowercase();
     let names = i32::try_from(count_names(&title)).unwrap_or(0).min(3);
     let mut score = i32::from(made.strength) + names * 4;
     score += asked_for(&title, wanted);
     if names == 0 {
         score -= 12;
     }
-    if is_generic(&lower) {
+    if is_generic(&title.to_lowercase()) {
         score -= 16;
     }
     if claim.bullet {

@@ -70,7 +70,10 @@ fn decisions(material: Material<'_>) -> Vec<Draft> {
         let Some(title) = claim.statement.as_ref().and_then(|made| fit(&made.text)) else {
             continue;
         };
-        let unnamed = count_names(&title) == 0 && has_any(&title.to_lowercase(), "it|this|that|them|you");
+        // "Left it alone" is about something that stood before; "…, because scripts depend on it" is not.
+        let opening: Vec<&str> = title.split_whitespace().take(4).collect();
+        let unnamed =
+            count_names(&title) == 0 && has_any(&opening.join(" ").to_lowercase(), "it|this|that|them|you");
         if title.split_whitespace().count() < 4 || unnamed {
             continue;
         }
@@ -115,6 +118,11 @@ fn findings(material: Material<'_>) -> Vec<Draft> {
             || (!explains && names < 2)
             || is_small_talk(&lower)
         {
+            continue;
+        }
+        // One memory per message: what else it says there is a fact of it.
+        if let Some(before) = out.last_mut().filter(|before| before.step == claim.step) {
+            before.facts.extend(claim.as_fact());
             continue;
         }
         let names = u8::try_from(names).unwrap_or(3).min(3);

@@ -172,7 +172,12 @@ impl Claim {
         let fixed = has_any(&lower, "fixed|resolved") && matches!(last, "bug" | "issue" | "problem");
         let (_, object) = claim::strip_speaker(&lower).split_once(' ').unwrap_or_default();
         let object = object.split(" (").next().unwrap_or_default();
+        let touched = has_any(
+            claim::strip_speaker(&lower).split(' ').next().unwrap_or_default(),
+            "modified|edited",
+        );
         let bare = claim::is_done(&lower) && object.split_whitespace().count() <= 2;
+        let bare = bare || (touched && !lower.contains(" to "));
         !explained && (fixed || bare || has_any(&lower, VAGUE))
     }
 

@@ -161,6 +161,9 @@ fn field(lines: &[&str]) -> Option<String> {
                 | "goal"
                 | "story"
         );
+        let value = ["Bug: ", "BUG: ", "[Bug] ", "[BUG] "]
+            .iter()
+            .fold(value.as_str(), |value, mark| value.trim_start_matches(mark));
         (holds_title && value.split_whitespace().count() >= 2).then(|| clip(value.trim_end_matches('.'), 180))
     })
 }

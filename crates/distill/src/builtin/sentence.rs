@@ -12,6 +12,10 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
             _ if in_code => {}
             '(' | '[' => depth += 1,
             ')' | ']' => depth = depth.saturating_sub(1),
+            '。' | '！' | '？' if depth == 0 => {
+                push(&mut out, &text[start..at + c.len_utf8()]);
+                start = at + c.len_utf8();
+            }
             '.' | '!' | '?' if depth == 0 => {
                 let end = at + c.len_utf8();
                 if ends_here(&text[start..at], c, &text[end..]) {
@@ -83,6 +87,7 @@ mod tests {
                 "ends with `code`. `Next` starts",
                 vec!["ends with `code`.", "`Next` starts"],
             ),
+            ("一つ目。二つ目。", vec!["一つ目。", "二つ目。"]),
             ("...", vec![]),
         ] {
             assert_eq!(sentences(given), wanted, "{given}");

@@ -311,9 +311,14 @@ fn subject(rest: &[&str]) -> Option<String> {
         *word == "--message" || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('m'))
     })?;
     let message = rest.get(at + 1)?.trim();
-    let message = message.strip_prefix("$(cat").map_or(message, |_| "");
-    let line = message.lines().next()?.trim();
-    (!line.is_empty()).then(|| line.to_owned())
+    // The usual form for long messages: "$(cat <<'EOF' …": the subject is the first line of the document.
+    let skipped = usize::from(message.starts_with("$(cat"));
+    let line = message
+        .lines()
+        .skip(skipped)
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    Some(line.to_owned())
 }
 
 #[cfg(test)]
@@ -344,6 +349,10 @@ mod tests {
             (
                 "git commit -am 'store: keep order'",
                 vec![Purpose::Commit("store: keep order".into())],
+            ),
+            (
+                "git add -A && git commit -m \"$(cat <<'EOF'\nstore: keep order\n\nWhy.\nEOF\n)\"",
+                vec![Purpose::Look, Purpose::Commit("store: keep order".into())],
             ),
             ("cat > a.py << 'EOF'\nrm -rf /\nEOF", vec![Purpose::Look]),
             ("ls && grep -n x y", vec![Purpose::Look, Purpose::Look]),

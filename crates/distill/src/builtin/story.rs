@@ -84,9 +84,9 @@ fn own_words(claims: &[&Claim]) -> Option<String> {
 
 /// A decision that can be understood without what stood before it.
 fn is_choice(claim: &Claim) -> bool {
-    let lower = claim.sentence.to_lowercase();
-    claim.says == Says::Decided
-        && (count_names(&claim.sentence) > 0 || !has_any(&lower, "it|this|that|them|you"))
+    let opening: Vec<&str> = claim.sentence.split_whitespace().take(5).collect();
+    let pointing = has_any(&opening.join(" ").to_lowercase(), "it|this|that|them|you");
+    claim.says == Says::Decided && (count_names(&claim.sentence) > 0 || !pointing)
 }
 
 fn take(claims: &[&Claim], chosen: &mut Vec<usize>, up_to: usize, wanted: impl Fn(&Claim) -> bool) {

@@ -4,6 +4,7 @@ use super::change::Material;
 use super::claim::{Says, strip_speaker};
 use super::draft::{Draft, says_the_same, within};
 use super::edits::Fate;
+use super::evidence::Commit;
 use super::paths;
 use super::reading::Claim;
 use super::results;
@@ -116,9 +117,13 @@ fn completed(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Option<S
         }
         entries.extend(results::facts(evidence));
     }
-    for (_, subject) in &evidence.commits {
-        entries.push(format!("Committed {}", code(subject)));
-    }
+    entries.extend(evidence.commits.iter().map(Commit::as_fact));
+    entries.extend(
+        evidence
+            .pull_requests
+            .iter()
+            .map(|address| format!("Opened {address}")),
+    );
     join(entries)
 }
 

@@ -74,6 +74,13 @@ create index event_by_read on event (session_db_id, read_hash) where read_hash i
 -- The queue stays small however large the table grows.
 create index event_waiting on event (state, session_db_id, key) where state <> 'done';
 
+-- Which of an agent's own records were taken over, and in which state they were then.
+create table import (
+    path       text primary key,
+    stamp      text not null,
+    session_id text not null
+) strict, without rowid;
+
 create table observation (
     id             integer primary key autoincrement,
     project_id     integer not null references project (id),

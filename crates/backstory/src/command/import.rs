@@ -1,0 +1,289 @@
+//! `backstory import`: past sessions become memories.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::PathBuf,
+    time::{Instant, SystemTime},
+};
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use backstory_capture::transcript::{self, Transcript};
+use backstory_store::Store;
+use jiff::civil::Date;
+use serde_json::json;
+
+use super::{Status, settings, with_hint};
+use crate::{
+    clock, environment,
+    home::Home,
+    import,
+    output::{DIM, count},
+    settings::Settings,
+    worker,
+};
+
+/// Take over what happened before: past sessions of an agent on this machine
+#[derive(clap::Args)]
+pub(crate) struct Import {
+    #[command(subcommand)]
+    source: Source,
+}
+
+#[derive(clap::Subcommand)]
+enum Source {
+    /// Read Claude Code's own transcripts; doing it again adds only what is new
+    ClaudeCode(ClaudeCode),
+}
+
+#[derive(clap::Args)]
+struct ClaudeCode {
+    /// Folders or files to read [default: ~/.claude/projects]
+    #[arg(value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Say what would be imported, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Only sessions that went on after this day, such as 2026-01-31
+    #[arg(long, value_name = "DATE")]
+    since: Option<Date>,
+    /// Only this project: its folder name, its path or its id
+    #[arg(long, value_name = "P")]
+    project: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What an import did.
+#[derive(Debug, Default)]
+struct Tally {
+    sessions: u64,
+    unchanged: u64,
+    prompts: u64,
+    tools: u64,
+    new_events: u64,
+    damaged: u64,
+    bytes: u64,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
+    let Source::ClaudeCode(arguments) = &arguments.source;
+    let settings = settings(home)?;
+    let transcripts = find(arguments)?;
+    let start = Instant::now();
+    let mut store = match arguments.dry_run {
+        true => None,
+        false => {
+            home.create()?;
+            let store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+            // What a power cut takes can be imported again.
+            store.relax()?;
+            Some(store)
+        }
+    };
+    let mut tally = Tally::default();
+    let mut progress = Progress::new(transcripts.len(), arguments.json);
+    for transcript in &transcripts {
+        progress.show(tally.sessions + tally.unchanged, "sessions read");
+        take(transcript, arguments, &settings, store.as_mut(), &mut tally)?;
+    }
+    let distilled = match store.as_mut() {
+        Some(store) => distil(home, store, &settings, &mut progress)?,
+        None => 0,
+    };
+    progress.end();
+    report(arguments, &tally, distilled, start);
+    Ok(Status::Done)
+}
+
+fn find(arguments: &ClaudeCode) -> Result<Vec<Transcript>> {
+    let folders = match arguments.folders.as_slice() {
+        [] => vec![
+            environment::user_home()
+                .context("could not find your home folder")?
+                .join(".claude/projects"),
+        ],
+        folders => folders.to_vec(),
+    };
+    let mut transcripts = Vec::new();
+    for folder in folders {
+        let found = transcript::sessions(&folder).with_context(|| {
+            format!(
+                "could not read {}\nhint: name the folder that holds Claude Code's transcripts",
+                folder.display()
+            )
+        })?;
+        for path in found.unreadable {
+            anstream::eprintln!("not readable: {}", path.display());
+        }
+        transcripts.extend(found.transcripts);
+    }
+    if let Some(since) = arguments.since {
+        let Ok(from) = since.to_zoned(jiff::tz::TimeZone::system()) else {
+            bail!("{since} is no day here")
+        };
+        transcripts.retain(|transcript| transcript.modified >= SystemTime::from(from.timestamp()));
+    }
+    Ok(transcripts)
+}
+
+fn take(
+    transcript: &Transcript,
+    arguments: &ClaudeCode,
+    settings: &Settings,
+    store: Option<&mut Store>,
+    tally: &mut Tally,
+) -> Result<()> {
+    let stamp = stamp(transcript);
+    let path = transcript.path.to_string_lossy();
+    if store
+        .as_ref()
+        .map(|store| store.is_imported(&path, &stamp))
+        .transpose()?
+        .unwrap_or(false)
+    {
+        tally.unchanged += 1;
+        return Ok(());
+    }
+    let told = import::read(transcript, &settings.capture.to_keep(), clock::now())?;
+    let is_wanted = |named: &str| {
+        told.project.as_ref().is_some_and(|project| {
+            [&project.name, &project.key, &project.root]
+                .iter()
+                .any(|one| *one == named)
+        })
+    };
+    if arguments
+        .project
+        .as_deref()
+        .is_some_and(|named| !is_wanted(named))
+    {
+        return Ok(());
+    }
+    tally.sessions += 1;
+    tally.prompts += told.prompts;
+    tally.tools += told.tools;
+    tally.damaged += told.damaged;
+    tally.bytes += transcript.size + transcript.agents.iter().map(|agent| agent.size).sum::<u64>();
+    if let Some(store) = store {
+        // What was seen live is there already, and better: only what came before is taken from the transcript.
+        let live_from = store
+            .first_live_event(&transcript.session_id)?
+            .unwrap_or(i64::MAX);
+        let events: Vec<_> = told
+            .events
+            .into_iter()
+            .filter(|event| event.at_ms < live_from)
+            .collect();
+        for batch in events.chunks(500) {
+            tally.new_events += store.take_in(batch, worker::senses())?.new as u64;
+        }
+        store.note_import(&path, &stamp, &transcript.session_id)?;
+    }
+    Ok(())
+}
+
+/// Tells one state of a session's files from another.
+fn stamp(transcript: &Transcript) -> String {
+    let of = |size: u64, modified: SystemTime| {
+        let at = modified
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        format!("{size}@{}", at.as_nanos())
+    };
+    let agents = transcript
+        .agents
+        .iter()
+        .map(|agent| of(agent.size, agent.modified));
+    std::iter::once(of(transcript.size, transcript.modified))
+        .chain(agents)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Makes memories of what was imported: here, unless a worker is at it.
+fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Progress) -> Result<usize> {
+    let Some(_lock) = worker::Lock::take(home).context("could not lock worker.lock")? else {
+        anstream::eprintln!("The worker makes memories of it in the background.");
+        return Ok(0);
+    };
+    store.recover()?;
+    progress.total = usize::try_from(store.queue(0)?.pending).unwrap_or(usize::MAX);
+    let mut finished = 0;
+    worker::distil_all(store, &settings.capture.to_keep(), &mut |events| {
+        finished += events;
+        progress.show(finished as u64, "events distilled");
+    })
+}
+
+fn report(arguments: &ClaudeCode, tally: &Tally, distilled: usize, start: Instant) {
+    let seconds = start.elapsed().as_secs_f64();
+    // Sizes fit a float well enough to be shown.
+    #[expect(clippy::cast_precision_loss, reason = "see above")]
+    let megabytes = tally.bytes as f64 / 1e6;
+    if arguments.json {
+        println!(
+            "{}",
+            json!({"sessions": tally.sessions, "unchanged": tally.unchanged, "prompts": tally.prompts, "tool_uses": tally.tools,
+                "new_events": tally.new_events, "damaged_lines": tally.damaged, "bytes": tally.bytes,
+                "distilled": distilled, "seconds": seconds, "dry_run": arguments.dry_run})
+        );
+        return;
+    }
+    let verb = if arguments.dry_run {
+        "Would import"
+    } else {
+        "Imported"
+    };
+    println!(
+        "{verb} {}: {}, {}, {megabytes:.1} MB in {seconds:.1} s.",
+        count(tally.sessions, "session"),
+        count(tally.prompts, "prompt"),
+        count(tally.tools, "tool use")
+    );
+    if tally.unchanged > 0 {
+        println!(
+            "{DIM}Nothing new in {}.{DIM:#}",
+            count(tally.unchanged, "session")
+        );
+    }
+    if tally.damaged > 0 {
+        println!(
+            "{DIM}Passed over {} that could not be read.{DIM:#}",
+            count(tally.damaged, "line")
+        );
+    }
+}
+
+/// A line on the terminal that says how far it is.
+struct Progress {
+    total: usize,
+    shown: i64,
+    is_on: bool,
+}
+
+impl Progress {
+    fn new(total: usize, json: bool) -> Self {
+        Self {
+            total,
+            shown: 0,
+            is_on: !json && io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self, done: u64, what: &str) {
+        let now = clock::now_ms();
+        if self.is_on && now - self.shown > 100 {
+            self.shown = now;
+            // A terminal that went away is no reason to stop.
+            write!(io::stderr(), "\r{done} of {} {what}\x1b[K", self.total).ok();
+        }
+    }
+
+    fn end(&self) {
+        if self.is_on {
+            write!(io::stderr(), "\r\x1b[K").ok();
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Takes over what happened before backstory was there: from an agent's own records to events.
+//!
+//! Past sessions go through the same path as live ones. A transcript becomes the events that hooks would have reported,
+//! with the agent's words in between; their keys are made of time and place in the file, so that importing twice is
+//! importing once.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::{Context, Result};
+use backstory_capture::{
+    keep, project,
+    transcript::{self, Position, Record, SessionFacts, Skipped, Transcript, What},
+};
+use backstory_model::{Event, EventKind, Host, ProjectFacts};
+use serde_json::{Value, json, value::RawValue};
+
+/// What a transcript tells, as events.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The events, in the order of the file; sub-agents' come last.
+    pub(crate) events: Vec<Event>,
+    /// Where it happened.
+    pub(crate) project: Option<ProjectFacts>,
+    /// Prompts of the person.
+    pub(crate) prompts: u64,
+    /// Tool uses.
+    pub(crate) tools: u64,
+    /// Lines that are no JSON.
+    pub(crate) damaged: u64,
+}
+
+/// A session is taken to have ended after this long.
+const ENDED_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// Reads a session and its sub-agents.
+pub(crate) fn read(transcript: &Transcript, settings: &keep::Settings, now: SystemTime) -> Result<Told> {
+    let mut teller = Teller {
+        session_id: transcript.session_id.clone(),
+        ..Teller::default()
+    };
+    let (position, skipped) = teller.file(&transcript.path, Position::default(), settings)?;
+    teller.end_turn();
+    let mut damaged = skipped.damaged;
+    for agent in &transcript.agents {
+        teller.agent = Some(agent.agent_id.clone());
+        // Sub-agents of private turns are private: the session's own file knows.
+        let from = Position::default().knowing(&position);
+        let (_, skipped) = teller.file(&agent.path, from, settings)?;
+        damaged += skipped.damaged;
+        teller.end_agent();
+    }
+    // Transcripts do not tell of the end. One that nobody wrote to for so long has ended.
+    if now
+        .duration_since(transcript.modified)
+        .is_ok_and(|age| age > ENDED_AFTER)
+        && !teller.told.events.is_empty()
+    {
+        teller.event(EventKind::SessionEnd, &json!({"reason": "imported"}));
+    }
+    let folder = transcript.path.parent().unwrap_or(&transcript.path);
+    let project = place(&teller.facts, folder);
+    for event in &mut teller.told.events {
+        let opens = matches!(event.kind, EventKind::UserPromptSubmit);
+        event.project = opens.then(|| project.clone());
+    }
+    Ok(Told {
+        project: Some(project),
+        damaged,
+        ..teller.told
+    })
+}
+
+/// Finds the project. Where the session's folder says nothing, the transcript's own stands for it.
+fn place(facts: &SessionFacts, folder: &Path) -> ProjectFacts {
+    let cwd = facts
+        .cwd
+        .as_deref()
+        .map(Path::new)
+        .filter(|cwd| cwd.is_absolute());
+    let found = project::locate(cwd.unwrap_or(folder)).facts;
+    // The branch of that time, not of today; nor a worktree that may be gone.
+    ProjectFacts {
+        branch: facts.git_branch.clone().filter(|branch| !branch.is_empty()),
+        ..found
+    }
+}
+
+/// Retells records as events.
+#[derive(Debug, Default)]
+struct Teller {
+    session_id: String,
+    agent: Option<String>,
+    facts: SessionFacts,
+    /// What was said since the last tool use.
+    said: Vec<String>,
+    /// Tool uses whose result is still to come: name, input, and what was said before.
+    open: BTreeMap<String, (String, String, Vec<String>)>,
+    /// A turn of the session has begun and not ended.
+    in_turn: bool,
+    last: (i64, u64),
+    told: Told,
+}
+
+impl Teller {
+    fn file(
+        &mut self,
+        path: &Path,
+        from: Position,
+        settings: &keep::Settings,
+    ) -> Result<(Position, Skipped)> {
+        let attempt = || format!("could not read {}", path.display());
+        let mut reader = transcript::open(path, from, settings).with_context(attempt)?;
+        for record in reader.by_ref().filter(|record| !record.copied) {
+            self.record(record);
+        }
+        if let Some(error) = reader.error() {
+            return Err(anyhow::anyhow!("{error}").context(attempt()));
+        }
+        Ok((
+            reader.position().cloned().unwrap_or_default(),
+            reader.skipped().clone(),
+        ))
+    }
+
+    fn record(&mut self, record: Record) {
+        let agent = record.agent_id.or_else(|| self.agent.clone());
+        self.last = (record.at_ms, record.offset);
+        match record.what {
+            What::Facts(facts) if agent.is_none() => self.facts = facts,
+            What::Prompt { text, prompt_id, .. } if agent.is_none() => {
+                self.end_turn();
+                self.in_turn = true;
+                self.told.prompts += u64::from(!keep::is_machine_made(&text));
+                self.event(
+                    EventKind::UserPromptSubmit,
+                    &json!({"prompt": text, "prompt_id": prompt_id}),
+                );
+            }
+            What::Prose { text, .. } => self.said.push(text),
+            What::ToolUse { id, name, input } => {
+                let said = std::mem::take(&mut self.said);
+                self.open.insert(id, (name, input, said));
+            }
+            What::ToolResult {
+                id,
+                is_error,
+                text,
+                result,
+            } => self.result(&id, is_error, text, result.as_deref(), agent),
+            _ => {}
+        }
+    }
+
+    fn result(
+        &mut self,
+        id: &str,
+        is_error: bool,
+        text: Option<String>,
+        result: Option<&str>,
+        agent: Option<String>,
+    ) {
+        let Some((name, input, said)) = self.open.remove(id) else {
+            return;
+        };
+        self.told.tools += 1;
+        let mut payload =
+            json!({"tool_name": name, "tool_use_id": id, "tool_input": parsed(&input), "said": said});
+        if let Some(agent) = agent {
+            payload["agent_id"] = agent.into();
+        }
+        if is_error {
+            payload["error"] = text.unwrap_or_default().into();
+            self.event(EventKind::PostToolUseFailure, &payload);
+        } else {
+            payload["tool_response"] = result.map_or_else(|| text.into(), parsed);
+            self.event(EventKind::PostToolUse, &payload);
+        }
+    }
+
+    /// Ends the turn under way, with the agent's last words if it had any.
+    fn end_turn(&mut self) {
+        let said = std::mem::take(&mut self.said);
+        self.open.clear();
+        if std::mem::take(&mut self.in_turn) && !said.is_empty() {
+            self.event(
+                EventKind::Stop,
+                &json!({"last_assistant_message": said.join("\n\n")}),
+            );
+        }
+    }
+
+    fn end_agent(&mut self) {
+        let report = std::mem::take(&mut self.said).pop();
+        self.open.clear();
+        if let (Some(agent), Some(report)) = (self.agent.take(), report) {
+            let payload =
+                json!({"agent_id": agent, "agent_type": "sub-agent", "last_assistant_message": report});
+            self.event(EventKind::SubagentStop, &payload);
+        }
+    }
+
+    fn event(&mut self, kind: EventKind, payload: &Value) {
+        let (at_ms, offset) = self.last;
+        let agent = self.agent.as_deref().unwrap_or("session");
+        self.told.events.push(Event {
+            // Sorts among the keys of live events, and is the same every time.
+            key: format!(
+                "{:020}-import-{}-{agent}-{offset:012}-{kind}",
+                i128::from(at_ms) * 1_000_000,
+                self.session_id
+            ),
+            kind,
+            host: Host::claude_code(),
+            at_ms,
+            session_id: self.session_id.clone(),
+            project: None,
+            payload: payload.to_string(),
+        });
+    }
+}
+
+/// JSON that was checked when it was read; anything else stays text.
+fn parsed(json: &str) -> Value {
+    let raw: Result<&RawValue, _> = serde_json::from_str(json);
+    raw.ok()
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_else(|| json.into())
+}

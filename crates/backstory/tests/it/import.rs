@@ -1,0 +1,160 @@
+//! Past sessions, from transcripts.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, recorded_folder};
+
+/// A projects folder with the recorded transcripts, laid out as the client does.
+fn projects(home: &Home) -> PathBuf {
+    let folder = home.outside().join("claude/projects/-home-dev-acme");
+    fs::create_dir_all(&folder).unwrap();
+    for (name, session) in [
+        ("transcript.jsonl", "00000000-0000-4000-8000-000000000001"),
+        (
+            "transcript.compacted.jsonl",
+            "00000000-0000-4000-8000-000000000099",
+        ),
+    ] {
+        let text = fs::read_to_string(recorded_folder().join(name)).unwrap();
+        let target = folder.join(format!("{session}.jsonl"));
+        fs::write(
+            &target,
+            text.replace("00000000-0000-4000-8000-000000000001", session),
+        )
+        .unwrap();
+        let old = std::time::SystemTime::now() - Duration::from_secs(100 * 3600);
+        fs::File::options()
+            .write(true)
+            .open(&target)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+    }
+    home.outside().join("claude/projects")
+}
+
+fn import(home: &Home, more: &[&str]) -> Value {
+    let folder = home.outside().join("claude/projects");
+    let mut arguments = vec!["import", "claude-code", folder.to_str().unwrap(), "--json"];
+    arguments.extend(more);
+    home.json(&arguments)
+}
+
+fn state(home: &Home) -> (u64, String) {
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    let sql = "select group_concat(title || facts, char(10)) from (select title, facts from observation order by id)";
+    let memories: Option<String> = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    (home.events(), memories.unwrap_or_default())
+}
+
+#[test]
+fn past_sessions_are_remembered_and_twice_is_once() {
+    let home = Home::new();
+    projects(&home);
+    let dry = import(&home, &["--dry-run"]);
+    assert_eq!((&dry["sessions"], &dry["dry_run"]), (&json!(2), &json!(true)));
+    assert!(!home.path().exists());
+
+    let first = import(&home, &[]);
+    assert_eq!(
+        (&first["sessions"], &first["damaged_lines"]),
+        (&json!(2), &json!(0))
+    );
+    assert_eq!(first["prompts"], dry["prompts"]);
+    let session = home.json(&["session", "00000000-0000-4000-8000-000000000001", "--json"]);
+    assert_eq!(session["status"], "completed");
+    assert_eq!(
+        session["started_at"], "2026-11-15T09:45:55.798Z",
+        "the original times are kept"
+    );
+    let files: Vec<&Value> = session["turns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|turn| turn["observations"].as_array().unwrap())
+        .flat_map(|memory| memory["files_modified"].as_array().unwrap())
+        .collect();
+    assert!(
+        files
+            .iter()
+            .any(|file| file.as_str().unwrap().ends_with("src/app.py")),
+        "{session}"
+    );
+
+    let before = state(&home);
+    assert_eq!(import(&home, &[])["unchanged"], 2);
+    assert_eq!(state(&home), before);
+    // Touched but not changed: read again, nothing new.
+    let file = home
+        .outside()
+        .join("claude/projects/-home-dev-acme/00000000-0000-4000-8000-000000000001.jsonl");
+    let old = std::time::SystemTime::now() - Duration::from_secs(99 * 3600);
+    fs::File::options()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .set_modified(old)
+        .unwrap();
+    let again = import(&home, &[]);
+    assert_eq!((&again["sessions"], &again["new_events"]), (&json!(1), &json!(0)));
+    assert_eq!(state(&home), before);
+}
+
+#[test]
+fn a_session_seen_live_is_not_doubled() {
+    let home = Home::new();
+    projects(&home);
+    home.report(
+        "user-prompt-submit",
+        &json!({"session_id": "00000000-0000-4000-8000-000000000001", "prompt": "live"}),
+    );
+    home.drain();
+    let told = import(&home, &[]);
+    assert!(
+        told["new_events"].as_u64().unwrap() > 0,
+        "what came before the first live event is taken over"
+    );
+    let session = home.json(&["session", "00000000-0000-4000-8000-000000000001", "--json"]);
+    let live: Vec<&Value> = session["turns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|turn| turn["prompt"] == "live")
+        .collect();
+    assert_eq!(live.len(), 1);
+}
+
+#[test]
+fn damaged_lines_are_counted_and_the_rest_is_taken() {
+    let home = Home::new();
+    let folder = projects(&home).join("-home-dev-acme");
+    let file = folder.join("00000000-0000-4000-8000-000000000001.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen('\n', "\n{\"half\": \nnot json\n", 1)).unwrap();
+    let told = import(&home, &[]);
+    assert_eq!(
+        (&told["sessions"], &told["damaged_lines"]),
+        (&json!(2), &json!(2))
+    );
+}
+
+#[test]
+fn what_is_not_wanted_is_left_out() {
+    let home = Home::new();
+    projects(&home);
+    assert_eq!(import(&home, &["--since", "2999-01-01"])["sessions"], 0);
+    assert_eq!(
+        import(&home, &["--project", "nothing-of-that-name"])["sessions"],
+        0
+    );
+    assert_eq!(import(&home, &["--project", "acme"])["sessions"], 2);
+    let missing = home.run(&["import", "claude-code", "/no/such/folder"], b"");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        String::from_utf8(missing.stderr)
+            .unwrap()
+            .contains("hint: name the folder")
+    );
+}
