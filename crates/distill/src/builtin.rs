@@ -66,6 +66,7 @@ pub fn distil(turn: &Turn) -> Distilled {
 
     let mut drafts = change::drafts(material);
     let changed = !drafts.is_empty();
+    let changes: Vec<String> = drafts.iter().map(|draft| draft.title.clone()).collect();
     let delegated = delegate::drafts(turn, &evidence);
     let rules = turn
         .prompt
@@ -78,7 +79,7 @@ pub fn distil(turn: &Turn) -> Distilled {
     drafts.extend(rules);
     drafts.extend(results::drafts(&evidence));
     if changed || evidence.calls >= WORK || matches!(turn.end, TurnEnd::Open) {
-        drafts.extend(insight::drafts(material));
+        drafts.extend(insight::drafts(material, &changes));
     }
     if !changed && matches!(turn.end, TurnEnd::Stopped | TurnEnd::Background) {
         drafts.extend(answer::draft(material));

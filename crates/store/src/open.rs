@@ -165,11 +165,16 @@ impl Store {
         Ok(Self { connection })
     }
 
-    /// Lets commits wait for the next checkpoint: faster, and a power cut may cost the last of them.
+    /// Prepares for bulk work: commits wait for the next checkpoint, so that a power cut may cost the last of them, and more
+    /// of the database is kept in memory.
     pub fn relax(&self) -> Result<(), StoreError> {
+        let attempt = query("prepare the database for bulk work");
+        self.connection
+            .pragma_update(None, "cache_size", -16_000)
+            .map_err(attempt)?;
         self.connection
             .pragma_update(None, "synchronous", "normal")
-            .map_err(query("relax the database"))
+            .map_err(attempt)
     }
 
     /// Looks for damage; returns what SQLite found, nothing when all is well.

@@ -3,6 +3,8 @@
 use std::{
     io::{self, IsTerminal, Write},
     path::PathBuf,
+    sync::mpsc::sync_channel,
+    thread,
     time::{Instant, SystemTime},
 };
 
@@ -17,7 +19,7 @@ use super::{Status, settings, with_hint};
 use crate::{
     clock, environment,
     home::Home,
-    import,
+    import::{self, Told},
     output::{DIM, count},
     settings::Settings,
     worker,
@@ -84,10 +86,29 @@ pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
     };
     let mut tally = Tally::default();
     let mut progress = Progress::new(transcripts.len(), arguments.json);
+    let mut wanted = Vec::new();
     for transcript in &transcripts {
-        progress.show(tally.sessions + tally.unchanged, "sessions read");
-        take(transcript, arguments, &settings, store.as_mut(), &mut tally)?;
+        let stamp = stamp(transcript);
+        let path = transcript.path.to_string_lossy();
+        match store
+            .as_ref()
+            .map(|store| store.is_imported(&path, &stamp))
+            .transpose()?
+        {
+            Some(true) => tally.unchanged += 1,
+            _ => wanted.push((transcript, stamp)),
+        }
     }
+    take_all(
+        &wanted,
+        arguments,
+        &settings,
+        store.as_mut(),
+        &mut |sessions| {
+            progress.show(sessions, "sessions read");
+        },
+        &mut tally,
+    )?;
     let distilled = match store.as_mut() {
         Some(store) => distil(home, store, &settings, &mut progress)?,
         None => 0,
@@ -128,27 +149,52 @@ fn find(arguments: &ClaudeCode) -> Result<Vec<Transcript>> {
     Ok(transcripts)
 }
 
-fn take(
-    transcript: &Transcript,
+/// Reads transcripts on one core while the other stores what was read before.
+fn take_all(
+    wanted: &[(&Transcript, String)],
     arguments: &ClaudeCode,
     settings: &Settings,
+    mut store: Option<&mut Store>,
+    tell: &mut dyn FnMut(u64),
+    tally: &mut Tally,
+) -> Result<()> {
+    let (keep, now) = (settings.capture.to_keep(), clock::now());
+    thread::scope(|scope| {
+        // A few at most: a session can be large.
+        let (send, receive) = sync_channel(2);
+        scope.spawn(move || {
+            for (transcript, stamp) in wanted {
+                if send
+                    .send((*transcript, stamp, import::read(transcript, &keep, now)))
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        });
+        for (transcript, stamp, told) in receive {
+            tell(tally.sessions);
+            match told {
+                Ok(told) => take(transcript, stamp, told, arguments, store.as_deref_mut(), tally)?,
+                // One that cannot be read must not keep the others out; it is tried again next time.
+                Err(error) => anstream::eprintln!("{error:#}"),
+            }
+        }
+        Ok(())
+    })
+}
+
+fn take(
+    transcript: &Transcript,
+    stamp: &str,
+    told: Told,
+    arguments: &ClaudeCode,
     store: Option<&mut Store>,
     tally: &mut Tally,
 ) -> Result<()> {
-    let stamp = stamp(transcript);
-    let path = transcript.path.to_string_lossy();
-    if store
-        .as_ref()
-        .map(|store| store.is_imported(&path, &stamp))
-        .transpose()?
-        .unwrap_or(false)
-    {
-        tally.unchanged += 1;
-        return Ok(());
-    }
-    let told = import::read(transcript, &settings.capture.to_keep(), clock::now())?;
     let is_wanted = |named: &str| {
-        told.project.as_ref().is_some_and(|project| {
+        let project = told.project.as_ref();
+        project.is_some_and(|project| {
             [&project.name, &project.key, &project.root]
                 .iter()
                 .any(|one| *one == named)
@@ -179,7 +225,7 @@ fn take(
         for batch in events.chunks(500) {
             tally.new_events += store.take_in(batch, worker::senses())?.new as u64;
         }
-        store.note_import(&path, &stamp, &transcript.session_id)?;
+        store.note_import(&transcript.path.to_string_lossy(), stamp, &transcript.session_id)?;
     }
     Ok(())
 }

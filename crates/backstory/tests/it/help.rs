@@ -47,6 +47,8 @@ fn the_demo_works_without_set_up_and_leaves_nothing_behind() {
     let printed = home.ok(&["demo"]);
     let mut settings = settings();
     settings.add_filter(r"\d+\.\d ms", "[n] ms");
+    settings.add_filter(r"20\d\d-\d\d-\d\d( \d\d:\d\d UTC)?", "[day]");
+    settings.add_filter(r"#1 \d\d:\d\d", "#1 [time]");
     settings.add_filter(r"\(/[^)]*/acme\)", "(/[dir]/acme)");
     settings.bind(|| insta::assert_snapshot!("demo", printed));
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);

@@ -158,3 +158,33 @@ fn what_is_not_wanted_is_left_out() {
             .contains("hint: name the folder")
     );
 }
+
+#[test]
+fn an_import_that_is_killed_again_and_again_ends_as_one_that_was_not() {
+    let calm = Home::new();
+    projects(&calm);
+    import(&calm, &[]);
+    let home = Home::new();
+    projects(&home);
+    let folder = home.outside().join("claude/projects");
+    for moment in (0..20).map(|n| Duration::from_millis(2 + n * 3)) {
+        let mut child = home
+            .command(&["import", "claude-code", folder.to_str().unwrap()])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(moment);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    import(&home, &[]);
+    home.drain();
+    let sorted = |home: &Home| {
+        let (events, memories) = state(home);
+        let mut memories: Vec<String> = memories.lines().map(ToOwned::to_owned).collect();
+        memories.sort();
+        (events, memories)
+    };
+    assert_eq!(sorted(&home), sorted(&calm));
+    let queue = home.json(&["queue", "--json"]);
+    assert_eq!((&queue["pending"], &queue["failed"]), (&json!(0), &json!(0)));
+}

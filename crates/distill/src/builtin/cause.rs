@@ -7,13 +7,13 @@ use super::claim::Says;
 use super::draft::{Draft, says_the_same};
 use super::entry::is_verb;
 use super::evidence::Evidence;
-use super::grammar::split_outside;
+use super::grammar::{is_finite, split_outside};
 use super::reading::Claim;
 use super::section::Section;
 use super::story;
-use super::text::{count_names, has_any, sentence_case, starts_with_any};
-use super::title::{fit, stands_alone};
-use super::verbs;
+use super::text::{count_names, has_any, lower_first, sentence_case, starts_with_any};
+use super::title::{fit, force, stands_alone};
+use super::verbs::{self, Form};
 
 /// The causes that were found: the best sentence of the last message, else of the way there, and a second one when it
 /// tells of something else.
@@ -60,6 +60,10 @@ fn draft(material: Material<'_>, claim: &Claim, title: String, worth: u8) -> Dra
     let told = |section: Section| matches!(section, Section::Problem | Section::Cause) || !claim.last;
     draft.narrative = story::of_finding(material.reading, claim.step, &draft.title, told);
     draft.concepts = vec!["how-it-works"];
+    // The last message tells in the past what was wrong; words on the way do not know yet.
+    if !claim.last && material.evidence.kept().any(|edit| edit.step > claim.step) {
+        before_the_change(&mut draft);
+    }
     draft
 }
 
@@ -96,9 +100,9 @@ fn score(claim: &Claim) -> Option<(i32, String)> {
 }
 
 /// These only say where to look.
-const POINTING: &str = concat!(
+pub(super) const POINTING: &str = concat!(
     "the issue is in|the bug is in|the issue is on|the issue is where|the issue is at|the issue was in|the bug was in|",
-    "the error occurs|found the|i found|the problem is in|the issue is becoming|the root cause is in",
+    "the error occurs|found the|i found|the bug had|the issue occurred in|the problem is in|the issue is becoming|the root cause is in",
 );
 
 const REASONS: &str =
@@ -117,6 +121,18 @@ fn title(text: &str) -> Option<String> {
     reason
         .filter(|title| title.split_whitespace().count() >= 5)
         .or(Some(whole))
+}
+
+/// What was found before a change and told on the way, in the present, is not so any more: the title says so.
+pub(super) fn before_the_change(draft: &mut Draft) {
+    let verb = draft.title.split_whitespace().find(|word| is_finite(word));
+    let present = verb.is_some_and(|word| {
+        matches!(word, "is" | "are" | "has" | "does" | "can" | "doesn't")
+            || matches!(verbs::verb(word), Some((_, Form::Third)))
+    });
+    if present {
+        draft.title = force(&format!("Before the change: {}", lower_first(&draft.title)));
+    }
 }
 
 fn first_edit(evidence: &Evidence) -> usize {

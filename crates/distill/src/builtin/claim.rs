@@ -213,7 +213,7 @@ fn is_filler(lower: &str, words: usize, text: &str) -> bool {
 }
 
 const FILLER_STARTS: &str = "\
-    here's a|here is a|here's what|here's the|here is the|here are|now i can see|\
+    found the issue.|found the bug.|found it|i found the issue.|i found the bug.|found the issue!|i found it|here's a|here is a|here's what|here's the|here is the|here are|now i can see|\
     now i understand the issue.|i can see|i see.|i understand|the changes are|the key changes are|\
     summary of|the patch|a patch|the output file|all done|everything is|hope this|feel free|\
     if you have any|is there anything|good progress|i hope|sure|of course|certainly|you're right|\

@@ -91,7 +91,8 @@ impl Draft {
         let mut facts: Vec<String> = Vec::new();
         for fact in self.facts {
             let fact = fact.trim().trim_end_matches(['.', ';', ',']).to_owned();
-            let told = says_the_same(&fact, &title) && fact.len() < title.len() + 30;
+            let stated = title.strip_prefix("Before the change: ").unwrap_or(&title);
+            let told = says_the_same(&fact, stated) && fact.len() < stated.len() + 30;
             if fact.is_empty() || told || facts.iter().any(|known| says_the_same(known, &fact)) {
                 continue;
             }
@@ -181,7 +182,12 @@ pub(super) fn within(text: &str, max: usize) -> String {
     ]
     .iter()
     .filter_map(|stop| text[..limit].rfind(stop))
-    .filter(|&at| at * 2 >= limit && is_outside_code(text, at) && title::has_main_clause(&text[..at]))
+    .filter(|&at| {
+        at * 2 >= limit
+            && is_outside_code(text, at)
+            && title::has_main_clause(&text[..at])
+            && !title::is_dangling(&text[..at])
+    })
     .max();
     cut.map_or_else(|| clip(text, max), |at| text[..at].to_owned())
 }

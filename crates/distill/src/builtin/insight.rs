@@ -13,16 +13,25 @@ use super::evidence::Evidence;
 use super::paths;
 use super::section::Section;
 use super::story;
-use super::text::{count_names, has_any, head};
+use super::text::{code_spans, count_names, has_any, head};
 use super::title::fit;
 use super::verbs;
 
-/// The memories of what was found out.
-pub(super) fn drafts(material: Material<'_>) -> Vec<Draft> {
+/// The memories of what was found out; `changes` are the titles of what was changed afterwards.
+pub(super) fn drafts(material: Material<'_>, changes: &[String]) -> Vec<Draft> {
     let mut out = cause::drafts(material);
     out.extend(decisions(material));
     out.extend(attempt::drafts(material));
-    out.extend(findings(material));
+    let last_edit = material.evidence.kept().map(|edit| edit.step).max().unwrap_or(0);
+    for mut draft in findings(material) {
+        let changed = |name: &str| changes.iter().any(|change| change.contains(name));
+        let outdated =
+            draft.step < last_edit && code_spans(&draft.title).any(|name| name.len() > 3 && changed(name));
+        if outdated {
+            cause::before_the_change(&mut draft);
+        }
+        out.push(draft);
+    }
     for draft in &mut out {
         let files = mentioned(
             material.evidence,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::cause;
 use super::claim::{self, Says};
 use super::entry;
 use super::markdown::{self, Item};
@@ -195,7 +196,8 @@ impl Claim {
             }
             _ => sentence_case(tidy(claim::strip_speaker(&self.sentence)).trim()),
         };
-        if words.split_whitespace().count() < 3 || !stands_alone(&words) {
+        let pointing = text::starts_with_any(&words.to_lowercase(), cause::POINTING);
+        if words.split_whitespace().count() < 3 || !stands_alone(&words) || pointing {
             return None;
         }
         let words = if self.section == Section::Change {

@@ -188,8 +188,10 @@ fn looks_like_field(line: &str) -> bool {
 /// Whether a title is an order or a report of a change: "Add x", "Added x", "Fix y".
 fn is_order(title: &str) -> bool {
     let first = title.split_whitespace().next().unwrap_or_default();
+    let noun = title.split_whitespace().nth(1) == Some("of");
     first == "Please"
-        || verbs::verb(first).is_some_and(|(base, form)| verbs::is_change(base) && form != Form::Gerund)
+        || !noun
+            && verbs::verb(first).is_some_and(|(base, form)| verbs::is_change(base) && form != Form::Gerund)
 }
 
 /// Told by the lead sentence first: the body of an issue uses every word there is.

@@ -125,7 +125,8 @@ pub(super) fn of_finding(
             && in_section(claim.section)
             && matches!(claim.says, Says::Cause | Says::Found | Says::Now | Says::Decided)
     });
-    let text = tell(near.take(4))?;
+    // It starts with a sentence that stands alone: the pronouns after it point at that.
+    let text = tell(near.skip_while(|claim| claim.statement.is_none()).take(4))?;
     (!says_the_same(&text, title) || text.len() > title.len() + 60).then_some(text)
 }
 

@@ -146,7 +146,7 @@ pub(super) fn has_main_clause(text: &str) -> bool {
 }
 
 /// Whether a text ends in the middle of something: "the code was", "instead of the", an open bracket.
-fn is_dangling(text: &str) -> bool {
+pub(super) fn is_dangling(text: &str) -> bool {
     let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
     DANGLING.split('|').any(|word| word == last) || text.matches('(').count() > text.matches(')').count()
 }
