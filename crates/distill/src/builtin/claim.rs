@@ -1,6 +1,7 @@
 //! What a sentence of the agent says: that something was done, found, decided, failed, is planned, or nothing.
 
 use super::grammar::is_finite;
+use super::grammar::split_outside;
 use super::section::Section;
 use super::text::{count_names, has_any, starts_with_any};
 use super::verbs::{self, Form};
@@ -274,6 +275,19 @@ fn tells_of_state(lower: &str, text: &str) -> bool {
     enough && has_any(lower, "now|no longer") && !has_any(lower, "test|tests|verified|confirmed")
 }
 
+/// "`f` retries once; all 12 tests pass" says two things: what is so, and how it was checked.
+pub(super) fn without_check(sentence: &str) -> impl Iterator<Item = &str> {
+    let checks = |part: &str| is_check(&part.to_lowercase());
+    let parts = ["; ", ", and ", " and "]
+        .iter()
+        .filter_map(|joint| split_outside(sentence, joint));
+    let (first, second) = parts
+        .into_iter()
+        .find(|(claim, check)| checks(check) && !checks(claim) && claim.split_whitespace().count() >= 4)
+        .map_or((sentence, None), |(claim, check)| (claim, Some(check)));
+    std::iter::once(first).chain(second)
+}
+
 fn is_check(lower: &str) -> bool {
     let tested = has_any(lower, "test|tests|suite|suites|lint|clippy|type check|build");
     let result = has_any(
@@ -328,6 +342,27 @@ mod tests {
         ] {
             assert_eq!(says(sentence, Section::Other), wanted, "{sentence}");
         }
+    }
+
+    #[test]
+    fn what_is_so_is_told_from_how_it_was_checked() {
+        let parts = |sentence| without_check(sentence).collect::<Vec<_>>();
+        assert_eq!(
+            parts("Token refresh now retries once; all 12 tests pass."),
+            ["Token refresh now retries once", "all 12 tests pass."]
+        );
+        assert_eq!(
+            parts("`f` reads the file and the tests pass"),
+            ["`f` reads the file", "the tests pass"]
+        );
+        assert_eq!(
+            parts("All tests pass; the build is green"),
+            ["All tests pass; the build is green"]
+        );
+        assert_eq!(
+            parts("The parser and the printer agree"),
+            ["The parser and the printer agree"]
+        );
     }
 
     #[test]

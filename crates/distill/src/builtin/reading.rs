@@ -116,7 +116,7 @@ impl Reading {
     fn item(&mut self, item: &Item, step: usize, last: bool, named: &mut Named) {
         let joined = entry::joined(item);
         let mut first = true;
-        for sentence in sentences(&joined.text) {
+        for sentence in sentences(&joined.text).into_iter().flat_map(claim::without_check) {
             let sentence = entry::closed(sentence);
             let says = claim::says(sentence, item.section);
             let subject = joined.subject.as_deref().filter(|_| first);
