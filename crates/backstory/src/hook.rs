@@ -5,7 +5,6 @@
 
 mod answer;
 mod capture;
-mod log;
 mod settings;
 
 use std::{

@@ -8,6 +8,7 @@ mod environment;
 mod home;
 mod hook;
 mod import;
+mod log;
 mod output;
 mod process;
 mod settings;

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::{Status, settings, with_hint};
 use crate::{
+    clock,
     home::Home,
+    log,
     output::count,
     worker::{self, Until},
 };
@@ -64,6 +66,16 @@ fn run_here(home: &Home, once: bool, detached: bool) -> Result<Status> {
         // Fails only for a process that leads its session already.
         rustix::process::setsid().ok();
     }
+    // A worker in the background has nobody to talk to but its log, and that is no reason to end.
+    let note = |line: &str| log::append(home, "worker.log", clock::since_1970(), line).ok();
+    let result = work_here(home, once);
+    if let Err(error) = &result {
+        note(&format!("process {} ended: {error:#}", std::process::id()));
+    }
+    result
+}
+
+fn work_here(home: &Home, once: bool) -> Result<Status> {
     let settings = settings(home)?;
     let idle = Duration::from_secs(60 * u64::from(settings.worker.idle_minutes));
     let until = if once { Until::Done } else { Until::Idle(idle) };

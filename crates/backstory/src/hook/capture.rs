@@ -13,8 +13,8 @@ use backstory_capture::{
 };
 use backstory_model::{Event, EventKind, Host, ProjectFacts};
 
-use super::{log, settings};
-use crate::{clock, environment, home::Home, worker};
+use super::settings;
+use crate::{clock, environment, home::Home, log, worker};
 
 /// What became of an event; only `BACKSTORY_DEBUG` shows it.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ fn lost(home: &Home, loss: Loss, line: &str) -> Outcome {
     let spool = home.spool();
     // Logging and counting are best effort: the agent goes on either way.
     spool.create().ok();
-    log::append(home, clock::since_1970(), line).ok();
+    log::append(home, "hook.log", clock::since_1970(), line).ok();
     counts::add(&spool, loss).ok();
     Outcome::Failed(line.to_owned())
 }

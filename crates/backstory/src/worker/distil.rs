@@ -8,6 +8,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{self, AssertUnwindSafe},
     path::Path,
+    sync::mpsc::{SyncSender, sync_channel},
+    thread,
 };
 
 use anyhow::{Context, Result, anyhow};
@@ -16,7 +18,7 @@ use backstory_capture::{
     transcript::{self, Position, What},
 };
 use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd, distil};
-use backstory_model::EventKind;
+use backstory_model::{Distilled, EventKind};
 use backstory_store::{Claim, Store, TurnEvent, TurnToDistil};
 use serde_json::Value;
 
@@ -28,55 +30,132 @@ const LEASE_MS: i64 = 60_000;
 /// The most events of one share, so that sessions take turns.
 const SHARE: u32 = 200;
 
+/// How many shares are distilled at the same time, each of another session.
+const AT_ONCE: usize = 2;
+
+/// A share of the queue on its way through a distiller.
+struct Job {
+    claim: Claim,
+    turns: Vec<TurnToDistil>,
+    made: Result<Vec<Made>>,
+}
+
+/// What was made of one turn.
+struct Made {
+    distilled: Distilled,
+    /// How far the transcript was read.
+    read: Option<String>,
+}
+
 /// Works until nothing in the queue is ready, and tells of each share. Returns how many events were finished.
+///
+/// One thread has the store; others think. Order within a session holds because a session has one share at a time.
 pub(crate) fn distil_all(
     store: &mut Store,
     settings: &keep::Settings,
     tell: &mut dyn FnMut(usize),
 ) -> Result<usize> {
-    let mut finished = 0;
-    let mut after = 0;
-    while let Some(claim) = store.claim(clock::now_ms(), LEASE_MS, after, SHARE)? {
-        after = claim.session_db_id;
-        let ids: Vec<i64> = claim.events.iter().map(|event| event.id).collect();
-        // A bug in a rule must cost one turn, not the worker.
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| distil_share(store, &claim, settings)))
-            .unwrap_or_else(|_| Err(anyhow!("the distiller panicked")));
-        match outcome {
-            Ok(()) => {
-                store.finish(&ids)?;
-                finished += ids.len();
-                tell(ids.len());
+    thread::scope(|scope| {
+        let (done, finished) = sync_channel(AT_ONCE);
+        let thinkers: Vec<SyncSender<Job>> = (0..AT_ONCE)
+            .map(|_| {
+                let (send, receive) = sync_channel::<Job>(1);
+                let done = done.clone();
+                scope.spawn(move || {
+                    for job in receive {
+                        // Fails when the other side gave up: then nobody wants the result.
+                        done.send(think(job, settings)).ok();
+                    }
+                });
+                send
+            })
+            .collect();
+        let (mut after, mut under_way, mut events) = (0, 0, 0);
+        let mut idle = thinkers.iter().cycle();
+        loop {
+            let claim = match under_way < AT_ONCE {
+                true => store.claim(clock::now_ms(), LEASE_MS, after, SHARE)?,
+                false => None,
+            };
+            if let (Some(claim), Some(thinker)) = (claim, idle.next()) {
+                after = claim.session_db_id;
+                under_way += 1;
+                let turns = ready_turns(store, &claim)?;
+                thinker
+                    .send(Job {
+                        claim,
+                        turns,
+                        made: Ok(Vec::new()),
+                    })
+                    .context("a distiller is gone")?;
+                continue;
             }
-            Err(error) => store.fail(&ids, &format!("{error:#}"), clock::now_ms())?,
+            if under_way == 0 {
+                return Ok(events);
+            }
+            let job = finished.recv().context("the distillers are gone")?;
+            under_way -= 1;
+            let count = keep_result(store, &job)?;
+            events += count;
+            tell(count);
         }
-    }
-    Ok(finished)
+    })
 }
 
-fn distil_share(store: &mut Store, claim: &Claim, settings: &keep::Settings) -> Result<()> {
-    let turns: BTreeSet<i64> = claim.events.iter().filter_map(|event| event.turn_id).collect();
-    for id in turns {
-        let Some(stored) = store.turn_to_distil(id)? else {
-            continue;
-        };
-        if !stored.is_ended && tool_uses(&stored) < EPISODE {
-            continue;
-        }
-        let heard = listen(&stored, settings);
-        let turn = turn(&stored, &heard.prose);
-        let distilled = distil(&turn);
-        let at_ms = stored.events.last().map_or(0, |event| event.at_ms);
-        // A turn that goes on is read again from the same place.
-        let read = heard.position.filter(|_| stored.is_ended);
-        let read = read
-            .map(|position| serde_json::to_string(&position))
-            .transpose()?;
-        store
-            .replace_turn(&stored, &distilled, read.as_deref(), at_ms)
-            .context("could not store the memories")?;
+/// Reads the turns of a share that are worth distilling now.
+fn ready_turns(store: &Store, claim: &Claim) -> Result<Vec<TurnToDistil>> {
+    let ids: BTreeSet<i64> = claim.events.iter().filter_map(|event| event.turn_id).collect();
+    let mut turns = Vec::new();
+    for id in ids {
+        turns.extend(
+            store
+                .turn_to_distil(id)?
+                .filter(|turn| turn.is_ended || tool_uses(turn) >= EPISODE),
+        );
     }
-    Ok(())
+    Ok(turns)
+}
+
+/// Distils the turns of a share. A bug in a rule must cost one share, not the worker.
+fn think(job: Job, settings: &keep::Settings) -> Job {
+    let made = panic::catch_unwind(AssertUnwindSafe(|| {
+        job.turns.iter().map(|turn| make(turn, settings)).collect()
+    }));
+    Job {
+        made: made.unwrap_or_else(|_| Err(anyhow!("the distiller panicked"))),
+        ..job
+    }
+}
+
+fn make(stored: &TurnToDistil, settings: &keep::Settings) -> Result<Made> {
+    let heard = listen(stored, settings);
+    let distilled = distil(&turn(stored, &heard.prose));
+    // A turn that goes on is read again from the same place.
+    let read = heard.position.filter(|_| stored.is_ended);
+    Ok(Made {
+        distilled,
+        read: read
+            .map(|position| serde_json::to_string(&position))
+            .transpose()?,
+    })
+}
+
+/// Stores what was made of a share; returns how many events are finished with it.
+fn keep_result(store: &mut Store, job: &Job) -> Result<usize> {
+    let ids: Vec<i64> = job.claim.events.iter().map(|event| event.id).collect();
+    let made = match &job.made {
+        Ok(made) => made,
+        Err(error) => {
+            store.fail(&ids, &format!("{error:#}"), clock::now_ms())?;
+            return Ok(0);
+        }
+    };
+    for (turn, made) in job.turns.iter().zip(made) {
+        let at_ms = turn.events.last().map_or(0, |event| event.at_ms);
+        store.replace_turn(turn, &made.distilled, made.read.as_deref(), at_ms)?;
+    }
+    store.finish(&ids)?;
+    Ok(ids.len())
 }
 
 /// A turn that still runs is worth a look when it has used this many tools.

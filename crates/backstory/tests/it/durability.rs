@@ -204,6 +204,8 @@ fn a_newer_database_is_refused_with_a_hint_and_left_as_it_is() {
             String::from_utf8(output.stderr).unwrap()
         ));
     }
+    let log = fs::read_to_string(home.path().join("logs/worker.log")).unwrap();
+    assert!(log.contains("has schema 999, this version knows"), "{log}");
     settings().bind(|| insta::assert_snapshot!("newer_database", said));
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A short log of what hooks could not record: reasons and sizes, never content.
+//! Short logs, `logs/hook.log` and `logs/worker.log`: what went wrong and when, never content.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -12,9 +12,9 @@ use crate::home::Home;
 /// Past this size the log is set aside, and the one set aside before is gone.
 const LARGEST: u64 = 256 << 10;
 
-/// Appends one line.
-pub(crate) fn append(home: &Home, at: Duration, line: &str) -> io::Result<()> {
-    let path = home.log("hook.log");
+/// Appends one line to a log.
+pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::Result<()> {
+    let path = home.log(name);
     let open = || {
         OpenOptions::new()
             .append(true)
@@ -33,7 +33,7 @@ pub(crate) fn append(home: &Home, at: Duration, line: &str) -> io::Result<()> {
         other => other?,
     };
     if file.metadata()?.len() > LARGEST {
-        fs::rename(&path, home.log("hook.log.1"))?;
+        fs::rename(&path, home.log(&format!("{name}.1")))?;
         file = open()?;
     }
     writeln!(file, "{}.{:03} {line}", at.as_secs(), at.subsec_millis())
