@@ -3,7 +3,7 @@
 use std::{
     io::{self, IsTerminal, Write},
     path::PathBuf,
-    sync::mpsc::sync_channel,
+    sync::{atomic::AtomicBool, mpsc::sync_channel},
     thread,
     time::{Instant, SystemTime},
 };
@@ -257,10 +257,15 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
     store.recover()?;
     progress.total = usize::try_from(store.queue(0)?.pending).unwrap_or(usize::MAX);
     let mut finished = 0;
-    worker::distil_all(store, &settings.capture.to_keep(), &mut |events| {
-        finished += events;
-        progress.show(finished as u64, "events distilled");
-    })
+    worker::distil_all(
+        store,
+        &settings.capture.to_keep(),
+        &AtomicBool::new(false),
+        &mut |events| {
+            finished += events;
+            progress.show(finished as u64, "events distilled");
+        },
+    )
 }
 
 fn report(arguments: &ClaudeCode, tally: &Tally, distilled: usize, start: Instant) {

@@ -39,9 +39,11 @@ mod watching {
                 tv_sec: most.as_secs().cast_signed(),
                 tv_nsec: most.subsec_nanos().into(),
             };
-            let arrived = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout))?;
-            if arrived == 0 {
-                return Ok(());
+            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
+                // Time is up, or a signal came: the caller looks around.
+                Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
             }
             std::thread::sleep(gather);
             let mut events = [0; 4096];

@@ -8,7 +8,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{self, AssertUnwindSafe},
     path::Path,
-    sync::mpsc::{SyncSender, sync_channel},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{SyncSender, sync_channel},
+    },
     thread,
 };
 
@@ -47,12 +50,13 @@ struct Made {
     read: Option<String>,
 }
 
-/// Works until nothing in the queue is ready, and tells of each share. Returns how many events were finished.
+/// Works until nothing in the queue is ready or it is told to stop, and tells of each share. Returns how many events were finished.
 ///
 /// One thread has the store; others think. Order within a session holds because a session has one share at a time.
 pub(crate) fn distil_all(
     store: &mut Store,
     settings: &keep::Settings,
+    stop: &AtomicBool,
     tell: &mut dyn FnMut(usize),
 ) -> Result<usize> {
     thread::scope(|scope| {
@@ -73,7 +77,7 @@ pub(crate) fn distil_all(
         let (mut after, mut under_way, mut events) = (0, 0, 0);
         let mut idle = thinkers.iter().cycle();
         loop {
-            let claim = match under_way < AT_ONCE {
+            let claim = match under_way < AT_ONCE && !stop.load(Ordering::Relaxed) {
                 true => store.claim(clock::now_ms(), LEASE_MS, after, SHARE)?,
                 false => None,
             };

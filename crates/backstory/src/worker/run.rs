@@ -2,8 +2,12 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::Write,
+    io::{self, Write},
     os::unix::fs::OpenOptionsExt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -12,6 +16,7 @@ use backstory_capture::{keep, private};
 use backstory_store::Store;
 use jiff::Timestamp;
 use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{Intake, Lock, bell::Bell, distil::distil_all, take_in};
 use crate::{clock, command::with_hint, home::Home};
@@ -67,11 +72,12 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
         .context("could not sweep the spool")?;
     private::sweep(&spool, clock::now(), PRIVATE_MARK)
         .context("could not sweep the marks of private turns")?;
+    let stop = stop_signal().context("could not listen for signals")?;
     let mut work = Work::default();
     let mut last_event = Instant::now();
     loop {
         let taken = take_in(&spool, &mut store)?;
-        let distilled = distil_all(&mut store, settings, &mut |_| {})?;
+        let distilled = distil_all(&mut store, settings, &stop, &mut |_| {})?;
         work.taken.new += taken.new;
         work.taken.torn += taken.torn;
         work.taken.left = taken.left;
@@ -80,6 +86,8 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
             last_event = Instant::now();
         }
         match until {
+            // What was in hand is finished; the rest waits for the next worker.
+            _ if stop.load(Ordering::Relaxed) => break,
             Until::Done => break,
             Until::Idle(idle) if last_event.elapsed() >= idle => break,
             Until::Idle(_) => bell.wait(POLL, GATHER).context("could not wait for events")?,
@@ -92,6 +100,17 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     fs::remove_file(home.worker_json()).ok();
     Ok(Some(work))
+}
+
+/// Returns what becomes true when somebody asks this process to end.
+fn stop_signal() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        // A second one ends the process at once, as it would anyone.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
 }
 
 /// Makes way for the agents: what they wait for matters more.

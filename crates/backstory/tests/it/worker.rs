@@ -179,4 +179,5 @@ fn the_worker_is_started_asked_and_stopped() {
         (Some(0), "The worker has ended.\n".to_owned())
     );
     assert_eq!(run(&["worker", "status"]).0, Some(1));
+    assert!(!home.path().join("worker.json").exists(), "it ended in order");
 }
