@@ -77,8 +77,10 @@ fn a_turn_becomes_memories_that_name_its_files_and_its_reason() {
         said.contains("never retries"),
         "what was said between the tool uses stands in the transcript: {said}"
     );
-    assert_eq!(rows(&home, "select next_steps from summary").len(), 1);
-    assert!(rows(&home, "select next_steps from summary")[0].contains("upload"));
+    assert_eq!(
+        rows(&home, "select next_steps from summary"),
+        ["Bound the retries of the upload as well."]
+    );
     let found = rows(
         &home,
         "select kind from document where id in (select rowid from words where words match 'refresh')",

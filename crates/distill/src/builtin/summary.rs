@@ -132,7 +132,7 @@ fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
     let last = material.reading.final_claims();
     let mut entries: Vec<String> = last
         .filter(|claim| claim.says == Says::Next)
-        .map(as_said)
+        .map(|claim| without_heading(&as_said(claim)))
         .collect();
     for claim in material
         .reading
@@ -171,6 +171,26 @@ fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
         }
     }
     join(entries)
+}
+
+/// "Next steps: bound the retries" -> "Bound the retries": the field is called that already.
+fn without_heading(entry: &str) -> String {
+    let heading = entry.split_once(": ").filter(|(heading, _)| {
+        let heading = heading.to_lowercase();
+        [
+            "next",
+            "next step",
+            "next steps",
+            "remaining",
+            "remaining work",
+            "follow-up",
+            "follow-ups",
+            "todo",
+            "to do",
+        ]
+        .contains(&heading.as_str())
+    });
+    heading.map_or_else(|| entry.to_owned(), |(_, rest)| sentence_case(rest))
 }
 
 /// "Next I'll update x" -> "update x".
