@@ -48,15 +48,48 @@ pub struct TurnEvent {
     pub payload: String,
 }
 
+/// How far a turn is, and how far it was when it was last distilled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnProgress {
+    /// Whether it is over.
+    pub is_ended: bool,
+    /// Its tool uses.
+    pub tool_uses: u64,
+    /// Its tool uses when it was last distilled.
+    pub distilled: u64,
+}
+
+/// The most that is read of one turn, newest first: a turn that ran for days must fit into memory.
+const MOST_EVENTS: u32 = 2_000;
+const MOST_BYTES: usize = 16 << 20;
+
 impl Store {
-    /// Reads a turn with all its events; `None` when it was forgotten meanwhile.
+    /// Says how far a turn is; `None` when it was forgotten meanwhile.
+    pub fn turn_progress(&self, id: i64) -> Result<Option<TurnProgress>, StoreError> {
+        const PROGRESS: &str = "select ended_at is not null, distilled, (select count(*) from event
+                where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure'))
+            from turn where id = ?1";
+        let attempt = query("read how far a turn is");
+        let mut statement = self.connection.prepare_cached(PROGRESS).map_err(attempt)?;
+        let progress = statement.query_row([id], |row| {
+            Ok(TurnProgress {
+                is_ended: row.get(0)?,
+                distilled: row.get(1)?,
+                tool_uses: row.get(2)?,
+            })
+        });
+        progress.optional().map_err(attempt)
+    }
+
+    /// Reads a turn with its events; `None` when it was forgotten meanwhile.
     pub fn turn_to_distil(&self, id: i64) -> Result<Option<TurnToDistil>, StoreError> {
         const TURN: &str = "select turn.id, session.id, project.id, turn.prompt, turn.prompt_id, turn.machine_made,
                 coalesce(turn.branch, session.branch), coalesce(session.worktree, project.root), turn.ended_at is not null,
                 session.transcript_path, session.transcript_read
             from turn join session on session.id = turn.session_db_id join project on project.id = session.project_id
             where turn.id = ?1";
-        const EVENTS: &str = "select kind, at, payload from event where turn_id = ?1 order by key";
+        const EVENTS: &str =
+            "select kind, at, payload from event where turn_id = ?1 order by key desc limit ?2";
         let attempt = query("read a turn");
         let mut statement = self.connection.prepare_cached(TURN).map_err(attempt)?;
         let turn = statement.query_row([id], |row| {
@@ -79,14 +112,23 @@ impl Store {
             return Ok(None);
         };
         let mut statement = self.connection.prepare_cached(EVENTS).map_err(attempt)?;
-        let rows = statement.query_map([id], |row| {
+        let rows = statement.query_map((id, MOST_EVENTS), |row| {
             Ok(TurnEvent {
                 kind: row.get(0)?,
                 at_ms: row.get(1)?,
                 payload: row.get(2)?,
             })
         });
-        let events = rows.and_then(Iterator::collect).map_err(attempt)?;
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        for event in rows.map_err(attempt)? {
+            let event = event.map_err(attempt)?;
+            bytes += event.payload.len();
+            if bytes > MOST_BYTES {
+                break;
+            }
+            events.push(event);
+        }
+        events.reverse();
         Ok(Some(TurnToDistil { events, ..turn }))
     }
 
@@ -111,6 +153,7 @@ impl Store {
         };
         let run = || -> rusqlite::Result<()> {
             place.clear()?;
+            place.note_progress()?;
             if let Some(prompt) = turn.prompt.as_deref().filter(|_| !turn.machine_made) {
                 place.index(
                     "prompt",
@@ -170,6 +213,15 @@ impl Place<'_> {
             .prepare_cached(PASSAGES)?
             .execute([self.turn.id])?;
         Ok(())
+    }
+
+    fn note_progress(&self) -> rusqlite::Result<()> {
+        const PROGRESS: &str = "update turn set distilled = (select count(*) from event
+            where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure')) where id = ?1";
+        self.transaction
+            .prepare_cached(PROGRESS)?
+            .execute([self.turn.id])
+            .map(drop)
     }
 
     fn observation(&self, new: &NewObservation) -> rusqlite::Result<()> {

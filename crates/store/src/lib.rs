@@ -15,7 +15,7 @@ mod sessions;
 #[cfg(test)]
 mod testing;
 
-pub use distilled::{TurnEvent, TurnToDistil};
+pub use distilled::{TurnEvent, TurnProgress, TurnToDistil};
 pub use intake::{Senses, Taken};
 pub use memories::{Observation, Summary, TurnMemory, TurnSummary};
 pub use open::{Access, Store, StoreError};

@@ -22,7 +22,7 @@ use backstory_capture::{
 };
 use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd, distil};
 use backstory_model::{Distilled, EventKind};
-use backstory_store::{Claim, Store, TurnEvent, TurnToDistil};
+use backstory_store::{Claim, Store, TurnEvent, TurnProgress, TurnToDistil};
 use serde_json::Value;
 
 use crate::clock;
@@ -111,13 +111,23 @@ fn ready_turns(store: &Store, claim: &Claim) -> Result<Vec<TurnToDistil>> {
     let ids: BTreeSet<i64> = claim.events.iter().filter_map(|event| event.turn_id).collect();
     let mut turns = Vec::new();
     for id in ids {
-        turns.extend(
-            store
-                .turn_to_distil(id)?
-                .filter(|turn| turn.is_ended || tool_uses(turn) >= EPISODE),
-        );
+        if store.turn_progress(id)?.is_some_and(is_worth_it) {
+            turns.extend(store.turn_to_distil(id)?);
+        }
     }
     Ok(turns)
+}
+
+/// A turn that is over is distilled for good. One that still runs is worth a look when it has used many tools, and a large
+/// one again when it has used half as many more: however long it runs, each of its events is looked at a few times only.
+fn is_worth_it(turn: TurnProgress) -> bool {
+    const EPISODE: u64 = 40;
+    const LARGE: u64 = 400;
+    let has_grown = turn.tool_uses >= turn.distilled + turn.distilled / 2;
+    match turn.is_ended {
+        true => turn.distilled < LARGE || has_grown,
+        false => turn.tool_uses >= EPISODE && has_grown,
+    }
 }
 
 /// Distils the turns of a share. A bug in a rule must cost one share, not the worker.
@@ -160,16 +170,6 @@ fn keep_result(store: &mut Store, job: &Job) -> Result<usize> {
     }
     store.finish(&ids)?;
     Ok(ids.len())
-}
-
-/// A turn that still runs is worth a look when it has used this many tools.
-const EPISODE: usize = 40;
-
-fn tool_uses(turn: &TurnToDistil) -> usize {
-    turn.events
-        .iter()
-        .filter(|event| event.kind.starts_with("post-tool-use"))
-        .count()
 }
 
 /// What the transcript adds to the events of a turn.
@@ -309,5 +309,31 @@ fn tool_use(event: &TurnEvent, mut payload: Value, id: Option<String>) -> ToolUs
         input: payload["tool_input"].take(),
         outcome,
         at_ms: event.at_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_turn_is_looked_at_a_few_times_only() {
+        let (mut distilled, mut looks) = (0, 0);
+        for tool_uses in 0..10_000 {
+            if is_worth_it(TurnProgress {
+                is_ended: false,
+                tool_uses,
+                distilled,
+            }) {
+                distilled = tool_uses;
+                looks += 1;
+            }
+        }
+        assert!((5..20).contains(&looks), "{looks}");
+        assert!(is_worth_it(TurnProgress {
+            is_ended: true,
+            tool_uses: 0,
+            distilled: 0
+        }));
     }
 }

@@ -47,6 +47,7 @@ create table turn (
     branch       text,
     started_at   integer not null,
     ended_at     integer,
+    distilled    integer not null default 0, -- how many tool uses it had when it was last distilled
     unique (session_db_id, number)
 ) strict;
 
