@@ -3,7 +3,7 @@
 //! Walks the raw JSON once, string by string, without building a tree: private spans go, bulk is cut, secrets are
 //! replaced. The result is valid JSON whenever the input is, with the same keys in the same order.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use crate::{
     bulk::{self, Verdict},
@@ -166,31 +166,49 @@ impl<'t> Cleaner<'t> {
             Verdict::Encoded => out.push_str(&format!("[{} KB of encoded data]", text.len().div_ceil(1024))),
             Verdict::CutOut(middle) => {
                 let (head, tail) = self.around(text, middle, key);
-                out.push_str(&self.redacted(&text[..head], key));
-                out.push_str(&format!("\\n[… {} KB cut …]\\n", (tail - head).div_ceil(1024)));
-                out.push_str(&self.redacted(&text[tail..], key));
+                out.push_str(&head.text);
+                out.push_str(&format!(
+                    "\\n[… {} KB cut …]\\n",
+                    (tail.edge - head.edge).div_ceil(1024)
+                ));
+                out.push_str(&tail.text);
             }
         }
     }
 
-    /// Widens the part that is cut out until no secret lies half in it.
-    fn around(&self, text: &str, middle: std::ops::Range<usize>, key: Option<&str>) -> (usize, usize) {
-        if !self.rules.redact {
-            return (middle.start, middle.end);
-        }
-        let context = self.context(key);
+    /// Returns what is kept before and after a cut. The cut is widened until no secret lies half in it.
+    fn around<'a>(&self, text: &'a str, middle: Range<usize>, key: Option<&str>) -> (End<'a>, End<'a>) {
+        let find = |window: &str| {
+            if self.rules.redact {
+                secrets::find(window, self.context(key))
+            } else {
+                Vec::new()
+            }
+        };
+        // What was looked through and found clean is not looked through again.
+        let end = |edge: usize, part: &'a str, found: &[secrets::Secret]| End {
+            edge,
+            text: if found.is_empty() {
+                Cow::Borrowed(part)
+            } else {
+                self.redacted(part, key)
+            },
+        };
         let window_end = bulk::boundary_from(text, middle.start + SECRET_REACH);
-        let head = secrets::find(&text[..window_end], context)
+        let found = find(&text[..window_end]);
+        let head = found
             .iter()
             .find(|secret| secret.range.start < middle.start && secret.range.end > middle.start)
             .map_or(middle.start, |secret| secret.range.start);
+        let head = end(head, &text[..head], &found);
         let window_start = bulk::boundary_from(text, middle.end.saturating_sub(SECRET_REACH)).min(middle.end);
-        let tail = secrets::find(&text[window_start..], context)
+        let found = find(&text[window_start..]);
+        let tail = found
             .iter()
             .map(|secret| secret.range.start + window_start..secret.range.end + window_start)
             .find(|range| range.start < middle.end && range.end > middle.end)
             .map_or(middle.end, |range| range.end);
-        (head, tail)
+        (head, end(tail, &text[tail..], &found))
     }
 
     fn redacted<'a>(&self, text: &'a str, key: Option<&str>) -> Cow<'a, str> {
@@ -207,6 +225,13 @@ impl<'t> Cleaner<'t> {
             env_file: self.rules.secret_file,
         }
     }
+}
+
+/// What is kept on one side of a cut.
+struct End<'a> {
+    /// Where the cut begins or ends.
+    edge: usize,
+    text: Cow<'a, str>,
 }
 
 /// Says whether the value that starts here is a key.
