@@ -124,13 +124,18 @@ fn a_hook_that_exited_0_has_its_event_wherever_others_were_killed() {
     let home = Home::new();
     let mut dice = Dice(0xd1ce);
     let mut finished = BTreeSet::new();
-    home.hook("post-tool-use", &payload(&home, 0, 0, 1000));
+    // The moments reach from the start of a hook to well after its end, however busy the machine is.
+    let start = Instant::now();
+    for number in 1000..1010 {
+        home.hook("post-tool-use", &payload(&home, 0, 0, number));
+    }
+    let range = u64::try_from(start.elapsed().as_micros()).unwrap() / 5;
     for number in 0..120 {
         let mut child = home.command(&["hook", "post-tool-use"]).spawn().unwrap();
         let start = Instant::now();
         // A hook killed before it read its input closes the pipe on us.
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), &payload(&home, 0, 0, number)).ok();
-        let moment = Duration::from_micros(dice.roll(6000));
+        let moment = Duration::from_micros(dice.roll(range));
         while start.elapsed() < moment {
             std::hint::spin_loop();
         }

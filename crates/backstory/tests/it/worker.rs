@@ -130,7 +130,7 @@ fn a_hung_worker_delays_nobody() {
     for n in 0..200 {
         home.report("post-tool-use", &json!({"tool_name": "Bash", "n": n}));
     }
-    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert_eq!(home.spooled().len(), 200);
     assert_eq!(home.json(&["queue", "--json"])["pending"], 200);
     signal(&worker, "-CONT");
