@@ -33,13 +33,14 @@ static ARENA: Arena = Arena {
     used: AtomicUsize::new(0),
     large: UnsafeCell::new([0; LARGE_SIZE]),
     is_large_taken: AtomicBool::new(false),
-    // On from the start, for what is allocated before `main`.
-    is_on: AtomicBool::new(true),
+    // On from the start, for what is allocated before `main`. Spelt so that all of the arena is zero: one byte that is
+    // not would put five megabytes into the file, and make every page a copy of it.
+    is_off: AtomicBool::new(false),
 };
 
 /// Says that this process is no hook and may live long.
 pub(crate) fn turn_off() {
-    ARENA.is_on.store(false, Relaxed);
+    ARENA.is_off.store(true, Relaxed);
 }
 
 #[repr(align(16))]
@@ -48,7 +49,7 @@ struct Arena {
     used: AtomicUsize,
     large: UnsafeCell<[u8; LARGE_SIZE]>,
     is_large_taken: AtomicBool,
-    is_on: AtomicBool,
+    is_off: AtomicBool,
 }
 
 // SAFETY: `memory` is handed out in parts that do not overlap, because `used` only grows and does so atomically; `large`
@@ -58,7 +59,7 @@ unsafe impl Sync for Arena {}
 impl Arena {
     /// Takes the next part; `None` when it is too large or does not fit any more.
     fn take(&self, layout: Layout) -> Option<*mut u8> {
-        if !self.is_on.load(Relaxed) || layout.align() > 16 {
+        if self.is_off.load(Relaxed) || layout.align() > 16 {
             return None;
         }
         if layout.size() > LARGEST {
