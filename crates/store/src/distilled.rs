@@ -31,8 +31,8 @@ pub struct TurnToDistil {
     pub is_ended: bool,
     /// The agent's own record of the session.
     pub transcript_path: Option<String>,
-    /// How far that was read.
-    pub transcript_read: Option<String>,
+    /// Where the turn's part of it begins: how far it had been read when the turn was first distilled.
+    pub transcript_from: Option<String>,
     /// Its events, in their order.
     pub events: Vec<TurnEvent>,
 }
@@ -85,7 +85,7 @@ impl Store {
     pub fn turn_to_distil(&self, id: i64) -> Result<Option<TurnToDistil>, StoreError> {
         const TURN: &str = "select turn.id, session.id, project.id, turn.prompt, turn.prompt_id, turn.machine_made,
                 coalesce(turn.branch, session.branch), coalesce(session.worktree, project.root), turn.ended_at is not null,
-                session.transcript_path, session.transcript_read
+                session.transcript_path, coalesce(turn.transcript_from, session.transcript_read)
             from turn join session on session.id = turn.session_db_id join project on project.id = session.project_id
             where turn.id = ?1";
         const EVENTS: &str =
@@ -104,7 +104,7 @@ impl Store {
                 root: row.get(7)?,
                 is_ended: row.get(8)?,
                 transcript_path: row.get(9)?,
-                transcript_read: row.get(10)?,
+                transcript_from: row.get(10)?,
                 events: Vec::new(),
             })
         });
@@ -216,11 +216,13 @@ impl Place<'_> {
     }
 
     fn note_progress(&self) -> rusqlite::Result<()> {
-        const PROGRESS: &str = "update turn set distilled = (select count(*) from event
+        // Distilled again, the turn is read from the same place, whatever was read since.
+        const PROGRESS: &str =
+            "update turn set transcript_from = coalesce(?2, ''), distilled = (select count(*) from event
             where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure')) where id = ?1";
         self.transaction
             .prepare_cached(PROGRESS)?
-            .execute([self.turn.id])
+            .execute(params![self.turn.id, self.turn.transcript_from])
             .map(drop)
     }
 

@@ -192,7 +192,7 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
         return Heard::default();
     };
     let from = turn
-        .transcript_read
+        .transcript_from
         .as_deref()
         .and_then(|read| serde_json::from_str(read).ok())
         .unwrap_or_default();
