@@ -4,10 +4,12 @@
 
 mod distilled;
 mod event;
+mod handle;
 mod memory;
 mod project;
 
 pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use event::{Event, EventKind, Host};
+pub use handle::{Handle, MemoryKind, NotAHandle};
 pub use memory::{ObservationType, SessionStatus};
 pub use project::ProjectFacts;

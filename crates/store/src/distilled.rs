@@ -1,9 +1,9 @@
 //! What a turn is made of, and what was made of it.
 
-use backstory_model::{Distilled, NewObservation, NewPassage, NewSummary};
+use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage, NewSummary};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, open::query};
+use crate::{Store, StoreError, documents, open::query, pack::pack};
 
 /// The distiller whose results are replaced when a turn goes on.
 const BUILTIN: &str = "builtin";
@@ -154,15 +154,8 @@ impl Store {
         let run = || -> rusqlite::Result<()> {
             place.clear()?;
             place.note_progress()?;
-            if let Some(prompt) = turn.prompt.as_deref().filter(|_| !turn.machine_made) {
-                place.index(
-                    "prompt",
-                    turn.id,
-                    &Words {
-                        title: prompt,
-                        ..Words::default()
-                    },
-                )?;
+            if turn.prompt.is_some() && !turn.machine_made {
+                place.index(MemoryKind::Prompt, turn.id)?;
             }
             for observation in &distilled.observations {
                 place.observation(observation)?;
@@ -178,16 +171,6 @@ impl Store {
         run().map_err(attempt)?;
         transaction.commit().map_err(attempt)
     }
-}
-
-/// The words of a memory, by the column of the index that they go into.
-#[derive(Default)]
-struct Words<'w> {
-    title: &'w str,
-    subtitle: &'w str,
-    facts: &'w str,
-    narrative: &'w str,
-    files: &'w str,
 }
 
 struct Place<'t> {
@@ -272,20 +255,7 @@ impl Place<'_> {
                     .execute(params![id, path, modified])?;
             }
         }
-        let files = [new.files_modified.as_slice(), &new.files_read]
-            .concat()
-            .join("\n");
-        self.index(
-            "observation",
-            id,
-            &Words {
-                title: &new.title,
-                subtitle: new.subtitle.as_deref().unwrap_or(""),
-                facts: &new.facts.join("\n"),
-                narrative: new.narrative.as_deref().unwrap_or(""),
-                files: &files,
-            },
-        )
+        self.index(MemoryKind::Observation, id)
     }
 
     fn summary(&self, new: &NewSummary) -> rusqlite::Result<()> {
@@ -313,75 +283,33 @@ impl Place<'_> {
             .transaction
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))?;
-        let join = |parts: &[&Option<String>]| -> String {
-            parts
-                .iter()
-                .filter_map(|part| part.as_deref())
-                .collect::<Vec<_>>()
-                .join("\n")
-        };
-        self.index(
-            "summary",
-            id,
-            &Words {
-                title: new.request.as_deref().unwrap_or(""),
-                facts: &join(&[&new.completed, &new.next_steps]),
-                narrative: &join(&[&new.learned, &new.investigated, &new.notes]),
-                files: &new.files_edited.join("\n"),
-                ..Words::default()
-            },
-        )
+        self.index(MemoryKind::Summary, id)
     }
 
     fn passage(&self, new: &NewPassage) -> rusqlite::Result<()> {
         const INSERT: &str =
-            "insert into passage (project_id, session_db_id, turn_id, kind, text, created_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6) returning id";
+            "insert into passage (project_id, session_db_id, turn_id, kind, text, packed, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
         let turn = self.turn;
+        let packed = pack(&new.text);
         let values = params![
             turn.project_db_id,
             turn.session_db_id,
             turn.id,
             new.kind.name(),
-            new.text,
+            if packed.is_some() { "" } else { &new.text },
+            packed,
             self.now_ms
         ];
         let id = self
             .transaction
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))?;
-        self.index(
-            "passage",
-            id,
-            &Words {
-                narrative: &new.text,
-                ..Words::default()
-            },
-        )
+        self.index(MemoryKind::Passage, id)
     }
 
-    /// Makes a memory findable by its words.
-    fn index(&self, kind: &str, id: i64, words: &Words<'_>) -> rusqlite::Result<()> {
-        const FORGET: &str = "delete from document where kind = ?1 and memory_id = ?2";
-        const DOCUMENT: &str = "insert into document (kind, memory_id, project_id, created_at) values (?1, ?2, ?3, ?4) returning id";
-        const WORDS: &str = "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
-        self.transaction
-            .prepare_cached(FORGET)?
-            .execute(params![kind, id])?;
-        let values = params![kind, id, self.turn.project_db_id, self.now_ms];
-        let document: i64 = self
-            .transaction
-            .prepare_cached(DOCUMENT)?
-            .query_row(values, |row| row.get(0))?;
-        let values = params![
-            document,
-            words.title,
-            words.subtitle,
-            words.facts,
-            words.narrative,
-            words.files
-        ];
-        self.transaction.prepare_cached(WORDS)?.execute(values).map(drop)
+    fn index(&self, kind: MemoryKind, id: i64) -> rusqlite::Result<()> {
+        documents::put(self.transaction, Handle { kind, id })
     }
 
     fn session(&self, distilled: &Distilled, transcript_read: Option<&str>) -> rusqlite::Result<()> {

@@ -321,7 +321,7 @@ mod tests {
             insert into document (kind, memory_id, created_at) values ('observation', 1, 0);
             insert into words (rowid, title) values (1, 'findable');
             insert into vector values (1, 1.0, x'00');
-            insert into observation_file values (1, 'f', 0, null);
+            insert into observation_file (observation_id, path, modified) values (1, 'f', 0);
             delete from session where session_id = 'a'";
         store.connection.execute_batch(sql).unwrap();
         for (table, left) in [

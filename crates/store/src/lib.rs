@@ -5,20 +5,27 @@
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
 mod distilled;
+mod documents;
+mod find;
 mod intake;
 mod memories;
 mod migrate;
 mod open;
+mod pack;
 mod projects;
 mod queue;
 mod sessions;
 #[cfg(test)]
 mod testing;
+mod words;
 
 pub use distilled::{TurnEvent, TurnProgress, TurnToDistil};
+pub use documents::Fields;
+pub use find::{FoundByWords, Scope};
 pub use intake::{Senses, Taken};
 pub use memories::{Observation, Summary, TurnMemory, TurnSummary};
 pub use open::{Access, Store, StoreError};
 pub use projects::{Project, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
+pub use words::{Term, terms};

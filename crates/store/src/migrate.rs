@@ -4,10 +4,17 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::StoreError;
+use crate::{StoreError, documents};
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_memory.sql")];
+pub(crate) const MIGRATIONS: [&str; 2] = [
+    include_str!("migrations/0001_memory.sql"),
+    include_str!("migrations/0002_find.sql"),
+];
+
+/// The last schema whose documents were counted and indexed differently: every memory of an older database is made
+/// findable anew.
+const LAST_OTHER_INDEX: i64 = 1;
 
 /// The schema that a list of migrations leads to.
 pub(crate) fn target(migrations: &[&str]) -> i64 {
@@ -33,6 +40,9 @@ pub(crate) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Resul
         .unwrap_or_default();
     for sql in pending {
         transaction.execute_batch(sql).map_err(migrate)?;
+    }
+    if (1..=LAST_OTHER_INDEX).contains(&from) && !pending.is_empty() {
+        documents::put_all(&transaction).map_err(migrate)?;
     }
     if !pending.is_empty() {
         transaction

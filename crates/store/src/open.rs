@@ -317,14 +317,39 @@ mod tests {
         assert!(name(&copy.connection, "extra").is_err());
     }
 
+    /// The databases of older versions, one per schema, made by those versions from recorded sessions.
+    #[test]
+    fn every_older_database_opens_and_answers() {
+        let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/databases");
+        for schema in 1..MIGRATIONS.len() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("b.db");
+            fs::copy(format!("{old}/schema-{schema}.db"), &path).unwrap();
+            let store = Store::open(&path, folder.path()).unwrap();
+            let count = |sql: &str| -> i64 { store.connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+            assert_eq!(count("select count(*) from session"), 1, "{schema}");
+            assert_eq!(count("select count(*) from document"), 18, "{schema}");
+            assert_eq!(
+                count(
+                    "select count(*) from words join document on document.id = words.rowid
+                    where words match 'title:became' and kind = 'observation' and memory_id = 2"
+                ),
+                1,
+                "{schema}"
+            );
+            assert_eq!(store.check().unwrap(), [""; 0]);
+        }
+    }
+
     #[test]
     fn a_migration_that_fails_leaves_the_database_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let broken = [
-            MIGRATIONS[0],
-            "create table half (x); insert into nowhere values (1)",
-        ];
+            MIGRATIONS.as_slice(),
+            &["create table half (x); insert into nowhere values (1)"],
+        ]
+        .concat();
         drop(Store::open(&path, folder.path()).unwrap());
         assert!(matches!(
             Store::open_with(&path, folder.path(), &broken),
