@@ -1,9 +1,11 @@
 //! What a turn is made of, and what was made of it.
 
+use std::collections::BTreeMap;
+
 use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage, NewSummary};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, documents, open::query, pack::pack};
+use crate::{Store, StoreError, documents, open::query, pack::pack, relation};
 
 /// The distiller whose results are replaced when a turn goes on.
 const BUILTIN: &str = "builtin";
@@ -46,6 +48,26 @@ pub struct TurnEvent {
     pub at_ms: i64,
     /// What the hook was given, cleaned.
     pub payload: String,
+}
+
+/// What was made of a turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Made<'m> {
+    /// The memories.
+    pub distilled: &'m Distilled,
+    /// What the files that they cite held then, as far as that is known.
+    pub files: &'m BTreeMap<String, FileMark>,
+    /// How far the transcript was read, in the reader's own terms.
+    pub transcript_read: Option<&'m str>,
+}
+
+/// What a file held, to tell later whether it changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMark {
+    /// A hash of its content.
+    pub hash: Vec<u8>,
+    /// Its size in bytes.
+    pub size: u64,
 }
 
 /// How far a turn is, and how far it was when it was last distilled.
@@ -137,10 +159,10 @@ impl Store {
     pub fn replace_turn(
         &mut self,
         turn: &TurnToDistil,
-        distilled: &Distilled,
-        transcript_read: Option<&str>,
+        made: &Made<'_>,
         now_ms: i64,
     ) -> Result<(), StoreError> {
+        let distilled = made.distilled;
         let attempt = query("store what was distilled");
         let transaction = self
             .connection
@@ -149,6 +171,7 @@ impl Store {
         let place = Place {
             transaction: &transaction,
             turn,
+            files: made.files,
             now_ms,
         };
         let run = || -> rusqlite::Result<()> {
@@ -166,7 +189,7 @@ impl Store {
             for passage in &distilled.passages {
                 place.passage(passage)?;
             }
-            place.session(distilled, transcript_read)
+            place.session(distilled, made.transcript_read)
         };
         run().map_err(attempt)?;
         transaction.commit().map_err(attempt)
@@ -176,6 +199,7 @@ impl Store {
 struct Place<'t> {
     transaction: &'t Transaction<'t>,
     turn: &'t TurnToDistil,
+    files: &'t BTreeMap<String, FileMark>,
     now_ms: i64,
 }
 
@@ -185,16 +209,19 @@ impl Place<'_> {
         const OBSERVATIONS: &str =
             "delete from observation where turn_id = ?1 and distiller = ?2 and pinned = 0";
         const SUMMARIES: &str = "delete from summary where turn_id = ?1 and distiller = ?2";
-        const PASSAGES: &str = "delete from passage where turn_id = ?1";
+        const PASSAGES: &str = "delete from passage where turn_id = ?1 and pinned = 0";
+        const UNSEEN: &str = "update observation set seen = seen - 1
+            where id in (select observation_id from sighting where turn_id = ?1)";
+        const SIGHTINGS: &str = "delete from sighting where turn_id = ?1";
         self.transaction
             .prepare_cached(OBSERVATIONS)?
             .execute(params![self.turn.id, BUILTIN])?;
         self.transaction
             .prepare_cached(SUMMARIES)?
             .execute(params![self.turn.id, BUILTIN])?;
-        self.transaction
-            .prepare_cached(PASSAGES)?
-            .execute([self.turn.id])?;
+        for sql in [PASSAGES, UNSEEN, SIGHTINGS] {
+            self.transaction.prepare_cached(sql)?.execute([self.turn.id])?;
+        }
         Ok(())
     }
 
@@ -210,22 +237,27 @@ impl Place<'_> {
     }
 
     fn observation(&self, new: &NewObservation) -> rusqlite::Result<()> {
-        const SEEN: &str = "update observation set seen = seen + 1, last_seen_at = ?3
-            where session_db_id = ?1 and title = ?2 collate nocase";
         const INSERT: &str =
             "insert into observation (project_id, session_db_id, turn_id, type, title, subtitle, narrative,
                 facts, concepts, files_read, files_modified, evidence, distiller, created_at, last_seen_at)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14) returning id";
         const FILE: &str =
-            "insert or ignore into observation_file (observation_id, path, modified) values (?1, ?2, ?3)";
+            "insert or ignore into observation_file (observation_id, path, modified, content_hash, size)
+            values (?1, ?2, ?3, ?4, ?5)";
+        const SEEN_AGAIN: &str =
+            "insert or ignore into sighting (observation_id, turn_id, at) values (?1, ?2, ?3)";
+        const COUNT: &str =
+            "update observation set seen = seen + 1, last_seen_at = max(last_seen_at, ?2) where id = ?1";
+        const SUPERSEDE: &str = "update observation set superseded_by = ?2 where id = ?1";
         let turn = self.turn;
-        // The same thing said in an earlier turn of the session: one memory, seen again.
-        if self.transaction.prepare_cached(SEEN)?.execute(params![
-            turn.session_db_id,
-            new.title,
-            self.now_ms
-        ])? > 0
-        {
+        let related = relation::related(self.transaction, turn, new)?;
+        if let Some(same) = related.same {
+            self.transaction
+                .prepare_cached(SEEN_AGAIN)?
+                .execute(params![same, turn.id, self.now_ms])?;
+            self.transaction
+                .prepare_cached(COUNT)?
+                .execute(params![same, self.now_ms])?;
             return Ok(());
         }
         let values = params![
@@ -250,10 +282,22 @@ impl Place<'_> {
             .query_row(values, |row| row.get(0))?;
         for (files, modified) in [(&new.files_modified, true), (&new.files_read, false)] {
             for path in files {
+                let mark = self.files.get(path);
+                let (hash, size) = (mark.map(|mark| &mark.hash), mark.map(|mark| mark.size));
                 self.transaction
                     .prepare_cached(FILE)?
-                    .execute(params![id, path, modified])?;
+                    .execute(params![id, path, modified, hash, size])?;
             }
+        }
+        for older in related.outdated {
+            // Imported history may come after what happened later.
+            let (old, by) = match older.created_ms > self.now_ms {
+                true => (id, older.id),
+                false => (older.id, id),
+            };
+            self.transaction
+                .prepare_cached(SUPERSEDE)?
+                .execute(params![old, by])?;
         }
         self.index(MemoryKind::Observation, id)
     }

@@ -14,12 +14,13 @@ mod open;
 mod pack;
 mod projects;
 mod queue;
+mod relation;
 mod sessions;
 #[cfg(test)]
 mod testing;
 mod words;
 
-pub use distilled::{TurnEvent, TurnProgress, TurnToDistil};
+pub use distilled::{FileMark, Made, TurnEvent, TurnProgress, TurnToDistil};
 pub use documents::Fields;
 pub use find::{FoundByWords, Scope};
 pub use intake::{Senses, Taken};

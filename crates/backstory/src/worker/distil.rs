@@ -22,7 +22,8 @@ use backstory_capture::{
 };
 use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd, distil};
 use backstory_model::{Distilled, EventKind};
-use backstory_store::{Claim, Store, TurnEvent, TurnProgress, TurnToDistil};
+use backstory_recall::mark;
+use backstory_store::{Claim, FileMark, Made, Store, TurnEvent, TurnProgress, TurnToDistil};
 use serde_json::Value;
 
 use crate::clock;
@@ -40,12 +41,14 @@ const AT_ONCE: usize = 2;
 struct Job {
     claim: Claim,
     turns: Vec<TurnToDistil>,
-    made: Result<Vec<Made>>,
+    made: Result<Vec<Thought>>,
 }
 
 /// What was made of one turn.
-struct Made {
+struct Thought {
     distilled: Distilled,
+    /// What the files that it cites hold.
+    files: BTreeMap<String, FileMark>,
     /// How far the transcript was read.
     read: Option<String>,
 }
@@ -141,17 +144,36 @@ fn think(job: Job, settings: &keep::Settings) -> Job {
     }
 }
 
-fn make(stored: &TurnToDistil, settings: &keep::Settings) -> Result<Made> {
+fn make(stored: &TurnToDistil, settings: &keep::Settings) -> Result<Thought> {
     let heard = listen(stored, settings);
     let distilled = distil(&turn(stored, &heard.prose));
     // A turn that goes on is read again from the same place.
     let read = heard.position.filter(|_| stored.is_ended);
-    Ok(Made {
+    Ok(Thought {
+        files: marks(stored, &distilled),
         distilled,
         read: read
             .map(|position| serde_json::to_string(&position))
             .transpose()?,
     })
+}
+
+/// Remembers what the cited files hold, those that were not written to after the turn.
+fn marks(turn: &TurnToDistil, distilled: &Distilled) -> BTreeMap<String, FileMark> {
+    /// A turn that touched more than this is not judged by its files.
+    const MOST_FILES: usize = 64;
+    /// Clocks of file systems are coarse.
+    const SLACK_MS: i64 = 50;
+    let by_ms = turn.events.last().map_or(0, |event| event.at_ms) + SLACK_MS;
+    let paths: BTreeSet<&String> = distilled
+        .observations
+        .iter()
+        .flat_map(|observation| observation.files_modified.iter().chain(&observation.files_read))
+        .collect();
+    let marks = paths.into_iter().take(MOST_FILES);
+    marks
+        .filter_map(|path| Some((path.clone(), mark(Path::new(&turn.root), path, by_ms)?)))
+        .collect()
 }
 
 /// Stores what was made of a share; returns how many events are finished with it.
@@ -166,7 +188,12 @@ fn keep_result(store: &mut Store, job: &Job) -> Result<usize> {
     };
     for (turn, made) in job.turns.iter().zip(made) {
         let at_ms = turn.events.last().map_or(0, |event| event.at_ms);
-        store.replace_turn(turn, &made.distilled, made.read.as_deref(), at_ms)?;
+        let made = Made {
+            distilled: &made.distilled,
+            files: &made.files,
+            transcript_read: made.read.as_deref(),
+        };
+        store.replace_turn(turn, &made, at_ms)?;
     }
     store.finish(&ids)?;
     Ok(ids.len())

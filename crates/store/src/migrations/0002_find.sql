@@ -54,3 +54,12 @@ alter table turn add column external_id text;
 alter table passage add column pinned integer not null default 0;
 alter table observation_file add column size integer; -- of the file when it was hashed
 create index passage_by_time on passage (created_at);
+
+-- A later turn that says the same again: one memory, seen once more.
+create table sighting (
+    observation_id integer not null references observation (id) on delete cascade,
+    turn_id        integer not null references turn (id) on delete cascade,
+    at             integer not null,
+    primary key (observation_id, turn_id)
+) strict, without rowid;
+create index sighting_by_turn on sighting (turn_id);
