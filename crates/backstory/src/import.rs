@@ -141,6 +141,9 @@ impl Teller {
                 );
             }
             What::Prose { text, .. } => self.said.push(text),
+            What::Compaction { summary } if agent.is_none() => {
+                self.event(EventKind::PreCompact, &json!({"compact_summary": summary}));
+            }
             What::ToolUse { id, name, input } => {
                 let said = std::mem::take(&mut self.said);
                 self.open.insert(id, (name, input, said));

@@ -15,6 +15,7 @@ mod pack;
 mod projects;
 mod queue;
 mod relation;
+mod retain;
 mod sessions;
 #[cfg(test)]
 mod testing;
@@ -28,5 +29,6 @@ pub use memories::{Observation, Summary, TurnMemory, TurnSummary};
 pub use open::{Access, Store, StoreError};
 pub use projects::{Project, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
+pub use retain::{Dropped, Retention};
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
 pub use words::{Term, terms};

@@ -206,11 +206,11 @@ struct Heard {
     position: Option<Position>,
 }
 
-/// What the agent said, by the tool use that it came before.
+/// What the agent said and summed up, by the tool use that it came before.
 #[derive(Debug, Default)]
 struct Prose {
-    before: BTreeMap<String, Vec<String>>,
-    at_end: Vec<String>,
+    before: BTreeMap<String, Vec<Step>>,
+    at_end: Vec<Step>,
 }
 
 /// Reads what is new in the transcript. Without one, or with one that cannot be read, the events alone must do.
@@ -250,7 +250,8 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
                 };
                 prose = Prose::default();
             }
-            What::Prose { text, .. } => prose.at_end.push(text),
+            What::Prose { text, .. } => prose.at_end.push(Step::Prose(text)),
+            What::Compaction { summary } => prose.at_end.push(Step::Compaction(summary)),
             What::ToolUse { id, .. } => {
                 let said = std::mem::take(&mut prose.at_end);
                 prose.before.entry(id).or_default().extend(said);
@@ -280,7 +281,7 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
             Some(EventKind::PostToolUse | EventKind::PostToolUseFailure) => {
                 let id = text("tool_use_id");
                 let said = id.as_ref().and_then(|id| prose.before.get(id));
-                steps.extend(said.into_iter().flatten().cloned().map(Step::Prose));
+                steps.extend(said.into_iter().flatten().cloned());
                 // Imported events bring what was said before them.
                 let brought = payload["said"].as_array().into_iter().flatten();
                 steps.extend(
@@ -295,6 +296,8 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
                 agent_type: text("agent_type"),
                 report: text("last_assistant_message").unwrap_or_default(),
             }),
+            // Imported; a live session's stands in its transcript.
+            Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(Step::Compaction)),
             Some(EventKind::Stop) => {
                 last_message = text("last_assistant_message");
                 let runs_on = payload["background_tasks"]
@@ -309,7 +312,7 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
             _ => {}
         }
     }
-    steps.extend(prose.at_end.iter().cloned().map(Step::Prose));
+    steps.extend(prose.at_end.iter().cloned());
     Turn {
         prompt: stored.prompt.clone(),
         machine_made: stored.machine_made,
