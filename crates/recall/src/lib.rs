@@ -5,6 +5,17 @@
 
 mod cited;
 mod context;
+mod index;
+mod mapped;
+mod meaning;
+mod rank;
+mod search;
+mod snippet;
+mod vector_file;
 
 pub use cited::{Fate, fate, mark};
 pub use context::{Limits, context};
+pub use index::{IndexError, When, embed_next, file_vectors, mend_vectors};
+pub use search::{Hit, Query, Searcher, is_stale, tokens};
+pub use snippet::{matches, snippet};
+pub use vector_file::{VectorFile, blank};

@@ -51,7 +51,7 @@ impl Store {
     /// Reads what a memory says; `None` when there is no such memory.
     pub fn fields(&self, handle: Handle) -> Result<Option<Fields>, StoreError> {
         fields(&self.connection, handle)
-            .map(|found| found.map(|(_, _, fields)| fields))
+            .map(|found| found.map(|(_, _, _, fields)| fields))
             .map_err(query("read a memory"))
     }
 }
@@ -59,23 +59,29 @@ impl Store {
 /// Makes a memory findable by its words, in place of what was findable of it before. A memory that says nothing is not.
 pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<()> {
     const FORGET: &str = "delete from document where kind = ?1 and memory_id = ?2";
-    const NEXT: &str = "select coalesce(max(id), ?1) + 1 from document where id between ?1 and ?2";
-    const DOCUMENT: &str = "insert into document (id, kind, memory_id, created_at) values (?1, ?2, ?3, ?4)";
+    const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
+        on conflict do update set documents = documents + 1, last = last + 1 returning last";
+    const DOCUMENT: &str =
+        "insert into document (id, kind, memory_id, session_db_id, created_at) values (?1, ?2, ?3, ?4, ?5)";
     const WORDS: &str =
         "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
     connection
         .prepare_cached(FORGET)?
         .execute(params![handle.kind.name(), handle.id])?;
-    let Some((project, created_ms, fields)) = fields(connection, handle)? else {
+    let Some((project, session, created_ms, fields)) = fields(connection, handle)? else {
         return Ok(());
     };
-    let range = range(project);
-    let id: i64 = connection
+    let count: i64 = connection
         .prepare_cached(NEXT)?
-        .query_row([range.start(), range.end()], |row| row.get(0))?;
-    connection
-        .prepare_cached(DOCUMENT)?
-        .execute(params![id, handle.kind.name(), handle.id, created_ms])?;
+        .query_row([project], |row| row.get(0))?;
+    let id = range(project).start() + count;
+    connection.prepare_cached(DOCUMENT)?.execute(params![
+        id,
+        handle.kind.name(),
+        handle.id,
+        session,
+        created_ms
+    ])?;
     let values = params![
         id,
         to_index(&fields.title),
@@ -108,64 +114,68 @@ pub(crate) fn put_all(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-type Found = (i64, i64, Fields);
+type Found = (i64, Option<i64>, i64, Fields);
 
-/// Reads the project, the time and the fields of a memory.
+/// Reads the project, the session, the time and the fields of a memory.
 fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Found>> {
     const OBSERVATION: &str =
-        "select project_id, created_at, title, subtitle, facts, narrative, files_modified, files_read
+        "select project_id, session_db_id, created_at, title, subtitle, facts, narrative, files_modified, files_read
         from observation where id = ?1";
     const SUMMARY: &str =
-        "select project_id, created_at, request, completed, next_steps, learned, investigated, notes,
+        "select project_id, session_db_id, created_at, request, completed, next_steps, learned, investigated, notes,
             files_edited
         from summary where id = ?1";
-    const PROMPT: &str = "select session.project_id, turn.started_at, turn.prompt
+    const PROMPT: &str = "select session.project_id, session.id, turn.started_at, turn.prompt
         from turn join session on session.id = turn.session_db_id where turn.id = ?1 and turn.prompt is not null";
-    const NOTE: &str = "select coalesce(project_id, 0), created_at, text, files from note where id = ?1";
-    const PASSAGE: &str = "select project_id, created_at, text, packed from passage where id = ?1";
+    const NOTE: &str =
+        "select coalesce(project_id, 0), session_db_id, created_at, text, files from note where id = ?1";
+    const PASSAGE: &str =
+        "select project_id, session_db_id, created_at, text, packed from passage where id = ?1";
     type Read = fn(&Row<'_>) -> rusqlite::Result<Fields>;
     let (sql, read): (&str, Read) = match handle.kind {
         MemoryKind::Observation => (OBSERVATION, |row| {
             Ok(Fields {
-                title: row.get(2)?,
-                subtitle: text(row, 3)?,
-                facts: lines(row, 4)?,
-                narrative: text(row, 5)?,
-                files: join(&[lines(row, 6)?, lines(row, 7)?]),
+                title: row.get(3)?,
+                subtitle: text(row, 4)?,
+                facts: lines(row, 5)?,
+                narrative: text(row, 6)?,
+                files: join(&[lines(row, 7)?, lines(row, 8)?]),
             })
         }),
         MemoryKind::Summary => (SUMMARY, |row| {
             Ok(Fields {
-                title: text(row, 2)?,
-                facts: join(&[text(row, 3)?, text(row, 4)?]),
-                narrative: join(&[text(row, 5)?, text(row, 6)?, text(row, 7)?]),
-                files: lines(row, 8)?,
+                title: text(row, 3)?,
+                facts: join(&[text(row, 4)?, text(row, 5)?]),
+                narrative: join(&[text(row, 6)?, text(row, 7)?, text(row, 8)?]),
+                files: lines(row, 9)?,
                 ..Fields::default()
             })
         }),
         MemoryKind::Prompt => (PROMPT, |row| {
             Ok(Fields {
-                narrative: text(row, 2)?,
+                narrative: text(row, 3)?,
                 ..Fields::default()
             })
         }),
         MemoryKind::Note => (NOTE, |row| {
             Ok(Fields {
-                narrative: text(row, 2)?,
-                files: lines(row, 3)?,
+                narrative: text(row, 3)?,
+                files: lines(row, 4)?,
                 ..Fields::default()
             })
         }),
         MemoryKind::Passage => (PASSAGE, |row| {
             Ok(Fields {
-                narrative: unpack(row.get(2)?, row.get(3)?),
+                narrative: unpack(row.get(3)?, row.get(4)?),
                 ..Fields::default()
             })
         }),
     };
     connection
         .prepare_cached(sql)?
-        .query_row([handle.id], |row| Ok((row.get(0)?, row.get(1)?, read(row)?)))
+        .query_row([handle.id], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, read(row)?))
+        })
         .optional()
 }
 

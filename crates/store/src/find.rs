@@ -1,11 +1,12 @@
 //! Finds documents by their words.
 //!
-//! Every word of a question counts (BM25, any of them is enough). What a search costs is bounded however large the store
-//! is: a word that stands in very many documents says little, so it only lifts documents that rarer words have found.
+//! Says for every word of a question which documents have it and how strongly; what that is worth together is left to
+//! recall. What a search costs is bounded however large the store is: a word that stands in very many documents says
+//! little, so it is only looked up in documents that rarer words have found.
 
 use std::{collections::HashMap, ops::RangeInclusive};
 
-use rusqlite::{Connection, params, types::Value};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
     Project, Store, StoreError,
@@ -33,58 +34,79 @@ impl Scope<'_> {
     }
 }
 
-/// A document that was found by its words.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FoundByWords {
-    /// The number of the document.
-    pub document: i64,
-    /// How well it fits: higher is better, comparable within one search only.
-    pub score: f64,
+/// A word of a question and the documents that have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundWord {
+    /// The word in lower case.
+    pub word: String,
+    /// What it tells: much for a rare word, little for one that stands nearly everywhere.
+    pub weight: f64,
+    /// The documents, each with how strongly it has the word: 1 is once in a document of usual length.
+    pub documents: Vec<(i64, f64)>,
 }
 
-/// The most rows of the word index that one search scores: a few milliseconds.
-const MOST_ROWS: u64 = 5_000;
+/// Up to so many documents, a word is looked at closely: how often it stands in each, and in which field.
+const CLOSELY: u64 = 3_000;
 
-/// How many of the best documents are looked at again for words that stand in too many to begin with.
+/// Above so many documents in the whole store even that many in the scope are too many to be looked at closely.
+const CLOSELY_OF_ALL: u64 = 20_000;
+
+/// So many documents of all words together are listed at least by whether they have the word.
+const MOST_LISTED: u64 = 20_000;
+
+/// How many of the documents that rarer words have found are looked at for words that stand in too many.
 const LOOKED_AT_AGAIN: usize = 40;
 
-/// An unfinished word that is known itself to this many documents needs no completing.
+/// An unfinished word that stands in so many documents needs no completing.
 const KNOWN_WELL: u64 = 5;
 
 impl Store {
-    /// Finds the documents that fit a question best by its words, the best first.
-    pub fn find_by_words(
-        &self,
-        scope: Scope<'_>,
-        question: &str,
-        wanted: usize,
-    ) -> Result<Vec<FoundByWords>, StoreError> {
-        let mut found = Vec::new();
+    /// Finds, for each word of a question, the documents that have it.
+    pub fn find_words(&self, scope: Scope<'_>, question: &str) -> Result<Vec<FoundWord>, StoreError> {
+        let mut found: Vec<FoundWord> = Vec::new();
         for range in scope.ranges() {
             let search = Search {
                 connection: &self.connection,
                 range,
+                is_everything: matches!(scope, Scope::Everywhere),
             };
-            found.extend(
-                search
-                    .run(question, wanted)
-                    .map_err(query("search the word index"))?,
-            );
+            let words = search.run(question).map_err(query("search the word index"))?;
+            for word in words {
+                match found.iter_mut().find(|known| known.word == word.word) {
+                    Some(known) => {
+                        known.documents.extend(word.documents);
+                        known.weight = known.weight.max(word.weight);
+                    }
+                    None => found.push(word),
+                }
+            }
         }
-        found.sort_by(|one, other| {
-            other
-                .score
-                .total_cmp(&one.score)
-                .then(other.document.cmp(&one.document))
-        });
-        found.truncate(wanted);
         Ok(found)
+    }
+
+    /// Returns the sessions of documents.
+    pub fn sessions_of_documents(&self, documents: &[i64]) -> Result<HashMap<i64, i64>, StoreError> {
+        const SESSION: &str = "select session_db_id from document where id = ?1";
+        let attempt = query("read the session of a memory");
+        let mut statement = self.connection.prepare_cached(SESSION).map_err(attempt)?;
+        let mut sessions = HashMap::with_capacity(documents.len());
+        for document in documents {
+            let session: Option<Option<i64>> = statement
+                .query_row([document], |row| row.get(0))
+                .optional()
+                .map_err(attempt)?;
+            if let Some(Some(session)) = session {
+                sessions.insert(*document, session);
+            }
+        }
+        Ok(sessions)
     }
 }
 
 struct Search<'s> {
     connection: &'s Connection,
     range: RangeInclusive<i64>,
+    is_everything: bool,
 }
 
 /// A word, and in how many documents it stands: exact when small.
@@ -94,7 +116,11 @@ struct Counted {
 }
 
 impl Search<'_> {
-    fn run(&self, question: &str, wanted: usize) -> rusqlite::Result<Vec<FoundByWords>> {
+    fn run(&self, question: &str) -> rusqlite::Result<Vec<FoundWord>> {
+        let all = self.documents()?;
+        if all == 0 {
+            return Ok(Vec::new());
+        }
         let mut counted = Vec::new();
         for term in words::terms(question) {
             counted.push(self.count(term)?);
@@ -102,106 +128,151 @@ impl Search<'_> {
         if let Some(prefix) = words::unfinished(question) {
             let known = counted.iter().find(|one| one.term.word == prefix.word);
             if known.is_none_or(|one| one.documents < KNOWN_WELL) {
-                counted.push(self.count(prefix)?);
+                let completed = self.count(prefix)?;
+                counted.retain(|one| one.term.word != completed.term.word);
+                counted.push(completed);
             }
         }
-        counted.retain(|one| one.documents > 0);
         counted.sort_by_key(|one| one.documents);
-        let mut rows = 0;
-        let rare = counted.partition_point(|one| {
-            rows += one.documents;
-            rows <= MOST_ROWS
-        });
-        let (rare, common) = counted.split_at(rare);
-        if rare.is_empty() {
-            return self.newest_with_all(common, wanted);
+        let (mut closely, mut listed) = (0, 0);
+        let mut found = Vec::new();
+        let mut common = Vec::new();
+        for one in counted {
+            let weight = weight(all, one.documents);
+            let is_close = closely + one.documents <= CLOSELY;
+            let everywhere = if is_close { self.count_everywhere(&one)? } else { 0 };
+            if is_close && everywhere <= CLOSELY_OF_ALL {
+                closely += one.documents;
+                found.push(self.look_closely(&one.term, weight, everywhere)?);
+            } else if listed + one.documents <= MOST_LISTED {
+                listed += one.documents;
+                found.push(self.list(&one.term, weight, MOST_LISTED)?);
+            } else {
+                common.push((one.term, weight));
+            }
         }
-        let mut found = self.best_with_any(rare, wanted.max(LOOKED_AT_AGAIN))?;
-        if !common.is_empty() {
-            self.lift(&mut found, common)?;
-        }
+        self.look_up(&mut found, &common)?;
         Ok(found)
     }
 
+    /// How many documents there are to look through.
+    fn documents(&self) -> rusqlite::Result<u64> {
+        const COUNT: &str = "select coalesce(sum(documents), 0) from document_count where project_id between ?1 >> 40 and ?2 >> 40";
+        let ends = [self.range.start(), self.range.end()];
+        self.connection
+            .prepare_cached(COUNT)?
+            .query_row(ends, |row| row.get(0))
+    }
+
     fn count(&self, term: Term) -> rusqlite::Result<Counted> {
-        const COUNT: &str = "select count(*) from
-            (select 1 from words where words match ?1 and rowid between ?2 and ?3 limit ?4)";
-        let documents = self.connection.prepare_cached(COUNT)?.query_row(
-            params![
-                term.to_match(),
-                self.range.start(),
-                self.range.end(),
-                MOST_ROWS + 1
-            ],
-            |row| row.get(0),
-        )?;
+        let documents = self.count_in(&term, &self.range, MOST_LISTED + 1)?;
         Ok(Counted { term, documents })
     }
 
-    fn best_with_any(&self, terms: &[Counted], wanted: usize) -> rusqlite::Result<Vec<FoundByWords>> {
-        // The columns: title, subtitle, facts, narrative, files.
-        const BEST: &str = "select rowid, -bm25(words, 4.0, 2.0, 2.0, 1.0, 1.5) as score from words
-            where words match ?1 and rowid between ?2 and ?3 order by score desc, rowid desc limit ?4";
-        self.rows(BEST, &any(terms, " OR "), wanted)
+    fn count_in(&self, term: &Term, range: &RangeInclusive<i64>, most: u64) -> rusqlite::Result<u64> {
+        const COUNT: &str = "select count(*) from
+            (select 1 from words where words match ?1 and rowid between ?2 and ?3 limit ?4)";
+        let values = params![term.to_match(), range.start(), range.end(), most];
+        self.connection
+            .prepare_cached(COUNT)?
+            .query_row(values, |row| row.get(0))
     }
 
-    /// All words are common: the newest documents that have all of them, else the newest that have the rarest.
-    fn newest_with_all(&self, terms: &[Counted], wanted: usize) -> rusqlite::Result<Vec<FoundByWords>> {
-        const NEWEST: &str = "select rowid, 1.0 from words
-            where words match ?1 and rowid between ?2 and ?3 order by rowid desc limit ?4";
-        let mut terms = terms;
-        while !terms.is_empty() {
-            let found = self.rows(NEWEST, &any(terms, " AND "), wanted)?;
-            if !found.is_empty() {
-                return Ok(found);
-            }
-            terms = &terms[..terms.len() - 1];
+    /// The index weighs a word by all documents, and counts them for that: too many elsewhere are too slow here.
+    fn count_everywhere(&self, one: &Counted) -> rusqlite::Result<u64> {
+        match self.is_everything {
+            true => Ok(one.documents),
+            false => self.count_in(&one.term, &(0..=i64::MAX), CLOSELY_OF_ALL + 1),
         }
-        Ok(Vec::new())
     }
 
-    /// Lifts those of the best documents that have common words too, by what such a word is worth.
-    fn lift(&self, found: &mut Vec<FoundByWords>, common: &[Counted]) -> rusqlite::Result<()> {
+    /// Asks the index how strongly each document has a word. It multiplies that by its own idea of what the word tells,
+    /// the same for all documents, which is taken out again.
+    fn look_closely(&self, term: &Term, weight: f64, everywhere: u64) -> rusqlite::Result<FoundWord> {
+        // The columns: title, subtitle, facts, narrative, files.
+        const SCORED: &str = "select rowid, -bm25(words, 4.0, 2.0, 2.0, 1.0, 1.5) from words
+            where words match ?1 and rowid between ?2 and ?3";
+        let all: u64 = self
+            .connection
+            .prepare_cached("select coalesce(sum(documents), 0) from document_count")?
+            .query_row([], |row| row.get(0))?;
+        let factor = own_weight(all, everywhere);
+        let values = params![term.to_match(), self.range.start(), self.range.end()];
+        let mut statement = self.connection.prepare_cached(SCORED)?;
+        let rows = statement.query_map(values, |row| Ok((row.get(0)?, row.get::<_, f64>(1)? / factor)))?;
+        Ok(FoundWord {
+            word: term.word.clone(),
+            weight,
+            documents: rows.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Lists the documents that have a word, the newest first.
+    fn list(&self, term: &Term, weight: f64, most: u64) -> rusqlite::Result<FoundWord> {
+        const LISTED: &str = "select rowid from words where words match ?1 and rowid between ?2 and ?3
+            order by rowid desc limit ?4";
+        let values = params![term.to_match(), self.range.start(), self.range.end(), most];
+        let mut statement = self.connection.prepare_cached(LISTED)?;
+        let rows = statement.query_map(values, |row| Ok((row.get(0)?, 1.0)))?;
+        Ok(FoundWord {
+            word: term.word.clone(),
+            weight,
+            documents: rows.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Looks for words that stand in too many documents among those that fit best so far. When there are none, the newest
+    /// documents with the rarest of these words must do.
+    fn look_up(&self, found: &mut Vec<FoundWord>, common: &[(Term, f64)]) -> rusqlite::Result<()> {
         const HAS: &str = "select 1 from words where words match ?1 and rowid = ?2";
-        // What BM25 gives to a word that stands in one of twenty documents.
-        const WORTH: f64 = 2.0;
-        found.truncate(LOOKED_AT_AGAIN.max(found.len() / 2));
-        let mut lifts: HashMap<i64, f64> = HashMap::new();
+        if found.iter().all(|word| word.documents.is_empty())
+            && let Some((term, weight)) = common.first()
+        {
+            found.push(self.list(term, *weight, CLOSELY)?);
+        }
+        let mut scores: HashMap<i64, f64> = HashMap::new();
+        for word in found.iter() {
+            for (document, strength) in &word.documents {
+                *scores.entry(*document).or_default() += word.weight * strength;
+            }
+        }
+        let mut best: Vec<(i64, f64)> = scores.into_iter().collect();
+        best.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
+        best.truncate(LOOKED_AT_AGAIN);
         let mut statement = self.connection.prepare_cached(HAS)?;
-        for one in common {
-            let words = one.term.to_match();
-            for hit in found.iter().take(LOOKED_AT_AGAIN) {
-                if statement.exists(params![words, hit.document])? {
-                    *lifts.entry(hit.document).or_default() += WORTH;
+        for (term, weight) in common {
+            if found.iter().any(|word| word.word == term.word) {
+                continue;
+            }
+            let mut documents = Vec::new();
+            for (document, _) in &best {
+                if statement.exists(params![term.to_match(), document])? {
+                    documents.push((*document, 1.0));
                 }
             }
+            found.push(FoundWord {
+                word: term.word.clone(),
+                weight: *weight,
+                documents,
+            });
         }
-        for hit in found.iter_mut() {
-            hit.score += lifts.get(&hit.document).copied().unwrap_or_default();
-        }
-        found.sort_by(|one, other| other.score.total_cmp(&one.score));
         Ok(())
-    }
-
-    fn rows(&self, sql: &str, words: &str, wanted: usize) -> rusqlite::Result<Vec<FoundByWords>> {
-        let values: [Value; 4] = [
-            words.to_owned().into(),
-            (*self.range.start()).into(),
-            (*self.range.end()).into(),
-            i64::try_from(wanted).unwrap_or(i64::MAX).into(),
-        ];
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(values, |row| {
-            Ok(FoundByWords {
-                document: row.get(0)?,
-                score: row.get(1)?,
-            })
-        })?;
-        rows.collect()
     }
 }
 
-fn any(terms: &[Counted], operator: &str) -> String {
-    let terms: Vec<String> = terms.iter().map(|one| one.term.to_match()).collect();
-    terms.join(operator)
+/// What a word tells that stands in some of all documents: never nothing.
+fn weight(all: u64, some: u64) -> f64 {
+    let (all, some) = (as_f64(all), as_f64(some));
+    (1.0 + (all - some + 0.5).max(0.0) / (some + 0.5)).ln()
+}
+
+/// What the index itself takes a word for: its formula.
+fn own_weight(all: u64, some: u64) -> f64 {
+    let (all, some) = (as_f64(all), as_f64(some));
+    let weight = ((all - some + 0.5) / (some + 0.5)).ln();
+    if weight > 0.0 { weight } else { 1e-6 }
+}
+
+fn as_f64(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

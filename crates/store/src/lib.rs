@@ -4,8 +4,10 @@
 //! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
+mod cards;
 mod distilled;
 mod documents;
+mod filter;
 mod find;
 mod intake;
 mod memories;
@@ -19,11 +21,14 @@ mod retain;
 mod sessions;
 #[cfg(test)]
 mod testing;
+mod vectors;
 mod words;
 
+pub use cards::{Card, CitedFile};
 pub use distilled::{FileMark, Made, TurnEvent, TurnProgress, TurnToDistil};
 pub use documents::Fields;
-pub use find::{FoundByWords, Scope};
+pub use filter::Filter;
+pub use find::{FoundWord, Scope};
 pub use intake::{Senses, Taken};
 pub use memories::{Observation, Summary, TurnMemory, TurnSummary};
 pub use open::{Access, Store, StoreError};
@@ -31,4 +36,5 @@ pub use projects::{Project, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
 pub use retain::{Dropped, Retention};
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
+pub use vectors::{Coverage, StoredVector, ToEmbed};
 pub use words::{Term, terms};

@@ -28,7 +28,8 @@ const PAYLOADS_MS: i64 = 30 * 24 * 3_600_000;
 impl Store {
     /// Drops what has been kept long enough. What a person pinned stays.
     pub fn retain(&mut self, retention: Retention, now_ms: i64) -> Result<Dropped, StoreError> {
-        const PAYLOADS: &str = "update event set payload = '{}' where state = 'done' and at < ?1 and payload <> '{}'";
+        const PAYLOADS: &str =
+            "update event set payload = '{}' where state = 'done' and at < ?1 and payload <> '{}'";
         const PASSAGES: &str = "delete from passage where pinned = 0 and created_at < ?1";
         let attempt = query("drop what has been kept long enough");
         let run = |sql: &str, before_ms: i64| self.connection.execute(sql, [before_ms]).map_err(attempt);
@@ -70,7 +71,10 @@ mod tests {
     use crate::testing::{event, store};
 
     fn passages(store: &Store) -> Vec<String> {
-        let mut statement = store.connection.prepare("select text from passage order by id").unwrap();
+        let mut statement = store
+            .connection
+            .prepare("select text from passage order by id")
+            .unwrap();
         let rows = statement.query_map([], |row| row.get(0)).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     }
@@ -87,7 +91,13 @@ mod tests {
             most_bytes: None,
         };
         let dropped = store.retain(retention, 100).unwrap();
-        assert_eq!(dropped, Dropped { passages: 1, payloads: 0 });
+        assert_eq!(
+            dropped,
+            Dropped {
+                passages: 1,
+                payloads: 0
+            }
+        );
         assert_eq!(passages(&store), ["pinned", "new"]);
         assert_eq!(store.retain(retention, 2_000 + PAYLOADS_MS).unwrap().payloads, 1);
     }

@@ -14,11 +14,19 @@ create table document (
     id         integer primary key,
     kind       text    not null check (kind in ('observation', 'summary', 'prompt', 'note', 'passage')),
     memory_id  integer not null,
+    session_db_id integer,
     created_at integer not null,
     embedded   integer not null default 0, -- 1: its vector is in the table or in the file beside the database
     unique (kind, memory_id)
 ) strict;
 create index document_to_embed on document (kind, id) where embedded = 0;
+-- How many documents a project has, and the last number that was given to one. A number is never used twice: a vector
+-- that is left over must not come to stand for another memory.
+create table document_count (
+    project_id integer primary key,
+    documents  integer not null,
+    last       integer not null
+) strict;
 
 -- Vectors on their way into the file.
 create table vector (
@@ -34,6 +42,7 @@ create virtual table words using fts5 (
 
 create trigger document_forgets after delete on document begin
     delete from words where rowid = old.id;
+    update document_count set documents = documents - 1 where project_id = old.id >> 40;
 end;
 
 -- Which lines of other tools were taken over, by a hash of what they say.

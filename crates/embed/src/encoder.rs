@@ -1,0 +1,229 @@
+//! Owns the network: what happens to the tokens of a text until one vector is left.
+
+use crate::DIMENSIONS;
+use crate::cpu::Isa;
+use crate::kernels::{
+    Activations, Attention, Panel, Precision, TOKEN_GROUP, add_and_normalise, attend, gelu, linear,
+};
+use crate::tokenizer::tokenize;
+use crate::weights::{INNER, Layer, RANK, TABLE_GROUP, WEIGHTS, WIDTH};
+
+/// Turns texts into vectors of length 1; texts that mean the same point the same way.
+///
+/// Making one costs nothing: the weights lie in the executable, and its buffers grow with the first texts.
+pub struct Encoder {
+    isa: Isa,
+    ids: Vec<u32>,
+    /// One row of [`WIDTH`] numbers for each token: what the network knows about it so far.
+    tokens: Vec<f32>,
+    change: Vec<f32>,
+    inner: Vec<f32>,
+    activations: Activations,
+    attention: Attention,
+    panel: Panel,
+}
+
+impl Encoder {
+    /// Prepares an encoder.
+    pub fn new() -> Self {
+        Self::with_isa(Isa::best())
+    }
+
+    pub(crate) fn with_isa(isa: Isa) -> Self {
+        Self {
+            isa,
+            ids: Vec::new(),
+            tokens: Vec::new(),
+            change: Vec::new(),
+            inner: Vec::new(),
+            activations: Activations::default(),
+            attention: Attention::default(),
+            panel: Panel::default(),
+        }
+    }
+
+    /// Returns the vector of a text, of which `max_tokens` tokens (2 to 256) are read at most.
+    pub fn encode(&mut self, text: &str, max_tokens: usize) -> [f32; DIMENSIONS] {
+        tokenize(text, max_tokens, &mut self.ids);
+        self.look_up();
+        for layer in &WEIGHTS.layers {
+            self.attend(layer);
+            self.feed_forward(layer);
+        }
+        self.pool()
+    }
+
+    /// How many rows the buffers have: kernels work on full groups of tokens.
+    fn room(&self) -> usize {
+        self.ids.len().next_multiple_of(TOKEN_GROUP)
+    }
+
+    /// The numbers of the tokens in use, without those that fill up the last group.
+    fn used(&self) -> usize {
+        self.ids.len() * WIDTH
+    }
+
+    /// Fetches the tokens' rows from the table, and tells the tokens where they stand.
+    fn look_up(&mut self) {
+        let room = self.room();
+        self.inner.resize(self.ids.len() * RANK, 0.0);
+        for (id, row) in self.ids.iter().zip(self.inner.chunks_exact_mut(RANK)) {
+            let id = *id as usize;
+            let bytes = &WEIGHTS.table[id * RANK / 2..][..RANK / 2];
+            let scales = &WEIGHTS.table_scales[id * RANK / TABLE_GROUP..];
+            let groups = bytes
+                .chunks_exact(TABLE_GROUP / 2)
+                .zip(row.chunks_exact_mut(TABLE_GROUP));
+            for ((bytes, row), scale) in groups.zip(scales) {
+                let scale = f32::from_le_bytes(*scale);
+                for (byte, pair) in bytes.iter().zip(row.chunks_exact_mut(2)) {
+                    pair[0] = (f32::from(byte & 15) - 8.0) * scale;
+                    pair[1] = (f32::from(byte >> 4) - 8.0) * scale;
+                }
+            }
+        }
+        self.activations.set(self.isa, &self.inner, RANK, Precision::Byte);
+        self.tokens.resize(room * WIDTH, 0.0);
+        linear(
+            self.isa,
+            &self.activations,
+            &WEIGHTS.table_matrix,
+            &mut self.panel,
+            &mut self.tokens,
+        );
+        let used = self.used();
+        self.change.clear();
+        self.change.extend(
+            WEIGHTS.positions[..used]
+                .iter()
+                .map(|position| f32::from_le_bytes(*position)),
+        );
+        add_and_normalise(self.isa, &mut self.tokens[..used], &self.change, &WEIGHTS.norm);
+        self.change.resize(room * WIDTH, 0.0);
+    }
+
+    /// Lets the tokens look at each other.
+    fn attend(&mut self, layer: &Layer) {
+        let (room, used) = (self.room(), self.used());
+        self.activations
+            .set(self.isa, &self.tokens[..used], WIDTH, Precision::Word);
+        for (matrix, output) in [
+            (&layer.query, &mut self.attention.queries),
+            (&layer.key, &mut self.attention.keys),
+            (&layer.value, &mut self.attention.values),
+        ] {
+            output.resize(room * WIDTH, 0.0);
+            linear(self.isa, &self.activations, matrix, &mut self.panel, output);
+        }
+        attend(self.isa, &mut self.attention, self.ids.len(), &mut self.change);
+        self.activations
+            .set(self.isa, &self.change[..used], WIDTH, Precision::Byte);
+        linear(
+            self.isa,
+            &self.activations,
+            &layer.output,
+            &mut self.panel,
+            &mut self.change,
+        );
+        add_and_normalise(
+            self.isa,
+            &mut self.tokens[..used],
+            &self.change,
+            &layer.attention_norm,
+        );
+    }
+
+    /// Lets each token think for itself.
+    fn feed_forward(&mut self, layer: &Layer) {
+        let (room, used) = (self.room(), self.used());
+        self.activations
+            .set(self.isa, &self.tokens[..used], WIDTH, Precision::Byte);
+        self.inner.resize(room * INNER, 0.0);
+        linear(
+            self.isa,
+            &self.activations,
+            &layer.widen,
+            &mut self.panel,
+            &mut self.inner,
+        );
+        let inner = &mut self.inner[..self.ids.len() * INNER];
+        gelu(self.isa, inner);
+        self.activations.set(self.isa, inner, INNER, Precision::Byte);
+        linear(
+            self.isa,
+            &self.activations,
+            &layer.narrow,
+            &mut self.panel,
+            &mut self.change,
+        );
+        add_and_normalise(
+            self.isa,
+            &mut self.tokens[..used],
+            &self.change,
+            &layer.inner_norm,
+        );
+    }
+
+    /// Adds all tokens up, and turns the sum into a vector of length 1.
+    fn pool(&self) -> [f32; DIMENSIONS] {
+        let mut sums = [0.0; WIDTH];
+        for token in self.tokens[..self.used()].chunks_exact(WIDTH) {
+            for (sum, value) in sums.iter_mut().zip(token) {
+                *sum += value;
+            }
+        }
+        let mut vector = [0.0; DIMENSIONS];
+        for (sum, row) in sums.iter().zip(WEIGHTS.projection.as_chunks::<DIMENSIONS>().0) {
+            for (value, weight) in vector.iter_mut().zip(row) {
+                *value += sum * f32::from_le_bytes(*weight);
+            }
+        }
+        let length = vector
+            .iter()
+            .map(|value| value * value)
+            .sum::<f32>()
+            .sqrt()
+            .max(1e-9);
+        vector.map(|value| value / length)
+    }
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Its buffers say nothing.
+        formatter
+            .debug_struct("Encoder")
+            .field("isa", &self.isa)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_gives_the_same_vector() {
+        for text in [
+            "",
+            "fix token refresh on 401",
+            &"read the manual, then the source. ".repeat(40),
+        ] {
+            for limit in [8, 33, 256] {
+                let mut vectors =
+                    Isa::available().map(|isa| (isa, Encoder::with_isa(isa).encode(text, limit)));
+                let (_, expected) = vectors.next().unwrap();
+                for (isa, vector) in vectors {
+                    let cosine: f32 = vector.iter().zip(&expected).map(|(a, b)| a * b).sum();
+                    assert!(cosine > 0.9999, "{isa:?}: {cosine}");
+                }
+            }
+        }
+    }
+}

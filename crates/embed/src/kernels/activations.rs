@@ -1,0 +1,140 @@
+//! Owns the way from numbers to the small whole numbers that matrices are multiplied with.
+//!
+//! Each token gets its own range: 0 stands for its least number, the highest level for its greatest. One bit is won
+//! against a range around zero, as the numbers of most tokens lean to one side.
+
+use super::{TOKEN_GROUP, for_each_level};
+use crate::cpu::{Isa, Level};
+
+/// Says how finely a token's numbers are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    /// 8 bits.
+    Byte,
+    /// 15 bits, for numbers among which a few are far greater than all others: attention's input.
+    Word,
+}
+
+/// Tokens as small whole numbers.
+#[derive(Default)]
+pub(crate) struct Activations {
+    pub(crate) columns: usize,
+    /// The levels, 0 to 255 or 0 to 32,767: what most kernels read.
+    pub(crate) words: Vec<i16>,
+    /// The low eight bits of each level, for kernels that multiply bytes.
+    pub(crate) low: Vec<u8>,
+    /// The bits above, empty if there are none.
+    pub(crate) high: Vec<u8>,
+    pub(crate) ranges: Vec<Range>,
+}
+
+/// What a token's levels stand for: `least + step * level`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Range {
+    pub(crate) least: f32,
+    pub(crate) step: f32,
+}
+
+impl Activations {
+    /// Takes over tokens of `columns` numbers each.
+    pub(crate) fn set(&mut self, isa: Isa, values: &[f32], columns: usize, precision: Precision) {
+        let tokens = values.len() / columns;
+        let room = tokens.next_multiple_of(TOKEN_GROUP);
+        self.columns = columns;
+        self.words.resize(room * columns, 0);
+        self.ranges.resize(room, Range::default());
+        let highest = match precision {
+            Precision::Byte => 255.0,
+            Precision::Word => 32_767.0,
+        };
+        quantise(isa, values, columns, highest, &mut self.words, &mut self.ranges);
+        // What fills up the last group is multiplied too, and the sums of left-overs might not fit.
+        self.words[tokens * columns..].fill(0);
+        let (with_low, with_high) = match isa.level() {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 | Level::Avx512Count => (true, precision == Precision::Word),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => (false, false),
+            Level::Portable => (false, false),
+        };
+        for (bytes, is_used, shift) in [(&mut self.low, with_low, 0), (&mut self.high, with_high, 8)] {
+            bytes.resize(if is_used { room * columns } else { 0 }, 0);
+            take_bytes(isa, &self.words, shift, bytes);
+        }
+    }
+
+    /// Says how many tokens kernels work on: full groups.
+    pub(crate) fn tokens(&self) -> usize {
+        self.ranges.len()
+    }
+}
+
+for_each_level! {
+    fn quantise(values: &[f32], columns: usize, highest: f32, words: &mut [i16], ranges: &mut [Range]) = quantise_body
+}
+
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "levels have fifteen bits, and they are the lowest ones"
+)]
+fn quantise_body<const FUSED: bool>(
+    values: &[f32],
+    columns: usize,
+    highest: f32,
+    words: &mut [i16],
+    ranges: &mut [Range],
+) {
+    /// Adding it to a number from 0 to 2^22 leaves the nearest whole number in the lowest bits.
+    const ROUND: f32 = 8_388_608.0;
+    let rows = values.chunks_exact(columns).zip(words.chunks_exact_mut(columns));
+    for ((row, words), range) in rows.zip(ranges) {
+        let (least, greatest) = least_and_greatest(row);
+        let width = greatest - least;
+        let factor = if width > 0.0 { highest / width } else { 0.0 };
+        *range = Range {
+            least,
+            step: width / highest,
+        };
+        for (word, value) in words.iter_mut().zip(row) {
+            // In two steps everywhere: fused, some numbers would be rounded the other way.
+            *word = ((*value - least) * factor + ROUND).to_bits() as i16;
+        }
+    }
+}
+
+/// In two passes: in one, the compiler shuffles both results together.
+#[inline(always)]
+fn least_and_greatest(row: &[f32]) -> (f32, f32) {
+    (
+        extreme(row, f32::INFINITY, |value, least| value < least),
+        extreme(row, f32::NEG_INFINITY, |value, greatest| value > greatest),
+    )
+}
+
+#[inline(always)]
+fn extreme(row: &[f32], start: f32, is_beyond: impl Fn(f32, f32) -> bool) -> f32 {
+    let pick = |so_far: f32, value: f32| if is_beyond(value, so_far) { value } else { so_far };
+    let mut lanes = [start; 16];
+    for chunk in row.as_chunks::<16>().0 {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = pick(*lane, *value);
+        }
+    }
+    lanes.into_iter().fold(start, pick)
+}
+
+for_each_level! {
+    fn take_bytes(words: &[i16], shift: u32, bytes: &mut [u8]) = take_bytes_body
+}
+
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the lowest byte is what is asked for"
+)]
+fn take_bytes_body<const FUSED: bool>(words: &[i16], shift: u32, bytes: &mut [u8]) {
+    for (byte, word) in bytes.iter_mut().zip(words) {
+        *byte = (word >> shift) as u8;
+    }
+}

@@ -1,0 +1,138 @@
+//! Owns the multiplication of tokens with a matrix: nine tenths of all work.
+//!
+//! Whole numbers are multiplied and added up exactly, so that every processor gets the same sums. The fast kernels work
+//! on sixteen rows of the matrix at a time: these are laid out anew, so that one load has the next four numbers of all
+//! sixteen, and stay in the nearest cache while every token passes over them.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+use super::Activations;
+use crate::cpu::{Isa, Level};
+use crate::weights::Matrix;
+
+/// How many rows of a matrix are worked on at a time.
+const ROWS: usize = 16;
+
+/// Sixteen rows of a matrix: each line has four numbers in a row from each of them.
+#[derive(Default)]
+pub(crate) struct Panel(Vec<Line>);
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 4 * ROWS]);
+
+/// Writes the product of each token with each row into `output`, token after token.
+///
+/// There is room in `output` for full groups of tokens.
+pub(crate) fn linear(isa: Isa, input: &Activations, matrix: &Matrix, panel: &mut Panel, output: &mut [f32]) {
+    assert!(
+        input.columns == matrix.columns
+            && input.words.len() == input.tokens() * input.columns
+            && output.len() == input.tokens() * matrix.rows()
+            && matrix.rows().is_multiple_of(ROWS)
+            && matrix.columns.is_multiple_of(64),
+        "the buffers fit the matrix"
+    );
+    panel.0.resize(matrix.columns / 4, Line([0; 4 * ROWS]));
+    match isa.level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa` of these levels says that the processor has AVX-512 with BW, VL and VNNI.
+        Level::Avx512 | Level::Avx512Count => unsafe { avx512::linear(input, matrix, &mut panel.0, output) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa` of this level says that the processor has AVX2.
+        Level::Avx2 => unsafe { avx2::linear(input, matrix, &mut panel.0, output) },
+        Level::Portable => portable::linear(input, matrix, output),
+    }
+}
+
+/// What turns the sums of whole numbers into results, for sixteen rows.
+struct Scaling {
+    scales: [f32; ROWS],
+    biases: [f32; ROWS],
+    /// The sum of each row times its scale: a token's least number counts once for each number of the row.
+    sums: [f32; ROWS],
+}
+
+impl Scaling {
+    #[inline(always)]
+    fn new(matrix: &Matrix, first_row: usize, sums: &[i32; ROWS]) -> Self {
+        let scales = std::array::from_fn(|row| f32::from_le_bytes(matrix.scales[first_row + row]));
+        Self {
+            scales,
+            biases: std::array::from_fn(|row| f32::from_le_bytes(matrix.biases[first_row + row])),
+            sums: std::array::from_fn(|row| sums[row] as f32 * scales[row]),
+        }
+    }
+
+    #[inline(always)]
+    fn apply(&self, products: &[i32; ROWS], range: super::activations::Range) -> [f32; ROWS] {
+        std::array::from_fn(|row| {
+            products[row] as f32 * self.scales[row] * range.step
+                + self.sums[row] * range.least
+                + self.biases[row]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Precision;
+    use super::*;
+    use crate::weights::{WEIGHTS, WIDTH};
+
+    #[test]
+    fn every_kernel_gets_the_same_numbers() {
+        for (matrix, precision) in [
+            (&WEIGHTS.table_matrix, Precision::Byte),
+            (&WEIGHTS.layers[0].query, Precision::Word),
+            (&WEIGHTS.layers[1].widen, Precision::Byte),
+            (&WEIGHTS.layers[2].narrow, Precision::Byte),
+        ] {
+            for tokens in [1, 4, 7, 21] {
+                let values: Vec<f32> = (0..tokens * matrix.columns)
+                    .map(|index| ((index * 7919 % 1013) as f32 - 300.0) / 100.0)
+                    .collect();
+                let mut results = Isa::available().map(|isa| {
+                    let mut input = Activations::default();
+                    input.set(isa, &values, matrix.columns, precision);
+                    let mut output = vec![f32::NAN; input.tokens() * matrix.rows()];
+                    linear(isa, &input, matrix, &mut Panel::default(), &mut output);
+                    output.truncate(tokens * matrix.rows());
+                    (isa, output)
+                });
+                let (_, expected) = results.next().unwrap();
+                for (isa, result) in results {
+                    assert!(result == expected, "{isa:?} with {tokens} tokens");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_product_is_close_to_the_one_of_unrounded_numbers() {
+        let matrix = &WEIGHTS.layers[0].output;
+        let values: Vec<f32> = (0..WIDTH).map(|index| (index as f32 / 9.0).sin()).collect();
+        let mut input = Activations::default();
+        input.set(Isa::best(), &values, WIDTH, Precision::Byte);
+        let mut output = vec![0.0; input.tokens() * WIDTH];
+        linear(Isa::best(), &input, matrix, &mut Panel::default(), &mut output);
+        for (row, weights) in matrix.values.chunks_exact(WIDTH).enumerate() {
+            let sum: f32 = weights
+                .iter()
+                .zip(&values)
+                .map(|(weight, value)| f32::from(weight.cast_signed()) * value)
+                .sum();
+            let expected =
+                sum * f32::from_le_bytes(matrix.scales[row]) + f32::from_le_bytes(matrix.biases[row]);
+            assert!(
+                (output[row] - expected).abs() < 0.02,
+                "row {row}: {} is not {expected}",
+                output[row]
+            );
+        }
+    }
+}

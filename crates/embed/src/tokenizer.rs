@@ -1,0 +1,245 @@
+//! Owns the way from text to tokens: words, then the longest pieces that the vocabulary knows (uncased word pieces).
+//!
+//! Identifiers are cut where camel case changes, before everything becomes lower case. The vocabulary is searched where
+//! it lies in the file: nothing is built at start.
+
+use crate::weights::{CLOSING, MAX_TOKENS, OPENING, UNKNOWN, VOCABULARY, WEIGHTS};
+
+/// A word with more bytes is not worth spelling out: a hash, a key, an encoded file.
+const LONGEST_WORD: usize = 100;
+
+/// So much text is read for each token at most, or a megabyte of spaces would be walked through in search of a word.
+const BYTES_PER_TOKEN: usize = 256;
+
+/// Writes the tokens of `text` into `tokens`: two at least, for the beginning and the end, and `limit` at most.
+pub(crate) fn tokenize(text: &str, limit: usize, tokens: &mut Vec<u32>) {
+    let limit = limit.clamp(2, MAX_TOKENS);
+    let text = &text[..text.floor_char_boundary(limit * BYTES_PER_TOKEN)];
+    tokens.clear();
+    tokens.push(OPENING);
+    let mut word = Word::default();
+    let mut previous = ' ';
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if tokens.len() >= limit {
+            break;
+        }
+        if character.is_whitespace() || character.is_control() || character == char::REPLACEMENT_CHARACTER {
+            word.finish(tokens);
+        } else if stands_alone(character) {
+            word.finish(tokens);
+            word.push(character);
+            word.finish(tokens);
+        } else {
+            if begins_part(previous, character, characters.peek().copied()) {
+                word.finish(tokens);
+            }
+            // Lower case can bring an accent of its own, as for the Turkish capital I with a dot.
+            for lower in character.to_lowercase().filter(|lower| !is_accent(*lower)) {
+                word.push(without_accent(lower));
+            }
+        }
+        previous = character;
+    }
+    word.finish(tokens);
+    tokens.truncate(limit - 1);
+    tokens.push(CLOSING);
+}
+
+/// A word in the making, behind the two bytes that mark a piece within a word.
+struct Word {
+    marked: Vec<u8>,
+}
+
+impl Default for Word {
+    fn default() -> Self {
+        let mut marked = Vec::with_capacity(2 + LONGEST_WORD + 4);
+        marked.extend_from_slice(MARK);
+        Self { marked }
+    }
+}
+
+/// What the vocabulary writes in front of a piece that does not begin a word.
+const MARK: &[u8; 2] = b"##";
+
+impl Word {
+    fn push(&mut self, character: char) {
+        // One byte too many says that it is too long; the rest need not be kept.
+        if self.marked.len() <= MARK.len() + LONGEST_WORD {
+            self.marked
+                .extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+
+    /// Appends the word's tokens and begins a new one.
+    fn finish(&mut self, tokens: &mut Vec<u32>) {
+        let before = tokens.len();
+        if self.marked.len() > MARK.len() + LONGEST_WORD {
+            tokens.push(UNKNOWN);
+        } else {
+            let mut found = longest_piece(&self.marked[MARK.len()..]);
+            let mut at = MARK.len();
+            while at < self.marked.len() {
+                let Some((token, length)) = found else {
+                    tokens.truncate(before);
+                    tokens.push(UNKNOWN);
+                    break;
+                };
+                tokens.push(token);
+                at += length;
+                if at < self.marked.len() {
+                    // The bytes in front of the rest are used up, so the mark can be written over them.
+                    self.marked[at - MARK.len()..at].copy_from_slice(MARK);
+                    found = longest_piece(&self.marked[at - MARK.len()..])
+                        .filter(|(_, length)| *length > MARK.len())
+                        .map(|(token, length)| (token, length - MARK.len()));
+                }
+            }
+        }
+        self.marked.clear();
+        self.marked.extend_from_slice(MARK);
+    }
+}
+
+/// Finds the longest spelling that `text` begins with: its token and its length.
+fn longest_piece(text: &[u8]) -> Option<(u32, usize)> {
+    let mut end = text.len();
+    while end > 0 {
+        let wanted = &text[..end];
+        // The last spelling that is not greater. Whatever `wanted` begins with is a beginning of that one too, as
+        // it lies between the two: so what they share is all that can still match.
+        let (mut low, mut high) = (0, VOCABULARY);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if spelling(middle) <= wanted {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let index = low.checked_sub(1)?;
+        let near = spelling(index);
+        let shared = near.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+        if shared == near.len() {
+            return Some((u32::from_le_bytes(WEIGHTS.tokens[index]), shared));
+        }
+        end = shared;
+    }
+    None
+}
+
+fn spelling(index: usize) -> &'static [u8] {
+    let place = |index: usize| u32::from_le_bytes(WEIGHTS.starts[index]) as usize;
+    &WEIGHTS.spellings[place(index)..place(index + 1)]
+}
+
+/// Says whether a part of an identifier begins here: `tokenRefresh`, `v2Token`, `HTTPServer`.
+fn begins_part(previous: char, character: char, next: Option<char>) -> bool {
+    character.is_ascii_uppercase()
+        && (previous.is_ascii_lowercase()
+            || previous.is_ascii_digit()
+            || (previous.is_ascii_uppercase() && next.is_some_and(|next| next.is_ascii_lowercase())))
+}
+
+/// Says whether a character is a word of its own: punctuation, symbols, ideographs.
+fn stands_alone(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_punctuation();
+    }
+    !character.is_alphanumeric()
+        || matches!(u32::from(character), 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2FA1F)
+}
+
+fn is_accent(character: char) -> bool {
+    ('\u{300}'..='\u{36f}').contains(&character)
+}
+
+/// Takes the accent from a lower-case Latin letter, as the vocabulary has none.
+fn without_accent(letter: char) -> char {
+    match letter {
+        'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',
+        'ç' | 'ć' | 'č' => 'c',
+        'ď' => 'd',
+        'è'..='ë' | 'ē' | 'ę' | 'ě' => 'e',
+        'ğ' => 'g',
+        'ì'..='ï' | 'ī' => 'i',
+        'ñ' | 'ń' | 'ň' => 'n',
+        'ò'..='ö' | 'ō' | 'ő' => 'o',
+        'ř' => 'r',
+        'ś' | 'ş' | 'š' => 's',
+        'ť' => 't',
+        'ù'..='ü' | 'ū' | 'ů' | 'ű' => 'u',
+        'ý' | 'ÿ' => 'y',
+        'ź' | 'ż' | 'ž' => 'z',
+        _ => letter,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str, limit: usize) -> Vec<u32> {
+        let mut tokens = vec![7];
+        tokenize(text, limit, &mut tokens);
+        tokens
+    }
+
+    /// The spellings of a text's tokens, without the first and the last one.
+    fn pieces(text: &str) -> Vec<&'static str> {
+        let tokens = tokens(text, MAX_TOKENS);
+        let spelled = |token: &u32| {
+            let index = WEIGHTS
+                .tokens
+                .iter()
+                .position(|other| u32::from_le_bytes(*other) == *token)
+                .unwrap();
+            str::from_utf8(spelling(index)).unwrap()
+        };
+        tokens[1..tokens.len() - 1].iter().map(spelled).collect()
+    }
+
+    #[test]
+    fn the_vocabulary_is_in_ascending_order() {
+        for index in 1..VOCABULARY {
+            assert!(spelling(index - 1) < spelling(index));
+        }
+        assert!(!spelling(0).is_empty());
+    }
+
+    #[test]
+    fn words_become_their_longest_pieces() {
+        assert_eq!(
+            pieces("The tokenizer, unaffable"),
+            ["the", "token", "##izer", ",", "una", "##ffa", "##ble"]
+        );
+        assert_eq!(pieces("naïve façade"), ["naive", "facade"]);
+        assert_eq!(pieces("日本 #x"), ["日", "本", "#", "x"]);
+        assert_eq!(pieces("🦀 ok"), ["[UNK]", "ok"]);
+        assert_eq!(pieces(" \0\u{fffd}\n"), [""; 0]);
+    }
+
+    #[test]
+    fn identifiers_are_cut_into_words() {
+        assert_eq!(pieces("tokenRefresh"), pieces("token refresh"));
+        assert_eq!(pieces("HTTPServer"), pieces("HTTP server"));
+        assert_eq!(pieces("read2Write"), pieces("read2 write"));
+    }
+
+    #[test]
+    fn a_word_that_cannot_be_spelled_is_one_unknown_token() {
+        assert_eq!(pieces("abc\u{10ffff}x").first(), Some(&"abc"));
+        assert_eq!(pieces(&"a".repeat(LONGEST_WORD + 1)), ["[UNK]"]);
+        assert_ne!(pieces(&"a".repeat(LONGEST_WORD)), ["[UNK]"]);
+        assert_eq!(pieces("abcߐdef"), ["[UNK]"]);
+    }
+
+    #[test]
+    fn there_are_never_more_tokens_than_wanted() {
+        for limit in [0, 1, 2, 3, 17, 256, 1_000] {
+            let tokens = tokens(&"one ".repeat(2_000), limit);
+            assert_eq!(tokens.len(), limit.clamp(2, 256));
+            assert_eq!((tokens[0], tokens[tokens.len() - 1]), (OPENING, CLOSING));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Any text has a vector.
+
+use std::time::{Duration, Instant};
+
+use backstory_embed::{DIMENSIONS, Encoder};
+use proptest::prelude::*;
+
+fn assert_unit(vector: &[f32; DIMENSIONS]) {
+    let length: f32 = vector.iter().map(|value| value * value).sum();
+    assert!(
+        (length - 1.0).abs() < 1e-3 && vector.iter().all(|value| value.is_finite()),
+        "length {length}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_has_a_vector_of_length_one(text in any::<String>(), words in "([a-zA-Z#_0-9é漢🦀\u{0}]{1,9} ?){0,60}", limit in 0..400_usize) {
+        let mut encoder = Encoder::new();
+        assert_unit(&encoder.encode(&text, limit));
+        assert_unit(&encoder.encode(&words, limit));
+    }
+
+    #[test]
+    fn what_was_encoded_before_does_not_matter(before in ".{0,300}", text in ".{0,80}") {
+        let mut used = Encoder::new();
+        used.encode(&before, 64);
+        prop_assert_eq!(used.encode(&text, 32), Encoder::new().encode(&text, 32));
+    }
+}
+
+#[test]
+fn long_texts_take_no_longer_than_full_ones() {
+    let mut encoder = Encoder::new();
+    let megabyte = 1 << 20;
+    for text in [
+        " ".repeat(megabyte),
+        "\0".repeat(megabyte),
+        "a".repeat(megabyte),
+        "🦀".repeat(megabyte / 4),
+        "İ".repeat(megabyte / 2),
+        // Words which only turn out at their end to be beyond spelling.
+        format!("{}\u{2fa1e}x ", "q".repeat(90)).repeat(megabyte / 100),
+    ] {
+        let start = Instant::now();
+        assert_unit(&encoder.encode(&text, usize::MAX));
+        assert!(
+            start.elapsed() < Duration::from_millis(500),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! Gives memories their vectors, a few at a time, in the background.
+
+use std::path::Path;
+
+use backstory_embed::{Encoder, quantise};
+use backstory_store::{Store, StoreError, StoredVector};
+
+use crate::vector_file;
+
+/// What a vector is made of at most: all that the encoder can read.
+const MOST_TOKENS: usize = 256;
+
+/// So many vectors may wait for the file: whoever searches reads them one by one.
+const MOST_FRESH: u64 = 1_000;
+
+/// Why vectors could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The database did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file of vectors could not be written.
+    #[error("could not write the file of vectors")]
+    File(#[from] std::io::Error),
+}
+
+/// Embeds the next memories, the most telling first; returns how many there were.
+pub fn embed_next(store: &mut Store, encoder: &mut Encoder, most: usize) -> Result<usize, IndexError> {
+    let next = store.documents_to_embed(most)?;
+    let mut vectors = Vec::with_capacity(next.len());
+    for one in &next {
+        // Forgotten meanwhile: it will not be asked for again.
+        let Some(fields) = store.fields(one.handle)? else {
+            continue;
+        };
+        let vector = quantise(&encoder.encode(&fields.text(), MOST_TOKENS));
+        vectors.push(StoredVector {
+            document: one.document,
+            scale: vector.scale,
+            bytes: vector.bytes.to_vec(),
+        });
+    }
+    store.put_vectors(&vectors)?;
+    Ok(next.len())
+}
+
+/// When vectors move into the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// When enough of them wait.
+    Enough,
+    /// When there are any.
+    Now,
+}
+
+/// Moves vectors into the file. A crash in between leaves them in both places, which is no harm.
+pub fn file_vectors(store: &mut Store, path: &Path, when: When) -> Result<(), IndexError> {
+    let waiting = store.fresh_vector_count()?;
+    let filed = vector_file::VectorFile::open(path).map_or(0, |file| file.documents().len() as u64);
+    // Writing the whole file for a few is worth it only while the file is small.
+    let enough = MOST_FRESH.max((filed / 20).min(20 * MOST_FRESH));
+    let least = match when {
+        When::Enough => enough,
+        When::Now => 1,
+    };
+    if waiting < least {
+        return Ok(());
+    }
+    let fresh = store.fresh_vectors()?;
+    let documents = store.embedded_documents()?;
+    let lost = vector_file::write(path, &documents, &fresh)?;
+    store.vectors_are_lost(&lost)?;
+    let filed: Vec<i64> = fresh.iter().map(|vector| vector.document).collect();
+    store.vectors_are_filed(&filed)?;
+    Ok(())
+}
+
+/// Looks whether every vector that the store counts on is there; those that are not are made again.
+pub fn mend_vectors(store: &mut Store, path: &Path) -> Result<(), IndexError> {
+    let fresh = store.fresh_vectors()?;
+    let file = vector_file::VectorFile::open(path);
+    let is_filed = |document: i64| {
+        file.as_ref()
+            .is_some_and(|file| !file.places(&(document..=document)).is_empty())
+    };
+    let is_fresh = |document: i64| {
+        fresh
+            .binary_search_by_key(&document, |vector| vector.document)
+            .is_ok()
+    };
+    let lost: Vec<i64> = store
+        .embedded_documents()?
+        .into_iter()
+        .filter(|document| !is_filed(*document) && !is_fresh(*document))
+        .collect();
+    Ok(store.vectors_are_lost(&lost)?)
+}

@@ -1,0 +1,260 @@
+//! Puts what was found by words and by meaning into one order. Pure arithmetic.
+//!
+//! A document is worth what its words tell (BM25), times the share of the question that it covers at all, plus how much
+//! nearer in meaning it is than the usual document. Documents of one session back each other up: a part of what the
+//! neighbour is worth, and what the session covers as a whole. All parts are scaled to the best of the search.
+
+use std::collections::HashMap;
+
+use backstory_store::FoundWord;
+
+/// What meaning is worth beside words.
+const MEANING: f64 = 0.5;
+/// What the better neighbour of a document lends it.
+const NEIGHBOUR: f64 = 0.3;
+/// What a session lends its documents.
+const SESSION: f64 = 1.0;
+/// What the nearest in meaning is worth within that.
+const SESSION_MEANING: f64 = 0.3;
+
+/// A document with what speaks for it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ranked {
+    pub(crate) document: i64,
+    /// What it is worth in this search; the best is 1.
+    pub(crate) score: f64,
+    /// The share of what the question's words tell that it has.
+    pub(crate) covered: f64,
+    /// How many of the question's words it has.
+    pub(crate) words: u32,
+    /// How near it is in meaning, if it has a vector.
+    pub(crate) cosine: Option<f32>,
+}
+
+/// What the words of a question say about a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ByWords {
+    /// For each word that it has: which, and what that is worth.
+    parts: Vec<(usize, f64)>,
+    score: f64,
+    covered: f64,
+}
+
+/// Adds up what each word says.
+pub(crate) fn by_words(words: &[FoundWord]) -> HashMap<i64, ByWords> {
+    let all: f64 = words.iter().map(|word| word.weight).sum();
+    let mut found: HashMap<i64, ByWords> = HashMap::new();
+    for (index, word) in words.iter().enumerate() {
+        for (document, strength) in &word.documents {
+            let one = found.entry(*document).or_default();
+            one.parts.push((index, word.weight * strength));
+            one.score += word.weight * strength;
+            one.covered += word.weight / all;
+        }
+    }
+    for one in found.values_mut() {
+        one.score *= one.covered;
+    }
+    found
+}
+
+/// Returns the best by words, the best first.
+pub(crate) fn best_by_words(found: &HashMap<i64, ByWords>, most: usize) -> Vec<i64> {
+    let mut best: Vec<(f64, i64)> = found
+        .iter()
+        .map(|(document, one)| (one.score, *document))
+        .collect();
+    let by_score = |one: &(f64, i64), other: &(f64, i64)| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1));
+    if best.len() > most && most > 0 {
+        best.select_nth_unstable_by(most - 1, by_score);
+        best.truncate(most);
+    }
+    best.sort_by(by_score);
+    best.into_iter().map(|(_, document)| document).collect()
+}
+
+/// A document to be ranked.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) document: i64,
+    pub(crate) session: Option<i64>,
+    pub(crate) cosine: Option<f32>,
+}
+
+/// Ranks candidates; `usual` is the cosine of a document that has nothing to do with the question.
+pub(crate) fn rank(mut candidates: Vec<Candidate>, words: &HashMap<i64, ByWords>, usual: f32) -> Vec<Ranked> {
+    candidates.sort_by_key(|candidate| candidate.document);
+    candidates.dedup_by_key(|candidate| candidate.document);
+    let none = ByWords::default();
+    let said: Vec<&ByWords> = candidates
+        .iter()
+        .map(|one| words.get(&one.document).unwrap_or(&none))
+        .collect();
+    let lexical = scaled(said.iter().map(|one| one.score).collect());
+    let meaning = scaled(
+        candidates
+            .iter()
+            .map(|one| {
+                one.cosine
+                    .map_or(0.0, |cosine| f64::from(cosine - usual).max(0.0))
+            })
+            .collect(),
+    );
+    let own: Vec<f64> = lexical
+        .iter()
+        .zip(&meaning)
+        .map(|(words, meaning)| words + MEANING * meaning)
+        .collect();
+    let sessions = sessions(&candidates, &said, &meaning);
+    let mut scores = Vec::with_capacity(own.len());
+    for (index, candidate) in candidates.iter().enumerate() {
+        let lent = |other: Option<usize>| {
+            let other = other.filter(|other| {
+                candidates.get(*other).is_some_and(|neighbour| {
+                    candidate.session.is_some()
+                        && neighbour.session == candidate.session
+                        && neighbour.document.abs_diff(candidate.document) == 1
+                })
+            });
+            other.map_or(0.0, |other| own[other])
+        };
+        let neighbour = lent(index.checked_sub(1)).max(lent(Some(index + 1)));
+        let session = candidate
+            .session
+            .and_then(|session| sessions.get(&session))
+            .copied()
+            .unwrap_or_default();
+        scores.push(own[index] + NEIGHBOUR * neighbour + SESSION * session);
+    }
+    let scores = scaled(scores);
+    let mut ranked: Vec<Ranked> = candidates
+        .iter()
+        .zip(said)
+        .zip(scores)
+        .map(|((candidate, said), score)| Ranked {
+            document: candidate.document,
+            score,
+            covered: said.covered,
+            words: u32::try_from(said.parts.len()).unwrap_or(u32::MAX),
+            cosine: candidate.cosine,
+        })
+        .collect();
+    ranked.sort_by(|one, other| {
+        other
+            .score
+            .total_cmp(&one.score)
+            .then(other.document.cmp(&one.document))
+    });
+    ranked
+}
+
+/// What sessions are worth: what their documents say together, each word counting less the more often it is said.
+fn sessions(candidates: &[Candidate], said: &[&ByWords], meaning: &[f64]) -> HashMap<i64, f64> {
+    #[derive(Default)]
+    struct Session {
+        words: HashMap<usize, f64>,
+        meaning: f64,
+    }
+    let mut most: HashMap<usize, f64> = HashMap::new();
+    let mut sessions: HashMap<i64, Session> = HashMap::new();
+    for ((candidate, said), meaning) in candidates.iter().zip(said).zip(meaning) {
+        let Some(session) = candidate.session else {
+            continue;
+        };
+        let session = sessions.entry(session).or_default();
+        session.meaning = session.meaning.max(*meaning);
+        for (word, worth) in &said.parts {
+            *session.words.entry(*word).or_default() += worth;
+            let most = most.entry(*word).or_default();
+            *most = most.max(*worth);
+        }
+    }
+    // The strongest that a word is anywhere stands for what it tells.
+    let all: f64 = most.values().sum();
+    let ids: Vec<i64> = sessions.keys().copied().collect();
+    let covered = scaled(
+        ids.iter()
+            .map(|id| {
+                let (mut worth, mut covered) = (0.0, 0.0);
+                for (word, sum) in &sessions[id].words {
+                    let most = most[word];
+                    worth += most * 2.0 * sum / (sum + most);
+                    covered += most / all;
+                }
+                worth * covered
+            })
+            .collect(),
+    );
+    let meaning = scaled(ids.iter().map(|id| sessions[id].meaning).collect());
+    ids.into_iter()
+        .zip(covered.into_iter().zip(meaning))
+        .map(|(id, (covered, meaning))| (id, covered + SESSION_MEANING * meaning))
+        .collect()
+}
+
+/// Divides by the greatest.
+fn scaled(mut values: Vec<f64>) -> Vec<f64> {
+    let greatest = values.iter().copied().fold(0.0, f64::max);
+    if greatest > 0.0 {
+        values.iter_mut().for_each(|value| *value /= greatest);
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(word: &str, weight: f64, documents: &[i64]) -> FoundWord {
+        FoundWord {
+            word: word.to_owned(),
+            weight,
+            documents: documents.iter().map(|document| (*document, 1.0)).collect(),
+        }
+    }
+
+    fn order(words: &[FoundWord], candidates: &[(i64, Option<i64>, f32)]) -> Vec<i64> {
+        let candidates = candidates
+            .iter()
+            .map(|(document, session, cosine)| Candidate {
+                document: *document,
+                session: *session,
+                cosine: Some(*cosine),
+            })
+            .collect();
+        rank(candidates, &by_words(words), 0.1)
+            .into_iter()
+            .map(|ranked| ranked.document)
+            .collect()
+    }
+
+    #[test]
+    fn covering_more_of_the_question_beats_having_one_rare_word() {
+        let words = [
+            word("token", 2.0, &[1, 2]),
+            word("refresh", 2.0, &[1]),
+            word("zebra", 3.5, &[3]),
+        ];
+        assert_eq!(
+            order(&words, &[(1, None, 0.1), (2, None, 0.1), (3, None, 0.1)]),
+            [1, 3, 2]
+        );
+    }
+
+    #[test]
+    fn meaning_decides_between_equals_and_stands_alone() {
+        let words = [word("token", 2.0, &[1, 2])];
+        assert_eq!(
+            order(&words, &[(1, None, 0.2), (2, None, 0.6), (3, None, 0.5)]),
+            [2, 1, 3]
+        );
+        assert_eq!(order(&[], &[(1, None, 0.2), (2, None, 0.6)]), [2, 1]);
+    }
+
+    #[test]
+    fn a_session_that_covers_the_question_lifts_its_documents() {
+        let words = [word("token", 2.0, &[1, 9]), word("expiry", 2.0, &[2])];
+        let candidates = [(1, Some(1), 0.1), (2, Some(1), 0.1), (9, Some(2), 0.1)];
+        assert_eq!(order(&words, &candidates)[2], 9);
+    }
+}

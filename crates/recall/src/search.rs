@@ -1,0 +1,281 @@
+//! Search: by words and by meaning, in one order, with what speaks for each.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    thread,
+};
+
+use backstory_model::MemoryKind;
+use backstory_store::{Card, Filter, Scope, Store, StoreError, terms};
+
+use crate::{
+    cited::{self, Fate},
+    meaning::{Meanings, Nearness},
+    rank::{Candidate, Ranked, best_by_words, by_words, rank},
+    snippet::snippet,
+};
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'q> {
+    /// Any text.
+    pub text: &'q str,
+    /// Where.
+    pub scope: Scope<'q>,
+    /// Among what.
+    pub filter: &'q Filter,
+    /// The most hits.
+    pub limit: usize,
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// A memory that was found.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    /// The memory.
+    pub card: Card,
+    /// How sure it is that this is what was looked for, from 0 to 1.
+    pub score: f64,
+    /// The share of what the question's words tell that it has, from 0 to 1.
+    pub covered: f64,
+    /// How many of the question's words it has.
+    pub words: u32,
+    /// How near it is in meaning: the cosine, if it has a vector.
+    pub cosine: Option<f32>,
+    /// The part of it that answers.
+    pub snippet: String,
+    /// Whether a file that it cites has changed since.
+    pub is_stale: bool,
+}
+
+impl Hit {
+    /// Returns about how many tokens the whole memory has.
+    pub fn tokens(&self) -> usize {
+        tokens(&self.card.fields.text())
+    }
+}
+
+/// Returns about how many tokens a text has for a model.
+pub fn tokens(text: &str) -> usize {
+    text.len().div_ceil(4)
+}
+
+/// So many of the best by words, and of the nearest in meaning, are ranked.
+const BY_WORDS: usize = 300;
+const BY_MEANING: usize = 150;
+
+/// Searches a store. Reused, it is warm: vectors stay mapped, statements prepared.
+#[derive(Debug)]
+pub struct Searcher<'s> {
+    store: &'s Store,
+    meanings: Meanings,
+}
+
+impl<'s> Searcher<'s> {
+    /// Prepares to search a store whose vectors are in a file.
+    pub fn new(store: &'s Store, vectors: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            store,
+            meanings: Meanings::open(store, vectors)?,
+        })
+    }
+
+    /// Finds what fits best, the best first.
+    pub fn search(&mut self, query: &Query<'_>) -> Result<Vec<Hit>, StoreError> {
+        let pass = match query.filter.is_empty() {
+            true => None,
+            false => Some(self.store.documents_that_pass(query.scope, query.filter)?),
+        };
+        let (ranked, usual) = self.rank(query, pass.as_ref())?;
+        if ranked.is_empty() && terms(query.text).is_empty() && query.text.trim().is_empty() {
+            return self.newest(query, pass.unwrap_or_default());
+        }
+        let asked: Vec<String> = terms(query.text).into_iter().map(|term| term.word).collect();
+        let mut found = Vec::new();
+        // More than are wanted: what the memory itself says may change the order, and some say the same.
+        for ranked in ranked.into_iter().take(query.limit.saturating_mul(2) + 20) {
+            if let Some(card) = self.store.card_of_document(ranked.document)? {
+                let worth = ranked.score * standing(&card, query.now_ms);
+                found.push((worth, ranked, card));
+            }
+        }
+        found.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let found = fold(found, query);
+        let mut hits = Vec::with_capacity(query.limit);
+        for (ranked, card) in found.into_iter().take(query.limit) {
+            hits.push(Hit {
+                score: relevance(&ranked, asked.len(), usual),
+                covered: ranked.covered,
+                words: ranked.words,
+                cosine: ranked.cosine,
+                snippet: snippet(body(&card), &asked),
+                is_stale: self.is_stale(&card)?,
+                card,
+            });
+        }
+        // What stands further up is at least as sure as what stands below it.
+        let mut least = 0.0_f64;
+        for hit in hits.iter_mut().rev() {
+            least = least.max(hit.score);
+            hit.score = least;
+        }
+        Ok(hits)
+    }
+
+    /// Ranks documents; also returns how near a document is that has nothing to do with the question.
+    fn rank(
+        &mut self,
+        query: &Query<'_>,
+        pass: Option<&HashSet<i64>>,
+    ) -> Result<(Vec<Ranked>, f32), StoreError> {
+        let ranges = query.scope.ranges();
+        let store = self.store;
+        let meanings = &mut self.meanings;
+        let (words, nearness) = thread::scope(|scope| {
+            let nearness = scope.spawn(|| meanings.nearest(query.text, &ranges, BY_MEANING));
+            let words = store.find_words(query.scope, query.text);
+            (words, nearness.join().unwrap_or_default())
+        });
+        let mut words = by_words(&words?);
+        if let Some(pass) = pass {
+            words.retain(|document, _| pass.contains(document));
+        }
+        let nearest = nearness.nearest.iter().map(|(document, _)| *document);
+        let documents: Vec<i64> = best_by_words(&words, BY_WORDS)
+            .into_iter()
+            .chain(nearest.filter(|document| pass.is_none_or(|pass| pass.contains(document))))
+            .collect();
+        let candidates = self.candidates(&documents, &nearness)?;
+        Ok((rank(candidates, &words, nearness.usual), nearness.usual))
+    }
+
+    fn candidates(&self, documents: &[i64], nearness: &Nearness) -> Result<Vec<Candidate>, StoreError> {
+        let sessions = self.store.sessions_of_documents(documents)?;
+        let known: HashMap<i64, f32> = nearness.nearest.iter().copied().collect();
+        let candidates = documents.iter().map(|document| Candidate {
+            document: *document,
+            session: sessions.get(document).copied(),
+            cosine: known
+                .get(document)
+                .copied()
+                .or_else(|| self.meanings.cosine(nearness, *document)),
+        });
+        Ok(candidates.collect())
+    }
+
+    /// Nothing was asked but filters: the newest that pass.
+    fn newest(&self, query: &Query<'_>, pass: HashSet<i64>) -> Result<Vec<Hit>, StoreError> {
+        let mut cards = Vec::new();
+        for document in pass {
+            cards.extend(self.store.card_of_document(document)?);
+        }
+        cards.sort_by_key(|card| std::cmp::Reverse((card.created_ms, card.handle)));
+        cards.truncate(query.limit);
+        let hits = cards.into_iter().map(|card| {
+            Ok(Hit {
+                score: 1.0,
+                covered: 0.0,
+                words: 0,
+                cosine: None,
+                snippet: snippet(body(&card), &[]),
+                is_stale: self.is_stale(&card)?,
+                card,
+            })
+        });
+        hits.collect()
+    }
+
+    fn is_stale(&self, card: &Card) -> Result<bool, StoreError> {
+        is_stale(self.store, card)
+    }
+}
+
+/// Whether a file that a memory cites has changed or gone since.
+pub fn is_stale(store: &Store, card: &Card) -> Result<bool, StoreError> {
+    let (MemoryKind::Observation, Some(root)) = (card.handle.kind, &card.root) else {
+        return Ok(false);
+    };
+    let files = store.cited_files(card.handle.id)?;
+    // What was only read may have been any file; what was changed is what the memory speaks of.
+    let changed_then = files.iter().any(|file| file.is_modified);
+    let stale = files
+        .iter()
+        .filter(|file| file.is_modified || !changed_then)
+        .any(|file| {
+            let fate = file
+                .mark
+                .as_ref()
+                .map(|mark| cited::fate(Path::new(root), &file.path, mark, card.created_ms));
+            matches!(fate, Some(Fate::Changed | Fate::Gone))
+        });
+    Ok(stale)
+}
+
+/// What a memory's kind, age and authority make of its place: a note outranks a guess, what was superseded ranks down.
+fn standing(card: &Card, now_ms: i64) -> f64 {
+    let kind = match card.handle.kind {
+        MemoryKind::Note => 1.2,
+        MemoryKind::Observation => 1.1,
+        MemoryKind::Summary => 1.0,
+        MemoryKind::Prompt | MemoryKind::Passage => 0.9,
+    };
+    let pinned = if card.is_pinned { 1.1 } else { 1.0 };
+    let superseded = if card.superseded_by.is_some() { 0.6 } else { 1.0 };
+    // Old memories lose a tenth at most: there is no age at which they stop counting.
+    const FADING_MS: i32 = i32::MAX; // about 25 days
+    let age = ((now_ms - card.created_ms).max(0) / i64::from(FADING_MS)).min(1_000);
+    let months = f64::from(i32::try_from(age).unwrap_or(i32::MAX));
+    let fresh = 0.9 + 0.1 / (1.0 + months / 6.0);
+    kind * pinned * superseded * fresh
+}
+
+/// Leaves out what says the same as something further up: equal texts, and evidence of a turn whose memory is there.
+fn fold(found: Vec<(f64, Ranked, Card)>, query: &Query<'_>) -> Vec<(Ranked, Card)> {
+    let wants_evidence = query.filter.kind.is_some();
+    let mut texts: HashSet<String> = HashSet::new();
+    let mut turns: HashMap<i64, f64> = HashMap::new();
+    let mut kept = Vec::new();
+    for (_, ranked, card) in found {
+        let is_evidence = matches!(card.handle.kind, MemoryKind::Passage | MemoryKind::Prompt);
+        let told = card.turn_id.and_then(|turn| turns.get(&turn)).copied();
+        // Evidence that has clearly more of the question than the memory made of it stays.
+        let adds_nothing = told.is_some_and(|covered| ranked.covered < covered + 0.25);
+        if is_evidence && adds_nothing && !wants_evidence {
+            continue;
+        }
+        let text = card.fields.text().to_lowercase();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_new = texts.insert(text);
+        if !is_new && card.external_id.is_none() {
+            continue;
+        }
+        if let (false, Some(turn)) = (is_evidence, card.turn_id) {
+            turns.entry(turn).or_insert(ranked.covered);
+        }
+        kept.push((ranked, card));
+    }
+    kept
+}
+
+/// How sure it is that a memory bears on a question. Words count by what they tell, meaning by how much nearer it is than
+/// the usual memory; both together are surer than either.
+fn relevance(ranked: &Ranked, asked: usize, usual: f32) -> f64 {
+    // One word of a long question says little, whatever it tells.
+    let several = f64::from(ranked.words.min(3)) / f64::from(u32::try_from(asked.clamp(1, 3)).unwrap_or(1));
+    let by_words = ranked.covered * several;
+    let by_meaning = ranked.cosine.map_or(0.0, |cosine| {
+        f64::from((cosine - usual) / (0.85 - usual)).clamp(0.0, 1.0)
+    });
+    1.0 - (1.0 - 0.8 * by_words) * (1.0 - 0.8 * by_meaning)
+}
+
+/// What of a memory a snippet is taken from.
+fn body(card: &Card) -> &str {
+    let fields = &card.fields;
+    [&fields.facts, &fields.narrative, &fields.subtitle, &fields.title]
+        .into_iter()
+        .find(|text| !text.trim().is_empty())
+        .map_or("", String::as_str)
+}

@@ -1,0 +1,236 @@
+//! The file of vectors beside the database: made by the worker, mapped by whoever searches.
+//!
+//! Four blocks after a head: the numbers of the documents in order, the scales, the signs, the bytes. Replaced as a whole by
+//! a rename, so that a reader sees one state of it. What it says counts only for documents that are still there.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Write},
+    ops::{Range, RangeInclusive},
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+};
+
+use backstory_embed::{DIMENSIONS, MODEL, SIGN_BYTES, Stored, sign_bits};
+use backstory_store::StoredVector;
+
+use crate::mapped::Mapped;
+
+const HEAD: usize = 64;
+const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
+
+/// The vectors of most memories, mapped.
+#[derive(Debug)]
+pub struct VectorFile {
+    mapped: Mapped,
+    count: usize,
+}
+
+impl VectorFile {
+    /// Opens the file; `None` when there is none, or none that this version can use.
+    pub fn open(path: &Path) -> Option<Self> {
+        let mapped = Mapped::new(&File::open(path).ok()?).ok()?;
+        let count = read_head(&mapped)?;
+        (mapped.len() >= size(count)).then_some(Self { mapped, count })
+    }
+
+    /// Returns the numbers of the documents, in order.
+    pub(crate) fn documents(&self) -> impl ExactSizeIterator<Item = i64> + '_ {
+        self.block::<8>(0).iter().map(|bytes| i64::from_le_bytes(*bytes))
+    }
+
+    /// Returns the places of the documents in a range.
+    pub(crate) fn places(&self, range: &RangeInclusive<i64>) -> Range<usize> {
+        let documents = self.block::<8>(0);
+        let start = documents.partition_point(|bytes| i64::from_le_bytes(*bytes) < *range.start());
+        let end = documents.partition_point(|bytes| i64::from_le_bytes(*bytes) <= *range.end());
+        start..end.max(start)
+    }
+
+    /// Returns the vectors at some places.
+    pub(crate) fn stored(&self, places: Range<usize>) -> Stored<'_> {
+        Stored {
+            scales: &self.block(8)[places.clone()],
+            signs: &self.block(8 + 4)[places.clone()],
+            bytes: &self.block(8 + 4 + SIGN_BYTES)[places],
+        }
+    }
+
+    /// Returns the number of the document at a place.
+    pub(crate) fn document(&self, place: usize) -> i64 {
+        i64::from_le_bytes(self.block::<8>(0)[place])
+    }
+
+    fn vector(&self, place: usize) -> StoredVector {
+        let stored = self.stored(place..place + 1);
+        StoredVector {
+            document: self.document(place),
+            scale: f32::from_le_bytes(stored.scales[0]),
+            bytes: stored.bytes[0].to_vec(),
+        }
+    }
+
+    /// The block whose entries follow so many bytes per document.
+    fn block<const SIZE: usize>(&self, bytes_before: usize) -> &[[u8; SIZE]] {
+        let start = HEAD + bytes_before * self.count;
+        self.mapped[start..start + SIZE * self.count].as_chunks().0
+    }
+}
+
+/// Makes the vectors of forgotten documents meaningless, in place: the next writing of the file leaves them out.
+pub fn blank(path: &Path, documents: &[i64]) -> io::Result<()> {
+    let Some(vectors) = VectorFile::open(path) else {
+        return Ok(());
+    };
+    let file = OpenOptions::new().write(true).open(path)?;
+    for document in documents {
+        for place in vectors.places(&(*document..=*document)) {
+            for (bytes_before, length) in [(8, 4), (8 + 4, SIGN_BYTES), (8 + 4 + SIGN_BYTES, DIMENSIONS)] {
+                let at = HEAD + bytes_before * vectors.count + length * place;
+                file.write_all_at(&vec![0; length], at as u64)?;
+            }
+        }
+    }
+    file.sync_data()
+}
+
+/// Writes the file anew: what it holds of `documents`, which are in order, and `fresh` ones in place of or besides those.
+/// Returns the documents whose vectors were nowhere to be found.
+pub(crate) fn write(path: &Path, documents: &[i64], fresh: &[StoredVector]) -> io::Result<Vec<i64>> {
+    let old = VectorFile::open(path);
+    let mut vectors = Vec::with_capacity(documents.len());
+    let mut lost = Vec::new();
+    for document in documents {
+        let is_fresh = fresh.binary_search_by_key(document, |vector| vector.document);
+        let filed = old
+            .as_ref()
+            .and_then(|old| Some(Source::Filed(old, old.places(&(*document..=*document)).next()?)));
+        match (is_fresh, filed) {
+            (Ok(index), _) => vectors.push(Source::Fresh(&fresh[index])),
+            (Err(_), Some(filed)) => vectors.push(filed),
+            (Err(_), None) => lost.push(*document),
+        }
+    }
+    // The worker and a command may both be at it.
+    let unfinished = path.with_extension(format!("{}.new", std::process::id()));
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let read = |source: &Source<'_>| match source {
+        Source::Filed(file, place) => file.vector(*place),
+        Source::Fresh(vector) => (*vector).clone(),
+    };
+    out.write_all(&head(vectors.len()))?;
+    for source in &vectors {
+        out.write_all(&read(source).document.to_le_bytes())?;
+    }
+    for source in &vectors {
+        out.write_all(&read(source).scale.to_le_bytes())?;
+    }
+    for source in &vectors {
+        out.write_all(&signs(&read(source)))?;
+    }
+    for source in &vectors {
+        out.write_all(&whole(&read(source).bytes))?;
+    }
+    out.into_inner()
+        .map_err(io::IntoInnerError::into_error)?
+        .sync_data()?;
+    fs::rename(unfinished, path)?;
+    Ok(lost)
+}
+
+enum Source<'v> {
+    Filed(&'v VectorFile, usize),
+    Fresh(&'v StoredVector),
+}
+
+fn signs(vector: &StoredVector) -> [u8; SIGN_BYTES] {
+    sign_bits(&whole(&vector.bytes).map(|byte| f32::from(byte.cast_signed())))
+}
+
+/// A damaged row is no vector: it is near to nothing.
+fn whole(bytes: &[u8]) -> [u8; DIMENSIONS] {
+    bytes.try_into().unwrap_or([0; DIMENSIONS])
+}
+
+fn head(count: usize) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..8].copy_from_slice(MAGIC);
+    head[8..16].copy_from_slice(&(count as u64).to_le_bytes());
+    head[16..16 + MODEL.len()].copy_from_slice(MODEL.as_bytes());
+    head
+}
+
+/// Returns how many vectors a file holds, if it is one of ours and of this encoder.
+fn read_head(bytes: &[u8]) -> Option<usize> {
+    let count = u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?);
+    let count = usize::try_from(count).ok().filter(|count| *count < 1 << 40)?;
+    (bytes.get(..HEAD)? == head(count)).then_some(count)
+}
+
+fn size(count: usize) -> usize {
+    HEAD + count * (8 + 4 + SIGN_BYTES + DIMENSIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(document: i64, byte: u8) -> StoredVector {
+        StoredVector {
+            document,
+            scale: 0.5,
+            bytes: vec![byte; DIMENSIONS],
+        }
+    }
+
+    fn contents(path: &Path) -> Vec<(i64, u8)> {
+        let file = VectorFile::open(path).unwrap();
+        (0..file.count)
+            .map(|place| (file.document(place), file.vector(place).bytes[0]))
+            .collect()
+    }
+
+    #[test]
+    fn the_file_keeps_what_is_there_takes_what_is_fresh_and_says_what_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors");
+        assert_eq!(
+            write(&path, &[1, 3, 9], &[vector(1, 10), vector(3, 30)]).unwrap(),
+            [9]
+        );
+        assert_eq!(contents(&path), [(1, 10), (3, 30)]);
+        // 1 was forgotten, 3 embedded again.
+        assert_eq!(
+            write(&path, &[3, 5], &[vector(3, 31), vector(5, 50)]).unwrap(),
+            [0; 0]
+        );
+        assert_eq!(contents(&path), [(3, 31), (5, 50)]);
+        let file = VectorFile::open(&path).unwrap();
+        assert_eq!(file.places(&(4..=9)), 1..2);
+        assert_eq!(file.places(&(6..=9)), 2..2);
+
+        blank(&path, &[5, 7]).unwrap();
+        assert_eq!(contents(&path), [(3, 31), (5, 0)]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_or_foreign_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors");
+        write(&path, &[1], &[vector(1, 10)]).unwrap();
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(300).unwrap();
+        assert!(VectorFile::open(&path).is_none());
+        file.set_len(10).unwrap();
+        assert!(VectorFile::open(&path).is_none());
+        file.set_len(0).unwrap();
+        assert!(VectorFile::open(&path).is_none());
+        assert!(VectorFile::open(folder.path()).is_none());
+    }
+}
