@@ -8,10 +8,12 @@ mod environment;
 mod home;
 mod hook;
 mod import;
+mod jsonl;
 mod log;
 mod output;
 mod process;
 mod settings;
+mod wash;
 mod worker;
 
 use std::process::ExitCode;

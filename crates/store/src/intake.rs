@@ -174,8 +174,8 @@ fn without_repetition(
     Ok(Some(format!("{before}\"[as read before]\"{after}")))
 }
 
-/// FNV-1a: enough to recognise the same text in one session.
-fn hash(text: &str) -> i64 {
+/// FNV-1a: enough to recognise the same text.
+pub(crate) fn hash(text: &str) -> i64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step).cast_signed()
 }

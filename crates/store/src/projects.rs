@@ -102,3 +102,32 @@ pub(crate) fn find_or_create(
         }
     }
 }
+
+/// Returns the number of the project that a line of another store names: by its id, by its display name if only one has
+/// it, else a new one.
+pub(crate) fn find_or_create_named(
+    transaction: &Transaction<'_>,
+    named: &str,
+    now_ms: i64,
+) -> rusqlite::Result<i64> {
+    // More than one of the name is as good as none: guessing would mix two code bases.
+    const FIND: &str = "select coalesce(
+        (select id from project where key = ?1),
+        (select min(id) from project where name = ?1 having count(*) = 1))";
+    let found: Option<i64> = transaction
+        .prepare_cached(FIND)?
+        .query_row([named], |row| row.get(0))?;
+    match found {
+        Some(id) => Ok(id),
+        None => {
+            let facts = ProjectFacts {
+                key: named.to_owned(),
+                name: named.to_owned(),
+                root: named.to_owned(),
+                branch: None,
+                worktree: None,
+            };
+            find_or_create(transaction, &facts, now_ms)
+        }
+    }
+}

@@ -1,4 +1,6 @@
-//! `backstory import`: past sessions become memories.
+//! `backstory import`: past sessions and other stores' memories become memories here.
+
+mod jsonl;
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -25,7 +27,7 @@ use crate::{
     worker,
 };
 
-/// Take over what happened before: past sessions of an agent on this machine
+/// Take over what happened before: past sessions of an agent, or memories from a file
 #[derive(clap::Args)]
 pub(crate) struct Import {
     #[command(subcommand)]
@@ -36,6 +38,12 @@ pub(crate) struct Import {
 enum Source {
     /// Read Claude Code's own transcripts; doing it again adds only what is new
     ClaudeCode(ClaudeCode),
+    /// Read memories from lines of JSON, as `backstory export` writes them
+    ///
+    /// Each line is an object with a `kind` (observation, summary, prompt, note, passage) and some text; every other
+    /// field may be missing. What names no project belongs to the current folder's, except notes: they hold everywhere.
+    /// A line that was imported before changes nothing.
+    Jsonl(jsonl::Jsonl),
 }
 
 #[derive(clap::Args)]
@@ -70,7 +78,13 @@ struct Tally {
 }
 
 pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
-    let Source::ClaudeCode(arguments) = &arguments.source;
+    match &arguments.source {
+        Source::ClaudeCode(arguments) => claude_code(home, arguments),
+        Source::Jsonl(arguments) => jsonl::run(home, arguments),
+    }
+}
+
+fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
     let settings = settings(home)?;
     let transcripts = find(arguments)?;
     let start = Instant::now();
@@ -85,7 +99,7 @@ pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
         }
     };
     let mut tally = Tally::default();
-    let mut progress = Progress::new(transcripts.len(), arguments.json);
+    let mut progress = Progress::new(arguments.json);
     let mut wanted = Vec::new();
     for transcript in &transcripts {
         let stamp = stamp(transcript);
@@ -105,7 +119,7 @@ pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
         &settings,
         store.as_mut(),
         &mut |sessions| {
-            progress.show(sessions, "sessions read");
+            progress.show(&format!("{sessions} of {} sessions read", transcripts.len()));
         },
         &mut tally,
     )?;
@@ -255,7 +269,7 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
         return Ok(0);
     };
     store.recover()?;
-    progress.total = usize::try_from(store.queue(0)?.pending).unwrap_or(usize::MAX);
+    let total = store.queue(0)?.pending;
     let mut finished = 0;
     worker::distil_all(
         store,
@@ -263,7 +277,7 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
         &AtomicBool::new(false),
         &mut |events| {
             finished += events;
-            progress.show(finished as u64, "events distilled");
+            progress.show(&format!("{finished} of {total} events distilled"));
         },
     )
 }
@@ -309,26 +323,24 @@ fn report(arguments: &ClaudeCode, tally: &Tally, distilled: usize, start: Instan
 
 /// A line on the terminal that says how far it is.
 struct Progress {
-    total: usize,
     shown: i64,
     is_on: bool,
 }
 
 impl Progress {
-    fn new(total: usize, json: bool) -> Self {
+    fn new(json: bool) -> Self {
         Self {
-            total,
             shown: 0,
             is_on: !json && io::stderr().is_terminal(),
         }
     }
 
-    fn show(&mut self, done: u64, what: &str) {
+    fn show(&mut self, how_far: &str) {
         let now = clock::now_ms();
         if self.is_on && now - self.shown > 100 {
             self.shown = now;
             // A terminal that went away is no reason to stop.
-            write!(io::stderr(), "\r{done} of {} {what}\x1b[K", self.total).ok();
+            write!(io::stderr(), "\r{how_far}\x1b[K").ok();
         }
     }
 

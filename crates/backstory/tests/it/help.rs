@@ -14,6 +14,7 @@ fn every_command_explains_itself() {
         "queue",
         "import",
         "import claude-code",
+        "import jsonl",
         "config",
         "worker",
         "hook",

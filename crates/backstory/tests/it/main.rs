@@ -21,6 +21,7 @@ mod projects;
 mod queue;
 mod sessions;
 mod switches;
+mod transfer;
 mod worker;
 
 /// A file that nobody lists here would never run.

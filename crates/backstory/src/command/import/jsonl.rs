@@ -1,0 +1,208 @@
+//! `backstory import jsonl`: memories from lines.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    sync::mpsc::{SyncSender, sync_channel},
+    thread,
+    time::Instant,
+};
+
+use anstream::println;
+use anyhow::{Context, Result};
+use backstory_capture::project;
+use backstory_store::{Line, Store};
+use serde_json::json;
+
+use super::Progress;
+use crate::{
+    clock,
+    command::{Status, settings, with_hint},
+    home::Home,
+    jsonl,
+    output::{DIM, count},
+};
+
+#[derive(clap::Args)]
+pub(super) struct Jsonl {
+    /// The file to read; `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many lines become one transaction, and how many bytes of them at most.
+const BATCH_LINES: usize = 4_000;
+const BATCH_BYTES: usize = 8 << 20;
+
+/// A line past this length is no memory.
+const LONGEST_LINE: u64 = 8 << 20;
+
+/// How many lines that cannot be taken are named.
+const MOST_NAMED: u64 = 5;
+
+/// Lines that were read together.
+#[derive(Default)]
+struct Batch {
+    lines: Vec<Line>,
+    /// The number of each line that cannot be taken, and why.
+    damaged: Vec<(u64, String)>,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct Tally {
+    imported: u64,
+    unchanged: u64,
+    damaged: u64,
+}
+
+pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<Status> {
+    let redact = settings(home)?.capture.redact;
+    let input = open(&arguments.file)?;
+    let here = project::locate(&std::env::current_dir().context("could not find the current folder")?).facts;
+    home.create()?;
+    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    // What a power cut takes can be imported again.
+    store.relax()?;
+    let start = Instant::now();
+    let mut progress = Progress::new(arguments.json);
+    let mut tally = Tally::default();
+    let read = thread::scope(|scope| {
+        // One batch is stored while the next is read: a few at most are in memory.
+        let (send, receive) = sync_channel(1);
+        let reader = scope.spawn(move || read_all(input, redact, &send));
+        for batch in receive {
+            let batch: Batch = batch;
+            let taken = store.take_lines(&batch.lines, &here, clock::now_ms())?;
+            tally.imported += taken.new;
+            tally.unchanged += taken.known;
+            for (number, reason) in &batch.damaged {
+                if tally.damaged < MOST_NAMED {
+                    progress.end();
+                    anstream::eprintln!("line {number}: {reason}");
+                }
+                tally.damaged += 1;
+            }
+            progress.show(&format!("{} lines read", tally.lines()));
+        }
+        anyhow::Ok(reader.join())
+    })?;
+    progress.end();
+    report(arguments, &tally, start);
+    match read {
+        Ok(read) => read.with_context(|| format!("could not read {}", arguments.file.display()))?,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+    Ok(if tally.lines() == tally.damaged && tally.damaged > 0 {
+        Status::Failed
+    } else {
+        Status::Done
+    })
+}
+
+impl Tally {
+    fn lines(&self) -> u64 {
+        self.imported + self.unchanged + self.damaged
+    }
+}
+
+fn open(file: &Path) -> Result<Box<dyn BufRead + Send>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::with_capacity(1 << 18, io::stdin())));
+    }
+    let opened = File::open(file).with_context(|| {
+        format!(
+            "could not open {}\nhint: name a file with one memory a line, as `backstory export` writes it, or `-`",
+            file.display()
+        )
+    })?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, opened)))
+}
+
+/// Reads lines and sends them off in batches, until nobody wants them any more.
+fn read_all(mut input: Box<dyn BufRead + Send>, redact: bool, send: &SyncSender<Batch>) -> io::Result<()> {
+    let mut batch = Batch::default();
+    let mut bytes = Vec::new();
+    let mut number = 0;
+    loop {
+        bytes.clear();
+        let read = input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+        let is_last = match &read {
+            Ok(length) => *length == 0,
+            Err(_) => true,
+        };
+        if is_last {
+            // What came before the error is kept.
+            send.send(batch).ok();
+            return read.map(drop);
+        }
+        number += 1;
+        if bytes.len() as u64 == LONGEST_LINE && !bytes.ends_with(b"\n") {
+            skip_line(&mut input)?;
+            let reason = format!("longer than {} MB", LONGEST_LINE >> 20);
+            batch.damaged.push((number, reason));
+            continue;
+        }
+        let line = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).trim_ascii();
+        if line.is_empty() {
+            continue;
+        }
+        match jsonl::read(line, redact) {
+            Ok(line) => batch.lines.push(line),
+            Err(reason) => batch.damaged.push((number, reason)),
+        }
+        batch.bytes += bytes.len();
+        if batch.lines.len() + batch.damaged.len() >= BATCH_LINES || batch.bytes >= BATCH_BYTES {
+            let full = std::mem::take(&mut batch);
+            if send.send(full).is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let (length, is_over) = match buffer.iter().position(|&byte| byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        input.consume(length);
+        if is_over {
+            return Ok(());
+        }
+    }
+}
+
+fn report(arguments: &Jsonl, tally: &Tally, start: Instant) {
+    let seconds = start.elapsed().as_secs_f64();
+    if arguments.json {
+        println!(
+            "{}",
+            json!({"lines": tally.lines(), "imported": tally.imported, "unchanged": tally.unchanged,
+                "damaged_lines": tally.damaged, "seconds": seconds})
+        );
+        return;
+    }
+    println!(
+        "Imported {} in {seconds:.1} s.",
+        match tally.imported {
+            1 => "1 memory".to_owned(),
+            many => format!("{many} memories"),
+        }
+    );
+    if tally.unchanged > 0 {
+        println!("{DIM}Nothing new in {}.{DIM:#}", count(tally.unchanged, "line"));
+    }
+    if tally.damaged > 0 {
+        println!(
+            "{DIM}Passed over {} that could not be taken.{DIM:#}",
+            count(tally.damaged, "line")
+        );
+    }
+}

@@ -1,0 +1,374 @@
+//! Takes memories over from lines, each of them once.
+
+use std::collections::HashMap;
+
+use backstory_model::{Handle, MemoryKind, ObservationType, ProjectFacts};
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+
+use crate::{Line, Store, StoreError, documents, intake::hash, open::query, pack::pack, projects};
+
+/// The host and the distiller of what came as lines.
+const IMPORT: &str = "import";
+
+/// What became of a batch of lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakenLines {
+    /// Memories that are new.
+    pub new: u64,
+    /// Lines whose memory was there already.
+    pub known: u64,
+}
+
+impl Store {
+    /// Stores a batch of lines in one transaction. What names no project belongs to `here`, except notes, which hold
+    /// everywhere then. A line that was taken over before changes nothing, unless its memory was forgotten since.
+    pub fn take_lines(
+        &mut self,
+        lines: &[Line],
+        here: &ProjectFacts,
+        now_ms: i64,
+    ) -> Result<TakenLines, StoreError> {
+        let attempt = query("import memories");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let mut batch = Batch {
+            transaction: &transaction,
+            here,
+            now_ms,
+            projects: HashMap::new(),
+            sessions: HashMap::new(),
+        };
+        let mut taken = TakenLines::default();
+        for line in lines {
+            match batch.take(line).map_err(attempt)? {
+                true => taken.new += 1,
+                false => taken.known += 1,
+            }
+        }
+        batch.note_times().map_err(attempt)?;
+        transaction.commit().map_err(attempt)?;
+        Ok(taken)
+    }
+}
+
+/// One transaction. What it looked up is forgotten at its end: another process may remove a project in between.
+struct Batch<'t> {
+    transaction: &'t Transaction<'t>,
+    here: &'t ProjectFacts,
+    now_ms: i64,
+    projects: HashMap<String, i64>,
+    sessions: HashMap<String, KnownSession>,
+}
+
+struct KnownSession {
+    db_id: i64,
+    first_ms: i64,
+    last_ms: i64,
+    branch: Option<String>,
+}
+
+/// Where a line belongs.
+#[derive(Clone, Copy)]
+struct Place {
+    project: Option<i64>,
+    session: Option<i64>,
+    created_ms: i64,
+}
+
+impl Batch<'_> {
+    /// Returns whether the line is new.
+    fn take(&mut self, line: &Line) -> rusqlite::Result<bool> {
+        const NOTE: &str = "insert or replace into imported_line (hash, kind, memory_id) values (?1, ?2, ?3)";
+        let hash = hash(&serde_json::to_string(line).unwrap_or_default());
+        if self.is_known(hash)? {
+            return Ok(false);
+        }
+        let place = self.place(line)?;
+        let handle = self.insert(line, place)?;
+        self.transaction
+            .prepare_cached(NOTE)?
+            .execute(params![hash, handle.kind.name(), handle.id])?;
+        documents::put(self.transaction, handle)?;
+        Ok(true)
+    }
+
+    fn is_known(&self, hash: i64) -> rusqlite::Result<bool> {
+        const LINE: &str = "select kind, memory_id from imported_line where hash = ?1";
+        let row = self.transaction.prepare_cached(LINE)?.query_row([hash], |row| {
+            Ok((
+                MemoryKind::from_name(row.get_ref(0)?.as_str()?),
+                row.get::<_, i64>(1)?,
+            ))
+        });
+        match row.optional()? {
+            Some((Some(kind), id)) => exists(self.transaction, Handle { kind, id }),
+            _ => Ok(false),
+        }
+    }
+
+    fn place(&mut self, line: &Line) -> rusqlite::Result<Place> {
+        let project = match (&line.project, line.kind) {
+            (Some(named), _) => Some(self.project(named)?),
+            (None, MemoryKind::Note) => None,
+            (None, _) => Some(projects::find_or_create(
+                self.transaction,
+                self.here,
+                self.now_ms,
+            )?),
+        };
+        let created_ms = line.created_ms.unwrap_or(self.now_ms);
+        let session = line
+            .session_id
+            .as_deref()
+            .map(|id| self.session(id, project, created_ms, line))
+            .transpose()?;
+        Ok(Place {
+            project,
+            session,
+            created_ms,
+        })
+    }
+
+    fn project(&mut self, named: &str) -> rusqlite::Result<i64> {
+        if let Some(&id) = self.projects.get(named) {
+            return Ok(id);
+        }
+        let id = projects::find_or_create_named(self.transaction, named, self.now_ms)?;
+        self.projects.insert(named.to_owned(), id);
+        Ok(id)
+    }
+
+    /// Finds the session or makes one that is over.
+    fn session(
+        &mut self,
+        id: &str,
+        project: Option<i64>,
+        created_ms: i64,
+        line: &Line,
+    ) -> rusqlite::Result<i64> {
+        const FIND: &str = "select id from session where session_id = ?1";
+        const CREATE: &str =
+            "insert into session (session_id, host, project_id, status, started_at, last_event_at)
+            values (?1, ?2, ?3, 'completed', ?4, ?4) returning id";
+        // A prompt's branch is its turn's: the session may have been elsewhere later.
+        let branch = line
+            .branch
+            .as_ref()
+            .filter(|_| line.kind != MemoryKind::Prompt)
+            .cloned();
+        if let Some(known) = self.sessions.get_mut(id) {
+            known.first_ms = known.first_ms.min(created_ms);
+            known.last_ms = known.last_ms.max(created_ms);
+            known.branch = branch.or(known.branch.take());
+            return Ok(known.db_id);
+        }
+        let found = self
+            .transaction
+            .prepare_cached(FIND)?
+            .query_row([id], |row| row.get(0))
+            .optional()?;
+        let db_id: i64 = match found {
+            Some(db_id) => db_id,
+            None => {
+                let project = match project {
+                    Some(project) => project,
+                    None => projects::find_or_create(self.transaction, self.here, self.now_ms)?,
+                };
+                let values = params![id, IMPORT, project, created_ms];
+                self.transaction
+                    .prepare_cached(CREATE)?
+                    .query_row(values, |row| row.get(0))?
+            }
+        };
+        self.sessions.insert(
+            id.to_owned(),
+            KnownSession {
+                db_id,
+                first_ms: created_ms,
+                last_ms: created_ms,
+                branch,
+            },
+        );
+        Ok(db_id)
+    }
+
+    /// Notes from when to when the sessions went on. Those that a hook reported know better.
+    fn note_times(&self) -> rusqlite::Result<()> {
+        const TIMES: &str =
+            "update session set started_at = min(started_at, ?2), last_event_at = max(last_event_at, ?3),
+                ended_at = max(coalesce(ended_at, 0), ?3), branch = coalesce(?4, branch)
+            where id = ?1 and host = 'import'";
+        let mut statement = self.transaction.prepare_cached(TIMES)?;
+        for session in self.sessions.values() {
+            statement.execute(params![
+                session.db_id,
+                session.first_ms,
+                session.last_ms,
+                session.branch
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn insert(&self, line: &Line, place: Place) -> rusqlite::Result<Handle> {
+        let (kind, id) = match (line.kind, place.session) {
+            (MemoryKind::Observation, _) => (MemoryKind::Observation, self.observation(line, place)?),
+            (MemoryKind::Summary, _) => (MemoryKind::Summary, self.summary(line, place)?),
+            (MemoryKind::Note, _) => (MemoryKind::Note, self.note(line, place)?),
+            (MemoryKind::Passage, _) => (MemoryKind::Passage, self.passage(line, place)?),
+            (MemoryKind::Prompt, Some(session)) => (MemoryKind::Prompt, self.turn(line, place, session)?),
+            // A turn needs a session; its words can do without.
+            (MemoryKind::Prompt, None) => (MemoryKind::Passage, self.passage(line, place)?),
+        };
+        Ok(Handle { kind, id })
+    }
+
+    fn observation(&self, line: &Line, place: Place) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into observation (project_id, session_db_id, type, title, subtitle, narrative, facts,
+                concepts, files_read, files_modified, distiller, pinned, external_id, created_at, last_seen_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14) returning id";
+        const FILE: &str =
+            "insert or ignore into observation_file (observation_id, path, modified) values (?1, ?2, ?3)";
+        let kind = line.type_name.as_deref().and_then(ObservationType::from_name);
+        let values = params![
+            place.project,
+            place.session,
+            kind.unwrap_or(ObservationType::Change).name(),
+            line.title.as_deref().unwrap_or_default(),
+            line.subtitle,
+            line.narrative,
+            list(&line.facts),
+            list(&line.concepts),
+            list(&line.files_read),
+            list(&line.files_modified),
+            IMPORT,
+            line.pinned,
+            line.external_id,
+            place.created_ms
+        ];
+        let id: i64 = self
+            .transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))?;
+        for (files, modified) in [(&line.files_modified, true), (&line.files_read, false)] {
+            for path in files {
+                self.transaction
+                    .prepare_cached(FILE)?
+                    .execute(params![id, path, modified])?;
+            }
+        }
+        Ok(id)
+    }
+
+    fn summary(&self, line: &Line, place: Place) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into summary (project_id, session_db_id, request, investigated, learned, completed,
+                next_steps, files_read, files_edited, notes, distiller, pinned, external_id, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) returning id";
+        let values = params![
+            place.project,
+            place.session,
+            line.request,
+            line.investigated,
+            line.learned,
+            line.completed,
+            line.next_steps,
+            list(&line.files_read),
+            list(&line.files_edited),
+            line.notes,
+            IMPORT,
+            line.pinned,
+            line.external_id,
+            place.created_ms
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+
+    fn note(&self, line: &Line, place: Place) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into note (project_id, session_db_id, type, text, files, pinned, external_id, author, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) returning id";
+        let values = params![
+            place.project,
+            place.session,
+            line.type_name,
+            line.text.as_deref().unwrap_or_default(),
+            list(&line.files_read),
+            line.pinned,
+            line.external_id,
+            IMPORT,
+            place.created_ms
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+
+    fn passage(&self, line: &Line, place: Place) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into passage (project_id, session_db_id, kind, text, packed, pinned, external_id, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) returning id";
+        const KINDS: [&str; 5] = ["prose", "prompt", "edit", "command", "error"];
+        let kind = match line.kind {
+            MemoryKind::Prompt => "prompt",
+            _ => KINDS
+                .into_iter()
+                .find(|kind| Some(*kind) == line.type_name.as_deref())
+                .unwrap_or(KINDS[0]),
+        };
+        let text = line.text.as_deref().unwrap_or_default();
+        let packed = pack(text);
+        let values = params![
+            place.project,
+            place.session,
+            kind,
+            if packed.is_some() { "" } else { text },
+            packed,
+            line.pinned,
+            line.external_id,
+            place.created_ms
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+
+    fn turn(&self, line: &Line, place: Place, session: i64) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into turn (session_db_id, number, prompt, branch, started_at, ended_at, pinned, external_id)
+            select ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?4, ?5, ?6 from turn where session_db_id = ?1
+            returning id";
+        let values = params![
+            session,
+            line.text,
+            line.branch,
+            place.created_ms,
+            line.pinned,
+            line.external_id
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+}
+
+/// Says whether a memory is there.
+pub(crate) fn exists(transaction: &Transaction<'_>, handle: Handle) -> rusqlite::Result<bool> {
+    let sql = match handle.kind {
+        MemoryKind::Observation => "select 1 from observation where id = ?1",
+        MemoryKind::Summary => "select 1 from summary where id = ?1",
+        MemoryKind::Note => "select 1 from note where id = ?1",
+        MemoryKind::Passage => "select 1 from passage where id = ?1",
+        MemoryKind::Prompt => "select 1 from turn where id = ?1 and prompt is not null",
+    };
+    transaction.prepare_cached(sql)?.exists([handle.id])
+}
+
+fn list(items: &[String]) -> String {
+    serde_json::Value::from(items).to_string()
+}
