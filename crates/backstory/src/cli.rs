@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    command::{Status, config, demo, import, queue, session, sessions, worker},
+    command::{Status, config, demo, import, index, queue, search, session, sessions, worker},
     environment,
     home::Home,
     output,
@@ -34,8 +34,10 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Demo),
+    Search(search::Search),
     Sessions(sessions::Sessions),
     Session(session::Show),
+    Index(index::Index),
     Queue(queue::QueueArguments),
     Import(import::Import),
     Config(config::ConfigArgs),
@@ -80,6 +82,8 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: Command) -> Result<Status> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Search(arguments) => search::run(&Home::require()?, &arguments),
+        Command::Index(arguments) => index::run(&Home::require()?, &arguments),
         Command::Sessions(arguments) => sessions::run(&Home::require()?, &arguments),
         Command::Session(arguments) => session::run(&Home::require()?, &arguments),
         Command::Import(arguments) => import::run(&Home::require()?, &arguments),

@@ -3,7 +3,9 @@
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod import;
+pub(crate) mod index;
 pub(crate) mod queue;
+pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod worker;
@@ -11,7 +13,7 @@ pub(crate) mod worker;
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use backstory_store::{Project, Store, StoreError};
+use backstory_store::{Project, ProjectError, Store, StoreError};
 
 use crate::{
     environment,
@@ -114,4 +116,15 @@ pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
         let hint = "a project goes by its folder name, its path or its id; `backstory sessions` shows them";
         anyhow::anyhow!("{error}\nhint: {hint}")
     })
+}
+
+/// Finds the project of the current folder; `None` when nothing is remembered of it.
+pub(crate) fn current_project(store: &Store) -> Result<Option<Project>> {
+    let folder = std::env::current_dir().context("could not find the current folder")?;
+    let key = backstory_capture::project::locate(&folder).facts.key;
+    match store.project(&key) {
+        Ok(project) => Ok(Some(project)),
+        Err(ProjectError::Store(error)) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
 }

@@ -48,6 +48,11 @@ impl Home {
         self.root.join("backstory.db")
     }
 
+    /// Vectors, ready to be mapped.
+    pub(crate) fn vectors(&self) -> PathBuf {
+        self.root.join("vectors")
+    }
+
     pub(crate) fn backups(&self) -> PathBuf {
         self.root.join("backups")
     }

@@ -14,6 +14,7 @@ mod output;
 mod process;
 mod settings;
 mod wash;
+mod when;
 mod worker;
 
 use std::process::ExitCode;

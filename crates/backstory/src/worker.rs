@@ -5,6 +5,7 @@
 
 mod bell;
 mod distil;
+mod index;
 mod intake;
 mod run;
 

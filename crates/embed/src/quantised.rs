@@ -40,7 +40,7 @@ pub fn sign_bits(vector: &[f32; DIMENSIONS]) -> [u8; SIGN_BYTES] {
 /// Turns a vector about the origin, the same way for all, which leaves all angles as they are.
 ///
 /// A few of an encoder's numbers are large for every text, so that their signs say nothing and the other signs miss
-/// what they hold. After this each number is a mix of all of them: a third of the candidates finds as much.
+/// what they hold. After this each number is a mix of all of them, and fewer candidates find as much.
 pub(crate) fn turned(vector: &[f32; DIMENSIONS]) -> [f32; DIMENSIONS] {
     let mut mixed = *vector;
     for (index, value) in (0..).zip(&mut mixed) {

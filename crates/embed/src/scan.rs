@@ -39,7 +39,7 @@ pub fn nearest(
 const FEW: usize = 60_000;
 
 /// So many of the nearest by sign are compared exactly. Of a million vectors of developers' texts, 99.5 to 99.8 % of
-/// the true best fifty were found with these (99.9 % of the best ten), and 98.7 % with a third of them.
+/// the true best fifty were found with these (99.8 % of the best ten), and 98.8 % with a third of them.
 const CANDIDATES: usize = 3_000;
 
 /// The same for each vector that is wanted, when many are.

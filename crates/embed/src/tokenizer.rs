@@ -242,4 +242,12 @@ mod tests {
             assert_eq!((tokens[0], tokens[tokens.len() - 1]), (OPENING, CLOSING));
         }
     }
+
+    #[test]
+    fn what_is_too_far_away_is_not_read() {
+        for filler in [" ", "a", "\0", "漢"] {
+            let text = filler.repeat(4 * BYTES_PER_TOKEN / filler.len() + 1);
+            assert_eq!(tokens(&format!("{text} end"), 4), tokens(&text, 4));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Gives memories their vectors, a few at a time, in the background.
 
-use std::path::Path;
+use std::{path::Path, thread};
 
 use backstory_embed::{Encoder, quantise};
 use backstory_store::{Store, StoreError, StoredVector};
@@ -24,31 +24,49 @@ pub enum IndexError {
     File(#[from] std::io::Error),
 }
 
-/// Embeds the next memories, the most telling first; returns how many there were.
-pub fn embed_next(store: &mut Store, encoder: &mut Encoder, most: usize) -> Result<usize, IndexError> {
+/// Embeds the next memories, the most telling first, on as many threads as there are encoders; returns how many there were.
+pub fn embed_next(store: &mut Store, encoders: &mut [Encoder], most: usize) -> Result<usize, IndexError> {
     let next = store.documents_to_embed(most)?;
-    let mut vectors = Vec::with_capacity(next.len());
+    let mut texts = Vec::with_capacity(next.len());
     for one in &next {
-        // Forgotten meanwhile: it will not be asked for again.
-        let Some(fields) = store.fields(one.handle)? else {
-            continue;
-        };
-        let vector = quantise(&encoder.encode(&fields.text(), MOST_TOKENS));
-        vectors.push(StoredVector {
-            document: one.document,
+        texts.push((one.document, store.fields(one.handle)?.unwrap_or_default().text()));
+    }
+    let share = texts.len().div_ceil(encoders.len().max(1)).max(1);
+    let vectors: Vec<StoredVector> = thread::scope(|scope| {
+        let threads: Vec<_> = texts
+            .chunks(share)
+            .zip(encoders)
+            .map(|(texts, encoder)| scope.spawn(|| embed(texts, encoder)))
+            .collect();
+        // A bug in the encoder costs these vectors: without them the memories are found by words.
+        let made = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_default());
+        made.flatten().collect()
+    });
+    store.put_vectors(&vectors)?;
+    Ok(vectors.len())
+}
+
+fn embed(texts: &[(i64, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
+    let vectors = texts.iter().map(|(document, text)| {
+        let vector = quantise(&encoder.encode(text, MOST_TOKENS));
+        StoredVector {
+            document: *document,
             scale: vector.scale,
             bytes: vector.bytes.to_vec(),
-        });
-    }
-    store.put_vectors(&vectors)?;
-    Ok(next.len())
+        }
+    });
+    vectors.collect()
 }
 
 /// When vectors move into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// When enough of them wait.
+    /// When many wait, while more are made.
     Enough,
+    /// When some wait and no more are made.
+    Settled,
     /// When there are any.
     Now,
 }
@@ -61,6 +79,7 @@ pub fn file_vectors(store: &mut Store, path: &Path, when: When) -> Result<(), In
     let enough = MOST_FRESH.max((filed / 20).min(20 * MOST_FRESH));
     let least = match when {
         When::Enough => enough,
+        When::Settled => enough / 10,
         When::Now => 1,
     };
     if waiting < least {

@@ -13,6 +13,7 @@ mod search;
 mod snippet;
 mod vector_file;
 
+pub use backstory_embed::Encoder;
 pub use cited::{Fate, fate, mark};
 pub use context::{Limits, context};
 pub use index::{IndexError, When, embed_next, file_vectors, mend_vectors};

@@ -40,37 +40,52 @@ pub(crate) struct ByWords {
     covered: f64,
 }
 
-/// Adds up what each word says.
-pub(crate) fn by_words(words: &[FoundWord]) -> HashMap<i64, ByWords> {
+/// Adds up what each word says; of the documents that pass, the best are kept.
+pub(crate) fn by_words(
+    words: &[FoundWord],
+    passes: impl Fn(i64) -> bool,
+    most: usize,
+) -> HashMap<i64, ByWords> {
     let all: f64 = words.iter().map(|word| word.weight).sum();
-    let mut found: HashMap<i64, ByWords> = HashMap::new();
+    let mut said: Vec<(i64, usize, f64)> = Vec::new();
     for (index, word) in words.iter().enumerate() {
-        for (document, strength) in &word.documents {
-            let one = found.entry(*document).or_default();
-            one.parts.push((index, word.weight * strength));
-            one.score += word.weight * strength;
-            one.covered += word.weight / all;
-        }
+        let of_word = word.documents.iter().filter(|(document, _)| passes(*document));
+        said.extend(of_word.map(|(document, strength)| (*document, index, word.weight * strength)));
     }
-    for one in found.values_mut() {
-        one.score *= one.covered;
-    }
-    found
-}
-
-/// Returns the best by words, the best first.
-pub(crate) fn best_by_words(found: &HashMap<i64, ByWords>, most: usize) -> Vec<i64> {
-    let mut best: Vec<(f64, i64)> = found
-        .iter()
-        .map(|(document, one)| (one.score, *document))
+    // Sorted, not hashed: each word brings its documents in order already.
+    said.sort_by_key(|(document, ..)| *document);
+    let mut best: Vec<_> = said
+        .chunk_by(|one, other| one.0 == other.0)
+        .map(|parts| {
+            let covered: f64 = parts
+                .iter()
+                .map(|(_, index, _)| words[*index].weight)
+                .sum::<f64>()
+                / all;
+            let score: f64 = parts.iter().map(|(.., worth)| worth).sum();
+            (score * covered, covered, parts)
+        })
         .collect();
-    let by_score = |one: &(f64, i64), other: &(f64, i64)| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1));
     if best.len() > most && most > 0 {
-        best.select_nth_unstable_by(most - 1, by_score);
+        best.select_nth_unstable_by(most - 1, |one, other| {
+            other.0.total_cmp(&one.0).then(other.2[0].0.cmp(&one.2[0].0))
+        });
         best.truncate(most);
     }
-    best.sort_by(by_score);
-    best.into_iter().map(|(_, document)| document).collect()
+    best.into_iter()
+        .map(|(score, covered, parts)| {
+            let document = parts[0].0;
+            let parts = parts.iter().map(|(_, index, worth)| (*index, *worth)).collect();
+            (
+                document,
+                ByWords {
+                    parts,
+                    score,
+                    covered,
+                },
+            )
+        })
+        .collect()
 }
 
 /// A document to be ranked.
@@ -222,7 +237,7 @@ mod tests {
                 cosine: Some(*cosine),
             })
             .collect();
-        rank(candidates, &by_words(words), 0.1)
+        rank(candidates, &by_words(words, |_| true, 100), 0.1)
             .into_iter()
             .map(|ranked| ranked.document)
             .collect()

@@ -12,7 +12,7 @@ use backstory_store::{Card, Filter, Scope, Store, StoreError, terms};
 use crate::{
     cited::{self, Fate},
     meaning::{Meanings, Nearness},
-    rank::{Candidate, Ranked, best_by_words, by_words, rank},
+    rank::{Candidate, Ranked, by_words, rank},
     snippet::snippet,
 };
 
@@ -138,14 +138,13 @@ impl<'s> Searcher<'s> {
             let words = store.find_words(query.scope, query.text);
             (words, nearness.join().unwrap_or_default())
         });
-        let mut words = by_words(&words?);
-        if let Some(pass) = pass {
-            words.retain(|document, _| pass.contains(document));
-        }
+        let passes = |document: i64| pass.is_none_or(|pass| pass.contains(&document));
+        let words = by_words(&words?, passes, BY_WORDS);
         let nearest = nearness.nearest.iter().map(|(document, _)| *document);
-        let documents: Vec<i64> = best_by_words(&words, BY_WORDS)
-            .into_iter()
-            .chain(nearest.filter(|document| pass.is_none_or(|pass| pass.contains(document))))
+        let documents: Vec<i64> = words
+            .keys()
+            .copied()
+            .chain(nearest.filter(|document| passes(*document)))
             .collect();
         let candidates = self.candidates(&documents, &nearness)?;
         Ok((rank(candidates, &words, nearness.usual), nearness.usual))

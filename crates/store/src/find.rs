@@ -46,19 +46,22 @@ pub struct FoundWord {
 }
 
 /// Up to so many documents, a word is looked at closely: how often it stands in each, and in which field.
-const CLOSELY: u64 = 3_000;
+const CLOSELY: usize = 2_000;
 
 /// Above so many documents in the whole store even that many in the scope are too many to be looked at closely.
-const CLOSELY_OF_ALL: u64 = 20_000;
+const CLOSELY_OF_ALL: usize = 20_000;
 
 /// So many documents of all words together are listed at least by whether they have the word.
-const MOST_LISTED: u64 = 20_000;
+const MOST_LISTED: usize = 20_000;
 
 /// How many of the documents that rarer words have found are looked at for words that stand in too many.
 const LOOKED_AT_AGAIN: usize = 40;
 
+/// So many of such words are looked up.
+const MOST_COMMON: usize = 3;
+
 /// An unfinished word that stands in so many documents needs no completing.
-const KNOWN_WELL: u64 = 5;
+const KNOWN_WELL: usize = 5;
 
 impl Store {
     /// Finds, for each word of a question, the documents that have it.
@@ -109,10 +112,10 @@ struct Search<'s> {
     is_everything: bool,
 }
 
-/// A word, and in how many documents it stands: exact when small.
-struct Counted {
+/// A word, and the documents that have it: all of them when they are few.
+struct Listed {
     term: Term,
-    documents: u64,
+    documents: Vec<i64>,
 }
 
 impl Search<'_> {
@@ -121,37 +124,37 @@ impl Search<'_> {
         if all == 0 {
             return Ok(Vec::new());
         }
-        let mut counted = Vec::new();
+        let mut words = Vec::new();
         for term in words::terms(question) {
-            counted.push(self.count(term)?);
+            words.push(self.list(term)?);
         }
         if let Some(prefix) = words::unfinished(question) {
-            let known = counted.iter().find(|one| one.term.word == prefix.word);
-            if known.is_none_or(|one| one.documents < KNOWN_WELL) {
-                let completed = self.count(prefix)?;
-                counted.retain(|one| one.term.word != completed.term.word);
-                counted.push(completed);
+            let known = words.iter().find(|one| one.term.word == prefix.word);
+            if known.is_none_or(|one| one.documents.len() < KNOWN_WELL) {
+                words.retain(|one| one.term.word != prefix.word);
+                words.push(self.list(prefix)?);
             }
         }
-        counted.sort_by_key(|one| one.documents);
+        words.sort_by_key(|one| one.documents.len());
         let (mut closely, mut listed) = (0, 0);
         let mut found = Vec::new();
         let mut common = Vec::new();
-        for one in counted {
-            let weight = weight(all, one.documents);
-            let is_close = closely + one.documents <= CLOSELY;
-            let everywhere = if is_close { self.count_everywhere(&one)? } else { 0 };
-            if is_close && everywhere <= CLOSELY_OF_ALL {
-                closely += one.documents;
-                found.push(self.look_closely(&one.term, weight, everywhere)?);
-            } else if listed + one.documents <= MOST_LISTED {
-                listed += one.documents;
-                found.push(self.list(&one.term, weight, MOST_LISTED)?);
+        for one in words {
+            let count = one.documents.len();
+            let weight = weight(all, count);
+            if closely + count <= CLOSELY
+                && let Some(word) = self.look_closely(&one, weight)?
+            {
+                closely += count;
+                found.push(word);
+            } else if listed + count <= MOST_LISTED {
+                listed += count;
+                found.push(as_listed(one, weight));
             } else {
-                common.push((one.term, weight));
+                common.push((one, weight));
             }
         }
-        self.look_up(&mut found, &common)?;
+        self.look_up(&mut found, common)?;
         Ok(found)
     }
 
@@ -164,95 +167,93 @@ impl Search<'_> {
             .query_row(ends, |row| row.get(0))
     }
 
-    fn count(&self, term: Term) -> rusqlite::Result<Counted> {
-        let documents = self.count_in(&term, &self.range, MOST_LISTED + 1)?;
-        Ok(Counted { term, documents })
+    /// Lists the documents that have a word, the newest first.
+    fn list(&self, term: Term) -> rusqlite::Result<Listed> {
+        const LISTED: &str = "select rowid from words where words match ?1 and rowid between ?2 and ?3
+            order by rowid desc limit ?4";
+        let values = params![
+            term.to_match(),
+            self.range.start(),
+            self.range.end(),
+            MOST_LISTED + 1
+        ];
+        let mut statement = self.connection.prepare_cached(LISTED)?;
+        let rows = statement.query_map(values, |row| row.get(0))?;
+        let documents = rows.collect::<Result<_, _>>()?;
+        Ok(Listed { term, documents })
     }
 
-    fn count_in(&self, term: &Term, range: &RangeInclusive<i64>, most: u64) -> rusqlite::Result<u64> {
-        const COUNT: &str = "select count(*) from
-            (select 1 from words where words match ?1 and rowid between ?2 and ?3 limit ?4)";
-        let values = params![term.to_match(), range.start(), range.end(), most];
-        self.connection
-            .prepare_cached(COUNT)?
-            .query_row(values, |row| row.get(0))
-    }
-
-    /// The index weighs a word by all documents, and counts them for that: too many elsewhere are too slow here.
-    fn count_everywhere(&self, one: &Counted) -> rusqlite::Result<u64> {
-        match self.is_everything {
-            true => Ok(one.documents),
-            false => self.count_in(&one.term, &(0..=i64::MAX), CLOSELY_OF_ALL + 1),
-        }
-    }
-
-    /// Asks the index how strongly each document has a word. It multiplies that by its own idea of what the word tells,
-    /// the same for all documents, which is taken out again.
-    fn look_closely(&self, term: &Term, weight: f64, everywhere: u64) -> rusqlite::Result<FoundWord> {
+    /// Asks the index how strongly each document has a word; `None` when the word stands in too many elsewhere. The index
+    /// multiplies by its own idea of what the word tells, the same for all documents, which is taken out again.
+    fn look_closely(&self, one: &Listed, weight: f64) -> rusqlite::Result<Option<FoundWord>> {
         // The columns: title, subtitle, facts, narrative, files.
         const SCORED: &str = "select rowid, -bm25(words, 4.0, 2.0, 2.0, 1.0, 1.5) from words
             where words match ?1 and rowid between ?2 and ?3";
+        const ALL: &str = "select coalesce(sum(documents), 0) from document_count";
+        let everywhere = self.count_everywhere(one)?;
+        if everywhere > CLOSELY_OF_ALL {
+            return Ok(None);
+        }
         let all: u64 = self
             .connection
-            .prepare_cached("select coalesce(sum(documents), 0) from document_count")?
+            .prepare_cached(ALL)?
             .query_row([], |row| row.get(0))?;
         let factor = own_weight(all, everywhere);
-        let values = params![term.to_match(), self.range.start(), self.range.end()];
+        let values = params![one.term.to_match(), self.range.start(), self.range.end()];
         let mut statement = self.connection.prepare_cached(SCORED)?;
         let rows = statement.query_map(values, |row| Ok((row.get(0)?, row.get::<_, f64>(1)? / factor)))?;
-        Ok(FoundWord {
-            word: term.word.clone(),
+        Ok(Some(FoundWord {
+            word: one.term.word.clone(),
             weight,
             documents: rows.collect::<Result<_, _>>()?,
-        })
+        }))
     }
 
-    /// Lists the documents that have a word, the newest first.
-    fn list(&self, term: &Term, weight: f64, most: u64) -> rusqlite::Result<FoundWord> {
-        const LISTED: &str = "select rowid from words where words match ?1 and rowid between ?2 and ?3
-            order by rowid desc limit ?4";
-        let values = params![term.to_match(), self.range.start(), self.range.end(), most];
-        let mut statement = self.connection.prepare_cached(LISTED)?;
-        let rows = statement.query_map(values, |row| Ok((row.get(0)?, 1.0)))?;
-        Ok(FoundWord {
-            word: term.word.clone(),
-            weight,
-            documents: rows.collect::<Result<_, _>>()?,
-        })
+    /// The index weighs a word by all documents, and counts them for that: too many elsewhere are too slow here.
+    fn count_everywhere(&self, one: &Listed) -> rusqlite::Result<usize> {
+        const COUNT: &str = "select count(*) from (select 1 from words where words match ?1 limit ?2)";
+        match self.is_everything {
+            true => Ok(one.documents.len()),
+            false => self
+                .connection
+                .prepare_cached(COUNT)?
+                .query_row(params![one.term.to_match(), CLOSELY_OF_ALL + 1], |row| row.get(0)),
+        }
     }
 
     /// Looks for words that stand in too many documents among those that fit best so far. When there are none, the newest
     /// documents with the rarest of these words must do.
-    fn look_up(&self, found: &mut Vec<FoundWord>, common: &[(Term, f64)]) -> rusqlite::Result<()> {
+    fn look_up(&self, found: &mut Vec<FoundWord>, common: Vec<(Listed, f64)>) -> rusqlite::Result<()> {
         const HAS: &str = "select 1 from words where words match ?1 and rowid = ?2";
+        let mut common = common.into_iter();
         if found.iter().all(|word| word.documents.is_empty())
-            && let Some((term, weight)) = common.first()
+            && let Some((mut newest, weight)) = common.next()
         {
-            found.push(self.list(term, *weight, CLOSELY)?);
+            newest.documents.truncate(CLOSELY);
+            found.push(as_listed(newest, weight));
         }
         let mut scores: HashMap<i64, f64> = HashMap::new();
-        for word in found.iter() {
-            for (document, strength) in &word.documents {
-                *scores.entry(*document).or_default() += word.weight * strength;
+        if common.len() > 0 {
+            for word in found.iter() {
+                for (document, strength) in &word.documents {
+                    *scores.entry(*document).or_default() += word.weight * strength;
+                }
             }
         }
         let mut best: Vec<(i64, f64)> = scores.into_iter().collect();
-        best.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
+        best.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
         best.truncate(LOOKED_AT_AGAIN);
         let mut statement = self.connection.prepare_cached(HAS)?;
-        for (term, weight) in common {
-            if found.iter().any(|word| word.word == term.word) {
-                continue;
-            }
+        for (listed, weight) in common.take(MOST_COMMON) {
             let mut documents = Vec::new();
             for (document, _) in &best {
-                if statement.exists(params![term.to_match(), document])? {
+                if statement.exists(params![listed.term.to_match(), document])? {
                     documents.push((*document, 1.0));
                 }
             }
             found.push(FoundWord {
-                word: term.word.clone(),
-                weight: *weight,
+                word: listed.term.word,
+                weight,
                 documents,
             });
         }
@@ -260,15 +261,27 @@ impl Search<'_> {
     }
 }
 
+fn as_listed(listed: Listed, weight: f64) -> FoundWord {
+    FoundWord {
+        word: listed.term.word,
+        weight,
+        documents: listed
+            .documents
+            .into_iter()
+            .map(|document| (document, 1.0))
+            .collect(),
+    }
+}
+
 /// What a word tells that stands in some of all documents: never nothing.
-fn weight(all: u64, some: u64) -> f64 {
-    let (all, some) = (as_f64(all), as_f64(some));
+fn weight(all: u64, some: usize) -> f64 {
+    let (all, some) = (as_f64(all), as_f64(some as u64));
     (1.0 + (all - some + 0.5).max(0.0) / (some + 0.5)).ln()
 }
 
 /// What the index itself takes a word for: its formula.
-fn own_weight(all: u64, some: u64) -> f64 {
-    let (all, some) = (as_f64(all), as_f64(some));
+fn own_weight(all: u64, some: usize) -> f64 {
+    let (all, some) = (as_f64(all), as_f64(some as u64));
     let weight = ((all - some + 0.5) / (some + 0.5)).ln();
     if weight > 0.0 { weight } else { 1e-6 }
 }

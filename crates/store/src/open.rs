@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, config::DbConfig};
 
 use crate::migrate::{self, MIGRATIONS};
 
@@ -209,6 +209,12 @@ fn connect(path: &Path, flags: OpenFlags, access: Access) -> Result<Connection, 
         .map_err(open_error(path))?;
     connection
         .busy_timeout(access.patience())
+        .map_err(open_error(path))?;
+    // More than one search needs: parsing a statement again costs as much as running it.
+    connection.set_prepared_statement_cache_capacity(96);
+    // Plans do not depend on what is asked for: else every new value may have the statement parsed again.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
         .map_err(open_error(path))?;
     Ok(connection)
 }

@@ -144,7 +144,7 @@ impl Store {
     /// Says how many memories have a vector.
     pub fn coverage(&self) -> Result<Coverage, StoreError> {
         const MISSING: &str = "select count(*) from document where embedded = 0";
-        const ALL: &str = "select count(*) from document";
+        const ALL: &str = "select coalesce(sum(documents), 0) from document_count";
         let attempt = query("count vectors");
         let count = |sql| {
             self.connection
@@ -153,8 +153,27 @@ impl Store {
         };
         let (missing, documents) = (count(MISSING)?, count(ALL)?);
         Ok(Coverage {
-            embedded: documents - missing,
+            embedded: documents.saturating_sub(missing),
             documents,
         })
+    }
+
+    /// Takes note that no document has a vector any more.
+    pub fn forget_vectors(&mut self) -> Result<(), StoreError> {
+        const ALL: &str = "delete from vector; update document set embedded = 0 where embedded = 1";
+        self.connection
+            .execute_batch(ALL)
+            .map_err(query("forget the vectors"))
+    }
+}
+
+impl Coverage {
+    /// Returns the share of memories that have a vector; of none, all have.
+    pub fn share(self) -> f64 {
+        let as_f64 = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        match self.documents {
+            0 => 1.0,
+            documents => as_f64(self.embedded) / as_f64(documents),
+        }
     }
 }

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{Intake, Lock, bell::Bell, distil::distil_all, take_in};
+use super::{Intake, Lock, bell::Bell, distil::distil_all, index::Indexer, take_in};
 use crate::{clock, command::with_hint, home::Home};
 
 /// When the worker ends.
@@ -73,6 +73,10 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
     private::sweep(&spool, clock::now(), PRIVATE_MARK)
         .context("could not sweep the marks of private turns")?;
     let stop = stop_signal().context("could not listen for signals")?;
+    let indexer = match until {
+        Until::Done => None,
+        Until::Idle(_) => Some(Indexer::start(home, Arc::clone(&stop)).context("could not start indexing")?),
+    };
     let mut work = Work::default();
     let mut last_event = Instant::now();
     loop {
@@ -82,7 +86,8 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
         work.taken.torn += taken.torn;
         work.taken.left = taken.left;
         work.distilled += distilled;
-        if taken.new > 0 || distilled > 0 {
+        let is_indexing = indexer.as_ref().is_some_and(Indexer::look);
+        if taken.new > 0 || distilled > 0 || is_indexing {
             last_event = Instant::now();
         }
         match until {
@@ -97,6 +102,8 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
             return Ok(Some(work));
         }
     }
+    // What it has in hand is stored before the lock goes.
+    drop(indexer);
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     fs::remove_file(home.worker_json()).ok();
     Ok(Some(work))

@@ -1,0 +1,322 @@
+//! `backstory search`: finds memories by words and by meaning.
+
+use std::{
+    io::{self, BufRead},
+    time::Instant,
+};
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use backstory_model::{MemoryKind, ObservationType};
+use backstory_recall::{Hit, Query, Searcher, matches};
+use backstory_store::{Filter, Project, Scope, Store, terms};
+use serde_json::{Value, json};
+
+use super::{Status, current_project, open_store, project};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, BOLD, BUSY, DIM},
+    when,
+};
+
+/// Find memories by words and by meaning
+///
+/// Looks in the project of the current folder. Any text will do: names are found by their parts, words in any of their
+/// forms, and memories that say the same in other words. Exits 1 when nothing was found.
+#[derive(clap::Args)]
+pub(crate) struct Search {
+    /// What to look for
+    words: Vec<String>,
+    /// Only this project: its folder name, a path inside it, or its id
+    #[arg(long, value_name = "P")]
+    project: Option<String>,
+    /// In all projects
+    #[arg(long, conflicts_with = "project")]
+    all: bool,
+    /// Only memories of this type: decision, bugfix, feature, refactor, discovery, change
+    #[arg(long = "type", value_name = "T", value_parser = observation_type)]
+    observation_type: Option<ObservationType>,
+    /// Only memories with this concept, such as gotcha or how-it-works
+    #[arg(long, value_name = "C")]
+    concept: Option<String>,
+    /// Only memories about this file: a path or its end
+    #[arg(long, value_name = "F")]
+    file: Option<String>,
+    /// Only this session: its id or the beginning of it
+    #[arg(long, value_name = "S")]
+    session: Option<String>,
+    /// Not older than a date, or than so long ago: 2026-03-01, 7d, 12h
+    #[arg(long, value_name = "D")]
+    since: Option<String>,
+    /// Not younger than a date, or than so long ago
+    #[arg(long, value_name = "D")]
+    until: Option<String>,
+    /// Only this kind: observation, summary, prompt, note, passage
+    #[arg(long, value_name = "K", value_parser = memory_kind)]
+    kind: Option<MemoryKind>,
+    /// How many at most
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Read one question per line, and print one line of JSON for each
+    #[arg(long, conflicts_with = "words")]
+    stdin: bool,
+}
+
+fn observation_type(name: &str) -> Result<ObservationType, String> {
+    let names = ObservationType::ALL.map(ObservationType::name).join(", ");
+    ObservationType::from_name(name).ok_or(format!("expected one of {names}"))
+}
+
+fn memory_kind(name: &str) -> Result<MemoryKind, String> {
+    let names = MemoryKind::ALL.map(MemoryKind::name).join(", ");
+    MemoryKind::from_name(name).ok_or(format!("expected one of {names}"))
+}
+
+pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
+    let question = arguments.words.join(" ");
+    let filter = arguments.filter()?;
+    if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
+        bail!(
+            "nothing to look for\nhint: backstory search <words…>; `backstory search --help` shows the filters"
+        );
+    }
+    let store = open_store(home)?;
+    let scope = match &store {
+        Some(store) => arguments.place(store)?,
+        None => Place::Nowhere,
+    };
+    let mut session = match (&store, &scope) {
+        (Some(store), Place::Project(_) | Place::Everywhere) => Some(Asking {
+            searcher: Searcher::new(store, &home.vectors())?,
+            vectors: store.coverage()?.share(),
+        }),
+        _ => None,
+    };
+    if arguments.stdin {
+        let mut found = false;
+        for line in io::stdin().lock().lines() {
+            let line = line.context("could not read stdin")?;
+            let (answer, some) = as_json(arguments, session.as_mut(), &scope, &filter, &line)?;
+            println!("{answer}");
+            found |= some;
+        }
+        return Ok(if found { Status::Done } else { Status::Failed });
+    }
+    if arguments.json {
+        let (answer, found) = as_json(arguments, session.as_mut(), &scope, &filter, &question)?;
+        println!("{answer:#}");
+        return Ok(if found { Status::Done } else { Status::Failed });
+    }
+    let hits = ask(arguments, session.as_mut(), &scope, &filter, &question)?;
+    if hits.is_empty() {
+        scope.print_nothing();
+        return Ok(Status::Failed);
+    }
+    let asked: Vec<String> = terms(&question).into_iter().map(|term| term.word).collect();
+    let now_ms = clock::now_ms();
+    for hit in &hits {
+        print(hit, &asked, matches!(scope, Place::Everywhere), now_ms);
+    }
+    Ok(Status::Done)
+}
+
+/// Where is looked.
+enum Place {
+    Project(Project),
+    Everywhere,
+    /// The folder belongs to no project that anything is remembered of.
+    Nowhere,
+}
+
+impl Place {
+    fn print_nothing(&self) {
+        let hint = match self {
+            Self::Project(project) => format!(
+                "Nothing found in {}. `--all` looks in all projects.",
+                project.name
+            ),
+            Self::Everywhere => "Nothing found.".to_owned(),
+            Self::Nowhere => {
+                "Nothing is remembered of this folder's project yet. `--all` looks in all projects."
+                    .to_owned()
+            }
+        };
+        anstream::eprintln!("{hint}");
+    }
+}
+
+struct Asking<'s> {
+    searcher: Searcher<'s>,
+    vectors: f64,
+}
+
+impl Search {
+    fn filter(&self) -> Result<Filter> {
+        let now_ms = clock::now_ms();
+        let moment =
+            |text: &Option<String>| text.as_deref().map(|text| when::parse(text, now_ms)).transpose();
+        Ok(Filter {
+            kind: self.kind,
+            observation_type: self.observation_type,
+            concept: self.concept.clone(),
+            file: self.file.clone(),
+            session: self.session.clone(),
+            since_ms: moment(&self.since)?,
+            until_ms: moment(&self.until)?,
+        })
+    }
+
+    fn place(&self, store: &Store) -> Result<Place> {
+        if self.all {
+            return Ok(Place::Everywhere);
+        }
+        if let Some(named) = &self.project {
+            return Ok(Place::Project(project(store, named)?));
+        }
+        Ok(current_project(store)?.map_or(Place::Nowhere, Place::Project))
+    }
+}
+
+fn ask(
+    arguments: &Search,
+    session: Option<&mut Asking<'_>>,
+    place: &Place,
+    filter: &Filter,
+    question: &str,
+) -> Result<Vec<Hit>> {
+    let scope = match place {
+        Place::Project(project) => Scope::Project(project),
+        Place::Everywhere => Scope::Everywhere,
+        Place::Nowhere => return Ok(Vec::new()),
+    };
+    let Some(session) = session else {
+        return Ok(Vec::new());
+    };
+    let query = Query {
+        text: question,
+        scope,
+        filter,
+        limit: arguments.limit.into(),
+        now_ms: clock::now_ms(),
+    };
+    Ok(session.searcher.search(&query)?)
+}
+
+fn as_json(
+    arguments: &Search,
+    mut session: Option<&mut Asking<'_>>,
+    place: &Place,
+    filter: &Filter,
+    question: &str,
+) -> Result<(Value, bool)> {
+    let start = Instant::now();
+    let hits = ask(arguments, session.as_deref_mut(), place, filter, question)?;
+    let took_ms = start.elapsed().as_secs_f64() * 1000.0;
+    let results: Vec<Value> = hits.iter().map(hit_as_json).collect();
+    let answer = json!({
+        "query": question,
+        "results": results,
+        "took_ms": (took_ms * 1000.0).round() / 1000.0,
+        "vectors": session.map_or(1.0, |session| session.vectors),
+    });
+    Ok((answer, !hits.is_empty()))
+}
+
+/// A hit as every door shows it.
+pub(crate) fn hit_as_json(hit: &Hit) -> Value {
+    let card = &hit.card;
+    let mut value = json!({
+        "id": card.handle,
+        "kind": card.handle.kind.name(),
+        "type": card.kind,
+        "title": title(hit),
+        "subtitle": none_if_empty(&card.fields.subtitle),
+        "snippet": hit.snippet,
+        "project": card.project,
+        "session_id": card.session_id,
+        "created_at": output::rfc3339(card.created_ms),
+        "score": (hit.score * 1000.0).round() / 1000.0,
+        "tokens": hit.tokens(),
+        "stale": hit.is_stale,
+    });
+    if let Some(id) = &card.external_id {
+        value["external_id"] = id.as_str().into();
+    }
+    if let Some(by) = card.superseded_by {
+        value["superseded_by"] = by.to_string().into();
+    }
+    value
+}
+
+fn none_if_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// The title of a memory; of one that has none, its first words.
+fn title(hit: &Hit) -> String {
+    const LONGEST: usize = 100;
+    let fields = &hit.card.fields;
+    let text = if fields.title.trim().is_empty() {
+        &fields.narrative
+    } else {
+        &fields.title
+    };
+    output::one_line(text, LONGEST)
+}
+
+fn print(hit: &Hit, asked: &[String], with_project: bool, now_ms: i64) {
+    let card = &hit.card;
+    let width = output::width();
+    let icon = match (
+        card.handle.kind,
+        card.kind.as_deref().and_then(ObservationType::from_name),
+    ) {
+        (_, Some(kind)) => kind.icon(),
+        (MemoryKind::Note, None) => "📌",
+        (MemoryKind::Summary, None) => "📋",
+        (MemoryKind::Prompt, None) => "💬",
+        (MemoryKind::Passage | MemoryKind::Observation, None) => "📄",
+    };
+    let mut marks: Vec<String> = Vec::new();
+    if with_project && let Some(project) = &card.project {
+        marks.push(project.clone());
+    }
+    marks.push(output::ago(now_ms, card.created_ms));
+    let mut warnings = String::new();
+    if hit.is_stale {
+        warnings.push_str(" · file changed since");
+    }
+    if let Some(by) = card.superseded_by {
+        warnings.push_str(&format!(" · superseded by {by}"));
+    }
+    let right = format!("{} · {:.2}", marks.join(" · "), hit.score);
+    let handle = card.handle.to_string();
+    let room = width.saturating_sub(handle.len().max(6) + 5).max(20);
+    let title = marked(&output::one_line(&title(hit), room), asked);
+    println!("{BOLD}{handle:>6}{BOLD:#} {icon} {title}");
+    let shown = output::one_line(&hit.snippet, width.saturating_sub(10).max(20));
+    if !shown.is_empty() && shown != output::one_line(&self::title(hit), width) {
+        println!("          {DIM}{}{DIM:#}", shown);
+    }
+    println!("          {DIM}{right}{DIM:#}{BUSY}{warnings}{BUSY:#}");
+}
+
+/// The words that were asked for, in bold.
+fn marked(text: &str, asked: &[String]) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for found in matches(text, asked) {
+        out.push_str(&format!(
+            "{}{BOLD}{}{BOLD:#}",
+            &text[at..found.start],
+            &text[found.clone()]
+        ));
+        at = found.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}

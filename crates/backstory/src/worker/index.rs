@@ -1,0 +1,105 @@
+//! Gives memories their vectors while nothing else is to be done: one thread, on one core.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+use anyhow::Result;
+use backstory_recall::{Encoder, When, embed_next, file_vectors, mend_vectors};
+use backstory_store::Store;
+
+use crate::{clock, home::Home, log};
+
+/// So many memories are embedded between two looks at whether to stop.
+const AT_ONCE: usize = 8;
+
+/// A thread that embeds what is new whenever it is told to look.
+#[derive(Debug)]
+pub(crate) struct Indexer {
+    tell: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+    is_busy: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Indexer {
+    /// Starts the thread. It ends when it is dropped or `stop` becomes true.
+    pub(crate) fn start(home: &Home, stop: Arc<AtomicBool>) -> io::Result<Self> {
+        let (tell, told) = sync_channel(1);
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let (home, busy, stopped) = (home.clone(), Arc::clone(&is_busy), Arc::clone(&stop));
+        let thread = thread::Builder::new().name("index".to_owned()).spawn(move || {
+            if let Err(error) = run(&home, &told, &busy, &stopped) {
+                // Search goes on by words; the next worker tries again.
+                // and nobody to tell when the log cannot be written.
+                log::append(
+                    &home,
+                    "worker.log",
+                    clock::since_1970(),
+                    &format!("indexing ended: {error:#}"),
+                )
+                .ok();
+            }
+            busy.store(false, Ordering::Relaxed);
+        })?;
+        Ok(Self {
+            tell: Some(tell),
+            thread: Some(thread),
+            is_busy,
+            stop,
+        })
+    }
+
+    /// Makes it look for new memories; says whether it is at work.
+    pub(crate) fn look(&self) -> bool {
+        if let Some(tell) = &self.tell
+            && let Err(TrySendError::Disconnected(())) = tell.try_send(())
+        {
+            return false;
+        }
+        self.is_busy.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Indexer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.tell.take());
+        if let Some(thread) = self.thread.take() {
+            // It logged why it ended.
+            thread.join().ok();
+        }
+    }
+}
+
+fn run(home: &Home, told: &Receiver<()>, is_busy: &AtomicBool, stop: &AtomicBool) -> Result<()> {
+    let mut store = Store::open(&home.database(), &home.backups())?;
+    // A vector that a power cut costs is made again.
+    store.relax()?;
+    let vectors = home.vectors();
+    mend_vectors(&mut store, &vectors)?;
+    let mut encoder = None;
+    while told.recv().is_ok() {
+        let mut made = 0;
+        while !stop.load(Ordering::Relaxed) && !store.documents_to_embed(1)?.is_empty() {
+            is_busy.store(true, Ordering::Relaxed);
+            let encoder = encoder.get_or_insert_with(Encoder::new);
+            match embed_next(&mut store, std::slice::from_mut(encoder), AT_ONCE)? {
+                0 => break,
+                some => made += some,
+            }
+            file_vectors(&mut store, &vectors, When::Enough)?;
+        }
+        if made > 0 {
+            file_vectors(&mut store, &vectors, When::Settled)?;
+        }
+        is_busy.store(false, Ordering::Relaxed);
+    }
+    Ok(())
+}
