@@ -31,6 +31,8 @@ pub struct TurnToDistil {
     pub root: String,
     /// Whether it is over.
     pub is_ended: bool,
+    /// Whether the person said more while the agent worked on it: the next turn is the rest of it.
+    pub goes_on: bool,
     /// The agent's own record of the session.
     pub transcript_path: Option<String>,
     /// Where the turn's part of it begins: how far it had been read when the turn was first distilled.
@@ -103,11 +105,25 @@ impl Store {
         progress.optional().map_err(attempt)
     }
 
+    /// Returns the turn before a turn, or the last of a session, if it ended without a word: none of its own events told.
+    pub fn turn_cut_off(&self, session_db_id: i64, before: Option<i64>) -> Result<Option<i64>, StoreError> {
+        const LAST: &str = "with last as (select id, ended_at from turn where session_db_id = ?1
+                and (?2 is null or number < (select number from turn where id = ?2)) order by number desc limit 1)
+            select id from last where ended_at is not null
+                and not exists (select 1 from event where turn_id = last.id and kind = 'stop')";
+        let attempt = query("look for a turn that was cut off");
+        let mut statement = self.connection.prepare_cached(LAST).map_err(attempt)?;
+        let found = statement.query_row(params![session_db_id, before], |row| row.get(0));
+        found.optional().map_err(attempt)
+    }
+
     /// Reads a turn with its events; `None` when it was forgotten meanwhile.
     pub fn turn_to_distil(&self, id: i64) -> Result<Option<TurnToDistil>, StoreError> {
         const TURN: &str = "select turn.id, session.id, project.id, turn.prompt, turn.prompt_id, turn.machine_made,
                 coalesce(turn.branch, session.branch), coalesce(session.worktree, project.root), turn.ended_at is not null,
-                session.transcript_path, coalesce(turn.transcript_from, session.transcript_read)
+                session.transcript_path, coalesce(turn.transcript_from, session.transcript_read),
+                exists (select 1 from turn as next where next.session_db_id = session.id
+                    and next.number = turn.number + 1 and next.prompt_id = turn.prompt_id)
             from turn join session on session.id = turn.session_db_id join project on project.id = session.project_id
             where turn.id = ?1";
         const EVENTS: &str =
@@ -127,6 +143,7 @@ impl Store {
                 is_ended: row.get(8)?,
                 transcript_path: row.get(9)?,
                 transcript_from: row.get(10)?,
+                goes_on: row.get(11)?,
                 events: Vec::new(),
             })
         });
@@ -360,8 +377,7 @@ impl Place<'_> {
         // The first request names the session; the second line is about the latest turn.
         const SESSION: &str =
             "update session set title = coalesce(title, ?2), subtitle = coalesce(?3, subtitle),
-                transcript_read = coalesce(?4, transcript_read),
-                status = case when status = 'summarizing' then 'active' else status end
+                transcript_read = coalesce(?4, transcript_read)
             where id = ?1";
         let values = params![
             self.turn.session_db_id,

@@ -126,6 +126,7 @@ fn take_one(transaction: &Transaction<'_>, event: &Event, senses: Senses<'_>) ->
     let session = session(transaction, event, &wire, senses)?;
     let turn = turn(transaction, event, &wire, session, senses)?;
     if event.kind == EventKind::Stop {
+        // Until its summary is made: `Store::finish` says so.
         const WAITS: &str = "update session set status = 'summarizing' where id = ?1 and status = 'active'";
         cached(transaction, WAITS)?.execute([session])?;
     }
@@ -194,6 +195,7 @@ fn session(
         worktree = coalesce(?4, worktree), model = coalesce(?5, model), transcript_path = coalesce(?6, transcript_path)
         where id = ?1";
     const REVIVE: &str = "update session set status = 'active', ended_at = null, end_reason = null where id = ?1 and status <> 'active'";
+    const HEARD_OF: &str = "update session set status = 'active' where id = ?1 and status = 'interrupted'";
     let cwd = text(wire.cwd);
     let known = cached(transaction, FIND)?
         .query_row([&event.session_id], |row| row.get(0))
@@ -220,10 +222,15 @@ fn session(
         text(wire.transcript_path)
     ];
     cached(transaction, UPDATE)?.execute(values)?;
-    // A prompt after the end is a resumed session.
-    if matches!(event.kind, EventKind::UserPromptSubmit | EventKind::SessionStart) {
-        cached(transaction, REVIVE)?.execute([id])?;
-    }
+    match event.kind {
+        // A prompt after the end is a resumed session.
+        EventKind::UserPromptSubmit | EventKind::SessionStart => {
+            cached(transaction, REVIVE)?.execute([id])?
+        }
+        EventKind::SessionEnd => 0,
+        // A tool may take longer than a day.
+        _ => cached(transaction, HEARD_OF)?.execute([id])?,
+    };
     Ok(id)
 }
 
@@ -236,46 +243,62 @@ fn turn(
     senses: Senses<'_>,
 ) -> rusqlite::Result<Option<i64>> {
     // Work that runs on in the background belongs to the prompt that asked for it.
-    const FIND: &str = "select id from turn where session_db_id = ?1
+    const FIND: &str = "select id, prompt_id from turn where session_db_id = ?1
         order by coalesce(prompt_id = ?2, 0) desc, number desc limit 1";
+    const OPEN: &str = "select id from turn where session_db_id = ?1 and prompt_id = ?2 and ended_at is null";
     const CLOSE: &str = "update turn set ended_at = ?2 where id = ?1";
-    const CLOSE_OPEN: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
     const CREATE: &str = "insert into turn (session_db_id, number, prompt, prompt_id, machine_made, branch, started_at)
         select ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5, ?6 from turn where session_db_id = ?1 returning id";
     let prompt_id = text(wire.prompt_id);
     let create = |prompt: Option<&str>| {
+        // Esc ends a turn without a word: the next one shows that it is over.
+        close_open(transaction, session, event.at_ms)?;
         let machine_made = prompt.is_some_and(senses.is_machine_made);
         let branch = event.project.as_ref().and_then(|facts| facts.branch.as_deref());
         let values = params![session, prompt, prompt_id, machine_made, branch, event.at_ms];
-        cached(transaction, CREATE)?
-            .query_row(values, |row| row.get::<_, i64>(0))
-            .map(Some)
+        cached(transaction, CREATE)?.query_row(values, |row| row.get::<_, i64>(0))
     };
     match event.kind {
         EventKind::SessionStart | EventKind::SessionEnd | EventKind::PreCompact => Ok(None),
         EventKind::UserPromptSubmit => {
-            // Esc ends a turn without a word: the next prompt shows that it is over.
-            cached(transaction, CLOSE_OPEN)?.execute(params![session, event.at_ms])?;
-            create(Some(text(wire.prompt).as_deref().unwrap_or("")))
+            let prompt = text(wire.prompt).unwrap_or_default();
+            let under_way = cached(transaction, OPEN)?
+                .query_row(params![session, prompt_id], |row| row.get(0))
+                .optional()?;
+            match under_way {
+                // A program tells the agent something while it works for the person.
+                Some(id) if (senses.is_machine_made)(&prompt) => Ok(Some(id)),
+                _ => create(Some(&prompt)).map(Some),
+            }
         }
         EventKind::PostToolUse
         | EventKind::PostToolUseFailure
         | EventKind::Stop
         | EventKind::SubagentStop => {
             let found = cached(transaction, FIND)?
-                .query_row(params![session, prompt_id], |row| row.get::<_, i64>(0))
+                .query_row(params![session, prompt_id], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?))
+                })
                 .optional()?;
-            match found {
-                Some(id) if event.kind == EventKind::Stop => {
-                    cached(transaction, CLOSE)?.execute(params![id, event.at_ms])?;
-                    Ok(Some(id))
-                }
-                Some(id) => Ok(Some(id)),
+            let is_another = |of: &Option<String>| of.is_some() && prompt_id.is_some() && *of != prompt_id;
+            let id = match found {
+                // The agent answered something that is no prompt to it, as a `!command` is: a turn of its own.
+                Some((_, of)) if is_another(&of) && wire.agent_id.is_none() => create(None)?,
+                Some((id, _)) => id,
                 // Installed in the middle of a session: the turn's prompt was never heard.
-                None => create(None),
+                None => create(None)?,
+            };
+            if event.kind == EventKind::Stop {
+                cached(transaction, CLOSE)?.execute(params![id, event.at_ms])?;
             }
+            Ok(Some(id))
         }
     }
+}
+
+fn close_open(transaction: &Transaction<'_>, session: i64, at_ms: i64) -> rusqlite::Result<usize> {
+    const CLOSE_OPEN: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
+    cached(transaction, CLOSE_OPEN)?.execute(params![session, at_ms])
 }
 
 fn end_session(
@@ -284,9 +307,12 @@ fn end_session(
     wire: &Wire<'_>,
     session: i64,
 ) -> rusqlite::Result<()> {
-    const END: &str = "update session set status = 'completed', ended_at = ?2, end_reason = ?3 where id = ?1";
-    const CLOSE_OPEN: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
-    cached(transaction, CLOSE_OPEN)?.execute(params![session, event.at_ms])?;
+    // What was given up stays visible after the end.
+    const END: &str = "update session set ended_at = ?2, end_reason = ?3, status = case when exists (
+            select 1 from event where state <> 'done' and state = 'failed' and session_db_id = ?1)
+            then 'failed' else 'completed' end
+        where id = ?1";
+    close_open(transaction, session, event.at_ms)?;
     let reason = text(wire.reason);
     if reason.as_deref() != Some("clear") {
         cached(transaction, END)?.execute(params![session, event.at_ms, reason])?;

@@ -64,7 +64,8 @@ pub struct Queue {
     pub processing: u64,
     /// Events given up.
     pub failed: u64,
-    /// When the oldest event that waits or is under way was reported, in milliseconds since 1970.
+    /// Since when the oldest event that waits or is under way does so, in milliseconds since 1970: since it was reported, or
+    /// since it was put back.
     pub oldest_ms: Option<i64>,
     /// Some of them: failed first, then the oldest.
     pub items: Vec<QueueItem>,
@@ -147,10 +148,29 @@ impl Store {
         Ok(claim)
     }
 
-    /// Takes finished events out of the queue.
-    pub fn finish(&mut self, ids: &[i64]) -> Result<(), StoreError> {
+    /// Takes finished events of a session out of the queue. When no end of a turn waits any more, its summaries are made.
+    pub fn finish(&mut self, session_db_id: i64, ids: &[i64]) -> Result<(), StoreError> {
         const DONE: &str = "update event set state = 'done', lease_until = null, error = null where id = ?1";
-        self.for_each(ids, "finish work", |statement, id| statement.execute([id]), DONE)
+        const SUMMARIZED: &str =
+            "update session set status = 'active' where id = ?1 and status = 'summarizing'
+            and not exists (select 1 from event where state <> 'done' and state in ('pending', 'processing')
+                and session_db_id = ?1 and kind = 'stop')";
+        let attempt = query("finish work");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let run = || -> rusqlite::Result<()> {
+            for &id in ids {
+                transaction.prepare_cached(DONE)?.execute([id])?;
+            }
+            transaction
+                .prepare_cached(SUMMARIZED)?
+                .execute([session_db_id])
+                .map(drop)
+        };
+        run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)
     }
 
     /// Gives claimed events back untried, as a worker does that is told to stop.
@@ -174,7 +194,7 @@ impl Store {
             .map_err(query("recover claimed work"))
     }
 
-    /// Notes that a try failed: another one follows after a while, or the event is given up.
+    /// Notes that a try failed: another one follows after a while, or the event is given up, and its session with it.
     pub fn fail(&mut self, ids: &[i64], error: &str, now_ms: i64) -> Result<(), StoreError> {
         const FAIL: &str = "update event set lease_until = null, error = ?2,
                 state = case when tries >= ?3 then 'failed' else 'pending' end,
@@ -183,25 +203,44 @@ impl Store {
         let run = |statement: &mut rusqlite::Statement<'_>, id: i64| {
             statement.execute(params![id, error, MOST_TRIES, now_ms, BACKOFF_MS])
         };
-        self.for_each(ids, "note failed work", run, FAIL)
+        self.for_each(ids, "note failed work", run, FAIL)?;
+        self.for_each(
+            ids,
+            "note a failed session",
+            |statement, id| statement.execute([id]),
+            FAILED_SESSION,
+        )
     }
 
-    /// Gives failed events another round: these, or all. Returns how many.
+    /// Gives failed events another round: these, or all. Returns how many. A session of which nothing is given up any
+    /// more stands where it stood before.
     pub fn retry(&mut self, ids: &[i64]) -> Result<usize, StoreError> {
         const ALL: &str = "update event set state = 'pending', tries = 0, not_before = 0 where state <> 'done' and state = 'failed'";
         const ONE: &str = "update event set state = 'pending', tries = 0, not_before = 0 where id = ?1 and state = 'failed'";
-        if ids.is_empty() {
-            return self
-                .connection
-                .execute(ALL, [])
-                .map_err(query("retry failed work"));
-        }
-        let mut retried = 0;
-        let run = |statement: &mut rusqlite::Statement<'_>, id: i64| {
-            retried += statement.execute([id])?;
-            Ok(0)
+        const SESSIONS: &str =
+            "update session set status = case when ended_at is null then 'active' else 'completed' end
+            where status = 'failed' and not exists (select 1 from event
+                where state <> 'done' and state = 'failed' and session_db_id = session.id)";
+        let attempt = query("retry failed work");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let run = || -> rusqlite::Result<usize> {
+            let mut retried = 0;
+            if ids.is_empty() {
+                retried += transaction.execute(ALL, [])?;
+            }
+            for id in ids {
+                retried += transaction.prepare_cached(ONE)?.execute([id])?;
+            }
+            if retried > 0 {
+                transaction.execute(SESSIONS, [])?;
+            }
+            Ok(retried)
         };
-        self.for_each(ids, "retry failed work", run, ONE)?;
+        let retried = run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)?;
         Ok(retried)
     }
 
@@ -227,7 +266,7 @@ impl Store {
     pub fn queue(&self, most_items: u32) -> Result<Queue, StoreError> {
         const COUNTS: &str = "select count(*) filter (where state = 'pending'),
                 count(*) filter (where state = 'processing'), count(*) filter (where state = 'failed'),
-                min(at) filter (where state <> 'failed')
+                min(max(at, not_before)) filter (where state <> 'failed')
             from event where state <> 'done'";
         const ITEMS: &str = "select event.id, session.session_id, kind, tool_name, state, tries, error, at
             from event join session on session.id = event.session_db_id where state <> 'done'
@@ -250,15 +289,25 @@ impl Store {
     }
 }
 
+/// A session of which an event was just given up.
+const FAILED_SESSION: &str = "update session set status = 'failed' where status <> 'failed'
+    and id = (select session_db_id from event where id = ?1 and state = 'failed')";
+
 /// Ends leases that ran out: the worker that held them is gone.
-fn return_expired(connection: &rusqlite::Connection, now_ms: i64) -> rusqlite::Result<usize> {
+fn return_expired(connection: &rusqlite::Connection, now_ms: i64) -> rusqlite::Result<()> {
     const EXPIRED: &str = "update event set lease_until = null,
             state = case when tries >= ?2 then 'failed' else 'pending' end,
             error = 'the worker ended while it worked on this'
-        where state <> 'done' and state = 'processing' and lease_until <= ?1";
-    connection
-        .prepare_cached(EXPIRED)?
-        .execute(params![now_ms, MOST_TRIES])
+        where state <> 'done' and state = 'processing' and lease_until <= ?1
+        returning id, state";
+    let mut expired = connection.prepare_cached(EXPIRED)?;
+    let returned = expired
+        .query_map(params![now_ms, MOST_TRIES], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
+    for (id, _) in returned.iter().filter(|(_, state)| state == "failed") {
+        connection.prepare_cached(FAILED_SESSION)?.execute([id])?;
+    }
+    Ok(())
 }
 
 fn claimed(row: &Row<'_>) -> rusqlite::Result<ClaimedEvent> {
@@ -345,7 +394,7 @@ mod tests {
             [3]
         );
         assert!(store.claim(0, LEASE, 0, 10).unwrap().is_none(), "all is claimed");
-        store.finish(&[1, 2, 3]).unwrap();
+        store.finish(1, &[1, 2, 3]).unwrap();
         assert_eq!(store.queue(10).unwrap().pending, 0);
         assert!(store.claim(LEASE * 2, LEASE, 0, 10).unwrap().is_none());
     }
@@ -361,7 +410,7 @@ mod tests {
         while let Some(claim) = store.claim(0, LEASE, after, 1).unwrap() {
             after = claim.session_db_id;
             order.push(after);
-            store.finish(&[claim.events[0].id]).unwrap();
+            store.finish(after, &[claim.events[0].id]).unwrap();
         }
         assert_eq!(order, [1, 2, 3, 1, 2, 3]);
     }
@@ -371,7 +420,7 @@ mod tests {
         let mut store = store(&[event("1", "a"), event("2", "a")]);
         assert_eq!(kinds(store.claim(0, LEASE, 0, 1).unwrap()), [1]);
         assert!(store.claim(0, LEASE, 0, 1).unwrap().is_none());
-        store.finish(&[1]).unwrap();
+        store.finish(1, &[1]).unwrap();
         assert_eq!(kinds(store.claim(0, LEASE, 0, 1).unwrap()), [2]);
     }
 

@@ -1,7 +1,7 @@
 //! Sessions and their turns, as they are shown.
 
 use backstory_model::SessionStatus;
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 use serde::Serialize;
 
 use crate::{Project, Store, StoreError, open::query};
@@ -133,13 +133,46 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(attempt)
     }
 
-    /// Marks the sessions of which nothing was heard for a day as interrupted. Returns how many.
+    /// Marks the sessions of which nothing was heard for a day as interrupted, and puts what they left open into the queue:
+    /// nothing else will tell that it is over. Returns how many.
     pub fn interrupt_silent(&mut self, now_ms: i64) -> Result<usize, StoreError> {
         const DAY_MS: i64 = 24 * 3600 * 1000;
-        const SILENT: &str = "update session set status = 'interrupted' where status in ('active', 'summarizing') and last_event_at < ?1";
-        self.connection
-            .execute(SILENT, [now_ms - DAY_MS])
-            .map_err(query("look for silent sessions"))
+        const SILENT: &str =
+            "select id from session where last_event_at < ?1 and status in ('active', 'summarizing')";
+        const OPEN: &str = "select id from turn where session_db_id = ?1 and ended_at is null";
+        const AGAIN: &str = "update event set state = 'pending', tries = 0, not_before = ?2
+            where state = 'done' and id = (select id from event where turn_id = ?1 order by key desc limit 1)";
+        const CLOSE: &str = "update turn set ended_at = (select last_event_at from session where id = session_db_id) where id = ?1";
+        const INTERRUPT: &str = "update session set status = 'interrupted' where id = ?1";
+        let attempt = query("look for silent sessions");
+        let ids = |connection: &Connection, sql: &str, value: i64| -> rusqlite::Result<Vec<i64>> {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([value], |row| row.get(0))?;
+            rows.collect()
+        };
+        // Asked first without a lock: mostly there is none.
+        let silent = ids(&self.connection, SILENT, now_ms - DAY_MS).map_err(attempt)?;
+        if silent.is_empty() {
+            return Ok(0);
+        }
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let run = || -> rusqlite::Result<usize> {
+            let silent = ids(&transaction, SILENT, now_ms - DAY_MS)?;
+            for &session in &silent {
+                for turn in ids(&transaction, OPEN, session)? {
+                    transaction.prepare_cached(AGAIN)?.execute([turn, now_ms])?;
+                    transaction.prepare_cached(CLOSE)?.execute([turn])?;
+                }
+                transaction.prepare_cached(INTERRUPT)?.execute([session])?;
+            }
+            Ok(silent.len())
+        };
+        let interrupted = run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)?;
+        Ok(interrupted)
     }
 
     /// Finds a session by its id or the beginning of it.

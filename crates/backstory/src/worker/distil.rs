@@ -111,7 +111,13 @@ pub(crate) fn distil_all(
 
 /// Reads the turns of a share that are worth distilling now.
 fn ready_turns(store: &Store, claim: &Claim) -> Result<Vec<TurnToDistil>> {
-    let ids: BTreeSet<i64> = claim.events.iter().filter_map(|event| event.turn_id).collect();
+    let mut ids: BTreeSet<i64> = claim.events.iter().filter_map(|event| event.turn_id).collect();
+    for event in &claim.events {
+        // Esc and a closed window end a turn without an event of its own; the next prompt or the end of the session tells.
+        if let Some(EventKind::UserPromptSubmit | EventKind::SessionEnd) = EventKind::from_name(&event.kind) {
+            ids.extend(store.turn_cut_off(claim.session_db_id, event.turn_id)?);
+        }
+    }
     let mut turns = Vec::new();
     for id in ids {
         if store.turn_progress(id)?.is_some_and(is_worth_it) {
@@ -195,7 +201,7 @@ fn keep_result(store: &mut Store, job: &Job) -> Result<usize> {
         };
         store.replace_turn(turn, &made, at_ms)?;
     }
-    store.finish(&ids)?;
+    store.finish(job.claim.session_db_id, &ids)?;
     Ok(ids.len())
 }
 
@@ -230,24 +236,22 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
         return Heard::default();
     };
     let mut prose = Prose::default();
-    let (mut has_begun, mut is_over) = (false, false);
+    let mut begun = None;
+    let mut is_over = false;
     for record in reader
         .by_ref()
         .filter(|record| !record.copied && record.agent_id.is_none())
     {
         match record.what {
-            // A later turn.
-            What::Prompt { .. } if has_begun => {
-                is_over = true;
-                break;
-            }
-            // What stands before the turn's own prompt is an earlier turn's: its last words, which came too late for it.
             What::Prompt { text, prompt_id, .. } => {
-                has_begun = if prompt_id.is_some() {
-                    prompt_id == turn.prompt_id
-                } else {
-                    Some(text) == turn.prompt
-                };
+                let fit = fit(turn, &text, prompt_id.as_deref());
+                // A later turn.
+                if begun.is_some() && fit < begun {
+                    is_over = true;
+                    break;
+                }
+                // What stands before the turn's own prompt is an earlier turn's: its last words, which came too late for it.
+                begun = begun.max(fit);
                 prose = Prose::default();
             }
             What::Prose { text, .. } => prose.at_end.push(Step::Prose(text)),
@@ -264,15 +268,37 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
     Heard { prose, position }
 }
 
+/// How well a prompt of the transcript fits a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// The same id, other words. A fork gives all turns that it copies the id of its first own turn, and what a person adds
+    /// while the agent works has the id of what was asked first.
+    Id,
+    /// The turn's own.
+    Whole,
+}
+
+fn fit(turn: &TurnToDistil, text: &str, prompt_id: Option<&str>) -> Option<Fit> {
+    let same_words = turn.prompt.as_deref() == Some(text);
+    match prompt_id {
+        Some(id) if Some(id) != turn.prompt_id.as_deref() => None,
+        _ if same_words => Some(Fit::Whole),
+        Some(_) => Some(Fit::Id),
+        None => None,
+    }
+}
+
 /// Puts a turn together from its events and what was said between them.
 fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
     let mut steps = Vec::new();
     let mut last_message = None;
-    let mut end = if stored.is_ended {
-        TurnEnd::Interrupted
-    } else {
-        TurnEnd::Open
+    let mut end = match (stored.is_ended, stored.goes_on) {
+        (false, _) => TurnEnd::Open,
+        (true, false) => TurnEnd::Interrupted,
+        // The end of the next turn is the end of this one too.
+        (true, true) => TurnEnd::Stopped,
     };
+    let mut running: Vec<String> = Vec::new();
     for event in &stored.events {
         // Checked when it was taken in.
         let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
@@ -291,22 +317,30 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
                 );
                 steps.push(Step::Tool(tool_use(event, payload, id)));
             }
-            Some(EventKind::SubagentStop) => steps.push(Step::SubAgent {
-                agent_id: text("agent_id"),
-                agent_type: text("agent_type"),
-                report: text("last_assistant_message").unwrap_or_default(),
-            }),
+            Some(EventKind::SubagentStop) => {
+                let agent_id = text("agent_id");
+                running.retain(|task| Some(task) != agent_id.as_ref());
+                if end == TurnEnd::Background && running.is_empty() {
+                    end = TurnEnd::Stopped;
+                }
+                steps.push(Step::SubAgent {
+                    agent_id,
+                    agent_type: text("agent_type"),
+                    report: text("last_assistant_message").unwrap_or_default(),
+                });
+            }
             // Imported; a live session's stands in its transcript.
             Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(Step::Compaction)),
             Some(EventKind::Stop) => {
                 last_message = text("last_assistant_message");
-                let runs_on = payload["background_tasks"]
-                    .as_array()
-                    .is_some_and(|tasks| !tasks.is_empty());
-                end = if runs_on {
-                    TurnEnd::Background
-                } else {
+                let tasks = payload["background_tasks"].as_array().into_iter().flatten();
+                running = tasks
+                    .map(|task| task["id"].as_str().unwrap_or_default().to_owned())
+                    .collect();
+                end = if running.is_empty() {
                     TurnEnd::Stopped
+                } else {
+                    TurnEnd::Background
                 };
             }
             _ => {}

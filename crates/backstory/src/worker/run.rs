@@ -64,7 +64,6 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
     let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
     store.recover()?;
-    store.interrupt_silent(clock::now_ms())?;
     // Written when all is open: whoever reads it finds a worker that is ready.
     write_worker_json(home).context("could not write worker.json")?;
     spool

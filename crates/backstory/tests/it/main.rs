@@ -16,6 +16,7 @@ mod home;
 mod hooks;
 mod import;
 mod layers;
+mod life;
 mod privacy;
 mod projects;
 mod queue;
