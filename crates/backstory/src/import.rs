@@ -5,7 +5,7 @@
 //! importing once.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -101,6 +101,8 @@ struct Teller {
     open: BTreeMap<String, (String, String, Vec<String>)>,
     /// A turn of the session has begun and not ended.
     in_turn: bool,
+    /// The ids of the person's prompts.
+    prompt_ids: BTreeSet<String>,
     last: (i64, u64),
     told: Told,
 }
@@ -131,7 +133,14 @@ impl Teller {
         self.last = (record.at_ms, record.offset);
         match record.what {
             What::Facts(facts) if agent.is_none() => self.facts = facts,
-            What::Prompt { text, prompt_id, .. } if agent.is_none() => {
+            What::Prompt {
+                text,
+                prompt_id,
+                machine_made,
+            } if agent.is_none() => {
+                if let Some(id) = prompt_id.as_ref().filter(|_| !machine_made) {
+                    self.forget_copies(id);
+                }
                 self.end_turn();
                 self.in_turn = true;
                 self.told.prompts += u64::from(!keep::is_machine_made(&text));
@@ -155,6 +164,18 @@ impl Teller {
                 result,
             } => self.result(&id, is_error, text, result.as_deref(), agent),
             _ => {}
+        }
+    }
+
+    /// In a terminal a fork does not mark what it copies, but gives it the id of its first own prompt: when that comes again,
+    /// all there is was told by another session.
+    fn forget_copies(&mut self, prompt_id: &str) {
+        let is_known = !self.prompt_ids.insert(prompt_id.to_owned());
+        if is_known && self.prompt_ids.len() == 1 {
+            self.said.clear();
+            self.open.clear();
+            self.in_turn = false;
+            self.told = Told::default();
         }
     }
 
