@@ -1,7 +1,8 @@
 //! The queue: events that wait to be distilled.
 //!
 //! A claim is a lease, not an open transaction: work may take minutes. A worker that dies keeps nothing, its claims run
-//! out and return. Tries are counted when work is claimed, so that an event which kills the worker is given up too.
+//! out and return. Tries are counted when work is claimed, so that an event which kills the worker is given up too; later
+//! than one that fails, for a worker may be killed over work that is not to blame.
 //! Within a session the order holds: nothing of it is claimed while something earlier is under way or waits for
 //! another try. An event that failed for good is passed over and stays visible.
 //!
@@ -15,6 +16,9 @@ use crate::{Store, StoreError, open::query};
 
 /// How often an event is tried before it is failed.
 pub const MOST_TRIES: i64 = 3;
+
+/// How often a worker may end over an event before the event is held to be the reason.
+const MOST_DEATHS: i64 = 8;
 
 /// The wait before the second try; doubled before each further one.
 const BACKOFF_MS: i64 = 2_000;
@@ -302,7 +306,7 @@ fn return_expired(connection: &rusqlite::Connection, now_ms: i64) -> rusqlite::R
         returning id, state";
     let mut expired = connection.prepare_cached(EXPIRED)?;
     let returned = expired
-        .query_map(params![now_ms, MOST_TRIES], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![now_ms, MOST_DEATHS], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
     for (id, _) in returned.iter().filter(|(_, state)| state == "failed") {
         connection.prepare_cached(FAILED_SESSION)?.execute([id])?;
@@ -463,7 +467,7 @@ mod tests {
     #[test]
     fn what_a_dead_worker_held_returns_and_what_kills_workers_is_given_up() {
         let mut store = store(&[event("1", "a")]);
-        for round in 0..MOST_TRIES {
+        for round in 0..MOST_DEATHS {
             let now = round * LEASE;
             assert_eq!(kinds(store.claim(now, LEASE, 0, 1).unwrap()), [1]);
             assert!(
@@ -471,7 +475,7 @@ mod tests {
                 "the lease holds"
             );
         }
-        assert!(store.claim(MOST_TRIES * LEASE, LEASE, 0, 1).unwrap().is_none());
+        assert!(store.claim(MOST_DEATHS * LEASE, LEASE, 0, 1).unwrap().is_none());
         assert_eq!(store.queue(1).unwrap().failed, 1);
     }
 

@@ -3,7 +3,11 @@
 //! Every story is told twice: to a worker that looks after each event, as one that lives does, and to one that comes when
 //! all is over. Both must end with the same sessions, turns, memories and an empty queue.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -495,6 +499,49 @@ fn the_end_of_a_session_that_never_began_leaves_nothing_to_see() {
     });
 }
 
+#[test]
+fn a_summary_is_found_by_its_words_soon_after_the_stop() {
+    let life = Life::new(Worker::WhenAllIsOver);
+    let mut worker = life.home.command(&["worker", "run"]).spawn().unwrap();
+    eventually("the worker is up", || {
+        life.home.path().join("worker.json").exists()
+    });
+    let found = |words: &str| {
+        let sql = format!(
+            "select kind from document where id in (select rowid from words where words match '{words}')"
+        );
+        rows(&life.home, &sql).contains(&"summary".to_owned())
+    };
+    life.retry_turn("s1", "p1");
+    let mut waits = Vec::new();
+    for (id, word) in [("p2", "ferret"), ("p3", "walrus"), ("p4", "heron")] {
+        life.prompt("s1", id, &format!("Cap the cache of the {word}"));
+        life.edit(
+            "s1",
+            id,
+            &format!("src/{word}.rs"),
+            "Cache::new()",
+            "Cache::with_capacity(512)",
+        );
+        assert!(!found(word));
+        life.stop(
+            "s1",
+            id,
+            &format!("The cache of the {word} now holds 512 entries at most."),
+        );
+        let stopped = Instant::now();
+        eventually("the summary is found", || found(word));
+        waits.push(stopped.elapsed());
+    }
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    // One second is the promise; a machine that runs a hundred tests at once gets some slack.
+    assert!(
+        waits.iter().all(|wait| *wait < Duration::from_secs(3)),
+        "{waits:?}"
+    );
+}
+
 /// Moves the last event of all sessions so far back, as time does.
 fn age(home: &Home, hours: i64) {
     let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
@@ -570,11 +617,11 @@ fn a_session_that_is_heard_of_again_is_active_again() {
     assert_eq!(life.status("s1"), "completed");
 }
 
-/// What waits was on the desk of a worker that died over it for the third time.
+/// What waits was on the desk of a worker that died over it once too often.
 fn give_up(home: &Home) {
     home.ok(&["sessions"]);
     let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
-    let sql = "update event set state = 'processing', tries = 3, lease_until = 1 where state = 'pending'";
+    let sql = "update event set state = 'processing', tries = 8, lease_until = 1 where state = 'pending'";
     assert!(connection.execute(sql, []).unwrap() > 0);
     home.drain();
 }

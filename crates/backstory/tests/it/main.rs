@@ -21,6 +21,7 @@ mod privacy;
 mod projects;
 mod queue;
 mod sessions;
+mod survival;
 mod switches;
 mod transfer;
 mod worker;
