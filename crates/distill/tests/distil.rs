@@ -286,3 +286,100 @@ fn words_of_tools_never_become_statements() {
         assert!(!whole.contains(order), "{order}");
     }
 }
+
+#[test]
+fn what_running_a_program_leaves_behind_is_no_change() {
+    let diff = |path: &str| {
+        json!({"stdout": "ok", "stderr": "",
+            "bashEditDiff": {"files": [{"filePath": path, "created": true, "hunks": []}], "changedFiles": [path]}})
+    };
+    let run = |path: &str| {
+        Story::asked("Why is the report slow?")
+            .tool(
+                "Bash",
+                json!({"command": "python3 report.py"}),
+                Outcome::Answered(diff(path)),
+            )
+            .last("The report is slow because `rows()` asks for the supplier of every item.")
+    };
+    let left = run("/w/app/shop/__pycache__/report.cpython-311.pyc");
+    assert!(
+        left.observations
+            .iter()
+            .all(|memory| memory.files_modified.is_empty()),
+        "{left:#?}"
+    );
+    assert!(left.summary.unwrap().files_edited.is_empty());
+    let written = run("/w/app/shop/report.py");
+    assert_eq!(written.observations[0].files_modified, ["shop/report.py"]);
+}
+
+#[test]
+fn a_fix_is_titled_by_what_is_so_now_and_not_by_its_test() {
+    let fixed = Story::asked("Support says that carts are off by a cent. Find out why and fix it, with a test.")
+        .edits("/w/app/tests/test_cart.py", "pass", "assert total() == 284")
+        .edits("/w/app/shop/cart.py", "a", "b")
+        .last(
+            "Fixed. `total()` in `shop/cart.py` rounded the price of each item. It now takes the voucher off the sum and \
+            rounds once.\n\nI added `test_rounds_the_sum` to `tests/test_cart.py`; all 3 tests pass.",
+        );
+    let memory = &fixed.observations[0];
+    assert_eq!(
+        memory.title,
+        "`total()` takes the voucher off the sum and rounds once"
+    );
+    assert_eq!(memory.kind.name(), "bugfix");
+}
+
+#[test]
+fn an_order_is_no_part_of_what_is_so() {
+    let mended = |last: &str| {
+        let done = Story::asked("Token refresh fails with 401, fix it")
+            .edits("/w/app/src/auth.rs", "refresh(token)", "retry(refresh)")
+            .last(last);
+        done.observations[0].title.clone()
+    };
+    assert_eq!(
+        mended("All 12 tests pass."),
+        "Token refresh no longer fails with 401"
+    );
+    assert_eq!(
+        mended("Fixed: the token refresh now retries once on a 401."),
+        "The token refresh retries once on a 401"
+    );
+}
+
+#[test]
+fn names_that_were_overwritten_are_no_fact() {
+    let moved = Story::asked("Move the retry loop to one place")
+        .writes(
+            "/w/app/retry.py",
+            "def retried(attempts):\n    def wrap(call):\n        pass\n",
+        )
+        .edits(
+            "/w/app/retry.py",
+            "def retried(attempts):\n    def wrap(call):",
+            "def with_retry(call, attempts):",
+        )
+        .last("The retry loop now lives in `retry.py`.");
+    let facts = moved.observations[0].facts.join("\n");
+    assert!(
+        facts.contains("with_retry") && !facts.contains("retried"),
+        "{facts}"
+    );
+}
+
+#[test]
+fn a_list_under_what_is_left_is_next() {
+    for lead in ["Two things are left:", "Nothing was changed. Next steps:"] {
+        let left = Story::asked("Is anything left to do?").last(&format!(
+            "{lead}\n\n- `remote.py` still has a retry of its own.\n- Ask operations why a single statement takes 0.24 s.\n\nThe rest is merged into `main`."
+        ));
+        assert_eq!(
+            left.summary.unwrap().next_steps.as_deref(),
+            Some(
+                "`remote.py` still has a retry of its own. Ask operations why a single statement takes 0.24 s."
+            )
+        );
+    }
+}

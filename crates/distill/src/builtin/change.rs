@@ -134,7 +134,7 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
         .iter()
         .filter(|edit| edit.fate == Fate::Kept && !paths::is_test(&edit.path))
     {
-        let symbols: Vec<String> = symbols::added(edit)
+        let symbols: Vec<String> = symbols::standing(edit, edits)
             .iter()
             .take(4)
             .map(|name| code(name))

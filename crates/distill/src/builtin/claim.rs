@@ -57,6 +57,19 @@ pub(super) fn trim_opening(sentence: &str) -> &str {
     }
 }
 
+/// "Fixed: the cache holds 512 entries" -> "the cache holds 512 entries": a whole sentence needs no report before it.
+pub(super) fn without_report(sentence: &str) -> &str {
+    let clause = ["Fixed: ", "Done: ", "Fixed - ", "Done - "]
+        .iter()
+        .find_map(|report| sentence.strip_prefix(report));
+    clause
+        .filter(|clause| {
+            let mut words = clause.split_whitespace();
+            words.next().is_some_and(|first| !is_finite(first)) && words.take(8).any(is_finite)
+        })
+        .unwrap_or(sentence)
+}
+
 const OPENINGS: &str = concat!(
     "perfect!|great!|excellent!|good!|nice!|interesting!|found it!|bingo!|yes!|perfect.|great,|",
     "perfect,|excellent,|good,|interesting,|ok,|okay,|additionally,|also,|finally,|however,|",

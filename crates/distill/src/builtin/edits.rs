@@ -119,6 +119,9 @@ fn shell_edits(diff: &Value, start: &dyn Fn(&str) -> Edit) -> Vec<Edit> {
             continue;
         };
         let mut edit = start(path);
+        if paths::is_left_behind(&edit.path) {
+            continue;
+        }
         edit.created = file.get("created").and_then(Value::as_bool).unwrap_or(false);
         hunks(file.get("hunks"), &mut edit);
         out.push(edit);
@@ -132,7 +135,7 @@ fn shell_edits(diff: &Value, start: &dyn Fn(&str) -> Edit) -> Vec<Edit> {
         .take(MAX_FILES)
     {
         let edit = start(path);
-        if !out.iter().any(|known| known.path == edit.path) {
+        if !paths::is_left_behind(&edit.path) && !out.iter().any(|known| known.path == edit.path) {
             out.push(edit);
         }
     }

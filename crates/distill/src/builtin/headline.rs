@@ -76,7 +76,8 @@ fn score(claim: &Claim, wanted: &[String], files: &[String]) -> Option<(i32, Str
     if claim.bullet {
         score -= 4;
     }
-    if is_about_tests(&lower) && files.iter().any(|file| !paths::is_test(file)) {
+    if (is_about_tests(&lower) || names_tests_only(&title)) && files.iter().any(|file| !paths::is_test(file))
+    {
         score -= 30;
     }
     if is_chore(&lower) {
@@ -126,6 +127,12 @@ pub(super) fn is_about_tests(lower: &str) -> bool {
     )
 }
 
+/// "`tests/test_cart.py` has `test_rounds`": all that it names is tests.
+fn names_tests_only(title: &str) -> bool {
+    let mut names = title.split('`').skip(1).step_by(2).peekable();
+    names.peek().is_some() && names.all(|name| paths::is_test(name) || name.starts_with("test_"))
+}
+
 const CHORES: &str = "\
     import|imports|patch|saved|cleaned up|output|todo|script|reproduction|json file|documentation|\
     docstring|comment|comments";
@@ -163,6 +170,7 @@ fn from_request(material: Material<'_>) -> Vec<(i32, String)> {
     let wish = ["Bug: ", "[Bug] ", "BUG: ", "Feature: ", "Please ", "please "]
         .iter()
         .fold(wish, |wish, opening| wish.trim_start_matches(opening));
+    let wish = without_order(wish);
     let mut out = Vec::new();
     if request.intent == Intent::Fix {
         out.extend(
@@ -183,6 +191,24 @@ fn from_request(material: Material<'_>) -> Vec<(i32, String)> {
             .map(|title| (wished(&title, worth), title)),
     );
     out
+}
+
+/// "X fails, fix it" -> "X fails".
+fn without_order(wish: &str) -> &str {
+    let wish = wish.trim_end_matches(['.', '!', ' ']);
+    let Some((complaint, order)) = wish.rsplit_once([',', ';', '-', '–', '—', '.', ':']) else {
+        return wish;
+    };
+    let order = order.trim().trim_start_matches("please ");
+    let is_order = ["fix", "mend", "repair", "solve", "correct"].iter().any(|verb| {
+        order.strip_prefix(verb).is_some_and(|object| {
+            matches!(
+                object,
+                "" | " it" | " this" | " that" | " them" | " please" | " it please"
+            )
+        })
+    });
+    if is_order { complaint.trim_end() } else { wish }
 }
 
 /// A wish that names code makes a better title than one that does not.
@@ -230,7 +256,7 @@ fn is_generic(lower: &str) -> bool {
 /// When nobody said it well: the new names, the one changed line, or the request.
 pub(super) fn fallback(material: Material<'_>, edits: &[&Edit], files: &[String]) -> String {
     for edit in edits.iter().filter(|edit| !paths::is_test(&edit.path)) {
-        let symbols = symbols::added(edit);
+        let symbols = symbols::standing(edit, edits);
         if let [first, rest @ ..] = symbols.as_slice() {
             let more = rest
                 .first()

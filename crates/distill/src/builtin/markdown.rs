@@ -2,6 +2,7 @@
 
 use super::claim;
 use super::section::Section;
+use super::sentence::sentences;
 use super::text::{count_names, is_mark, plain};
 
 /// One paragraph, bullet or table row.
@@ -55,6 +56,8 @@ struct Reader {
     heading_section: Section,
     context: Option<String>,
     lead: Option<String>,
+    /// What the lead-in of a list announces: "Two things are left:".
+    announced: Option<Section>,
     table_header: bool,
 }
 
@@ -106,6 +109,7 @@ impl Reader {
         self.flush();
         self.parents.clear();
         self.lead = None;
+        self.announced = None;
         let level = line.len() - line.trim_start_matches('#').len();
         let text = plain(line.trim_start_matches('#'));
         let own = Section::of(&text);
@@ -160,7 +164,7 @@ impl Reader {
         let parent = self.parents.last().map(|(_, at)| self.items[*at].clone());
         let (label, rest) = split_label(text);
         let mut item = Item {
-            section: self.section,
+            section: self.announced.unwrap_or(self.section),
             bullet: true,
             ..Item::default()
         };
@@ -231,6 +235,11 @@ impl Reader {
         let heading_only = text.trim_end_matches(':').is_empty()
             || (whole_bold(&paragraph).is_some() && count_names(&text) == 0);
         self.lead = text.ends_with(':').then(|| text.clone());
+        self.announced = self
+            .lead
+            .as_deref()
+            .and_then(|lead| sentences(lead).last().map(|last| Section::of(last)))
+            .filter(|section| *section == Section::Next);
         if heading_only {
             return;
         }

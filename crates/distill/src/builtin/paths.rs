@@ -30,6 +30,30 @@ pub(super) fn is_scratch(path: &str) -> bool {
         || path.contains("/scratchpad/")
 }
 
+/// Whether a file is what running a program leaves behind, not what anybody wrote.
+pub(super) fn is_left_behind(path: &str) -> bool {
+    const FOLDERS: [&str; 11] = [
+        "__pycache__",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".tox",
+        ".venv",
+        "node_modules",
+        ".next",
+        ".gradle",
+        ".git",
+        "target",
+    ];
+    let mut parts = path.split('/').rev();
+    let name = parts.next().unwrap_or_default();
+    [".pyc", ".pyo", ".class", ".o"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+        || name == ".coverage"
+        || parts.any(|folder| FOLDERS.contains(&folder))
+}
+
 /// Whether a file holds tests.
 pub(super) fn is_test(path: &str) -> bool {
     let name = name(path);

@@ -65,7 +65,7 @@ impl Named {
         }?;
         let acts = rest
             .split_whitespace()
-            .next()
+            .find(|word| !matches!(*word, "now" | "also" | "only" | "always" | "no" | "longer"))
             .is_some_and(|word| word != "means" && word != "ensures" && is_finite(word));
         acts.then(|| format!("{stands_for} {rest}"))
     }
@@ -127,6 +127,10 @@ mod tests {
         assert_eq!(
             named.without_pronoun("It returns None").as_deref(),
             Some("`load` method returns None")
+        );
+        assert_eq!(
+            named.without_pronoun("It now returns None").as_deref(),
+            Some("`load` method now returns None")
         );
         named.note("The issue was in the `find` method of the store.");
         assert_eq!(

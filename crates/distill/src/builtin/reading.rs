@@ -124,7 +124,7 @@ impl Reading {
             if says == Says::Filler || entry::is_fragment(sentence, item) {
                 continue;
             }
-            let sentence = claim::trim_opening(sentence).trim();
+            let sentence = claim::without_report(claim::trim_opening(sentence).trim());
             let resolved = named.without_pronoun(sentence);
             let sentence = resolved.as_deref().unwrap_or(sentence);
             let lower = sentence.to_lowercase();

@@ -54,7 +54,11 @@ pub(super) fn condense(prompt: &str) -> Option<Request> {
     let lead = sentences(&first)
         .first()
         .map_or_else(|| first.clone(), |sentence| (*sentence).to_owned());
-    let intent = intent(&lead, subject.as_deref());
+    let intent = if subject.is_none() && orders_to_fix(&lines) {
+        Intent::Fix
+    } else {
+        intent(&lead, subject.as_deref())
+    };
     let line = match &subject {
         Some(subject) if intent == Intent::Fix && !is_order(subject) => {
             format!("Fix: {subject}")
@@ -68,6 +72,13 @@ pub(super) fn condense(prompt: &str) -> Option<Request> {
         subject,
         intent,
     })
+}
+
+/// "Carts are off by a cent. Find out why and fix it": a short prompt may end with the order.
+fn orders_to_fix(lines: &[&str]) -> bool {
+    const MAX_ORDER: usize = 400;
+    let text = plain(&lines.join(" ")).to_lowercase();
+    text.len() <= MAX_ORDER && has_any(&text, "fix it|fix this|fix that|fix them|mend it|repair it")
 }
 
 /// A short prompt is kept whole; of a long one the first sentences that fit.
@@ -296,6 +307,10 @@ mod tests {
             ("Add retries to the worker", Intent::Add),
             ("Rename Worker to Runner", Intent::Refactor),
             ("Bump the version", Intent::Other),
+            (
+                "Support says that carts are off by a cent. Find out why and fix it.",
+                Intent::Fix,
+            ),
         ] {
             assert_eq!(condense(prompt).unwrap().intent, wanted, "{prompt}");
         }

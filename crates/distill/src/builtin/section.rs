@@ -42,7 +42,7 @@ impl Section {
 const HEADINGS: &[(Section, &str)] = &[
     (
         Section::Next,
-        "next|next steps|remaining|todo|to do|follow-up|follow-ups|follow up|what's left|left to do|\
+        "next|next steps|remaining|todo|to do|follow-up|follow-ups|follow up|what's left|left to do|are left|what is left|\
         not done|outstanding|future|recommendation|recommendations|still open|open items",
     ),
     (

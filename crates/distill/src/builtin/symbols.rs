@@ -14,6 +14,30 @@ pub(super) fn added(edit: &Edit) -> Vec<String> {
     out
 }
 
+/// Those of them that no later edit of the same file took away again.
+pub(super) fn standing(edit: &Edit, edits: &[&Edit]) -> Vec<String> {
+    let mut names = added(edit);
+    for later in edits
+        .iter()
+        .filter(|later| later.step > edit.step && later.path == edit.path)
+    {
+        let is_gone = |name: &String| {
+            later
+                .removed
+                .iter()
+                .any(|line| defined(line) == Some(name.as_str()))
+        };
+        let is_back = |name: &String| {
+            later
+                .added
+                .iter()
+                .any(|line| defined(line) == Some(name.as_str()))
+        };
+        names.retain(|name| !is_gone(name) || is_back(name));
+    }
+    names
+}
+
 /// The name that a line of code defines.
 fn defined(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace().peekable();
