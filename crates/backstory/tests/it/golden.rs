@@ -1,0 +1,178 @@
+//! Whole sessions of a real client (`testdata/sessions`), and what is remembered of them: read these snapshots as the
+//! next session's agent would.
+//!
+//! Recorded from Claude Code 2.1.325, whose model was played by a script; paths and ids are replaced, and lines of the
+//! transcript that tell nothing of the work are left out.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::Value;
+
+use crate::home::{Home, settings};
+
+/// A recorded session, moved into a home.
+struct Recorded {
+    home: Home,
+    payloads: Vec<Value>,
+    transcript: PathBuf,
+}
+
+impl Recorded {
+    fn new(name: &str) -> Self {
+        let home = Home::new();
+        let project = home.repository("shop", None);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../testdata/sessions")
+            .join(name);
+        let read = |file: &str| {
+            let text = fs::read_to_string(folder.join(file)).unwrap();
+            text.replace("/work/shop", project.to_str().unwrap())
+        };
+        let payloads: Vec<Value> = read("hooks.jsonl")
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let session = payloads[0]["session_id"].as_str().unwrap();
+        let transcript = home
+            .outside()
+            .join("claude/projects/-work-shop")
+            .join(format!("{session}.jsonl"));
+        fs::create_dir_all(transcript.parent().unwrap()).unwrap();
+        fs::write(&transcript, read("transcript.jsonl")).unwrap();
+        Self {
+            home,
+            payloads,
+            transcript,
+        }
+    }
+
+    fn session(&self) -> &str {
+        self.payloads[0]["session_id"].as_str().unwrap()
+    }
+
+    /// Runs the hooks as they were run.
+    fn replay(&self) {
+        for payload in &self.payloads {
+            let mut payload = payload.clone();
+            payload["transcript_path"] = self.transcript.to_str().unwrap().into();
+            let name = payload["hook_event_name"].as_str().unwrap().to_owned();
+            self.home.hook(&kebab_case(&name), payload.to_string().as_bytes());
+        }
+        self.home.drain();
+    }
+
+    /// Takes it over from the transcript alone, years later.
+    fn import(&self) {
+        let old = SystemTime::now() - Duration::from_secs(100 * 3600);
+        let file = fs::File::options().write(true).open(&self.transcript).unwrap();
+        file.set_modified(old).unwrap();
+        let folder = self.home.outside().join("claude/projects");
+        self.home.ok(&["import", "claude-code", folder.to_str().unwrap()]);
+        self.home.drain();
+    }
+
+    /// What is shown of it, and all of its summaries.
+    fn shown(&self) -> String {
+        let mut shown = self.home.ok(&["session", self.session()]);
+        let columns = [
+            "request",
+            "investigated",
+            "learned",
+            "completed",
+            "next_steps",
+            "notes",
+            "files_read",
+            "files_edited",
+        ];
+        for column in columns {
+            let sql = format!(
+                "select 'summary of ' || number || ', {column}: ' || coalesce({column}, '-') from summary
+                    join turn on turn.id = turn_id order by number"
+            );
+            shown.push('\n');
+            shown.push_str(&self.rows(&sql).join("\n"));
+        }
+        shown.push_str("\n\n");
+        shown.push_str(
+            &self
+                .rows(
+                    "select '#' || o.id || ' ' || coalesce(o.subtitle, '-') || ' | ' || coalesce(narrative, '-') || ' | '
+                        || concepts || ' | read ' || files_read from observation o order by o.id",
+                )
+                .join("\n"),
+        );
+        shown
+    }
+
+    /// What is remembered, without times and numbers of rows.
+    fn remembered(&self) -> Vec<String> {
+        self.rows(
+            "select number || ' ' || type || ' ' || o.title || ' ' || coalesce(o.subtitle, '-') || ' ' || coalesce(narrative, '-')
+                || facts || concepts || files_read || files_modified || evidence
+                from observation o join turn t on t.id = o.turn_id
+            union all select number || ' summary ' || coalesce(request, '-') || ' ' || coalesce(investigated, '-') || ' '
+                || coalesce(learned, '-') || ' ' || coalesce(completed, '-') || ' ' || coalesce(next_steps, '-')
+                || files_read || files_edited || coalesce(notes, '-') from summary join turn t on t.id = turn_id
+            union all select number || ' ' || kind || ' ' || text from passage join turn t on t.id = turn_id
+            order by 1",
+        )
+    }
+
+    fn rows(&self, sql: &str) -> Vec<String> {
+        let connection = rusqlite::Connection::open(self.home.path().join("backstory.db")).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let root = self.home.outside().to_str().unwrap();
+        rows.map(|row| row.unwrap().replace(root, "/work")).collect()
+    }
+}
+
+/// `PostToolUse` -> `post-tool-use`.
+fn kebab_case(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push('-');
+        }
+        out.extend(letter.to_lowercase());
+    }
+    out
+}
+
+fn check(name: &str) {
+    let live = Recorded::new(name);
+    live.replay();
+    let mut settings = settings();
+    settings.add_filter(r"/(?:tmp|var)/[\w./-]*?/shop\b", "/work/shop");
+    settings.bind(|| insta::assert_snapshot!(format!("golden_{name}"), live.shown()));
+    let past = Recorded::new(name);
+    past.import();
+    let (live, past) = (live.remembered(), past.remembered());
+    assert!(live.len() > 3, "{live:#?}");
+    let lost: Vec<_> = live.iter().filter(|row| !past.contains(row)).collect();
+    let new: Vec<_> = past.iter().filter(|row| !live.contains(row)).collect();
+    assert!(
+        lost.is_empty() && new.is_empty(),
+        "only by hooks: {lost:#?}\nonly by import: {new:#?}"
+    );
+    assert_eq!(live.len(), past.len());
+}
+
+#[test]
+fn a_bug_fix_with_a_test_that_failed_first() {
+    check("bug-fix");
+}
+
+#[test]
+fn a_refactoring_with_an_attempt_that_was_taken_back() {
+    check("refactor");
+}
+
+#[test]
+fn an_investigation_that_changed_nothing() {
+    check("investigation");
+}
