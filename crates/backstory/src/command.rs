@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use backstory_store::{Project, ProjectError, Store, StoreError};
 
 use crate::{
-    environment,
+    clock, environment,
     home::Home,
     settings::{self, Settings},
     worker as the_worker,
@@ -87,6 +87,8 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
         // What is there can still be shown; the events are safe where they are.
         Err(error) => anstream::eprintln!("{} events still wait in the spool: {error:#}", waiting.len()),
     }
+    // Where no worker has lived since, nobody else has noticed. In a store that is busy now, the next one will.
+    store.interrupt_silent(clock::now_ms(), 0).ok();
     Ok(Some(store))
 }
 

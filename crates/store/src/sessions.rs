@@ -1,7 +1,7 @@
 //! Sessions and their turns, as they are shown.
 
 use backstory_model::SessionStatus;
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
 use serde::Serialize;
 
 use crate::{Project, Store, StoreError, open::query};
@@ -134,24 +134,26 @@ impl Store {
     }
 
     /// Marks the sessions of which nothing was heard for a day as interrupted, and puts what they left open into the queue:
-    /// nothing else will tell that it is over. Returns how many.
-    pub fn interrupt_silent(&mut self, now_ms: i64) -> Result<usize, StoreError> {
+    /// nothing else will tell that it is over. Looks at sessions that were heard of since a time: whoever looks all day need
+    /// not go through those of years. Returns how many.
+    pub fn interrupt_silent(&mut self, now_ms: i64, since_ms: i64) -> Result<usize, StoreError> {
         const DAY_MS: i64 = 24 * 3600 * 1000;
-        const SILENT: &str =
-            "select id from session where last_event_at < ?1 and status in ('active', 'summarizing')";
+        const SILENT: &str = "select id from session where last_event_at >= ?1 and last_event_at < ?2
+            and status in ('active', 'summarizing')";
         const OPEN: &str = "select id from turn where session_db_id = ?1 and ended_at is null";
         const AGAIN: &str = "update event set state = 'pending', tries = 0, not_before = ?2
             where state = 'done' and id = (select id from event where turn_id = ?1 order by key desc limit 1)";
         const CLOSE: &str = "update turn set ended_at = (select last_event_at from session where id = session_db_id) where id = ?1";
         const INTERRUPT: &str = "update session set status = 'interrupted' where id = ?1";
         let attempt = query("look for silent sessions");
-        let ids = |connection: &Connection, sql: &str, value: i64| -> rusqlite::Result<Vec<i64>> {
+        let ids = |connection: &Connection, sql: &str, values: &[i64]| -> rusqlite::Result<Vec<i64>> {
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([value], |row| row.get(0))?;
+            let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
             rows.collect()
         };
+        let range = [since_ms, now_ms - DAY_MS];
         // Asked first without a lock: mostly there is none.
-        let silent = ids(&self.connection, SILENT, now_ms - DAY_MS).map_err(attempt)?;
+        let silent = ids(&self.connection, SILENT, &range).map_err(attempt)?;
         if silent.is_empty() {
             return Ok(0);
         }
@@ -160,9 +162,9 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
         let run = || -> rusqlite::Result<usize> {
-            let silent = ids(&transaction, SILENT, now_ms - DAY_MS)?;
+            let silent = ids(&transaction, SILENT, &range)?;
             for &session in &silent {
-                for turn in ids(&transaction, OPEN, session)? {
+                for turn in ids(&transaction, OPEN, &[session])? {
                     transaction.prepare_cached(AGAIN)?.execute([turn, now_ms])?;
                     transaction.prepare_cached(CLOSE)?.execute([turn])?;
                 }

@@ -10,8 +10,6 @@ use backstory_capture::{
 };
 use backstory_store::{Senses, Store};
 
-use crate::clock;
-
 /// How many events go into one transaction.
 const BATCH: usize = 500;
 
@@ -26,15 +24,13 @@ pub(crate) struct Intake {
     pub(crate) left: usize,
 }
 
-/// Takes in everything that waits at this moment, and looks which sessions fell silent.
+/// Takes in everything that waits at this moment.
 pub(crate) fn take_in(spool: &Spool, store: &mut Store) -> Result<Intake> {
     let waiting = spool.waiting().context("could not list the spool")?;
     let mut intake = Intake::default();
     for keys in waiting.chunks(BATCH) {
         take_batch(spool, store, keys, &mut intake)?;
     }
-    // Here and not when the worker starts: it may run for weeks, and events may have waited for days.
-    store.interrupt_silent(clock::now_ms())?;
     Ok(intake)
 }
 

@@ -45,6 +45,9 @@ const POLL: Duration = Duration::from_secs(2);
 /// How long events gather before they are taken in together: one flush to disk for all of them.
 const GATHER: Duration = Duration::from_millis(50);
 
+/// How far back the worker looks for sessions that fell silent once it has looked at all: it looks far more often.
+const RECENT_MS: i64 = 14 * 24 * 3600 * 1000;
+
 /// What killed hooks left in `tmp/` is swept after this long.
 const LEFTOVER: Duration = Duration::from_secs(3600);
 
@@ -78,8 +81,13 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
     };
     let mut work = Work::default();
     let mut last_event = Instant::now();
+    let mut silent_since = 0;
     loop {
         let taken = take_in(&spool, &mut store)?;
+        // After each round: the worker may run for weeks. After the first: events may have waited for years.
+        let now_ms = clock::now_ms();
+        store.interrupt_silent(now_ms, silent_since)?;
+        silent_since = now_ms - RECENT_MS;
         let distilled = distil_all(&mut store, settings, &stop, &mut |_| {})?;
         work.taken.new += taken.new;
         work.taken.torn += taken.torn;
