@@ -75,6 +75,11 @@ impl Home {
         until("the worker listens", || Ok(ready.exists()))
     }
 
+    /// Returns the worker that was started here.
+    pub(crate) fn worker_pid(&self) -> Option<u32> {
+        self.worker.as_ref().map(Child::id)
+    }
+
     /// Kills the worker, hung or not, and waits for its end.
     pub(crate) fn kill_worker(&mut self) -> Result<()> {
         let Some(mut worker) = self.worker.take() else {

@@ -1,7 +1,7 @@
 //! Measures backstory: what agents wait for, what arrives when processes are killed.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|all] [--quick] [--rounds N]
-//! [--json FILE] [--product FILE]`. Times are reported, never failed on; a lost event fails.
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|all] [--quick] [--rounds N]
+//! [--transcripts DIR] [--json FILE] [--product FILE]`. Times are reported, never failed on; a lost event fails.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,6 +9,7 @@
 )]
 
 mod audit;
+mod distil;
 mod durability;
 mod home;
 mod instructions;
@@ -46,6 +47,8 @@ pub(crate) struct Bench {
     project: PathBuf,
     rounds: usize,
     quick: bool,
+    /// Past sessions to import.
+    transcripts: Option<PathBuf>,
 }
 
 impl Bench {
@@ -76,7 +79,27 @@ struct Arguments {
     rounds: Option<usize>,
     json: Option<PathBuf>,
     product: Option<PathBuf>,
+    transcripts: Option<PathBuf>,
+    help: bool,
 }
+
+const HELP: &str = "\
+Measures backstory with the binary that users get. Times are reported, never failed on; a lost event fails.
+
+  latency       what a hook costs next to an empty process, with stores and workers of all kinds
+  instructions  the same, counted in instructions
+  parallel      16 hooks at once, and whether all arrive while the worker is killed
+  kill          hooks killed at random moments
+  distil        from the end of a turn to its summary; importing past sessions: speed and memory (with --transcripts);
+                8 sessions at once: how old the oldest event gets before it is distilled
+  all           all of these
+
+  --quick             a minute instead of ten
+  --rounds N          how often each thing is measured
+  --transcripts DIR   past sessions of Claude Code, for distil
+  --json FILE         writes the same as JSON
+  --product FILE      measures this binary instead of building one
+";
 
 impl Arguments {
     fn read(words: impl Iterator<Item = String>) -> Result<Self> {
@@ -89,10 +112,12 @@ impl Arguments {
                 "--rounds" => arguments.rounds = Some(value()?.parse().context("--rounds needs a number")?),
                 "--json" => arguments.json = Some(value()?.into()),
                 "--product" => arguments.product = Some(value()?.into()),
-                "latency" | "parallel" | "kill" | "instructions" | "all" => arguments.question = Some(word),
-                _ => bail!(
-                    "unknown argument {word}\nhint: latency, parallel, kill, instructions or all; --quick, --rounds N, --json FILE, --product FILE"
-                ),
+                "--transcripts" => arguments.transcripts = Some(value()?.into()),
+                "--help" | "-h" | "help" => arguments.help = true,
+                "latency" | "parallel" | "kill" | "instructions" | "distil" | "all" => {
+                    arguments.question = Some(word);
+                }
+                _ => bail!("unknown argument {word}\nhint: --help lists them"),
             }
         }
         Ok(arguments)
@@ -101,6 +126,10 @@ impl Arguments {
 
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::read(std::env::args().skip(1))?;
+    if arguments.help {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("out");
     let run = out.join(format!("run-{}", std::process::id()));
     fs::create_dir_all(&out)?;
@@ -142,16 +171,20 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         project: out.join("project"),
         rounds: arguments.rounds.unwrap_or(if arguments.quick { 30 } else { 300 }),
         quick: arguments.quick,
+        transcripts: arguments.transcripts.clone(),
     };
     home::create_project(&bench.project)?;
     priority::come_first();
-    let questions: [(&str, Measure); 6] = [
+    let questions: [(&str, Measure); 9] = [
         ("latency", latency::measure),
         ("latency", orientation::measure),
         ("instructions", instructions::measure),
         ("parallel", parallel::latency),
         ("parallel", parallel::arrival),
         ("kill", durability::measure),
+        ("distil", distil::wait),
+        ("distil", distil::import),
+        ("distil", distil::crowd),
     ];
     let asked = arguments.question.as_deref().unwrap_or("all");
     let mut sections = Vec::new();
