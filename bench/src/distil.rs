@@ -250,6 +250,10 @@ pub(crate) fn crowd(bench: &Bench) -> Result<Section> {
             "oldest event ever seen waiting, seconds",
             rounded(seen.as_secs_f64()),
         ),
+        (
+            "worker, seconds of a processor",
+            rounded(processor_time(worker)?.as_secs_f64()),
+        ),
         ("worker, peak MB", json!(megabytes(status(worker, "VmHWM")?))),
     ] {
         section.row(vec![json!(what), value]);
@@ -258,6 +262,9 @@ pub(crate) fn crowd(bench: &Bench) -> Result<Section> {
         look_into(&home)?.query_row("select count(*) from event where state = 'done'", [], |row| {
             row.get(0)
         })?;
+    section.note(
+        "the worker makes way for everybody else on the machine: its processor time tells what it needs",
+    );
     section.check(format!("{events} events are distilled"), stored == events);
     Ok(section)
 }
@@ -361,6 +368,21 @@ fn status(pid: u32, name: &str) -> Result<u64> {
         .with_context(|| format!("the kernel does not tell {name}"))?
         .parse()?;
     Ok(kilobytes << 10)
+}
+
+/// Returns how long a process has had a processor.
+fn processor_time(pid: u32) -> Result<Duration> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name in brackets may hold anything; behind it the numbers are the third and following.
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = |at: usize| -> Result<u64> {
+        let field = fields.split_whitespace().nth(at - 3);
+        Ok(field
+            .context("the kernel does not tell the time of a process")?
+            .parse()?)
+    };
+    // Ticks are hundredths of a second on every Linux.
+    Ok(Duration::from_millis((ticks(14)? + ticks(15)?) * 10))
 }
 
 fn megabytes(bytes: u64) -> u64 {
