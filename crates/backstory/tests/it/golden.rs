@@ -123,11 +123,9 @@ impl Recorded {
     }
 
     fn rows(&self, sql: &str) -> Vec<String> {
-        let connection = rusqlite::Connection::open(self.home.path().join("backstory.db")).unwrap();
-        let mut statement = connection.prepare(sql).unwrap();
-        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
         let root = self.home.outside().to_str().unwrap();
-        rows.map(|row| row.unwrap().replace(root, "/work")).collect()
+        let rows = self.home.rows(sql);
+        rows.iter().map(|row| row.replace(root, "/work")).collect()
     }
 }
 

@@ -160,6 +160,14 @@ impl Home {
             .unwrap()
     }
 
+    /// What the store answers to a question with one column of text.
+    pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
+        let connection = rusqlite::Connection::open(self.path().join("backstory.db")).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
     /// The number of events not recorded for a reason.
     pub(crate) fn lost(&self, reason: &str) -> u64 {
         let counts = fs::read_to_string(self.path().join("spool/counts")).unwrap_or_default();
