@@ -72,8 +72,15 @@ pub struct TurnSummary {
 impl Store {
     /// Returns the memories of a session, in the order in which they came to be.
     pub fn memories_of(&self, session: &Session) -> Result<Vec<TurnMemory>, StoreError> {
+        // What a turn said again is its memory too.
         const OF_SESSION: &str = "select id, turn_id, type, title, subtitle, narrative, facts, files_modified
-            from observation where session_db_id = ?1 and turn_id is not null order by id";
+            from observation where session_db_id = ?1 and turn_id is not null
+            union all
+            select observation.id, turn.id, type, title, subtitle, narrative, facts, files_modified
+            from turn join sighting on sighting.turn_id = turn.id
+                join observation on observation.id = sighting.observation_id
+            where turn.session_db_id = ?1
+            order by 1, 2";
         let attempt = query("read the memories of a session");
         let mut statement = self.connection.prepare_cached(OF_SESSION).map_err(attempt)?;
         let list = |json: String| serde_json::from_str(&json).unwrap_or_default();

@@ -68,6 +68,7 @@ pub(crate) fn related(
                 serde_json::from_str::<Vec<String>>(row.get_ref(column)?.as_str()?).unwrap_or_default(),
             );
         }
+        let names_ours = new.files_modified.iter().all(|path| files.contains(path));
         let mut ours = new.files_modified.iter().chain(&new.files_read).peekable();
         let files = if files.is_empty() || ours.peek().is_none() {
             Files::None
@@ -77,12 +78,13 @@ pub(crate) fn related(
             Files::Others
         };
         match relation(row.get_ref(1)?.as_str()?, &new.title, files) {
-            Relation::Same => {
+            // Nothing that is known now gets lost: which files were changed is.
+            Relation::Same if names_ours => {
                 related.same = Some(known.id);
                 return Ok(related);
             }
-            Relation::Newer if !is_of_this_turn => related.outdated.push(known),
-            Relation::Newer | Relation::Other => {}
+            Relation::Newer | Relation::Same if !is_of_this_turn => related.outdated.push(known),
+            Relation::Newer | Relation::Same | Relation::Other => {}
         }
     }
     Ok(related)

@@ -9,7 +9,7 @@ const ALLOWED: [(&str, &[&str]); 7] = [
     ("capture", &["model"]),
     ("store", &["model"]),
     ("distill", &["model"]),
-    ("recall", &["model", "store"]),
+    ("recall", &["model", "store", "embed"]),
     ("backstory", &["model", "capture", "store", "distill", "recall"]),
 ];
 
