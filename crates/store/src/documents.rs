@@ -56,6 +56,16 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Puts the word index in order after much was added: searching it is several times as fast then.
+    pub fn tidy_words(&mut self) -> Result<(), StoreError> {
+        const TIDY: &str = "insert into words (words) values ('optimize')";
+        self.connection
+            .execute_batch(TIDY)
+            .map_err(query("put the word index in order"))
+    }
+}
+
 /// Makes a memory findable by its words, in place of what was findable of it before. A memory that says nothing is not.
 pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<()> {
     const FORGET: &str = "delete from document where kind = ?1 and memory_id = ?2";

@@ -2,7 +2,7 @@
 //!
 //! Says for every word of a question which documents have it and how strongly; what that is worth together is left to
 //! recall. What a search costs is bounded however large the store is: a word that stands in very many documents says
-//! little, so it is only looked up in documents that rarer words have found.
+//! little beside rarer ones, and is left out then.
 
 use std::{collections::HashMap, ops::RangeInclusive};
 
@@ -46,19 +46,17 @@ pub struct FoundWord {
 }
 
 /// Up to so many documents, a word is looked at closely: how often it stands in each, and in which field.
-const CLOSELY: usize = 2_000;
+const CLOSELY: usize = 1_500;
 
 /// Above so many documents in the whole store even that many in the scope are too many to be looked at closely.
-const CLOSELY_OF_ALL: usize = 20_000;
+const CLOSELY_OF_ALL: usize = 5_000;
 
-/// So many documents of all words together are listed at least by whether they have the word.
-const MOST_LISTED: usize = 20_000;
-
-/// How many of the documents that rarer words have found are looked at for words that stand in too many.
-const LOOKED_AT_AGAIN: usize = 40;
-
-/// So many of such words are looked up.
-const MOST_COMMON: usize = 3;
+/// A word that stands in more documents than this is common: it counts only when no rarer word is there, and then for the
+/// newest documents that have it. A small store can afford to look at more.
+fn most_listed(all: u64) -> usize {
+    const LEAST: usize = 2_000;
+    usize::try_from(40_000_000 / all.max(1)).map_or(usize::MAX, |most| most.max(LEAST))
+}
 
 /// An unfinished word that stands in so many documents needs no completing.
 const KNOWN_WELL: usize = 5;
@@ -124,37 +122,38 @@ impl Search<'_> {
         if all == 0 {
             return Ok(Vec::new());
         }
+        let most = most_listed(all);
         let mut words = Vec::new();
         for term in words::terms(question) {
-            words.push(self.list(term)?);
+            words.push(self.list(term, most)?);
         }
         if let Some(prefix) = words::unfinished(question) {
             let known = words.iter().find(|one| one.term.word == prefix.word);
             if known.is_none_or(|one| one.documents.len() < KNOWN_WELL) {
                 words.retain(|one| one.term.word != prefix.word);
-                words.push(self.list(prefix)?);
+                words.push(self.list(prefix, most)?);
             }
         }
         words.sort_by_key(|one| one.documents.len());
-        let (mut closely, mut listed) = (0, 0);
-        let mut found = Vec::new();
-        let mut common = Vec::new();
+        let is_common = |one: &Listed| one.documents.len() > most;
+        if words
+            .iter()
+            .any(|one| !one.documents.is_empty() && !is_common(one))
+        {
+            words.retain(|one| !is_common(one));
+        }
+        let mut closely = 0;
+        let mut found = Vec::with_capacity(words.len());
         for one in words {
             let count = one.documents.len();
             let weight = weight(all, count);
-            if closely + count <= CLOSELY
-                && let Some(word) = self.look_closely(&one, weight)?
-            {
-                closely += count;
-                found.push(word);
-            } else if listed + count <= MOST_LISTED {
-                listed += count;
-                found.push(as_listed(one, weight));
-            } else {
-                common.push((one, weight));
-            }
+            let close = match closely + count <= CLOSELY {
+                true => self.look_closely(&one, weight)?,
+                false => None,
+            };
+            closely += close.as_ref().map_or(0, |_| count);
+            found.push(close.unwrap_or_else(|| as_listed(one, weight)));
         }
-        self.look_up(&mut found, common)?;
         Ok(found)
     }
 
@@ -168,15 +167,10 @@ impl Search<'_> {
     }
 
     /// Lists the documents that have a word, the newest first.
-    fn list(&self, term: Term) -> rusqlite::Result<Listed> {
+    fn list(&self, term: Term, most: usize) -> rusqlite::Result<Listed> {
         const LISTED: &str = "select rowid from words where words match ?1 and rowid between ?2 and ?3
             order by rowid desc limit ?4";
-        let values = params![
-            term.to_match(),
-            self.range.start(),
-            self.range.end(),
-            MOST_LISTED + 1
-        ];
+        let values = params![term.to_match(), self.range.start(), self.range.end(), most + 1];
         let mut statement = self.connection.prepare_cached(LISTED)?;
         let rows = statement.query_map(values, |row| row.get(0))?;
         let documents = rows.collect::<Result<_, _>>()?;
@@ -219,45 +213,6 @@ impl Search<'_> {
                 .prepare_cached(COUNT)?
                 .query_row(params![one.term.to_match(), CLOSELY_OF_ALL + 1], |row| row.get(0)),
         }
-    }
-
-    /// Looks for words that stand in too many documents among those that fit best so far. When there are none, the newest
-    /// documents with the rarest of these words must do.
-    fn look_up(&self, found: &mut Vec<FoundWord>, common: Vec<(Listed, f64)>) -> rusqlite::Result<()> {
-        const HAS: &str = "select 1 from words where words match ?1 and rowid = ?2";
-        let mut common = common.into_iter();
-        if found.iter().all(|word| word.documents.is_empty())
-            && let Some((mut newest, weight)) = common.next()
-        {
-            newest.documents.truncate(CLOSELY);
-            found.push(as_listed(newest, weight));
-        }
-        let mut scores: HashMap<i64, f64> = HashMap::new();
-        if common.len() > 0 {
-            for word in found.iter() {
-                for (document, strength) in &word.documents {
-                    *scores.entry(*document).or_default() += word.weight * strength;
-                }
-            }
-        }
-        let mut best: Vec<(i64, f64)> = scores.into_iter().collect();
-        best.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
-        best.truncate(LOOKED_AT_AGAIN);
-        let mut statement = self.connection.prepare_cached(HAS)?;
-        for (listed, weight) in common.take(MOST_COMMON) {
-            let mut documents = Vec::new();
-            for (document, _) in &best {
-                if statement.exists(params![listed.term.to_match(), document])? {
-                    documents.push((*document, 1.0));
-                }
-            }
-            found.push(FoundWord {
-                word: listed.term.word,
-                weight,
-                documents,
-            });
-        }
-        Ok(())
     }
 }
 

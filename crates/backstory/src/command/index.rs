@@ -42,6 +42,7 @@ pub(crate) fn run(home: &Home, arguments: &Index) -> Result<Status> {
         return Ok(Status::Done);
     };
     if arguments.rebuild {
+        store.tidy_words()?;
         store.forget_vectors()?;
     }
     if arguments.wait {
