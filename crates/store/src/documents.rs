@@ -69,18 +69,35 @@ impl Store {
 /// Makes a memory findable by its words, in place of what was findable of it before. A memory that says nothing is not.
 pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<()> {
     const FORGET: &str = "delete from document where kind = ?1 and memory_id = ?2";
-    const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
-        on conflict do update set documents = documents + 1, last = last + 1 returning last";
-    const DOCUMENT: &str =
-        "insert into document (id, kind, memory_id, session_db_id, created_at) values (?1, ?2, ?3, ?4, ?5)";
-    const WORDS: &str =
-        "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
     connection
         .prepare_cached(FORGET)?
         .execute(params![handle.kind.name(), handle.id])?;
     let Some((project, session, created_ms, fields)) = fields(connection, handle)? else {
         return Ok(());
     };
+    let indexed = Fields {
+        title: to_index(&fields.title),
+        subtitle: to_index(&fields.subtitle),
+        facts: to_index(&fields.facts),
+        narrative: to_index(&fields.narrative),
+        files: to_index(&fields.files),
+    };
+    insert(connection, handle, (project, session, created_ms), &indexed)
+}
+
+/// Makes a new memory of a project, a session and a time findable; its words are those of [`to_index`].
+pub(crate) fn insert(
+    connection: &Connection,
+    handle: Handle,
+    (project, session, created_ms): (i64, Option<i64>, i64),
+    indexed: &Fields,
+) -> rusqlite::Result<()> {
+    const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
+        on conflict do update set documents = documents + 1, last = last + 1 returning last";
+    const DOCUMENT: &str =
+        "insert into document (id, kind, memory_id, session_db_id, created_at) values (?1, ?2, ?3, ?4, ?5)";
+    const WORDS: &str =
+        "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
     let count: i64 = connection
         .prepare_cached(NEXT)?
         .query_row([project], |row| row.get(0))?;
@@ -94,11 +111,11 @@ pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<(
     ])?;
     let values = params![
         id,
-        to_index(&fields.title),
-        to_index(&fields.subtitle),
-        to_index(&fields.facts),
-        to_index(&fields.narrative),
-        to_index(&fields.files),
+        indexed.title,
+        indexed.subtitle,
+        indexed.facts,
+        indexed.narrative,
+        indexed.files,
     ];
     connection.prepare_cached(WORDS)?.execute(values).map(drop)
 }

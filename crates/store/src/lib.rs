@@ -39,6 +39,6 @@ pub use projects::{Project, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
 pub use retain::{Dropped, Retention};
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
-pub use transfer::TakenLines;
+pub use transfer::{ReadyLine, TakenLines};
 pub use vectors::{Coverage, StoredVector, ToEmbed};
 pub use words::{Term, terms};

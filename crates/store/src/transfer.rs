@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use backstory_model::{Handle, MemoryKind, ObservationType, ProjectFacts};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::{Line, Store, StoreError, documents, intake::hash, open::query, pack::pack, projects};
+use crate::{
+    Fields, Line, Store, StoreError, documents, intake::hash, open::query, pack::pack, projects,
+    words::to_index,
+};
 
 /// The host and the distiller of what came as lines.
 const IMPORT: &str = "import";
@@ -19,12 +22,39 @@ pub struct TakenLines {
     pub known: u64,
 }
 
+/// A line with everything that can be worked out without the database.
+#[derive(Clone, Debug)]
+pub struct ReadyLine {
+    line: Line,
+    /// Of everything that it says.
+    hash: i64,
+    /// Of a passage, of which there are very many: the text as it is stored, and its words.
+    packed: Option<Vec<u8>>,
+    indexed: Option<String>,
+}
+
+impl From<Line> for ReadyLine {
+    fn from(line: Line) -> Self {
+        let text = line
+            .text
+            .as_deref()
+            .filter(|_| line.kind == MemoryKind::Passage)
+            .unwrap_or_default();
+        Self {
+            hash: hash(&serde_json::to_string(&line).unwrap_or_default()),
+            packed: pack(text),
+            indexed: (!text.is_empty()).then(|| to_index(text)),
+            line,
+        }
+    }
+}
+
 impl Store {
     /// Stores a batch of lines in one transaction. What names no project belongs to `here`, except notes, which hold
     /// everywhere then. A line that was taken over before changes nothing, unless its memory was forgotten since.
     pub fn take_lines(
         &mut self,
-        lines: &[Line],
+        lines: &[ReadyLine],
         here: &ProjectFacts,
         now_ms: i64,
     ) -> Result<TakenLines, StoreError> {
@@ -39,6 +69,7 @@ impl Store {
             now_ms,
             projects: HashMap::new(),
             sessions: HashMap::new(),
+            to_index: Vec::new(),
         };
         let mut taken = TakenLines::default();
         for line in lines {
@@ -48,6 +79,7 @@ impl Store {
             }
         }
         batch.note_times().map_err(attempt)?;
+        batch.index().map_err(attempt)?;
         transaction.commit().map_err(attempt)?;
         Ok(taken)
     }
@@ -60,6 +92,7 @@ struct Batch<'t> {
     now_ms: i64,
     projects: HashMap<String, i64>,
     sessions: HashMap<String, KnownSession>,
+    to_index: Vec<(Place, Handle, Option<&'t str>)>,
 }
 
 struct KnownSession {
@@ -77,21 +110,39 @@ struct Place {
     created_ms: i64,
 }
 
-impl Batch<'_> {
+impl<'t> Batch<'t> {
     /// Returns whether the line is new.
-    fn take(&mut self, line: &Line) -> rusqlite::Result<bool> {
+    fn take(&mut self, ready: &'t ReadyLine) -> rusqlite::Result<bool> {
         const NOTE: &str = "insert or replace into imported_line (hash, kind, memory_id) values (?1, ?2, ?3)";
-        let hash = hash(&serde_json::to_string(line).unwrap_or_default());
-        if self.is_known(hash)? {
+        if self.is_known(ready.hash)? {
             return Ok(false);
         }
-        let place = self.place(line)?;
-        let handle = self.insert(line, place)?;
+        let place = self.place(&ready.line)?;
+        let handle = self.insert(ready, place)?;
         self.transaction
             .prepare_cached(NOTE)?
-            .execute(params![hash, handle.kind.name(), handle.id])?;
-        documents::put(self.transaction, handle)?;
+            .execute(params![ready.hash, handle.kind.name(), handle.id])?;
+        self.to_index.push((place, handle, ready.indexed.as_deref()));
         Ok(true)
+    }
+
+    /// Project by project: the word index writes everything it holds to the disk whenever a smaller number comes.
+    fn index(&mut self) -> rusqlite::Result<()> {
+        self.to_index.sort_by_key(|(place, ..)| place.project);
+        for (place, handle, indexed) in &self.to_index {
+            match indexed {
+                Some(words) => {
+                    let place = (place.project.unwrap_or_default(), place.session, place.created_ms);
+                    let indexed = Fields {
+                        narrative: (*words).to_owned(),
+                        ..Fields::default()
+                    };
+                    documents::insert(self.transaction, *handle, place, &indexed)?;
+                }
+                None => documents::put(self.transaction, *handle)?,
+            }
+        }
+        Ok(())
     }
 
     fn is_known(&self, hash: i64) -> rusqlite::Result<bool> {
@@ -212,15 +263,17 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn insert(&self, line: &Line, place: Place) -> rusqlite::Result<Handle> {
+    fn insert(&self, ready: &ReadyLine, place: Place) -> rusqlite::Result<Handle> {
+        let line = &ready.line;
+        let packed = ready.packed.as_deref();
         let (kind, id) = match (line.kind, place.session) {
             (MemoryKind::Observation, _) => (MemoryKind::Observation, self.observation(line, place)?),
             (MemoryKind::Summary, _) => (MemoryKind::Summary, self.summary(line, place)?),
             (MemoryKind::Note, _) => (MemoryKind::Note, self.note(line, place)?),
-            (MemoryKind::Passage, _) => (MemoryKind::Passage, self.passage(line, place)?),
+            (MemoryKind::Passage, _) => (MemoryKind::Passage, self.passage(line, packed, place)?),
             (MemoryKind::Prompt, Some(session)) => (MemoryKind::Prompt, self.turn(line, place, session)?),
             // A turn needs a session; its words can do without.
-            (MemoryKind::Prompt, None) => (MemoryKind::Passage, self.passage(line, place)?),
+            (MemoryKind::Prompt, None) => (MemoryKind::Passage, self.passage(line, packed, place)?),
         };
         Ok(Handle { kind, id })
     }
@@ -309,7 +362,7 @@ impl Batch<'_> {
             .query_row(values, |row| row.get(0))
     }
 
-    fn passage(&self, line: &Line, place: Place) -> rusqlite::Result<i64> {
+    fn passage(&self, line: &Line, packed: Option<&[u8]>, place: Place) -> rusqlite::Result<i64> {
         const INSERT: &str =
             "insert into passage (project_id, session_db_id, kind, text, packed, pinned, external_id, created_at)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) returning id";
@@ -322,7 +375,6 @@ impl Batch<'_> {
                 .unwrap_or(KINDS[0]),
         };
         let text = line.text.as_deref().unwrap_or_default();
-        let packed = pack(text);
         let values = params![
             place.project,
             place.session,

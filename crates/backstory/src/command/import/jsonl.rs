@@ -12,7 +12,7 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_capture::project;
-use backstory_store::{Line, Store};
+use backstory_store::{ReadyLine, Store};
 use serde_json::json;
 
 use super::Progress;
@@ -47,7 +47,7 @@ const MOST_NAMED: u64 = 5;
 /// Lines that were read together.
 #[derive(Default)]
 struct Batch {
-    lines: Vec<Line>,
+    lines: Vec<ReadyLine>,
     /// The number of each line that cannot be taken, and why.
     damaged: Vec<(u64, String)>,
     bytes: usize,
@@ -152,7 +152,7 @@ fn read_all(mut input: Box<dyn BufRead + Send>, redact: bool, send: &SyncSender<
             continue;
         }
         match jsonl::read(line, redact) {
-            Ok(line) => batch.lines.push(line),
+            Ok(line) => batch.lines.push(line.into()),
             Err(reason) => batch.damaged.push((number, reason)),
         }
         batch.bytes += bytes.len();
