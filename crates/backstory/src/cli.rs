@@ -9,7 +9,10 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    command::{Status, config, demo, import, index, queue, search, session, sessions, worker},
+    command::{
+        Status, config, demo, edit, import, index, pin, queue, remember, search, session, sessions, show,
+        worker,
+    },
     environment,
     home::Home,
     output,
@@ -38,6 +41,11 @@ enum Command {
     Sessions(sessions::Sessions),
     Session(session::Show),
     Index(index::Index),
+    Show(show::ShowArguments),
+    Remember(remember::Remember),
+    Pin(pin::Pin),
+    Unpin(pin::Unpin),
+    Edit(edit::EditArguments),
     Queue(queue::QueueArguments),
     Import(import::Import),
     Config(config::ConfigArgs),
@@ -86,6 +94,11 @@ fn run(command: Command) -> Result<Status> {
         Command::Index(arguments) => index::run(&Home::require()?, &arguments),
         Command::Sessions(arguments) => sessions::run(&Home::require()?, &arguments),
         Command::Session(arguments) => session::run(&Home::require()?, &arguments),
+        Command::Show(arguments) => show::run(&Home::require()?, &arguments),
+        Command::Remember(arguments) => remember::run(&Home::require()?, &arguments),
+        Command::Pin(arguments) => pin::pin(&Home::require()?, &arguments),
+        Command::Unpin(arguments) => pin::unpin(&Home::require()?, &arguments),
+        Command::Edit(arguments) => edit::run(&Home::require()?, &arguments),
         Command::Import(arguments) => import::run(&Home::require()?, &arguments),
         Command::Queue(arguments) => queue::run(&Home::require()?, &arguments),
         Command::Config(arguments) => {

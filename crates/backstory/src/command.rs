@@ -2,17 +2,22 @@
 
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod edit;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod pin;
 pub(crate) mod queue;
+pub(crate) mod remember;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
+pub(crate) mod show;
 pub(crate) mod worker;
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
+use backstory_model::{Handle, ObservationType};
 use backstory_store::{Project, ProjectError, Store, StoreError};
 
 use crate::{
@@ -90,6 +95,35 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
     // Where no worker has lived since, nobody else has noticed. In a store that is busy now, the next one will.
     store.interrupt_silent(clock::now_ms(), 0).ok();
     Ok(Some(store))
+}
+
+/// Opens the store for a command that changes memories; all of them must be there.
+pub(crate) fn open_store_with(home: &Home, handles: &[Handle]) -> Result<Store> {
+    let store = open_store(home)?;
+    for &handle in handles {
+        let is_there = match &store {
+            Some(store) => store.exists(handle)?,
+            None => false,
+        };
+        if !is_there {
+            return Err(unknown(handle));
+        }
+    }
+    store.context("nothing is remembered yet")
+}
+
+/// Says that nothing goes by a handle.
+pub(crate) fn unknown(handle: Handle) -> anyhow::Error {
+    let hint = "`backstory search` finds memories, `backstory session` lists those of a session";
+    anyhow::anyhow!("no {} goes by {handle}\nhint: {hint}", handle.kind.name())
+}
+
+/// Reads the type of an observation from the command line.
+pub(crate) fn observation_type(name: &str) -> Result<ObservationType, String> {
+    ObservationType::from_name(&name.to_lowercase()).ok_or_else(|| {
+        let known: Vec<&str> = ObservationType::ALL.iter().map(|one| one.name()).collect();
+        format!("expected one of {}", known.join(", "))
+    })
 }
 
 /// Says what a person can do about a store that does not open.

@@ -79,6 +79,37 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
+/// Breaks text from a session into lines of a width, at blanks where it can. Its own line breaks stay; controls go.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.trim().lines() {
+        let clean: String = line
+            .chars()
+            .map(|c| if c == '\t' { ' ' } else { c })
+            .filter(|&c| !c.is_control() && !is_invisible(c))
+            .collect();
+        let mut rest = clean.trim_end();
+        loop {
+            let Some((end, _)) = rest.char_indices().nth(width) else {
+                lines.push(rest.to_owned());
+                break;
+            };
+            let indent = rest.len() - rest.trim_start().len();
+            let at = match rest[..end].rfind(' ') {
+                _ if rest[end..].starts_with(' ') => end,
+                Some(blank) if blank > indent => blank,
+                _ => end,
+            };
+            lines.push(rest[..at].trim_end().to_owned());
+            rest = rest[at..].trim_start();
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    lines
+}
+
 /// Characters that change how others are shown, and so what a person believes to read.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -131,6 +162,24 @@ mod tests {
         assert_eq!(one_line(&"x".repeat(50), 10), format!("{}…", "x".repeat(9)));
         for width in 4..30 {
             assert!(one_line("some words of several lengths", width).chars().count() <= width);
+        }
+    }
+
+    #[test]
+    fn a_text_is_broken_at_blanks() {
+        assert_eq!(wrap("one two three", 13), ["one two three"]);
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("one two three", 6), ["one", "two", "three"]);
+        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("a\n\n  b\u{1b}[31m\u{202e}\n", 9), ["a", "", "  b[31m"]);
+        assert_eq!(wrap("   \n ", 9), Vec::<String>::new());
+        for width in 1..30 {
+            let lines = wrap("  some words öf several\tlengths 的的的的", width);
+            assert!(
+                lines.iter().all(|line| line.chars().count() <= width),
+                "{lines:?}"
+            );
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage, NewSummary};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, documents, open::query, pack::pack, relation};
+use crate::{Store, StoreError, documents, open::query, pack::pack, relation, survivors};
 
 /// The distiller whose results are replaced when a turn goes on.
 const BUILTIN: &str = "builtin";
@@ -197,14 +197,18 @@ impl Store {
             if turn.prompt.is_some() && !turn.machine_made {
                 place.index(MemoryKind::Prompt, turn.id)?;
             }
-            for observation in &distilled.observations {
+            for observation in survivors::untold(&transaction, turn.id, &distilled.observations)? {
                 place.observation(observation)?;
             }
-            if let Some(summary) = &distilled.summary {
+            if let Some(summary) = &distilled.summary
+                && !survivors::has_summary(&transaction, turn.id)?
+            {
                 place.summary(summary)?;
             }
             for passage in &distilled.passages {
-                place.passage(passage)?;
+                if !survivors::has_passage(&transaction, turn.id, &passage.text)? {
+                    place.passage(passage)?;
+                }
             }
             place.session(distilled, made.transcript_read)
         };
@@ -222,10 +226,10 @@ struct Place<'t> {
 
 impl Place<'_> {
     fn clear(&self) -> rusqlite::Result<()> {
-        // What a person pinned stays whatever is found out later.
-        const OBSERVATIONS: &str =
-            "delete from observation where turn_id = ?1 and distiller = ?2 and pinned = 0";
-        const SUMMARIES: &str = "delete from summary where turn_id = ?1 and distiller = ?2";
+        // What a person pinned or corrected stays whatever is found out later.
+        const OBSERVATIONS: &str = "delete from observation where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null";
+        const SUMMARIES: &str =
+            "delete from summary where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null";
         const PASSAGES: &str = "delete from passage where turn_id = ?1 and pinned = 0";
         const UNSEEN: &str = "update observation set seen = seen - 1
             where id in (select observation_id from sighting where turn_id = ?1)";

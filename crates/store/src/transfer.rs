@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use backstory_model::{Handle, MemoryKind, ObservationType, ProjectFacts};
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{
     Fields, Line, Store, StoreError, documents, intake::hash, open::query, pack::pack, projects,
@@ -410,7 +410,7 @@ impl<'t> Batch<'t> {
 }
 
 /// Says whether a memory is there.
-pub(crate) fn exists(transaction: &Transaction<'_>, handle: Handle) -> rusqlite::Result<bool> {
+pub(crate) fn exists(connection: &Connection, handle: Handle) -> rusqlite::Result<bool> {
     let sql = match handle.kind {
         MemoryKind::Observation => "select 1 from observation where id = ?1",
         MemoryKind::Summary => "select 1 from summary where id = ?1",
@@ -418,7 +418,7 @@ pub(crate) fn exists(transaction: &Transaction<'_>, handle: Handle) -> rusqlite:
         MemoryKind::Passage => "select 1 from passage where id = ?1",
         MemoryKind::Prompt => "select 1 from turn where id = ?1 and prompt is not null",
     };
-    transaction.prepare_cached(sql)?.exists([handle.id])
+    connection.prepare_cached(sql)?.exists([handle.id])
 }
 
 fn list(items: &[String]) -> String {

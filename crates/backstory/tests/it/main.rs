@@ -19,6 +19,7 @@ mod hooks;
 mod import;
 mod layers;
 mod life;
+mod memory;
 mod privacy;
 mod projects;
 mod queue;

@@ -1,0 +1,40 @@
+//! `backstory pin`, `backstory unpin`: keep memories in sight.
+
+use anstream::println;
+use anyhow::Result;
+use backstory_model::Handle;
+
+use super::{Status, open_store_with};
+use crate::home::Home;
+
+/// Keep memories in sight, and let no distilling change them
+#[derive(clap::Args)]
+pub(crate) struct Pin {
+    /// What names them: 123, S12, P34, N5, V678
+    #[arg(value_name = "HANDLE", required = true)]
+    handles: Vec<Handle>,
+}
+
+/// Let go of memories that were pinned
+#[derive(clap::Args)]
+pub(crate) struct Unpin {
+    /// What names them: 123, S12, P34, N5, V678
+    #[arg(value_name = "HANDLE", required = true)]
+    handles: Vec<Handle>,
+}
+
+pub(crate) fn pin(home: &Home, arguments: &Pin) -> Result<Status> {
+    set(home, &arguments.handles, true)
+}
+
+pub(crate) fn unpin(home: &Home, arguments: &Unpin) -> Result<Status> {
+    set(home, &arguments.handles, false)
+}
+
+fn set(home: &Home, handles: &[Handle], pinned: bool) -> Result<Status> {
+    open_store_with(home, handles)?.set_pinned(handles, pinned)?;
+    let list: Vec<String> = handles.iter().map(ToString::to_string).collect();
+    let verb = if pinned { "Pinned" } else { "Unpinned" };
+    println!("{verb} {}", list.join(", "));
+    Ok(Status::Done)
+}

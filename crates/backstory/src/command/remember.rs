@@ -1,0 +1,155 @@
+//! `backstory remember`: save a note.
+
+use std::{
+    io::{self, Read},
+    path::{Component, Path, PathBuf},
+};
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use backstory_capture::project;
+use backstory_model::{ObservationType, ProjectFacts};
+use backstory_store::{Author, NewNote, Store};
+use serde_json::json;
+
+use super::{Status, settings, with_hint};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, DIM},
+    wash::Wash,
+};
+
+/// Save a note for this project
+///
+/// Private spans and secrets are cut out before it is stored. The same words twice are one note.
+#[derive(clap::Args)]
+pub(crate) struct Remember {
+    /// The words; `-` reads them from standard input
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Keep it in sight: every session of the project starts with it
+    #[arg(long)]
+    pin: bool,
+    /// It holds in every project, not only in that of the current folder
+    #[arg(long)]
+    global: bool,
+    /// What it is: decision, bugfix, feature, refactor, discovery, change
+    #[arg(long = "type", value_name = "T", value_parser = super::observation_type)]
+    kind: Option<ObservationType>,
+    /// A file it is about; can be given several times
+    #[arg(long = "file", value_name = "F")]
+    files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// More than this is no note; what is stored is shorter still.
+const MOST_READ: u64 = 1 << 20;
+
+pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<Status> {
+    let redact = settings(home)?.capture.redact;
+    let mut given = arguments.text.clone();
+    if given == "-" {
+        let mut bytes = Vec::new();
+        let read = io::stdin().take(MOST_READ).read_to_end(&mut bytes);
+        read.context("could not read the note from standard input")?;
+        given = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let mut wash = Wash::new(redact);
+    let Some(text) = wash.text(given.trim()) else {
+        if wash.has_cut() {
+            bail!("nothing is left of the note once private spans are cut\nhint: nothing was saved");
+        }
+        bail!("the note is empty\nhint: say what to remember: backstory remember \"…\"");
+    };
+    let cwd = std::env::current_dir().context("could not find the current folder")?;
+    let facts = project::locate(&cwd).facts;
+    let files: Vec<String> = arguments
+        .files
+        .iter()
+        .map(|file| in_project(&facts, &cwd, file))
+        .collect();
+    home.create()?;
+    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    let saved = store.remember(
+        &NewNote {
+            project: (!arguments.global).then_some(&facts),
+            text: text.trim(),
+            type_name: arguments.kind.map(ObservationType::name),
+            files: &files,
+            pinned: arguments.pin,
+            author: Author::Person,
+        },
+        clock::now_ms(),
+    )?;
+    let handle = saved.handle;
+    if arguments.json {
+        println!(
+            "{}",
+            json!({"id": handle, "new": saved.is_new, "pinned": arguments.pin})
+        );
+        return Ok(Status::Done);
+    }
+    let place = match arguments.global {
+        true => "everywhere".to_owned(),
+        false => format!("in {}", output::one_line(&facts.name, 60)),
+    };
+    match (saved.is_new, arguments.pin) {
+        (true, false) => println!("Saved {handle} {DIM}{place}{DIM:#}"),
+        (true, true) => println!("Saved {handle} {DIM}{place}, pinned{DIM:#}"),
+        (false, false) => println!("Already there as {handle} {DIM}{place}{DIM:#}"),
+        (false, true) => println!("Already there as {handle}, pinned now {DIM}{place}{DIM:#}"),
+    }
+    if text.trim() != given.trim() {
+        anstream::eprintln!("{DIM}What is private or secret was cut out.{DIM:#}");
+    }
+    Ok(Status::Done)
+}
+
+/// Names a file as memories do: relative to the working tree it is in.
+fn in_project(facts: &ProjectFacts, cwd: &Path, file: &Path) -> String {
+    let mut path = PathBuf::new();
+    for part in cwd.join(file).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            other => path.push(other),
+        }
+    }
+    let roots = [facts.worktree.as_deref(), Some(facts.root.as_str())];
+    let inside = roots
+        .into_iter()
+        .flatten()
+        .find_map(|root| path.strip_prefix(root).ok());
+    inside.unwrap_or(&path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_from_the_root() {
+        let facts = ProjectFacts {
+            key: "k".to_owned(),
+            name: "n".to_owned(),
+            root: "/w/acme".to_owned(),
+            branch: None,
+            worktree: None,
+        };
+        for (file, expected) in [
+            ("lib.rs", "src/lib.rs"),
+            ("./lib.rs", "src/lib.rs"),
+            ("../README.md", "README.md"),
+            ("/w/acme/src/a.rs", "src/a.rs"),
+            ("/etc/hosts", "/etc/hosts"),
+        ] {
+            let named = in_project(&facts, Path::new("/w/acme/src"), Path::new(file));
+            assert_eq!(named, expected);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `backstory show`: everything about a memory.
+
+use anstream::println;
+use anyhow::Result;
+use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_store::{Line, Shown};
+use serde_json::{Map, Value, json};
+
+use super::{Status, open_store, unknown};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, BOLD, DIM},
+};
+
+/// Show everything about a memory: what it says, where it comes from, what it rests on
+#[derive(clap::Args)]
+pub(crate) struct ShowArguments {
+    /// What names it: 123, S12, P34, N5, V678
+    #[arg(value_name = "HANDLE", required = true)]
+    handles: Vec<Handle>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much is shown of the prompt that a memory goes back to.
+const PROMPT_LENGTH: usize = 300;
+
+pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
+    let store = open_store(home)?;
+    let mut shown = Vec::new();
+    for &handle in &arguments.handles {
+        let found = match &store {
+            Some(store) => store.show(handle)?,
+            None => None,
+        };
+        shown.push(found.ok_or_else(|| unknown(handle))?);
+    }
+    if arguments.json {
+        let list: Vec<Value> = shown.iter().map(as_json).collect();
+        println!("{}", Value::Array(list));
+        return Ok(Status::Done);
+    }
+    for (at, memory) in shown.iter().enumerate() {
+        if at > 0 {
+            println!();
+        }
+        print(memory);
+    }
+    Ok(Status::Done)
+}
+
+fn as_json(shown: &Shown) -> Value {
+    let fields = |value| match value {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let mut memory = Map::new();
+    memory.insert("id".to_owned(), json!(shown.handle));
+    // Always there, so that nobody has to ask.
+    for name in ["kind", "project", "session_id", "created_at", "external_id"] {
+        memory.insert(name.to_owned(), Value::Null);
+    }
+    memory.extend(fields(serde_json::to_value(&shown.line)));
+    memory.insert("pinned".to_owned(), shown.line.pinned.into());
+    let origin = &shown.provenance;
+    let mut provenance = fields(serde_json::to_value(origin));
+    for (name, time) in [
+        ("last_seen_at", origin.last_seen_ms),
+        ("edited_at", origin.edited_ms),
+    ] {
+        provenance.insert(name.to_owned(), time.map(output::rfc3339).into());
+    }
+    if let Some(prompt) = &origin.prompt {
+        provenance.insert(
+            "prompt".to_owned(),
+            output::one_line(prompt, PROMPT_LENGTH).into(),
+        );
+    }
+    memory.insert("provenance".to_owned(), provenance.into());
+    memory.insert("passages".to_owned(), json!(shown.passages));
+    Value::Object(memory)
+}
+
+/// Returns the sign that stands for a memory in lists.
+pub(crate) fn icon(kind: MemoryKind, type_name: Option<&str>) -> &'static str {
+    match kind {
+        MemoryKind::Observation => type_name
+            .and_then(ObservationType::from_name)
+            .map_or("⚪", ObservationType::icon),
+        MemoryKind::Summary => "🏁",
+        MemoryKind::Prompt => "💬",
+        MemoryKind::Note => "📝",
+        MemoryKind::Passage => "📄",
+    }
+}
+
+/// Returns the line that a memory goes by.
+pub(crate) fn headline(line: &Line) -> &str {
+    let said = [
+        &line.title,
+        &line.request,
+        &line.completed,
+        &line.text,
+        &line.notes,
+    ];
+    said.into_iter()
+        .flatten()
+        .find_map(|text| text.lines().map(str::trim).find(|line| !line.is_empty()))
+        .unwrap_or("(nothing)")
+}
+
+fn print(shown: &Shown) {
+    let line = &shown.line;
+    let kind = match (&line.type_name, line.kind) {
+        (Some(name), MemoryKind::Observation) => name.clone(),
+        (Some(name), kind) => format!("{} · {name}", kind.name()),
+        (None, kind) => kind.name().to_owned(),
+    };
+    println!(
+        "{} {BOLD}{}{BOLD:#} {DIM}#{} · {}{DIM:#}",
+        icon(line.kind, line.type_name.as_deref()),
+        output::one_line(headline(line), output::width().saturating_sub(32)),
+        shown.handle,
+        output::one_line(&kind, 40),
+    );
+    print_content(line);
+    print_origin(shown);
+    if !shown.passages.is_empty() {
+        println!("\n{BOLD}Evidence{BOLD:#}");
+        for passage in &shown.passages {
+            println!(
+                "  {DIM}{:<7} {:<8}{DIM:#} {}",
+                passage.id.to_string(),
+                passage.kind,
+                output::one_line(&passage.first_line, output::width() - 19)
+            );
+        }
+    }
+}
+
+fn print_content(line: &Line) {
+    let texts = [
+        ("about", &line.subtitle),
+        ("story", &line.narrative),
+        ("text", &line.text),
+        ("request", &line.request),
+        ("looked at", &line.investigated),
+        ("learned", &line.learned),
+        ("completed", &line.completed),
+        ("next", &line.next_steps),
+        ("notes", &line.notes),
+    ];
+    for (name, text) in texts {
+        // A line that stands above already is not said twice.
+        if let Some(text) = text.as_deref().filter(|text| !is_headline(line, text)) {
+            field(name, text);
+        }
+    }
+    let files = if line.kind == MemoryKind::Note {
+        "files"
+    } else {
+        "read"
+    };
+    for (name, list) in [
+        ("facts", &line.facts),
+        ("changed", &line.files_modified),
+        ("changed", &line.files_edited),
+        (files, &line.files_read),
+    ] {
+        for (at, entry) in list.iter().enumerate() {
+            field(if at == 0 { name } else { "" }, &format!("· {entry}"));
+        }
+    }
+    if !line.concepts.is_empty() {
+        field("concepts", &line.concepts.join(", "));
+    }
+}
+
+fn is_headline(line: &Line, text: &str) -> bool {
+    let headline = headline(line);
+    headline == text.trim() && headline.chars().count() <= output::width().saturating_sub(32)
+}
+
+fn print_origin(shown: &Shown) {
+    let (line, origin) = (&shown.line, &shown.provenance);
+    let now_ms = clock::now_ms();
+    println!();
+    match (&origin.project_name, &line.project) {
+        (Some(name), Some(id)) if name != id => field("project", &format!("{name} ({id})")),
+        (_, Some(id)) => field("project", id),
+        (_, None) => field("project", "everywhere"),
+    }
+    let turn = match (origin.turn, origin.prompt_id) {
+        (Some(number), Some(prompt)) => Some(format!("{number} (#{prompt})")),
+        (Some(number), None) => Some(number.to_string()),
+        _ => None,
+    };
+    let tools: Vec<String> = origin
+        .tools
+        .iter()
+        .map(|tool| match &tool.tool {
+            Some(name) => format!("{name} {}", tool.tool_use_id),
+            None => tool.tool_use_id.clone(),
+        })
+        .collect();
+    let since = |ms: i64| {
+        let time = output::rfc3339(ms);
+        format!("{time} ({})", output::ago(now_ms, ms))
+    };
+    let supersedes: Vec<String> = origin.supersedes.iter().map(|old| format!("#{old}")).collect();
+    let fields = [
+        ("session", line.session_id.clone()),
+        ("agent", origin.host.clone()),
+        ("branch", origin.branch.clone()),
+        ("turn", turn),
+        (
+            "asked",
+            origin
+                .prompt
+                .as_deref()
+                .map(|prompt| output::one_line(prompt, PROMPT_LENGTH)),
+        ),
+        ("made by", origin.distiller.clone()),
+        ("saved by", origin.author.clone()),
+        ("rests on", Some(tools.join(", "))),
+        ("created", line.created_ms.map(since)),
+        (
+            "last seen",
+            origin
+                .last_seen_ms
+                .filter(|seen| Some(*seen) != line.created_ms)
+                .map(since),
+        ),
+        (
+            "seen",
+            origin
+                .seen
+                .filter(|seen| *seen > 1)
+                .map(|seen| format!("{seen} times")),
+        ),
+        (
+            "replaced by",
+            origin.superseded_by.map(|handle| format!("#{handle}")),
+        ),
+        ("replaces", Some(supersedes.join(", "))),
+        ("pinned", line.pinned.then(|| "yes".to_owned())),
+        ("edited", origin.edited_ms.map(since)),
+        ("external id", line.external_id.clone()),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            field(name, &value);
+        }
+    }
+}
+
+/// Prints a field, its text wrapped beside its name.
+fn field(name: &str, text: &str) {
+    const NAME: usize = 13;
+    for (at, line) in output::wrap(text, output::width() - NAME).iter().enumerate() {
+        let name = if at == 0 { name } else { "" };
+        println!("{DIM}{name:<11}{DIM:#}  {line}");
+    }
+}

@@ -1,0 +1,260 @@
+//! Single memories: shown, saved, pinned, put right.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, settings, text};
+
+/// A session whose only turn mends something: one observation, one summary, some passages.
+pub(crate) fn mended() -> Home {
+    let home = Home::new();
+    report_mending(&home, "p1", "t1", "src/auth.rs");
+    home.report("stop", &json!({"prompt_id": "p1", "last_assistant_message":
+        "Fixed: token refresh now retries once on a 401 before it gives up.\n\nNext steps: bound the retries of the upload."}));
+    home.drain();
+    home
+}
+
+fn report_mending(home: &Home, prompt: &str, tool: &str, file: &str) {
+    home.report(
+        "user-prompt-submit",
+        &json!({"prompt_id": prompt, "prompt": "Token refresh fails with 401, mend it"}),
+    );
+    home.report("post-tool-use", &json!({"prompt_id": prompt, "tool_name": "Edit", "tool_use_id": tool,
+        "tool_input": {"file_path": home.project().join(file), "old_string": "refresh(token)", "new_string": "retry_once(|| refresh(token))"},
+        "tool_response": {"filePath": home.project().join(file), "structuredPatch": [
+            {"oldStart": 3, "oldLines": 1, "newStart": 3, "newLines": 1, "lines": ["-refresh(token)", "+retry_once(|| refresh(token))"]}]}}));
+}
+
+fn rows(home: &Home, sql: &str) -> Vec<String> {
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement
+        .query_map([], |row| row.get::<_, Option<String>>(0))
+        .unwrap();
+    rows.map(|row| row.unwrap().unwrap_or_default()).collect()
+}
+
+/// How many documents of a kind are found by a word.
+fn found(home: &Home, kind: &str, word: &str) -> usize {
+    let sql = format!(
+        "select kind from document where kind = '{kind}' and id in (select rowid from words where words match '{word}')"
+    );
+    rows(home, &sql).len()
+}
+
+fn fails(home: &Home, arguments: &[&str]) -> String {
+    let output = home.run(arguments, b"");
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    assert!(output.stdout.is_empty());
+    text(&output.stderr)
+}
+
+fn hidden() -> insta::Settings {
+    let mut settings = settings();
+    settings.add_filter(r"20\d\d-\d\d-\d\dT[\d:.]+Z", "[time]");
+    settings
+}
+
+#[test]
+fn everything_about_a_memory_is_shown() {
+    let home = mended();
+    hidden().bind(|| {
+        insta::assert_snapshot!("show", home.ok(&["show", "1", "S1", "P1", "V1"]));
+        let shown = home.json(&["show", "1", "--json"]);
+        insta::assert_snapshot!("show_json", serde_json::to_string_pretty(&shown).unwrap());
+    });
+    let shown = home.json(&["show", "s1", "#P1", "--json"]);
+    let ids: Vec<&Value> = shown.as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, ["S1", "P1"]);
+    hidden().bind(|| insta::assert_snapshot!("show_unknown", fails(&home, &["show", "1", "N99"])));
+    assert_eq!(home.run(&["show", "X1"], b"").status.code(), Some(2));
+    assert!(fails(&Home::new(), &["show", "1"]).contains("no observation goes by 1"));
+}
+
+#[test]
+fn what_a_session_said_cannot_play_tricks_on_the_terminal() {
+    let home = Home::new();
+    let line = json!({"kind": "observation", "title": "red \u{1b}[31m", "narrative": "a\u{1b}]0;evil\u{7}b\u{202e}c", "external_id": "x\u{1b}y"});
+    home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
+    let shown = home.ok(&["show", "1"]);
+    assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
+    assert_eq!(home.json(&["show", "1", "--json"])[0]["external_id"], "x\u{1b}y");
+}
+
+#[test]
+fn a_note_is_saved_once_for_its_project() {
+    let home = Home::new();
+    let saved = home.ok(&[
+        "remember",
+        "Deploys go through staging first",
+        "--file",
+        "./ops/deploy.sh",
+    ]);
+    assert_eq!(saved, "Saved N1 in acme\n");
+    assert_eq!(
+        home.ok(&["remember", " Deploys go through staging first\n"]),
+        "Already there as N1 in acme\n"
+    );
+    assert_eq!(home.json(&["show", "N1", "--json"])[0]["pinned"], false);
+    assert_eq!(
+        home.ok(&["remember", "--pin", "Deploys go through staging first"]),
+        "Already there as N1, pinned now in acme\n"
+    );
+    assert_eq!(
+        home.json(&[
+            "remember",
+            "--global",
+            "--json",
+            "Deploys go through staging first"
+        ]),
+        json!({"id": "N2", "new": true, "pinned": false})
+    );
+    let note = &home.json(&["show", "N1", "--json"])[0];
+    assert_eq!(
+        (
+            &note["pinned"],
+            &note["files_read"],
+            &note["provenance"]["author"]
+        ),
+        (&json!(true), &json!(["ops/deploy.sh"]), &json!("person"))
+    );
+    assert_eq!(home.json(&["show", "N2", "--json"])[0]["project"], Value::Null);
+    assert_eq!(found(&home, "note", "staging"), 2);
+    let output = home.run(&["remember", "--type", "decision", "-"], b"From stdin\n");
+    assert_eq!(text(&output.stdout), "Saved N3 in acme\n");
+    assert_eq!(home.json(&["show", "N3", "--json"])[0]["type"], "decision");
+    hidden().bind(|| insta::assert_snapshot!("show_note", home.ok(&["show", "N1"])));
+}
+
+#[test]
+fn nothing_private_or_secret_is_saved_by_hand_either() {
+    let home = Home::new();
+    let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let output = home.run(
+        &[
+            "remember",
+            &format!("the <private>zebra</private> token is {token}"),
+        ],
+        b"",
+    );
+    assert_eq!(text(&output.stderr), "What is private or secret was cut out.\n");
+    assert!(fails(&home, &["remember", "<private>zebra"]).contains("nothing is left"));
+    assert!(fails(&home, &["remember", "  "]).contains("the note is empty"));
+    home.ok(&[
+        "edit",
+        "N1",
+        "--text",
+        &format!("kept <private>zebra</private> {token}"),
+    ]);
+    assert!(fails(&home, &["edit", "N1", "--text", "<private>zebra</private>"]).contains("nothing is left"));
+    home.assert_nowhere("zebra");
+    home.assert_nowhere("ghp_0123");
+    assert_eq!(found(&home, "note", "kept"), 1);
+}
+
+#[test]
+fn every_kind_can_be_pinned_and_let_go() {
+    let home = mended();
+    home.ok(&["remember", "a note"]);
+    let handles = ["1", "S1", "P1", "N1", "V1"];
+    let pinned = |home: &Home| -> Vec<bool> {
+        let shown = home.json(&[&["show", "--json"][..], &handles].concat());
+        let list = shown.as_array().unwrap();
+        list.iter().map(|one| one["pinned"].as_bool().unwrap()).collect()
+    };
+    assert_eq!(
+        home.ok(&[&["pin"][..], &handles].concat()),
+        "Pinned 1, S1, P1, N1, V1\n"
+    );
+    assert_eq!(pinned(&home), [true; 5]);
+    home.ok(&[&["unpin"][..], &handles].concat());
+    assert_eq!(pinned(&home), [false; 5]);
+    assert!(fails(&home, &["pin", "N1", "S77"]).contains("no summary goes by S77"));
+    assert_eq!(pinned(&home), [false; 5], "all or nothing");
+}
+
+#[test]
+fn a_memory_is_put_right_and_found_by_its_new_words() {
+    let home = mended();
+    home.ok(&[
+        "edit",
+        "1",
+        "--title",
+        "Refresh waits for the quorum",
+        "--fact",
+        "one",
+        "--fact",
+        "two",
+        "--type",
+        "Decision",
+    ]);
+    let memory = &home.json(&["show", "1", "--json"])[0];
+    assert_eq!(
+        (&memory["title"], &memory["facts"], &memory["type"]),
+        (
+            &json!("Refresh waits for the quorum"),
+            &json!(["one", "two"]),
+            &json!("decision")
+        )
+    );
+    assert!(memory["provenance"]["edited_at"].is_string());
+    assert_eq!(found(&home, "observation", "quorum"), 1);
+    assert_eq!(
+        home.ok(&["edit", "S1", "--next-steps", "Ask the quorum"]),
+        "Changed S1: next_steps\n"
+    );
+    assert_eq!(found(&home, "summary", "quorum"), 1);
+    home.ok(&["edit", "P1", "--text", "Mend the quorum"]);
+    assert_eq!(found(&home, "prompt", "quorum"), 1);
+    assert_eq!(found(&home, "prompt", "refresh"), 0);
+    hidden().bind(|| {
+        let errors = [
+            fails(&home, &["edit", "S1", "--title", "x"]),
+            fails(&home, &["edit", "1", "--text", "x"]),
+            fails(&home, &["edit", "V1", "--text", "x"]),
+            fails(&home, &["edit", "1"]),
+            fails(&home, &["edit", "N5", "--text", "x"]),
+        ];
+        insta::assert_snapshot!("edit_errors", errors.concat());
+    });
+}
+
+#[test]
+fn what_was_edited_or_pinned_outlives_the_next_distilling() {
+    let home = mended();
+    let before = rows(&home, "select title from observation");
+    assert_eq!(before.len(), 1);
+    home.ok(&["edit", "1", "--title", "Said better"]);
+    home.ok(&["edit", "S1", "--next-steps", "Nothing"]);
+    home.ok(&["pin", "V1"]);
+    let passages = rows(&home, "select text from passage order by text");
+    // The turn goes on: it is distilled again, with one more tool use.
+    home.report(
+        "post-tool-use",
+        &json!({"prompt_id": "p1", "tool_name": "Edit", "tool_use_id": "t2",
+        "tool_input": {"file_path": home.project().join("src/auth.rs"), "old_string": "a", "new_string": "b"},
+        "tool_response": {"filePath": home.project().join("src/auth.rs")}}),
+    );
+    home.report("stop", &json!({"prompt_id": "p1", "last_assistant_message":
+        "Fixed: token refresh now retries once on a 401 before it gives up.\n\nNext steps: bound the retries of the upload."}));
+    home.drain();
+    assert_eq!(rows(&home, "select title from observation"), ["Said better"]);
+    assert_eq!(rows(&home, "select next_steps from summary"), ["Nothing"]);
+    let after = rows(&home, "select text from passage order by text");
+    assert!(passages.iter().all(|text| after.contains(text)), "{after:?}");
+    let unique: std::collections::BTreeSet<&String> = after.iter().collect();
+    assert_eq!(
+        unique.len(),
+        after.len(),
+        "a pinned passage is not doubled: {after:?}"
+    );
+    // What nobody touched is replaced as ever.
+    let home = mended();
+    home.report(
+        "stop",
+        &json!({"prompt_id": "p1", "last_assistant_message": "Fixed: the refresh waits for the quorum now."}),
+    );
+    home.drain();
+    assert_eq!(rows(&home, "select count(*) || '' from summary"), ["1"]);
+    assert_ne!(rows(&home, "select id || '' from observation"), ["1"]);
+}
