@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, config, demo, edit, import, index, pin, queue, remember, search, session, sessions, show,
-        worker,
+        Status, config, demo, edit, export, forget, import, index, pin, queue, remember, search, session,
+        sessions, show, worker,
     },
     environment,
     home::Home,
@@ -46,8 +46,10 @@ enum Command {
     Pin(pin::Pin),
     Unpin(pin::Unpin),
     Edit(edit::EditArguments),
+    Forget(forget::Forget),
     Queue(queue::QueueArguments),
     Import(import::Import),
+    Export(export::Export),
     Config(config::ConfigArgs),
     Worker(worker::Worker),
     /// Record what an agent reports (agents call this)
@@ -99,6 +101,8 @@ fn run(command: Command) -> Result<Status> {
         Command::Pin(arguments) => pin::pin(&Home::require()?, &arguments),
         Command::Unpin(arguments) => pin::unpin(&Home::require()?, &arguments),
         Command::Edit(arguments) => edit::run(&Home::require()?, &arguments),
+        Command::Forget(arguments) => forget::run(&Home::require()?, &arguments),
+        Command::Export(arguments) => export::run(&Home::require()?, &arguments),
         Command::Import(arguments) => import::run(&Home::require()?, &arguments),
         Command::Queue(arguments) => queue::run(&Home::require()?, &arguments),
         Command::Config(arguments) => {

@@ -3,6 +3,8 @@
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod edit;
+pub(crate) mod export;
+pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod pin;
@@ -34,6 +36,8 @@ pub(crate) enum Status {
     Done,
     /// It failed, or found nothing.
     Failed,
+    /// It was not told enough, and did nothing.
+    Refused,
 }
 
 impl From<Status> for ExitCode {
@@ -41,6 +45,7 @@ impl From<Status> for ExitCode {
         match status {
             Status::Done => Self::SUCCESS,
             Status::Failed => Self::FAILURE,
+            Status::Refused => Self::from(2),
         }
     }
 }

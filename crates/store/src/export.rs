@@ -54,7 +54,8 @@ fn handle(row: &Row<'_>) -> rusqlite::Result<Option<Handle>> {
     Ok(MemoryKind::from_name(row.get_ref(2)?.as_str()?).map(|kind| Handle { kind, id }))
 }
 
-fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Line>> {
+/// Reads a memory; `None` when there is no such memory.
+pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Line>> {
     // The first six columns are the same for all kinds.
     const OBSERVATION: &str =
         "select project.key, session.session_id, memory.created_at, session.branch, memory.external_id, memory.pinned,

@@ -111,6 +111,47 @@ impl Line {
             pinned: false,
         }
     }
+
+    /// Returns the line that the memory goes by.
+    pub fn headline(&self) -> &str {
+        let said = [
+            &self.title,
+            &self.request,
+            &self.completed,
+            &self.text,
+            &self.notes,
+            &self.learned,
+        ];
+        said.into_iter()
+            .flatten()
+            .find_map(|text| text.lines().map(str::trim).find(|line| !line.is_empty()))
+            .unwrap_or("(nothing)")
+    }
+
+    /// Returns everything that it says.
+    pub(crate) fn everything(&self) -> String {
+        let texts = [
+            &self.title,
+            &self.subtitle,
+            &self.narrative,
+            &self.text,
+            &self.request,
+            &self.investigated,
+            &self.learned,
+            &self.completed,
+            &self.next_steps,
+            &self.notes,
+        ];
+        let lists = [
+            &self.facts,
+            &self.concepts,
+            &self.files_read,
+            &self.files_modified,
+            &self.files_edited,
+        ];
+        let texts = texts.into_iter().flatten().chain(lists.into_iter().flatten());
+        texts.map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]

@@ -231,10 +231,12 @@ fn take(
         let live_from = store
             .first_live_event(&transcript.session_id)?
             .unwrap_or(i64::MAX);
+        // What a person wanted gone does not come back by the back door.
+        let forgotten_until = store.forgotten_until(&transcript.session_id)?.unwrap_or(i64::MIN);
         let events: Vec<_> = told
             .events
             .into_iter()
-            .filter(|event| event.at_ms < live_from)
+            .filter(|event| event.at_ms < live_from && event.at_ms >= forgotten_until)
             .collect();
         for batch in events.chunks(500) {
             tally.new_events += store.take_in(batch, worker::senses())?.new as u64;

@@ -96,21 +96,6 @@ pub(crate) fn icon(kind: MemoryKind, type_name: Option<&str>) -> &'static str {
     }
 }
 
-/// Returns the line that a memory goes by.
-pub(crate) fn headline(line: &Line) -> &str {
-    let said = [
-        &line.title,
-        &line.request,
-        &line.completed,
-        &line.text,
-        &line.notes,
-    ];
-    said.into_iter()
-        .flatten()
-        .find_map(|text| text.lines().map(str::trim).find(|line| !line.is_empty()))
-        .unwrap_or("(nothing)")
-}
-
 fn print(shown: &Shown) {
     let line = &shown.line;
     let kind = match (&line.type_name, line.kind) {
@@ -121,7 +106,7 @@ fn print(shown: &Shown) {
     println!(
         "{} {BOLD}{}{BOLD:#} {DIM}#{} · {}{DIM:#}",
         icon(line.kind, line.type_name.as_deref()),
-        output::one_line(headline(line), output::width().saturating_sub(32)),
+        output::one_line(line.headline(), output::width().saturating_sub(32)),
         shown.handle,
         output::one_line(&kind, 40),
     );
@@ -179,7 +164,7 @@ fn print_content(line: &Line) {
 }
 
 fn is_headline(line: &Line, text: &str) -> bool {
-    let headline = headline(line);
+    let headline = line.headline();
     headline == text.trim() && headline.chars().count() <= output::width().saturating_sub(32)
 }
 

@@ -16,6 +16,8 @@ fn every_command_explains_itself() {
         "pin",
         "unpin",
         "edit",
+        "forget",
+        "export",
         "queue",
         "import",
         "import claude-code",

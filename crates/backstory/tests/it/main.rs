@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod distil;
 mod durability;
+mod forget;
 mod forks;
 mod golden;
 mod help;

@@ -1,0 +1,41 @@
+//! `backstory export`: memories as lines.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context, Result};
+
+use super::{Status, open_store, project};
+use crate::home::Home;
+
+/// Write memories to standard output, one JSON object a line
+///
+/// `backstory import jsonl` reads them again, here or elsewhere.
+#[derive(clap::Args)]
+pub(crate) struct Export {
+    /// Only this project: its folder name, a path inside it, or its id
+    #[arg(long, value_name = "P", conflicts_with = "all")]
+    project: Option<String>,
+    /// All projects; this is what happens when nothing is said
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Export) -> Result<Status> {
+    let Some(store) = open_store(home)? else {
+        return Ok(Status::Done);
+    };
+    let project = arguments
+        .project
+        .as_deref()
+        .map(|named| project(&store, named))
+        .transpose()?;
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let written = store.each_line(project.as_ref(), |line| {
+        serde_json::to_writer(&mut out, line)?;
+        out.write_all(b"\n")
+    })?;
+    written
+        .and_then(|()| out.flush())
+        .context("could not write the memories")?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,206 @@
+//! `backstory forget`: make memories go for good.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use backstory_model::{Handle, MemoryKind};
+use backstory_store::{Forgotten, Project, Selection, Session, Store};
+use jiff::{civil::Date, tz::TimeZone};
+use serde_json::{Map, json};
+
+use super::{Status, open_store, project, show, unknown};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, BOLD, DIM, count},
+};
+
+/// Forget memories, sessions or a project, for good
+///
+/// Says what will go and asks. A handle names one memory and removes nothing else: an observation's evidence stays, of a
+/// prompt the words go and the turn stays. A forgotten session is not imported again. Backups made before keep what they
+/// have.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["handles", "session", "project", "before", "words"])))]
+pub(crate) struct Forget {
+    /// What names the memories: 123, S12, P34, N5, V678
+    #[arg(value_name = "HANDLE", conflicts_with_all = ["session", "project", "before", "words"])]
+    handles: Vec<Handle>,
+    /// A session with everything in it: its id, or the beginning of it
+    #[arg(long, value_name = "S", conflicts_with_all = ["project", "before", "words"])]
+    session: Option<String>,
+    /// A project with all its sessions; with --before or --match only what is in it
+    #[arg(long, value_name = "P")]
+    project: Option<String>,
+    /// What was over before this day, such as 2026-01-31
+    #[arg(long, value_name = "DATE", conflicts_with = "words")]
+    before: Option<Date>,
+    /// Memories that contain all of these words, and the raw record of what happened that does
+    #[arg(long = "match", value_name = "WORDS")]
+    words: Option<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Say what would go, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was named on the command line, found in the store.
+#[derive(Default)]
+struct Found {
+    session: Option<Session>,
+    project: Option<Project>,
+    before_ms: Option<i64>,
+}
+
+impl Found {
+    fn selection<'f>(&'f self, arguments: &'f Forget) -> Selection<'f> {
+        let project = self.project.as_ref();
+        match (&self.session, &arguments.words, self.before_ms, project) {
+            (Some(session), ..) => Selection::Session(session),
+            (None, Some(words), ..) => Selection::Match(words, project),
+            (None, None, Some(ms), _) => Selection::Before(ms, project),
+            (None, None, None, Some(project)) => Selection::Project(project),
+            (None, None, None, None) => Selection::Memories(&arguments.handles),
+        }
+    }
+}
+
+pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
+    let Some(mut store) = open_store(home)? else {
+        bail!("nothing is remembered yet\nhint: there is nothing to forget");
+    };
+    let found = find(&store, arguments)?;
+    let selection = found.selection(arguments);
+    let plan = store.would_forget(selection)?;
+    let is_empty = plan.is_empty() && !matches!(selection, Selection::Project(_));
+    match (arguments.json, is_empty) {
+        (true, _) => {}
+        (false, true) => println!("Nothing to forget."),
+        (false, false) => print_plan(&plan, selection),
+    }
+    if arguments.dry_run || is_empty {
+        if arguments.json {
+            print_json(&plan, true);
+        } else if !is_empty {
+            println!("{DIM}Nothing was changed.{DIM:#}");
+        }
+        return Ok(if is_empty { Status::Failed } else { Status::Done });
+    }
+    if !arguments.yes {
+        if !io::stdin().is_terminal() {
+            anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
+            anstream::eprintln!("{DIM}hint: say --yes to forget it, --dry-run to only look{DIM:#}");
+            return Ok(Status::Refused);
+        }
+        if !is_meant()? {
+            println!("Nothing was changed.");
+            return Ok(Status::Failed);
+        }
+    }
+    // The numbers of the documents are for whoever keeps vectors beside the database.
+    let forgotten = store.forget(selection, clock::now_ms())?;
+    if !store.leave_no_trace()? {
+        anstream::eprintln!("Another process reads the store: the last traces go when it ends.");
+    }
+    if arguments.json {
+        print_json(&forgotten, false);
+    } else {
+        println!("Forgotten.");
+    }
+    Ok(Status::Done)
+}
+
+fn find(store: &Store, arguments: &Forget) -> Result<Found> {
+    let mut found = Found::default();
+    for &handle in &arguments.handles {
+        if !store.exists(handle)? {
+            return Err(unknown(handle));
+        }
+    }
+    if let Some(start) = &arguments.session {
+        match store.session(start) {
+            Ok(session) => found.session = Some(session),
+            Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
+        }
+    }
+    if let Some(named) = &arguments.project {
+        found.project = Some(project(store, named)?);
+    }
+    if let Some(day) = arguments.before {
+        let start = day
+            .to_zoned(TimeZone::system())
+            .with_context(|| format!("{day} is no day here"))?;
+        found.before_ms = Some(start.timestamp().as_millisecond());
+    }
+    Ok(found)
+}
+
+fn is_meant() -> Result<bool> {
+    let mut answer = String::new();
+    let ask = write!(io::stderr(), "Forget all of it, for good? [y/N] ").and_then(|()| io::stderr().flush());
+    ask.and_then(|()| io::stdin().read_line(&mut answer))
+        .context("could not ask")?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn print_plan(plan: &Forgotten, selection: Selection<'_>) {
+    let mut parts: Vec<String> = Vec::new();
+    if let Selection::Project(project) = selection {
+        parts.push(format!("the project {}", output::one_line(&project.name, 60)));
+    }
+    if plan.sessions > 0 {
+        parts.push(count(plan.sessions, "session"));
+    }
+    for kind in MemoryKind::ALL {
+        if let Some(&number) = plan.memories.get(&kind) {
+            parts.push(match kind {
+                MemoryKind::Summary if number > 1 => format!("{number} summaries"),
+                _ => count(number, kind.name()),
+            });
+        }
+    }
+    if plan.events > 0 {
+        parts.push(format!("the record of {}", count(plan.events, "event")));
+    }
+    println!("{BOLD}To be forgotten:{BOLD:#} {}", parts.join(", "));
+    if plan.pinned > 0 {
+        println!("  {BOLD}{} pinned{BOLD:#}", plan.pinned);
+    }
+    for (handle, title) in &plan.titles {
+        println!(
+            "  {} {} {DIM}#{handle}{DIM:#}",
+            show::icon(handle.kind, None),
+            output::one_line(title, output::width() - 16)
+        );
+    }
+    let all: u64 = plan.memories.values().sum();
+    let left = all.saturating_sub(plan.titles.len() as u64);
+    if left > 0 {
+        println!("  {DIM}… and {left} more{DIM:#}");
+    }
+}
+
+fn print_json(plan: &Forgotten, is_dry: bool) {
+    let mut counts: Map<String, serde_json::Value> = MemoryKind::ALL
+        .iter()
+        .map(|kind| {
+            let number = plan.memories.get(kind).copied().unwrap_or_default();
+            (
+                format!("{}s", kind.name()).replace("summarys", "summaries"),
+                number.into(),
+            )
+        })
+        .collect();
+    counts.insert("sessions".to_owned(), plan.sessions.into());
+    counts.insert("events".to_owned(), plan.events.into());
+    println!(
+        "{}",
+        json!({"forgotten": counts, "pinned": plan.pinned, "dry_run": is_dry})
+    );
+}
