@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     command::{
         Status, config, demo, edit, export, forget, import, index, pin, queue, remember, search, session,
-        sessions, show, worker,
+        sessions, show, timeline, worker,
     },
     environment,
     home::Home,
@@ -42,6 +42,7 @@ enum Command {
     Session(session::Show),
     Index(index::Index),
     Show(show::ShowArguments),
+    Timeline(timeline::Timeline),
     Remember(remember::Remember),
     Pin(pin::Pin),
     Unpin(pin::Unpin),
@@ -97,6 +98,7 @@ fn run(command: Command) -> Result<Status> {
         Command::Sessions(arguments) => sessions::run(&Home::require()?, &arguments),
         Command::Session(arguments) => session::run(&Home::require()?, &arguments),
         Command::Show(arguments) => show::run(&Home::require()?, &arguments),
+        Command::Timeline(arguments) => timeline::run(&Home::require()?, &arguments),
         Command::Remember(arguments) => remember::run(&Home::require()?, &arguments),
         Command::Pin(arguments) => pin::pin(&Home::require()?, &arguments),
         Command::Unpin(arguments) => pin::unpin(&Home::require()?, &arguments),

@@ -14,6 +14,7 @@ pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod show;
+pub(crate) mod timeline;
 pub(crate) mod worker;
 
 use std::{path::Path, process::ExitCode, time::Duration};

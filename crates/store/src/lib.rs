@@ -28,6 +28,7 @@ mod show;
 mod survivors;
 #[cfg(test)]
 mod testing;
+mod timeline;
 mod transfer;
 mod vectors;
 mod words;
@@ -49,6 +50,7 @@ pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
 pub use retain::{Dropped, Retention};
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
 pub use show::{Evidence, Provenance, Shown, ToolUse};
+pub use timeline::Moment;
 pub use transfer::{ReadyLine, TakenLines};
 pub use vectors::{Coverage, StoredVector, ToEmbed};
 pub use words::{Term, terms};

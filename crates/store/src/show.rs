@@ -103,20 +103,6 @@ impl Store {
         }))
     }
 
-    /// Finds the memory that a document is about.
-    pub fn handle_of_document(&self, document: i64) -> Result<Option<Handle>, StoreError> {
-        const HANDLE: &str = "select kind, memory_id from document where id = ?1";
-        let attempt = query("look for a memory");
-        let found = self
-            .connection
-            .query_row(HANDLE, [document], |row| {
-                let id = row.get(1)?;
-                Ok(MemoryKind::from_name(row.get_ref(0)?.as_str()?).map(|kind| Handle { kind, id }))
-            })
-            .optional();
-        found.map(Option::flatten).map_err(attempt)
-    }
-
     fn origin(&self, handle: Handle) -> rusqlite::Result<Option<(Option<i64>, Provenance)>> {
         const OBSERVATION: &str = "select project.name, host, coalesce(turn.branch, session.branch), turn.id, turn.number,
                 turn.prompt, distiller, null, edited_at, seen, last_seen_at, superseded_by, evidence

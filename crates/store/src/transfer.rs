@@ -6,12 +6,15 @@ use backstory_model::{Handle, MemoryKind, ObservationType, ProjectFacts};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Fields, Line, Store, StoreError, documents, intake::hash, open::query, pack::pack, projects,
+    Fields, Line, Store, StoreError, documents, export, intake::hash, open::query, pack::pack, projects,
     words::to_index,
 };
 
 /// The host and the distiller of what came as lines.
 const IMPORT: &str = "import";
+
+/// How many memories of one moment are compared with a line: a file may give the same time to all of its lines.
+const MOST_AT_ONCE: u32 = 5_000;
 
 /// What became of a batch of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +73,7 @@ impl Store {
             projects: HashMap::new(),
             sessions: HashMap::new(),
             to_index: Vec::new(),
+            moments: HashMap::new(),
         };
         let mut taken = TakenLines::default();
         for line in lines {
@@ -93,6 +97,16 @@ struct Batch<'t> {
     projects: HashMap<String, i64>,
     sessions: HashMap<String, KnownSession>,
     to_index: Vec<(Place, Handle, Option<&'t str>)>,
+    /// What was there at the moments that the lines speak of.
+    moments: HashMap<Moment, HashMap<i64, Handle>>,
+}
+
+/// Memories of a kind that came to be in a place at the same time; of prompts the place is the session.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Moment {
+    kind: MemoryKind,
+    place: Option<i64>,
+    at_ms: i64,
 }
 
 struct KnownSession {
@@ -118,12 +132,67 @@ impl<'t> Batch<'t> {
             return Ok(false);
         }
         let place = self.place(&ready.line)?;
-        let handle = self.insert(ready, place)?;
+        let same = self.same(&ready.line, place)?;
+        let handle = match same {
+            Some(handle) => handle,
+            None => self.insert(ready, place)?,
+        };
         self.transaction
             .prepare_cached(NOTE)?
             .execute(params![ready.hash, handle.kind.name(), handle.id])?;
+        if same.is_some() {
+            return Ok(false);
+        }
+        if let Some(moment) = moment(&ready.line, place) {
+            let of_moment = self.moments.entry(moment).or_default();
+            of_moment.insert(content_hash(&ready.line), handle);
+        }
         self.to_index.push((place, handle, ready.indexed.as_deref()));
         Ok(true)
+    }
+
+    /// Finds the memory that a line was written from: a store may be given back what it exported itself.
+    fn same(&mut self, line: &Line, place: Place) -> rusqlite::Result<Option<Handle>> {
+        let Some(moment) = moment(line, place) else {
+            return Ok(None);
+        };
+        if !self.moments.contains_key(&moment) {
+            let of_moment = self.at(moment)?;
+            self.moments.insert(moment, of_moment);
+        }
+        Ok(self.moments[&moment].get(&content_hash(line)).copied())
+    }
+
+    /// Reads what was there at a moment.
+    fn at(&self, moment: Moment) -> rusqlite::Result<HashMap<i64, Handle>> {
+        let Moment { kind, place, at_ms } = moment;
+        let sql = match kind {
+            MemoryKind::Observation => {
+                "select id from observation where project_id is ?1 and created_at = ?2 limit ?3"
+            }
+            MemoryKind::Summary => {
+                "select id from summary where project_id is ?1 and created_at = ?2 limit ?3"
+            }
+            MemoryKind::Note => "select id from note where project_id is ?1 and created_at = ?2 limit ?3",
+            MemoryKind::Passage => {
+                "select id from passage where project_id is ?1 and created_at = ?2 limit ?3"
+            }
+            MemoryKind::Prompt => {
+                "select id from turn where session_db_id is ?1 and started_at = ?2 limit ?3"
+            }
+        };
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        let ids: Vec<i64> = statement
+            .query_map(params![place, at_ms, MOST_AT_ONCE], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        let mut of_moment = HashMap::with_capacity(ids.len());
+        for id in ids {
+            let handle = Handle { kind, id };
+            if let Some(line) = export::read(self.transaction, handle)? {
+                of_moment.insert(content_hash(&line), handle);
+            }
+        }
+        Ok(of_moment)
     }
 
     /// Project by project: the word index writes everything it holds to the disk whenever a smaller number comes.
@@ -407,6 +476,30 @@ impl<'t> Batch<'t> {
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))
     }
+}
+
+/// The moment that a line speaks of, if it tells its time.
+fn moment(line: &Line, place: Place) -> Option<Moment> {
+    let at_ms = line.created_ms?;
+    let of = match line.kind {
+        MemoryKind::Prompt => Some(place.session?),
+        _ => place.project,
+    };
+    Some(Moment {
+        kind: line.kind,
+        place: of,
+        at_ms,
+    })
+}
+
+/// Of what a line says, wherever it belongs: a project has several names, a branch and a pin change.
+fn content_hash(line: &Line) -> i64 {
+    let mut line = line.clone();
+    line.project = None;
+    line.created_ms = None;
+    line.branch = None;
+    line.pinned = false;
+    hash(&serde_json::to_string(&line).unwrap_or_default())
 }
 
 /// Says whether a memory is there.

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_model::{Handle, MemoryKind};
+use backstory_recall::blank;
 use backstory_store::{Forgotten, Project, Selection, Session, Store};
 use jiff::{civil::Date, tz::TimeZone};
 use serde_json::{Map, json};
@@ -103,8 +104,8 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
             return Ok(Status::Failed);
         }
     }
-    // The numbers of the documents are for whoever keeps vectors beside the database.
     let forgotten = store.forget(selection, clock::now_ms())?;
+    blank(&home.vectors(), &forgotten.documents).context("could not blank the vectors")?;
     if !store.leave_no_trace()? {
         anstream::eprintln!("Another process reads the store: the last traces go when it ends.");
     }

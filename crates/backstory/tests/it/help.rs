@@ -12,6 +12,7 @@ fn every_command_explains_itself() {
         "sessions",
         "session",
         "show",
+        "timeline",
         "remember",
         "pin",
         "unpin",

@@ -258,3 +258,58 @@ fn what_was_edited_or_pinned_outlives_the_next_distilling() {
     assert_eq!(rows(&home, "select count(*) || '' from summary"), ["1"]);
     assert_ne!(rows(&home, "select id || '' from observation"), ["1"]);
 }
+
+fn line(kind: &str, project: &str, at: &str, text: &str) -> String {
+    json!({"kind": kind, "project": project, "session_id": "s", "created_at": format!("2026-01-0{at}:00Z"), "text": text, "title": text, "request": text})
+        .to_string()
+}
+
+#[test]
+fn a_timeline_tells_what_happened_around_a_memory() {
+    let home = Home::new();
+    let lines = [
+        line("prompt", "acme", "1T10:00", "Make the cache smaller"),
+        line("passage", "acme", "1T10:01", "cache.rs has a budget"),
+        line("observation", "acme", "1T10:02", "The cache has a budget"),
+        line("summary", "acme", "1T10:02", "Make the cache smaller"),
+        line("prompt", "acme", "2T09:00", "Why is login slow?"),
+        line("observation", "acme", "2T09:00", "Login reads every user"),
+        line("observation", "elsewhere", "2T09:00", "Another project"),
+        line("note", "acme", "3T00:00", "Ask Kim about login"),
+    ];
+    home.run(&["import", "jsonl", "-"], lines.join("\n").as_bytes());
+    hidden().bind(|| {
+        insta::assert_snapshot!("timeline", home.ok(&["timeline", "2"]));
+        let some = home.json(&[
+            "timeline",
+            "--project",
+            "acme",
+            "reads",
+            "every",
+            "--before",
+            "2",
+            "--after",
+            "0",
+            "--json",
+        ]);
+        insta::assert_snapshot!("timeline_json", serde_json::to_string_pretty(&some).unwrap());
+    });
+    let ids = |arguments: &[&str]| -> Vec<String> {
+        let told = home.json(&[&["timeline", "--json"][..], arguments].concat());
+        let list = told["timeline"].as_array().unwrap();
+        list.iter()
+            .map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(ids(&["V1"]), ["P1", "V1", "1", "S1", "P2", "2", "N1"]);
+    assert_eq!(ids(&["S1", "--before", "1", "--after", "1"]), ["1", "S1", "P2"]);
+    assert_eq!(ids(&["3"]), ["3"]);
+    assert_eq!(ids(&["--all", "another project"]), ["3"]);
+    assert_eq!(
+        home.run(&["timeline", "nothing", "of", "that"], b"")
+            .status
+            .code(),
+        Some(1)
+    );
+    assert!(fails(&home, &["timeline", "S77"]).contains("no summary goes by S77"));
+}

@@ -140,3 +140,93 @@ fn a_line_finds_its_project_and_its_session() {
         (&json!("claude-code"), &json!("the second prompt"))
     );
 }
+
+/// Every kind of memory, with everything that it can have, and some of it twice.
+fn all_kinds() -> Vec<Value> {
+    vec![
+        json!({"kind": "prompt", "project": "example.org/team/acme", "session_id": "s1", "created_at": "2026-01-02T03:04:05Z",
+            "text": "Mend the \"refresh\"\n\twith 的 emoji 🎯", "branch": "main"}),
+        json!({"kind": "observation", "project": "example.org/team/acme", "session_id": "s1", "created_at": "2026-01-02T03:04:06.789Z",
+            "type": "bugfix", "title": "Refresh retries", "subtitle": "once", "narrative": "It gave up.\nNow it does not.",
+            "facts": ["one", "two"], "concepts": ["gotcha"], "files_read": ["a.rs"], "files_modified": ["b.rs", "c.rs"],
+            "external_id": "x1", "branch": "main", "pinned": true}),
+        json!({"kind": "summary", "project": "example.org/team/acme", "session_id": "s1", "created_at": "2026-01-02T03:04:07Z",
+            "request": "r", "investigated": "i", "learned": "l", "completed": "c", "next_steps": "n", "files_read": ["a.rs"],
+            "files_edited": ["b.rs"], "notes": "o", "external_id": "x2", "branch": "main"}),
+        json!({"kind": "passage", "project": "example.org/team/acme", "session_id": "s1", "created_at": "2026-01-02T03:04:07Z",
+            "type": "command", "text": "$ cargo test\n".repeat(60).trim_end(), "branch": "main"}),
+        json!({"kind": "passage", "project": "other", "created_at": "2026-01-02T03:04:07Z", "type": "prose", "text": "short"}),
+        json!({"kind": "note", "project": "other", "created_at": "2026-01-03T00:00:00Z", "type": "decision", "text": "Staging first",
+            "files_read": ["ops.sh"], "pinned": true}),
+        json!({"kind": "note", "created_at": "2026-01-03T00:00:00Z", "text": "Everywhere"}),
+        json!({"kind": "prompt", "project": "example.org/team/acme", "session_id": "s1", "created_at": "2026-01-04T00:00:00Z", "text": "Again", "branch": "side"}),
+    ]
+}
+
+fn exported(home: &Home) -> Vec<Value> {
+    let printed = home.ok(&["export"]);
+    printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn what_is_exported_is_the_same_after_an_import_elsewhere() {
+    let lines = all_kinds();
+    let home = Home::new();
+    assert_eq!(told(&home, &lines), (8, 0, 0));
+    let first = home.ok(&["export"]);
+    let mut expected = lines.clone();
+    // In the order of time, evidence before what was made of it.
+    expected.swap(2, 3);
+    expected.swap(3, 4);
+    assert_eq!(exported(&home), expected);
+
+    let second = Home::new();
+    second.run(&["import", "jsonl", "-"], first.as_bytes());
+    assert_eq!(second.ok(&["export", "--all"]), first);
+
+    let one: Vec<Value> = home
+        .ok(&["export", "--project", "other"])
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(one, [lines[4].clone(), lines[5].clone()]);
+    assert_eq!(Home::new().ok(&["export"]), "");
+}
+
+#[test]
+fn what_sessions_left_is_exported_and_not_doubled_by_its_own_export() {
+    let home = crate::memory::mended();
+    home.ok(&["remember", "a note of mine"]);
+    let first = home.ok(&["export"]);
+    assert!(first.lines().count() >= 6, "{first}");
+    let told: Value = serde_json::from_slice(
+        &home
+            .run(&["import", "jsonl", "-", "--json"], first.as_bytes())
+            .stdout,
+    )
+    .unwrap();
+    assert_eq!(told["imported"], 0, "{told}");
+    assert_eq!(home.ok(&["export"]), first);
+    let second = Home::new();
+    second.run(&["import", "jsonl", "-"], first.as_bytes());
+    assert_eq!(second.ok(&["export"]), first);
+    // What was forgotten comes back from it, and nothing else.
+    home.ok(&["forget", "1", "--yes"]);
+    home.run(&["import", "jsonl", "-"], first.as_bytes());
+    assert_eq!(home.ok(&["export"]), first);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let home = Home::new();
+    let lines: Vec<Value> = (0..3000)
+        .map(|n| json!({"kind": "note", "text": format!("note {n} {}", "x".repeat(100))}))
+        .collect();
+    assert_eq!(told(&home, &lines), (3000, 0, 0));
+    let mut child = home.command(&["export"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

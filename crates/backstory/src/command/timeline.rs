@@ -1,0 +1,134 @@
+//! `backstory timeline`: what happened around a memory.
+
+use anstream::println;
+use anyhow::{Result, bail};
+use backstory_model::Handle;
+use backstory_recall::{Query, Searcher};
+use backstory_store::{Filter, Moment, Scope, Store};
+use serde_json::{Value, json};
+
+use super::{Status, current_project, open_store, project, show, unknown};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, BOLD, DIM},
+};
+
+/// Show what happened around a memory, in the order of time
+///
+/// Prompts, observations, summaries and notes of the same project; passages too when the memory is one.
+#[derive(clap::Args)]
+pub(crate) struct Timeline {
+    /// A handle such as 123, S12, P34, N5, V678; or words, whose best hit is taken
+    #[arg(value_name = "HANDLE|WORDS", required = true)]
+    words: Vec<String>,
+    /// How many before it
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    before: u32,
+    /// How many after it
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    after: u32,
+    /// Look for the words in this project: its folder name, a path inside it, or its id
+    #[arg(long, value_name = "P", conflicts_with = "all")]
+    project: Option<String>,
+    /// Look for the words in all projects
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<Status> {
+    let as_handle = match arguments.words.as_slice() {
+        [word] => word.parse::<Handle>().ok(),
+        _ => None,
+    };
+    let store = open_store(home)?;
+    let anchor = match (as_handle, &store) {
+        (Some(handle), _) => Some(handle),
+        (None, Some(store)) => best_hit(home, store, arguments)?,
+        (None, None) => None,
+    };
+    let Some(anchor) = anchor else {
+        if arguments.json {
+            println!("{}", json!({"anchor": null, "timeline": []}));
+        } else {
+            println!("Nothing fits these words.");
+        }
+        return Ok(Status::Failed);
+    };
+    let moments = match &store {
+        Some(store) => store.timeline(anchor, arguments.before, arguments.after)?,
+        None => None,
+    };
+    let Some(moments) = moments else {
+        bail!(unknown(anchor));
+    };
+    if arguments.json {
+        let list: Vec<Value> = moments.iter().map(as_json).collect();
+        println!("{}", json!({"anchor": anchor, "timeline": list}));
+    } else {
+        print(&moments);
+    }
+    Ok(Status::Done)
+}
+
+/// The memory that fits the words best.
+fn best_hit(home: &Home, store: &Store, arguments: &Timeline) -> Result<Option<Handle>> {
+    let named = match (&arguments.project, arguments.all) {
+        (Some(named), _) => Some(project(store, named)?),
+        (None, true) => None,
+        (None, false) => match current_project(store)? {
+            Some(project) => Some(project),
+            // Nothing was ever recorded here.
+            None => return Ok(None),
+        },
+    };
+    let query = Query {
+        text: &arguments.words.join(" "),
+        scope: named.as_ref().map_or(Scope::Everywhere, Scope::Project),
+        filter: &Filter::default(),
+        limit: 1,
+        now_ms: clock::now_ms(),
+    };
+    let hits = Searcher::new(store, &home.vectors())?.search(&query)?;
+    Ok(hits.first().map(|hit| hit.card.handle))
+}
+
+fn as_json(moment: &Moment) -> Value {
+    let mut fields = json!({"id": moment.handle, "anchor": moment.is_anchor});
+    if let (Some(fields), Ok(Value::Object(line))) =
+        (fields.as_object_mut(), serde_json::to_value(&moment.line))
+    {
+        fields.extend(line);
+    }
+    fields
+}
+
+fn print(moments: &[Moment]) {
+    let now_ms = clock::now_ms();
+    let width = output::width();
+    let mut day = String::new();
+    for moment in moments {
+        let line = &moment.line;
+        let at_ms = line.created_ms.unwrap_or_default();
+        let time = output::rfc3339(at_ms);
+        let (date, clock) = time.split_once('T').unwrap_or((&time, ""));
+        if date != day {
+            println!("{DIM}{date} · {}{DIM:#}", output::ago(now_ms, at_ms));
+            date.clone_into(&mut day);
+        }
+        let (mark, style) = match moment.is_anchor {
+            true => ("▶", BOLD),
+            false => (" ", anstyle::Style::new()),
+        };
+        println!(
+            "{mark} {DIM}{}{DIM:#} {} {style}{}{style:#} {DIM}#{}{DIM:#}",
+            clock.get(..5).unwrap_or("     "),
+            show::icon(line.kind, line.type_name.as_deref()),
+            output::one_line(line.headline(), width - 22),
+            moment.handle,
+        );
+    }
+}
