@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, config, demo, edit, export, forget, import, index, pin, queue, remember, search, session,
-        sessions, show, timeline, worker,
+        Status, config, context, demo, edit, export, forget, import, index, pin, queue, remember, search,
+        session, sessions, show, timeline, why, worker,
     },
     environment,
     home::Home,
@@ -38,6 +38,8 @@ struct Arguments {
 enum Command {
     Demo(demo::Demo),
     Search(search::Search),
+    Context(context::ContextArguments),
+    Why(why::Why),
     Sessions(sessions::Sessions),
     Session(session::Show),
     Index(index::Index),
@@ -94,6 +96,8 @@ fn run(command: Command) -> Result<Status> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Search(arguments) => search::run(&Home::require()?, &arguments),
+        Command::Context(arguments) => context::run(&Home::require()?, &arguments),
+        Command::Why(arguments) => why::run(&Home::require()?, &arguments),
         Command::Index(arguments) => index::run(&Home::require()?, &arguments),
         Command::Sessions(arguments) => sessions::run(&Home::require()?, &arguments),
         Command::Session(arguments) => session::run(&Home::require()?, &arguments),

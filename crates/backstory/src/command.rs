@@ -1,6 +1,7 @@
 //! One file per subcommand: its arguments, its help text and what it does.
 
 pub(crate) mod config;
+pub(crate) mod context;
 pub(crate) mod demo;
 pub(crate) mod edit;
 pub(crate) mod export;
@@ -15,6 +16,7 @@ pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod timeline;
+pub(crate) mod why;
 pub(crate) mod worker;
 
 use std::{path::Path, process::ExitCode, time::Duration};

@@ -53,6 +53,11 @@ impl Home {
         self.root.join("vectors")
     }
 
+    /// What sessions were given.
+    pub(crate) fn given(&self) -> PathBuf {
+        self.root.join("given")
+    }
+
     pub(crate) fn backups(&self) -> PathBuf {
         self.root.join("backups")
     }

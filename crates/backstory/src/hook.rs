@@ -5,6 +5,7 @@
 
 mod answer;
 mod capture;
+mod look;
 mod settings;
 
 use std::{
@@ -17,6 +18,7 @@ use rustix::buffer::spare_capacity;
 
 use crate::{environment, home::Home};
 use capture::Outcome;
+use look::Look;
 
 /// What an agent may ask for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,12 @@ fn handle(words: &[String]) -> Outcome {
         return capture::unknown_event(&home, name);
     };
     let outcome = match (hook, input) {
-        (Hook::PreToolUse, _) => Outcome::Nothing("nothing is recorded before a tool is used"),
+        (Hook::PreToolUse, input) => {
+            if let Some(look) = input.ok().and_then(|input| Look::read(&home, input)) {
+                answer::print_file(&home, &look);
+            }
+            return Outcome::Nothing("nothing is recorded before a tool is used");
+        }
         (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host(words), input),
         (Hook::Record(_), Err(error)) => Outcome::Failed(format!("could not read stdin: {error}")),
     };

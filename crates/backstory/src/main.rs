@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod command;
 mod environment;
+mod given;
 mod home;
 mod hook;
 mod import;

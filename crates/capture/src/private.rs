@@ -131,7 +131,7 @@ fn line(prefix: &str, id: Option<&str>) -> Option<String> {
 }
 
 /// Spells a session id, which comes from outside, so that it is one file name and no other session's.
-fn file_name(session_id: &str) -> String {
+pub fn file_name(session_id: &str) -> String {
     let mut name = String::with_capacity(session_id.len());
     for byte in session_id.bytes() {
         match byte {

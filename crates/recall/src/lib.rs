@@ -8,6 +8,7 @@ mod context;
 mod index;
 mod mapped;
 mod meaning;
+mod moment;
 mod rank;
 mod search;
 mod snippet;
@@ -15,8 +16,9 @@ mod vector_file;
 
 pub use backstory_embed::Encoder;
 pub use cited::{Fate, fate, mark};
-pub use context::{Limits, context};
+pub use context::{Context, Entry, FullField, Limits, Situation, context};
 pub use index::{IndexError, When, embed_next, file_vectors, mend_vectors};
+pub use moment::{Listener, PROMPT_GATE, Said, at_failure, at_file, at_prompt};
 pub use search::{Hit, Query, Searcher, is_stale, tokens};
 pub use snippet::{matches, snippet};
 pub use vector_file::{VectorFile, blank};

@@ -38,6 +38,8 @@ pub struct Hit {
     pub card: Card,
     /// How sure it is that this is what was looked for, from 0 to 1.
     pub score: f64,
+    /// The same of this memory by itself, whatever stands below it.
+    pub sureness: f64,
     /// The share of what the question's words tell that it has, from 0 to 1.
     pub covered: f64,
     /// How many of the question's words it has.
@@ -105,8 +107,10 @@ impl<'s> Searcher<'s> {
         let found = fold(found, query);
         let mut hits = Vec::with_capacity(query.limit);
         for (ranked, card) in found.into_iter().take(query.limit) {
+            let sureness = relevance(&ranked, asked.len(), usual);
             hits.push(Hit {
-                score: relevance(&ranked, asked.len(), usual),
+                score: sureness,
+                sureness,
                 covered: ranked.covered,
                 words: ranked.words,
                 cosine: ranked.cosine,
@@ -175,6 +179,7 @@ impl<'s> Searcher<'s> {
         let hits = cards.into_iter().map(|card| {
             Ok(Hit {
                 score: 1.0,
+                sureness: 1.0,
                 covered: 0.0,
                 words: 0,
                 cosine: None,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{Project, Session, Store, StoreError, open::query};
 
-/// A distilled memory, as far as a list shows it.
+/// A distilled memory, as far as a new session may be told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// Its handle.
@@ -14,6 +14,22 @@ pub struct Observation {
     pub kind: String,
     /// What is true since.
     pub title: String,
+    /// What happened and why.
+    pub narrative: Option<String>,
+    /// Single facts.
+    pub facts: Vec<String>,
+    /// Concepts.
+    pub concepts: Vec<String>,
+    /// Files that tools changed.
+    pub files_modified: Vec<String>,
+    /// Its session.
+    pub session_db_id: Option<i64>,
+    /// The branch that its session was on.
+    pub branch: Option<String>,
+    /// How often it was seen.
+    pub seen: u32,
+    /// Whether a person pinned it.
+    pub is_pinned: bool,
     /// When it came to be, in milliseconds since 1970.
     pub created_ms: i64,
 }
@@ -21,6 +37,10 @@ pub struct Observation {
 /// A checkpoint of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
+    /// Its number: its handle is `S` and this.
+    pub id: i64,
+    /// Its session.
+    pub session_db_id: Option<i64>,
     /// What was asked.
     pub request: Option<String>,
     /// What was found out.
@@ -33,6 +53,15 @@ pub struct Summary {
     pub branch: Option<String>,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: i64,
+}
+
+/// A note that a person keeps in sight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedNote {
+    /// Its number: its handle is `N` and this.
+    pub id: i64,
+    /// What it says.
+    pub text: String,
 }
 
 /// A memory of one turn, as the turn's session shows it.
@@ -115,40 +144,101 @@ impl Store {
         rows.and_then(Iterator::collect).map_err(attempt)
     }
 
-    /// Returns the latest checkpoint of a project.
-    pub fn latest_summary(&self, project: &Project) -> Result<Option<Summary>, StoreError> {
-        const LATEST: &str = "select request, learned, completed, next_steps, branch, created_at
+    /// Returns the latest checkpoints of a project that say something, newest first.
+    pub fn latest_summaries(&self, project: &Project, most: u32) -> Result<Vec<Summary>, StoreError> {
+        const LATEST: &str =
+            "select summary.id, session_db_id, request, learned, completed, next_steps, branch, created_at
             from summary left join session on session.id = summary.session_db_id
-            where summary.project_id = ?1 order by created_at desc limit 1";
-        let attempt = query("read the latest summary");
+            where summary.project_id = ?1 order by created_at desc, summary.id desc limit ?2";
+        let attempt = query("read the latest summaries");
         let mut statement = self.connection.prepare_cached(LATEST).map_err(attempt)?;
-        let summary = statement.query_row([project.db_id], |row| {
+        let rows = statement.query_map((project.db_id, most), |row| {
             Ok(Summary {
-                request: row.get(0)?,
-                learned: row.get(1)?,
-                completed: row.get(2)?,
-                next_steps: row.get(3)?,
-                branch: row.get(4)?,
-                created_ms: row.get(5)?,
+                id: row.get(0)?,
+                session_db_id: row.get(1)?,
+                request: row.get(2)?,
+                learned: row.get(3)?,
+                completed: row.get(4)?,
+                next_steps: row.get(5)?,
+                branch: row.get(6)?,
+                created_ms: row.get(7)?,
             })
         });
-        summary.optional().map_err(attempt)
+        rows.and_then(Iterator::collect).map_err(attempt)
     }
 
-    /// Returns the latest memories of a project that still hold, newest first.
+    /// Returns the latest memories of a project that still hold, newest first, and those that are pinned.
     pub fn recent_observations(&self, project: &Project, most: u32) -> Result<Vec<Observation>, StoreError> {
-        const RECENT: &str = "select id, type, title, created_at from observation
-            where project_id = ?1 and superseded_by is null order by created_at desc, id desc limit ?2";
+        const RECENT: &str = "select observation.id, type, observation.title, narrative, facts, concepts, files_modified,
+                session_db_id, branch, seen, pinned, created_at
+            from observation left join session on session.id = observation.session_db_id
+            where observation.project_id = ?1 and superseded_by is null order by created_at desc, observation.id desc limit ?2";
+        const PINNED: &str =
+            "select observation.id, type, observation.title, narrative, facts, concepts, files_modified,
+                session_db_id, branch, seen, pinned, created_at
+            from observation left join session on session.id = observation.session_db_id
+            where observation.project_id = ?1 and pinned = 1 order by created_at desc limit ?2";
+        let mut found = self.observations_where(RECENT, project, most)?;
+        for pinned in self.observations_where(PINNED, project, most)? {
+            if !found.iter().any(|known| known.id == pinned.id) {
+                found.push(pinned);
+            }
+        }
+        Ok(found)
+    }
+
+    fn observations_where(
+        &self,
+        sql: &str,
+        project: &Project,
+        most: u32,
+    ) -> Result<Vec<Observation>, StoreError> {
         let attempt = query("read the latest memories");
-        let mut statement = self.connection.prepare_cached(RECENT).map_err(attempt)?;
+        let list = |json: String| serde_json::from_str(&json).unwrap_or_default();
+        let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
         let rows = statement.query_map((project.db_id, most), |row| {
             Ok(Observation {
                 id: row.get(0)?,
                 kind: row.get(1)?,
                 title: row.get(2)?,
-                created_ms: row.get(3)?,
+                narrative: row.get(3)?,
+                facts: list(row.get(4)?),
+                concepts: list(row.get(5)?),
+                files_modified: list(row.get(6)?),
+                session_db_id: row.get(7)?,
+                branch: row.get(8)?,
+                seen: row.get(9)?,
+                is_pinned: row.get(10)?,
+                created_ms: row.get(11)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
+    }
+
+    /// Returns the notes that are pinned in a project or everywhere, newest first.
+    pub fn pinned_notes(&self, project: &Project) -> Result<Vec<PinnedNote>, StoreError> {
+        const PINNED: &str =
+            "select id, text from note where (project_id = ?1 or project_id is null) and pinned = 1
+            order by created_at desc limit 20";
+        let attempt = query("read the pinned notes");
+        let mut statement = self.connection.prepare_cached(PINNED).map_err(attempt)?;
+        let rows = statement.query_map([project.db_id], |row| {
+            Ok(PinnedNote {
+                id: row.get(0)?,
+                text: row.get(1)?,
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(attempt)
+    }
+
+    /// Returns the number of a session's row.
+    pub fn session_db_id(&self, session_id: &str) -> Result<Option<i64>, StoreError> {
+        const BY_ID: &str = "select id from session where session_id = ?1";
+        let attempt = query("look for a session");
+        let mut statement = self.connection.prepare_cached(BY_ID).map_err(attempt)?;
+        statement
+            .query_row([session_id], |row| row.get(0))
+            .optional()
+            .map_err(attempt)
     }
 }

@@ -12,7 +12,7 @@ use backstory_recall::{Hit, Query, Searcher, matches};
 use backstory_store::{Filter, Project, Scope, Store, terms};
 use serde_json::{Value, json};
 
-use super::{Status, current_project, open_store, project};
+use super::{Status, current_project, observation_type, open_store, project};
 use crate::{
     clock,
     home::Home,
@@ -64,11 +64,6 @@ pub(crate) struct Search {
     /// Read one question per line, and print one line of JSON for each
     #[arg(long, conflicts_with = "words")]
     stdin: bool,
-}
-
-fn observation_type(name: &str) -> Result<ObservationType, String> {
-    let names = ObservationType::ALL.map(ObservationType::name).join(", ");
-    ObservationType::from_name(name).ok_or(format!("expected one of {names}"))
 }
 
 fn memory_kind(name: &str) -> Result<MemoryKind, String> {

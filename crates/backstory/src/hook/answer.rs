@@ -1,60 +1,258 @@
 //! What a hook prints: at most one JSON object, and only what the agent honours for that event.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::mpsc::channel,
+    thread,
+    time::Duration,
+};
 
-use backstory_capture::payload::Payload;
-use backstory_model::{Event, EventKind};
-use backstory_recall::{Limits, context};
+use backstory_capture::{keep, payload::Payload, project};
+use backstory_model::{Event, EventKind, Handle, ProjectFacts};
+use backstory_recall::{Listener, Said, Situation, at_failure, at_file, at_prompt, context};
 use backstory_store::{Access, Store};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Hook, capture::Outcome};
-use crate::{environment, home::Home, settings};
+use super::{Hook, capture::Outcome, look::Look};
+use crate::{
+    environment,
+    given::{Given, Log},
+    home::Home,
+    settings::{self, Context},
+};
 
 /// Tells the agent to go on and not to show this to anyone.
 const GO_ON: &str = "{\"continue\":true,\"suppressOutput\":true}\n";
 
-/// Answers an event.
+/// An agent waits no longer than this for what it may be told. Tests run many of us at once, and not optimised.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });
+
+/// Answers an event that was recorded, or was not.
 pub(crate) fn print(home: &Home, hook: Hook, outcome: &Outcome) {
-    let text = match (hook, outcome) {
+    let told = match (hook, outcome) {
         (Hook::Record(EventKind::SessionStart), Outcome::Recorded(event)) => {
-            let Some(text) = session_start(home, event) else {
-                return;
-            };
-            text
+            in_time(home, &**event, "SessionStart", session_start)
         }
-        // Text printed here would go into the conversation.
-        (Hook::Record(EventKind::SessionStart | EventKind::UserPromptSubmit) | Hook::PreToolUse, _) => return,
-        (Hook::Record(_), _) => GO_ON.to_owned(),
+        (Hook::Record(EventKind::UserPromptSubmit), Outcome::Recorded(event)) => {
+            in_time(home, &**event, "UserPromptSubmit", prompt)
+        }
+        (Hook::Record(EventKind::PostToolUseFailure), Outcome::Recorded(event)) => {
+            in_time(home, &**event, "PostToolUseFailure", failure)
+        }
+        _ => None,
     };
+    let text = match (hook, told) {
+        (_, Some(answer)) => answer,
+        // Text printed here would go into the conversation.
+        (Hook::Record(EventKind::SessionStart | EventKind::UserPromptSubmit) | Hook::PreToolUse, None) => {
+            return;
+        }
+        (Hook::Record(_), None) => GO_ON.to_owned(),
+    };
+    write(&text);
+}
+
+/// Answers before a tool is used on a file.
+pub(crate) fn print_file(home: &Home, look: &Look) {
+    if let Some(answer) = in_time(home, look, "PreToolUse", file) {
+        write(&answer);
+    }
+}
+
+fn write(text: &str) {
     // An agent that has closed the pipe does not want to know.
     io::stdout().write_all(text.as_bytes()).ok();
 }
 
+/// Looks for what is worth telling, and gives up silently when that takes too long.
+fn in_time<T: Clone + Send + 'static>(
+    home: &Home,
+    about: &T,
+    event_name: &'static str,
+    look: fn(&Home, &T) -> Option<Answer>,
+) -> Option<String> {
+    if !home.database().exists() {
+        return None;
+    }
+    let (send, receive) = channel();
+    let (home, about) = (home.clone(), about.clone());
+    // Not joined: if it is late, the process ends under it. It only reads.
+    thread::Builder::new()
+        .spawn(move || send.send(look(&home, &about)))
+        .ok()?;
+    let answer = receive.recv_timeout(PATIENCE).ok()??;
+    // Noted before it is said: rather not said again than said twice.
+    answer.log.append(&answer.given).ok()?;
+    let output =
+        json!({"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": answer.text}});
+    (!answer.text.is_empty()).then(|| format!("{output}\n"))
+}
+
+/// What is told, and what is noted of it.
+struct Answer {
+    text: String,
+    log: Log,
+    given: Vec<Given>,
+}
+
+fn settings_of(home: &Home) -> Context {
+    let text = settings::read(&home.config()).ok().flatten();
+    settings::load(&home.config(), text.as_deref(), &environment::settings())
+        .0
+        .context
+}
+
 /// What happened before in this project. A resumed session has it in its conversation already.
-fn session_start(home: &Home, event: &Event) -> Option<String> {
+fn session_start(home: &Home, event: &Event) -> Option<Answer> {
     let source = Payload::read(&event.payload)
         .ok()?
         .text("source")
         .map(|source| source.into_owned());
-    if matches!(source.as_deref(), Some("resume" | "fork")) {
+    let settings = settings_of(home);
+    if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
         return None;
     }
     let store = Store::open_read_only(&home.database(), Access::Hook).ok()?;
-    let text = settings::read(&home.config()).ok().flatten();
-    let settings = settings::load(&home.config(), text.as_deref(), &environment::settings())
-        .0
-        .context;
-    if !settings.on_start {
+    let facts = event.project.as_ref()?;
+    let project = store.project(&facts.key).ok()?;
+    let situation = Situation {
+        project: &project,
+        branch: facts.branch.as_deref(),
+        goes_on: (source.as_deref() == Some("compact")).then_some(event.session_id.as_str()),
+        now: Timestamp::from_millisecond(event.at_ms).ok()?,
+    };
+    let told = context(&store, &situation, &settings.limits()).ok()??;
+    let given = told.entries.into_iter().map(|entry| Given {
+        at: event.at_ms,
+        moment: "start".to_owned(),
+        id: Some(entry.handle.to_string()),
+        file: None,
+        reason: entry.reason,
+        tokens: entry.tokens,
+        told: entry.is_told,
+    });
+    Some(Answer {
+        text: told.text,
+        log: Log::of(home, &event.session_id),
+        given: given.collect(),
+    })
+}
+
+/// What bears on a prompt of a person.
+fn prompt(home: &Home, event: &Event) -> Option<Answer> {
+    let settings = settings_of(home);
+    let payload = Payload::read(&event.payload).ok()?;
+    let prompt = payload.text("prompt")?;
+    if !settings.on_prompt || keep::is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
         return None;
     }
-    let limits = Limits {
-        observations: settings.observations,
-        tokens: settings.budget_tokens as usize,
-    };
-    let now = Timestamp::from_millisecond(event.at_ms).ok()?;
-    let block = context(&store, &event.project.as_ref()?.key, now, limits).ok()??;
-    let answer = json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": block}});
-    Some(format!("{answer}\n"))
+    let here = Here::find(home, event.project.as_ref()?, &event.session_id, event.at_ms)?;
+    let said = at_prompt(&here.store, &home.vectors(), &prompt, &here.listener(&settings)).ok()??;
+    Some(here.answer("prompt", None, Some(said)))
+}
+
+/// How a failure was solved that was seen before.
+fn failure(home: &Home, event: &Event) -> Option<Answer> {
+    let settings = settings_of(home);
+    let payload = Payload::read(&event.payload).ok()?;
+    let error = payload.text("error")?;
+    if !settings.on_error {
+        return None;
+    }
+    let facts = project::locate(payload.text("cwd")?.as_ref().as_ref()).facts;
+    let here = Here::find(home, &facts, &event.session_id, event.at_ms)?;
+    let said = at_failure(&here.store, &home.vectors(), &error, &here.listener(&settings)).ok()??;
+    Some(here.answer("failure", None, Some(said)))
+}
+
+/// What is known about a file; asked once per session and file.
+fn file(home: &Home, look: &Look) -> Option<Answer> {
+    let settings = settings_of(home);
+    if !settings.on_file {
+        return None;
+    }
+    let facts = project::locate(look.cwd.as_ref()).facts;
+    let here = Here::find(home, &facts, &look.session_id, look.at_ms)?;
+    let root = facts.worktree.as_deref().unwrap_or(&facts.root);
+    let path = std::path::Path::new(&look.cwd).join(&look.path);
+    let path = path
+        .strip_prefix(root)
+        .unwrap_or(&path)
+        .to_string_lossy()
+        .into_owned();
+    if here.log.has_file(&path) {
+        return None;
+    }
+    let said = at_file(&here.store, &path, &here.listener(&settings)).ok()?;
+    Some(here.answer("file", Some(&path), said))
+}
+
+/// The session that is spoken to, and where it is.
+struct Here {
+    store: Store,
+    project: backstory_store::Project,
+    session_id: String,
+    log: Log,
+    told: std::collections::HashSet<Handle>,
+    now: Timestamp,
+}
+
+impl Here {
+    fn find(home: &Home, facts: &ProjectFacts, session_id: &str, at_ms: i64) -> Option<Self> {
+        let store = Store::open_read_only(&home.database(), Access::Hook).ok()?;
+        let log = Log::of(home, session_id);
+        Some(Self {
+            project: store.project(&facts.key).ok()?,
+            store,
+            session_id: session_id.to_owned(),
+            told: log.told(),
+            log,
+            now: Timestamp::from_millisecond(at_ms).ok()?,
+        })
+    }
+
+    fn listener(&self, settings: &Context) -> Listener<'_> {
+        Listener {
+            project: &self.project,
+            session_id: &self.session_id,
+            given: &self.told,
+            now: self.now,
+            tokens: settings.prompt_tokens as usize,
+        }
+    }
+
+    fn answer(self, moment: &str, file: Option<&str>, said: Option<Said>) -> Answer {
+        let entry = |id: Option<Handle>, reason: String, tokens: usize| Given {
+            at: self.now.as_millisecond(),
+            moment: moment.to_owned(),
+            id: id.map(|id| id.to_string()),
+            file: file.map(ToOwned::to_owned),
+            reason,
+            tokens,
+            told: id.is_some(),
+        };
+        let Some(said) = said else {
+            let nothing = entry(
+                None,
+                "nothing is known that is worth an interruption".to_owned(),
+                0,
+            );
+            return Answer {
+                text: String::new(),
+                given: vec![nothing],
+                log: self.log,
+            };
+        };
+        let given = said
+            .memories
+            .into_iter()
+            .map(|(handle, reason, tokens)| entry(Some(handle), reason, tokens))
+            .collect();
+        Answer {
+            text: said.text,
+            log: self.log,
+            given,
+        }
+    }
 }

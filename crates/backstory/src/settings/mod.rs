@@ -141,6 +141,24 @@ pub(crate) struct Context {
     pub on_error: bool,
 }
 
+impl Context {
+    /// Returns how much a new session is told.
+    pub(crate) fn limits(&self) -> backstory_recall::Limits {
+        backstory_recall::Limits {
+            observations: self.observations as usize,
+            sessions: self.sessions as usize,
+            full: self.full as usize,
+            full_field: match self.full_field {
+                FullField::Narrative => backstory_recall::FullField::Narrative,
+                FullField::Facts => backstory_recall::FullField::Facts,
+            },
+            types: self.types.clone(),
+            concepts: self.concepts.clone(),
+            tokens: self.budget_tokens as usize,
+        }
+    }
+}
+
 /// The background process.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

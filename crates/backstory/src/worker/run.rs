@@ -19,7 +19,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{Intake, Lock, bell::Bell, distil::distil_all, index::Indexer, take_in};
-use crate::{clock, command::with_hint, home::Home};
+use crate::{clock, command::with_hint, given, home::Home};
 
 /// When the worker ends.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,9 @@ const LEFTOVER: Duration = Duration::from_secs(3600);
 /// The marks of private turns are kept this long after the last private prompt: no session lasts longer.
 const PRIVATE_MARK: Duration = Duration::from_secs(90 * 24 * 3600);
 
+/// What a session was given is kept this long after it was last given something.
+const GIVEN: Duration = Duration::from_secs(90 * 24 * 3600);
+
 /// Takes events in and distils them until told otherwise; `None` when another worker is at it already.
 pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Result<Option<Work>> {
     home.create()?;
@@ -74,6 +77,7 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
         .context("could not sweep the spool")?;
     private::sweep(&spool, clock::now(), PRIVATE_MARK)
         .context("could not sweep the marks of private turns")?;
+    given::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")?;
     let stop = stop_signal().context("could not listen for signals")?;
     let indexer = match until {
         Until::Done => None,

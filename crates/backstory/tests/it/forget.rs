@@ -330,3 +330,19 @@ fn a_forgotten_session_is_not_imported_again() {
     assert_eq!(told["new_events"], 0);
     assert_eq!(count(&home, "select count(*) from session"), 0);
 }
+
+#[test]
+fn what_a_memory_meant_is_forgotten_too() {
+    let home = Home::new();
+    home.ok(&["remember", "Deploys go through staging first"]);
+    home.ok(&["index", "--wait"]);
+    let vectors = || {
+        let file = fs::read(home.path().join("vectors")).unwrap();
+        file.into_iter().filter(|byte| *byte != 0).count()
+    };
+    let before = vectors();
+    assert!(before > 200, "{before}");
+    home.ok(&["forget", "N1", "--yes"]);
+    assert!(vectors() < 64, "{} of {before}", vectors());
+    assert_eq!(count(&home, "select count(*) from vector"), 0);
+}

@@ -72,3 +72,5 @@ create table sighting (
     primary key (observation_id, turn_id)
 ) strict, without rowid;
 create index sighting_by_turn on sighting (turn_id);
+
+create index observation_pinned on observation (project_id) where pinned = 1;

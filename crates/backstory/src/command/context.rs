@@ -1,0 +1,122 @@
+//! `backstory context`: exactly what a new session would be told.
+
+use std::path::PathBuf;
+
+use anstream::println;
+use anyhow::{Context as _, Result};
+use backstory_capture::project::locate;
+use backstory_recall::{Context, Entry, Situation, context, tokens};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Status, open_store, project, settings};
+use crate::{
+    clock,
+    home::Home,
+    output::{self, BOLD, DIM},
+};
+
+/// Show what a new session in this project would be told
+///
+/// Exits 1 when there is nothing to tell.
+#[derive(clap::Args)]
+pub(crate) struct ContextArguments {
+    /// Of this project: its folder name, a path inside it, or its id
+    #[arg(long, value_name = "P", conflicts_with = "cwd")]
+    project: Option<String>,
+    /// As if the session were started in this folder
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Show why each memory is told or left out
+    #[arg(long)]
+    explain: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<Status> {
+    let told = build(home, arguments)?;
+    let Some(told) = told else {
+        match arguments.json {
+            true => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
+            false => {
+                anstream::eprintln!("A new session would be told nothing: nothing is remembered here yet.");
+            }
+        }
+        return Ok(Status::Failed);
+    };
+    if arguments.json {
+        let entries: Vec<Value> = told.entries.iter().map(as_json).collect();
+        println!(
+            "{:#}",
+            json!({"context": told.text, "tokens": tokens(&told.text), "entries": entries})
+        );
+    } else if arguments.explain {
+        explain(&told);
+    } else {
+        println!("{}", told.text);
+    }
+    Ok(Status::Done)
+}
+
+fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<Context>> {
+    let limits = settings(home)?.context.limits();
+    let Some(store) = open_store(home)? else {
+        return Ok(None);
+    };
+    let folder = match &arguments.cwd {
+        Some(folder) => std::path::absolute(folder)?,
+        None => std::env::current_dir().context("could not find the current folder")?,
+    };
+    let facts = locate(&folder).facts;
+    let (project, branch) = match &arguments.project {
+        Some(named) => {
+            let project = project(&store, named)?;
+            let branch = locate(project.root.as_ref()).facts.branch;
+            (project, branch)
+        }
+        None => match store.project(&facts.key) {
+            Ok(project) => (project, facts.branch),
+            Err(_) => return Ok(None),
+        },
+    };
+    let situation = Situation {
+        project: &project,
+        branch: branch.as_deref(),
+        goes_on: None,
+        now: Timestamp::from_millisecond(clock::now_ms())?,
+    };
+    Ok(context(&store, &situation, &limits)?)
+}
+
+fn as_json(entry: &Entry) -> Value {
+    json!({
+        "id": entry.handle,
+        "title": entry.title,
+        "reason": entry.reason,
+        "tokens": entry.tokens,
+        "told": entry.is_told,
+    })
+}
+
+fn explain(told: &Context) {
+    let width = output::width();
+    let print = |entry: &Entry| {
+        let handle = entry.handle.to_string();
+        let title = output::one_line(&entry.title, width.saturating_sub(9).max(20));
+        println!("{BOLD}{handle:>6}{BOLD:#}  {title}");
+        let tokens = match entry.is_told {
+            true => format!(" · ~{} tokens", entry.tokens),
+            false => String::new(),
+        };
+        println!("        {DIM}{}{tokens}{DIM:#}", entry.reason);
+    };
+    let (shown, left): (Vec<&Entry>, Vec<&Entry>) = told.entries.iter().partition(|entry| entry.is_told);
+    println!("Told, ~{} tokens in all:", tokens(&told.text));
+    shown.into_iter().for_each(print);
+    if !left.is_empty() {
+        println!("\nLeft out:");
+        left.into_iter().for_each(print);
+    }
+}

@@ -1,0 +1,95 @@
+//! `backstory why`: when a memory was given to a session, and why.
+
+use anstream::println;
+use anyhow::Result;
+use backstory_model::Handle;
+use serde_json::{Value, json};
+
+use super::{Status, open_store, unknown};
+use crate::{
+    clock,
+    given::{self, Given},
+    home::Home,
+    output::{self, BOLD, DIM},
+};
+
+/// Show which sessions were told a memory, when and why, and which were not
+#[derive(clap::Args)]
+pub(crate) struct Why {
+    /// A handle such as 123, S12, P34, N5, V678
+    handle: Handle,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Why) -> Result<Status> {
+    let handle = arguments.handle;
+    let card = match open_store(home)? {
+        Some(store) => store.card(handle)?,
+        None => None,
+    };
+    let Some(card) = card else {
+        return Err(unknown(handle));
+    };
+    let given = given::of_memory(home, handle)?;
+    if arguments.json {
+        let list: Vec<Value> = given
+            .iter()
+            .map(|(session, given)| as_json(session, given))
+            .collect();
+        println!("{:#}", json!({"id": handle, "given": list}));
+        return Ok(Status::Done);
+    }
+    let fields = &card.fields;
+    let title = if fields.title.is_empty() {
+        &fields.narrative
+    } else {
+        &fields.title
+    };
+    println!(
+        "{BOLD}{handle}{BOLD:#} {}",
+        output::one_line(title, output::width().saturating_sub(8))
+    );
+    if given.is_empty() {
+        println!("No session was told this yet, and none was considered for it.");
+        return Ok(Status::Done);
+    }
+    let now_ms = clock::now_ms();
+    for (session, given) in &given {
+        let verdict = match given.told {
+            true => format!("told at the {}", place(&given.moment)),
+            false => format!("left out at the {}", place(&given.moment)),
+        };
+        println!(
+            "  {:>8}  session {}  {verdict}: {}",
+            output::ago(now_ms, given.at),
+            output::one_line(session, 12),
+            given.reason
+        );
+        if let Some(file) = &given.file {
+            println!("            {DIM}{file}{DIM:#}");
+        }
+    }
+    Ok(Status::Done)
+}
+
+fn place(moment: &str) -> &str {
+    match moment {
+        "start" => "start",
+        "file" => "opening of a file",
+        other => other,
+    }
+}
+
+fn as_json(session: &str, given: &Given) -> Value {
+    json!({
+        "session_id": session,
+        "at": output::rfc3339(given.at),
+        "moment": given.moment,
+        "file": given.file,
+        "reason": given.reason,
+        "tokens": given.tokens,
+        "told": given.told,
+    })
+}

@@ -1,0 +1,127 @@
+//! What sessions were given, one small log per session: so that nothing is said twice, and `why` can tell.
+//!
+//! Written by hooks, which never write to the database; only ever appended to, because hooks of one session run side by
+//! side. Holds handles, reasons and paths, never what a memory says.
+
+use std::{
+    collections::HashSet,
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use backstory_capture::private;
+use backstory_model::Handle;
+use serde::{Deserialize, Serialize};
+
+use crate::home::Home;
+
+/// A memory that was given to a session, or left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Given {
+    /// When, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// Beside what: `start`, `prompt`, `file` or `failure`.
+    pub(crate) moment: String,
+    /// Which memory; absent when a file was looked at and nothing was worth saying.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    /// The file in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    /// Why it was given, or why not.
+    pub(crate) reason: String,
+    /// About how many tokens it took.
+    pub(crate) tokens: usize,
+    /// Whether it was told.
+    pub(crate) told: bool,
+}
+
+/// What one session was given.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    entries: Vec<Given>,
+}
+
+impl Log {
+    /// Reads what earlier hooks noted. A line that a crash cut short is passed over.
+    pub(crate) fn of(home: &Home, session_id: &str) -> Self {
+        let path = home.given().join(private::file_name(session_id));
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let entries = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        Self { path, entries }
+    }
+
+    /// Returns the memories that the session was told.
+    pub(crate) fn told(&self) -> HashSet<Handle> {
+        let told = self.entries.iter().filter(|entry| entry.told);
+        told.filter_map(|entry| entry.id.as_deref()?.parse().ok())
+            .collect()
+    }
+
+    /// Says whether the session was told about a file, or nothing was worth telling.
+    pub(crate) fn has_file(&self, path: &str) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.file.as_deref() == Some(path))
+    }
+
+    /// Notes what is given now.
+    pub(crate) fn append(&self, entries: &[Given]) -> io::Result<()> {
+        let mut lines = String::new();
+        for entry in entries {
+            lines.push_str(&serde_json::to_string(entry)?);
+            lines.push('\n');
+        }
+        if let Some(folder) = self.path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let mut options = OpenOptions::new();
+        let mut file = options.append(true).create(true).mode(0o600).open(&self.path)?;
+        // In one piece: another hook may append at the same time.
+        file.write_all(lines.as_bytes())
+    }
+}
+
+/// Returns what all sessions were given of one memory: the session's file name with each entry.
+pub(crate) fn of_memory(home: &Home, handle: Handle) -> io::Result<Vec<(String, Given)>> {
+    let mut found = Vec::new();
+    let folder = match fs::read_dir(home.given()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        other => other?,
+    };
+    for file in folder {
+        let file = file?;
+        let session = file.file_name().to_string_lossy().into_owned();
+        let text = fs::read_to_string(file.path()).unwrap_or_default();
+        for line in text.lines() {
+            let entry: Option<Given> = serde_json::from_str(line).ok();
+            let is_it = |entry: &Given| entry.id.as_deref().and_then(|id| id.parse().ok()) == Some(handle);
+            found.extend(entry.filter(is_it).map(|entry| (session.clone(), entry)));
+        }
+    }
+    found.sort_by_key(|(_, entry)| entry.at);
+    Ok(found)
+}
+
+/// Removes the logs of sessions that ended long ago.
+pub(crate) fn sweep(home: &Home, now: SystemTime, older_than: Duration) -> io::Result<()> {
+    let folder = match fs::read_dir(home.given()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for file in folder {
+        let file = file?;
+        let modified = file.metadata()?.modified()?;
+        if now.duration_since(modified).is_ok_and(|age| age > older_than) {
+            fs::remove_file(file.path())?;
+        }
+    }
+    Ok(())
+}

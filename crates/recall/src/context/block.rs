@@ -1,0 +1,78 @@
+//! A text that grows line by line and never beyond its limits.
+
+/// The most UTF-16 units: Claude Code hides a hook's answer of more than 10,000 from the model.
+const MOST_UNITS: usize = 9_500;
+
+const BEGIN: &str = "<backstory-context>\n";
+const END: &str = "</backstory-context>";
+
+/// Whether something still fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fits {
+    Yes,
+    No,
+}
+
+/// The block under construction.
+#[derive(Debug)]
+pub(super) struct Block {
+    text: String,
+    units: usize,
+    most_tokens: usize,
+    /// Bytes and units that were promised and are not written yet.
+    reserved: (usize, usize),
+}
+
+impl Block {
+    pub(super) fn new(most_tokens: usize) -> Self {
+        Self {
+            text: BEGIN.to_owned(),
+            units: BEGIN.len(),
+            most_tokens,
+            reserved: (0, 0),
+        }
+    }
+
+    /// Appends a line if it fits, with room left for the end.
+    pub(super) fn line(&mut self, line: &str) -> bool {
+        let fits = self.fits(line);
+        if fits {
+            self.units += units(line) + 1;
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        fits
+    }
+
+    /// Keeps room for a line and a heading, if there is any.
+    pub(super) fn would_fit(&mut self, line: &str) -> Fits {
+        const HEADING: usize = "\n## 2026-01-01\n".len();
+        if !self.fits(line) {
+            return Fits::No;
+        }
+        // Most lines share a heading with others.
+        let share = HEADING / 3;
+        self.reserved.0 += line.len() + 1 + share;
+        self.reserved.1 += units(line) + 1 + share;
+        Fits::Yes
+    }
+
+    /// Gives the promised room free to be written to.
+    pub(super) fn forget_reserved(&mut self) {
+        self.reserved = (0, 0);
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text + END
+    }
+
+    fn fits(&self, line: &str) -> bool {
+        let bytes = self.text.len() + self.reserved.0 + line.len() + 1 + END.len();
+        let units = self.units + self.reserved.1 + units(line) + 1 + END.len();
+        bytes.div_ceil(4) <= self.most_tokens && units < MOST_UNITS
+    }
+}
+
+fn units(text: &str) -> usize {
+    text.encode_utf16().count()
+}

@@ -1,0 +1,215 @@
+//! Which memories a new session is told: those that bear on the present, not merely the latest.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    time::UNIX_EPOCH,
+};
+
+use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_store::Observation;
+
+use super::{Entry, Limits, Situation, root};
+
+/// So many of the latest are considered: older ones are a search away.
+pub(super) const MOST_CANDIDATES: u32 = 150;
+
+/// What is told, the most telling first, and what is not.
+#[derive(Debug, Default)]
+pub(super) struct Chosen<'c> {
+    pub(super) told: Vec<Worth<'c>>,
+    pub(super) left_out: Vec<Entry>,
+}
+
+/// A memory with what speaks for it.
+#[derive(Debug)]
+pub(super) struct Worth<'c> {
+    pub(super) observation: &'c Observation,
+    pub(super) worth: f64,
+    pub(super) reason: String,
+}
+
+/// Chooses for a situation; `session` is the one that work stopped in, or that goes on.
+pub(super) fn choose<'c>(
+    candidates: &'c [Observation],
+    situation: &Situation<'_>,
+    limits: &Limits,
+    session: Option<i64>,
+) -> Chosen<'c> {
+    let in_work = files_in_work(candidates, situation);
+    let mut chosen = Chosen::default();
+    let mut worths: Vec<Worth<'_>> = Vec::new();
+    for observation in candidates {
+        match is_wanted(observation, limits) {
+            true => worths.push(worth(observation, situation, session, &in_work)),
+            false => chosen
+                .left_out
+                .push(left_out(observation, "its type or concepts are not shown")),
+        }
+    }
+    worths.sort_by(|one, other| {
+        other
+            .worth
+            .total_cmp(&one.worth)
+            .then(other.observation.id.cmp(&one.observation.id))
+    });
+    let mut sessions: HashSet<i64> = HashSet::new();
+    let mut titles: Vec<HashSet<String>> = Vec::new();
+    for one in worths {
+        let title = words(&one.observation.title);
+        let is_of_known_session = one
+            .observation
+            .session_db_id
+            .is_none_or(|id| sessions.contains(&id));
+        let why_not = if chosen.told.len() >= limits.observations {
+            Some("enough others are more telling")
+        } else if !is_of_known_session && sessions.len() >= limits.sessions {
+            Some("enough other sessions are more telling")
+        } else if titles.iter().any(|told| say_nearly_the_same(told, &title)) {
+            Some("another says nearly the same")
+        } else {
+            None
+        };
+        match why_not {
+            Some(why_not) => chosen.left_out.push(left_out(one.observation, why_not)),
+            None => {
+                sessions.extend(one.observation.session_db_id);
+                titles.push(title);
+                chosen.told.push(one);
+            }
+        }
+    }
+    chosen
+}
+
+fn left_out(observation: &Observation, reason: &str) -> Entry {
+    Entry {
+        handle: Handle {
+            kind: MemoryKind::Observation,
+            id: observation.id,
+        },
+        title: observation.title.clone(),
+        reason: reason.to_owned(),
+        tokens: 0,
+        is_told: false,
+    }
+}
+
+fn is_wanted(observation: &Observation, limits: &Limits) -> bool {
+    let of_type =
+        ObservationType::from_name(&observation.kind).is_none_or(|kind| limits.types.contains(&kind));
+    let of_concept = limits.concepts.is_empty()
+        || observation
+            .concepts
+            .iter()
+            .any(|concept| limits.concepts.contains(concept));
+    observation.is_pinned || of_type && of_concept
+}
+
+fn worth<'c>(
+    observation: &'c Observation,
+    situation: &Situation<'_>,
+    session: Option<i64>,
+    in_work: &HashSet<&str>,
+) -> Worth<'c> {
+    let age_ms = (situation.now.as_millisecond() - observation.created_ms).max(0);
+    let days = f64::from(i32::try_from(age_ms / 3_600_000).unwrap_or(i32::MAX)) / 24.0;
+    // Half of it is gone after a week, and it never falls to nothing.
+    let mut worth = 1.0 / (1.0 + days / 7.0);
+    let mut reasons = Vec::new();
+    let mut add = |more: f64, reason: &'static str| {
+        worth += more;
+        reasons.push(reason);
+    };
+    if observation.is_pinned {
+        add(3.0, "pinned");
+    }
+    if session.is_some() && observation.session_db_id == session {
+        add(
+            0.6,
+            if situation.goes_on.is_some() {
+                "this session's own"
+            } else {
+                "of the last session"
+            },
+        );
+    }
+    if situation.branch.is_some() && observation.branch.as_deref() == situation.branch {
+        // The main line is where most work is: being on it says less.
+        let is_main = matches!(situation.branch, Some("main" | "master" | "trunk" | "develop"));
+        add(if is_main { 0.1 } else { 0.5 }, "on this branch");
+    }
+    if observation
+        .files_modified
+        .iter()
+        .any(|path| in_work.contains(path.as_str()))
+    {
+        add(0.5, "about a file in work");
+    }
+    let (more, reason) = match ObservationType::from_name(&observation.kind) {
+        Some(ObservationType::Decision) => (0.5, "a decision"),
+        Some(ObservationType::Bugfix) => (0.3, "a mended fault"),
+        Some(ObservationType::Discovery) => (0.3, "a discovery"),
+        Some(ObservationType::Feature) => (0.25, "a feature"),
+        Some(ObservationType::Refactor) => (0.15, "a refactoring"),
+        Some(ObservationType::Change) | None => (0.0, "a change"),
+    };
+    add(more, reason);
+    if observation.concepts.iter().any(|concept| concept == "gotcha") {
+        add(0.3, "a gotcha");
+    }
+    if observation.seen > 1 {
+        add(0.1 * f64::from(observation.seen.min(5)), "seen several times");
+    }
+    Worth {
+        observation,
+        worth,
+        reason: reasons.join(", "),
+    }
+}
+
+/// The files, of those that memories speak of, that somebody wrote to within the last days and after the memory was made.
+fn files_in_work<'c>(candidates: &'c [Observation], situation: &Situation<'_>) -> HashSet<&'c str> {
+    const LAST_DAYS_MS: i64 = 2 * 24 * 3_600_000;
+    const MOST_FILES: usize = 60;
+    let mut latest: HashMap<&str, i64> = HashMap::new();
+    for observation in candidates {
+        for path in observation.files_modified.iter().take(4) {
+            if latest.len() < MOST_FILES || latest.contains_key(path.as_str()) {
+                let when = latest.entry(path).or_insert(observation.created_ms);
+                *when = (*when).max(observation.created_ms);
+            }
+        }
+    }
+    let now_ms = situation.now.as_millisecond();
+    let is_in_work = |path: &str, memory_ms: i64| {
+        let modified = fs::metadata(root(situation.project).join(path)).and_then(|file| file.modified());
+        let since = modified
+            .ok()
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified_ms = since
+            .and_then(|since| i64::try_from(since.as_millis()).ok())
+            .unwrap_or(0);
+        modified_ms > memory_ms && now_ms - modified_ms < LAST_DAYS_MS
+    };
+    let in_work = latest
+        .into_iter()
+        .filter(|(path, memory_ms)| is_in_work(path, *memory_ms));
+    in_work.map(|(path, _)| path).collect()
+}
+
+/// Whether two titles share most of their words, and all of their numbers.
+fn say_nearly_the_same(one: &HashSet<String>, other: &HashSet<String>) -> bool {
+    let both = one.intersection(other).count();
+    let all = one.len() + other.len() - both;
+    let is_number = |word: &&String| word.bytes().any(|byte| byte.is_ascii_digit());
+    all > 0 && both * 10 >= all * 7 && one.symmetric_difference(other).find(is_number).is_none()
+}
+
+/// The words of a text that say something.
+pub(super) fn words(text: &str) -> HashSet<String> {
+    text.split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| word.len() > 2 || word.bytes().any(|byte| byte.is_ascii_digit()))
+        .map(str::to_lowercase)
+        .collect()
+}
