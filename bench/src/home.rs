@@ -158,15 +158,18 @@ impl Drop for Home {
     }
 }
 
-/// Makes a repository to work in, with a remote: the project is the same wherever the folder is.
+/// Makes the repository that most questions work in.
 pub(crate) fn create_project(root: &Path) -> Result<()> {
+    create_repository(root, "https://github.com/acme/bench.git")
+}
+
+/// Makes a repository to work in, with a remote: the project is the same wherever the folder is.
+pub(crate) fn create_repository(root: &Path, remote: &str) -> Result<()> {
     fs::create_dir_all(root.join(".git/refs/heads"))?;
+    let config = format!("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = {remote}\n");
     let files = [
         (".git/HEAD", "ref: refs/heads/main\n"),
-        (
-            ".git/config",
-            "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://github.com/acme/bench.git\n",
-        ),
+        (".git/config", config.as_str()),
         ("README.md", "# A sample\n"),
     ];
     for (name, text) in files {

@@ -1,7 +1,7 @@
 //! Measures backstory: what agents wait for, what arrives when processes are killed.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|all] [--quick] [--rounds N]
-//! [--transcripts DIR] [--json FILE] [--product FILE]`. Times are reported, never failed on; a lost event fails.
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|all] [--quick] [--rounds N]
+//! [--transcripts DIR] [--scores] [--json FILE] [--product FILE]`. Times are reported, never failed on; a lost event fails.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -11,6 +11,7 @@
 mod audit;
 mod distil;
 mod durability;
+mod gate;
 mod home;
 mod instructions;
 mod latency;
@@ -49,6 +50,7 @@ pub(crate) struct Bench {
     quick: bool,
     /// Past sessions to import.
     transcripts: Option<PathBuf>,
+    gate: gate::Show,
 }
 
 impl Bench {
@@ -80,6 +82,7 @@ struct Arguments {
     json: Option<PathBuf>,
     product: Option<PathBuf>,
     transcripts: Option<PathBuf>,
+    gate: gate::Show,
     help: bool,
 }
 
@@ -92,11 +95,13 @@ Measures backstory with the binary that users get. Times are reported, never fai
   kill          hooks killed at random moments
   distil        from the end of a turn to its summary; importing past sessions: speed and memory (with --transcripts);
                 8 sessions at once: how old the oldest event gets before it is distilled
+  gate          36 past sessions of three projects, then 120 prompts: which of them bring memories back
   all           all of these
 
   --quick             a minute instead of ten
   --rounds N          how often each thing is measured
   --transcripts DIR   past sessions of Claude Code, for distil
+  --scores            for gate: what search says to each prompt, and what every threshold would give
   --json FILE         writes the same as JSON
   --product FILE      measures this binary instead of building one
 ";
@@ -113,8 +118,9 @@ impl Arguments {
                 "--json" => arguments.json = Some(value()?.into()),
                 "--product" => arguments.product = Some(value()?.into()),
                 "--transcripts" => arguments.transcripts = Some(value()?.into()),
+                "--scores" => arguments.gate = gate::Show::Scores,
                 "--help" | "-h" | "help" => arguments.help = true,
-                "latency" | "parallel" | "kill" | "instructions" | "distil" | "all" => {
+                "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "all" => {
                     arguments.question = Some(word);
                 }
                 _ => bail!("unknown argument {word}\nhint: --help lists them"),
@@ -172,10 +178,11 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         rounds: arguments.rounds.unwrap_or(if arguments.quick { 30 } else { 300 }),
         quick: arguments.quick,
         transcripts: arguments.transcripts.clone(),
+        gate: arguments.gate,
     };
     home::create_project(&bench.project)?;
     priority::come_first();
-    let questions: [(&str, Measure); 9] = [
+    let questions: [(&str, Measure); 10] = [
         ("latency", latency::measure),
         ("latency", orientation::measure),
         ("instructions", instructions::measure),
@@ -185,6 +192,7 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         ("distil", distil::wait),
         ("distil", distil::import),
         ("distil", distil::crowd),
+        ("gate", gate::measure),
     ];
     let asked = arguments.question.as_deref().unwrap_or("all");
     let mut sections = Vec::new();

@@ -32,20 +32,24 @@ pub(crate) fn with_our_environment(program: impl AsRef<OsStr>) -> Command {
 
 /// Runs a program the way an agent does: input through a pipe, output through a pipe, until it has ended.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> io::Result<Finished> {
+    Ok(answer(command, input)?.0)
+}
+
+/// Does the same, and returns what it printed.
+pub(crate) fn answer(command: &mut Command, input: &[u8]) -> io::Result<(Finished, Vec<u8>)> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         feed(&mut stdin, input)?;
     }
+    let mut printed = Vec::new();
     if let Some(mut stdout) = child.stdout.take() {
         // An agent reads until the end, whatever comes.
-        stdout.read_to_end(&mut Vec::new())?;
+        stdout.read_to_end(&mut printed)?;
     }
     let status = child.wait()?;
-    Ok(Finished {
-        took: start.elapsed(),
-        status,
-    })
+    let took = start.elapsed();
+    Ok((Finished { took, status }, printed))
 }
 
 /// Writes all of the input; a program that ended before it had read all is no error.

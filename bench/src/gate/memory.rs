@@ -1,0 +1,174 @@
+//! A home that remembers all past sessions of `data/gate`.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::Write,
+    path::PathBuf,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use backstory_capture::spool::{self, Durability, Spool};
+
+use super::past::{Project, Prompt, Session, projects};
+use crate::{Bench, home, home::Home, process};
+
+/// The home and what is to be asked in it.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) home: Home,
+    pub(super) projects: Vec<(PathBuf, Project)>,
+    /// The ids of sessions by their project and name.
+    ids: HashMap<(String, String), String>,
+}
+
+/// A prompt in its place.
+#[derive(Debug)]
+pub(super) struct Asked<'m> {
+    pub(super) prompt: &'m Prompt,
+    pub(super) project: &'m str,
+    pub(super) root: &'m PathBuf,
+    /// The sessions of which one should come back: none when nothing should.
+    pub(super) expected: Vec<&'m str>,
+}
+
+impl Asked<'_> {
+    pub(super) fn is_related(&self) -> bool {
+        !self.expected.is_empty()
+    }
+
+    /// Says in what way it resembles past work, or does not.
+    pub(super) fn way(&self) -> String {
+        let mark = match (self.prompt.far, self.prompt.shares) {
+            (true, _) => ", few words in common",
+            (_, true) => ", some words in common",
+            _ => "",
+        };
+        format!("{}{mark}", self.prompt.way)
+    }
+
+    pub(super) fn one_line(&self) -> String {
+        let words: Vec<&str> = self.prompt.text.split_whitespace().collect();
+        words.join(" ")
+    }
+}
+
+impl Memory {
+    /// Plays all sessions through the real hooks, in the order in which they were, and distils them.
+    pub(super) fn prepare(bench: &Bench) -> Result<Self> {
+        let home = Home::create(bench.folder("gate"), &bench.programs.product, None)?;
+        let mut memory = Self {
+            home,
+            projects: Vec::new(),
+            ids: HashMap::new(),
+        };
+        for project in projects()? {
+            let root = bench.folder("gate-projects").join(&project.name);
+            home::create_repository(&root, &project.remote)?;
+            memory.projects.push((root, project));
+        }
+        let ages = memory.play(bench)?;
+        memory.age(bench, &ages)?;
+        memory.home.take_in()?;
+        let done = process::run(&mut memory.home.command(&["index", "--wait"]), b"")?;
+        ensure!(done.status.success(), "index --wait failed");
+        Ok(memory)
+    }
+
+    /// Returns how many days ago each session was, by its id.
+    fn play(&mut self, bench: &Bench) -> Result<HashMap<String, u32>> {
+        let mut sessions: Vec<(&PathBuf, &str, &Session)> = Vec::new();
+        for (root, project) in &self.projects {
+            sessions.extend(
+                project
+                    .sessions
+                    .iter()
+                    .map(|past| (root, project.name.as_str(), past)),
+            );
+        }
+        sessions.sort_by_key(|(.., past)| std::cmp::Reverse(past.days_ago));
+        let mut ages = HashMap::new();
+        for (number, (root, project, past)) in sessions.into_iter().enumerate() {
+            let id = format!("{:08x}-5e55-4000-8000-{number:012x}", number + 1);
+            let transcript = bench.folder("gate-transcripts").join(format!("{id}.jsonl"));
+            fs::create_dir_all(bench.folder("gate-transcripts"))?;
+            let told = past.tell(&id, root, &transcript);
+            File::create(&transcript)?.write_all(told.transcript.as_bytes())?;
+            for (hook, payload) in told.hooks {
+                let mut command = self.home.command(&["hook", hook]);
+                let ran = process::run(command.current_dir(root), payload.to_string().as_bytes())?;
+                ensure!(ran.status.success(), "a hook failed: {}", ran.status);
+            }
+            ages.insert(id.clone(), past.days_ago);
+            self.ids.insert((project.to_owned(), past.name.clone()), id);
+        }
+        Ok(ages)
+    }
+
+    /// Makes what waits as old as it should be: hooks know no other time than now. One event every 20 seconds.
+    fn age(&self, bench: &Bench, ages: &HashMap<String, u32>) -> Result<()> {
+        const DAY_MS: i64 = 24 * 3600 * 1000;
+        let spool = Spool::new(bench.folder("gate").join("spool"));
+        let mut begun: HashMap<String, (i64, i64)> = HashMap::new();
+        let waiting = spool.waiting()?;
+        let events: Vec<_> = waiting
+            .iter()
+            .map(|key| spool.read(key))
+            .collect::<Result<_, _>>()?;
+        for (number, (old, mut event)) in waiting.iter().zip(events).enumerate() {
+            let days = ages.get(&event.session_id).context("an event of no session")?;
+            let (start, count) = begun.entry(event.session_id.clone()).or_insert((event.at_ms, 0));
+            event.at_ms = *start - i64::from(*days) * DAY_MS + *count * 20_000;
+            *count += 1;
+            let at = Duration::from_millis(u64::try_from(event.at_ms)?);
+            event.key = spool::key(at, u32::try_from(number)?, event.kind);
+            spool.put(&event, Durability::Normal)?;
+            spool.remove([old.as_str()])?;
+        }
+        Ok(())
+    }
+
+    /// Returns all prompts, those that resemble past work first.
+    pub(super) fn prompts(&self) -> Result<Vec<Asked<'_>>> {
+        let mut asked = Vec::new();
+        for related in [true, false] {
+            for (root, project) in &self.projects {
+                let prompts = if related {
+                    &project.related
+                } else {
+                    &project.unrelated
+                };
+                for prompt in prompts {
+                    let expected = prompt.expect.iter().map(|name| self.id(&project.name, name));
+                    asked.push(Asked {
+                        prompt,
+                        project: &project.name,
+                        root,
+                        expected: expected.collect::<Result<_>>()?,
+                    });
+                    ensure!(
+                        related != prompt.expect.is_empty(),
+                        "{} expects the wrong way round",
+                        prompt.text
+                    );
+                }
+            }
+        }
+        Ok(asked)
+    }
+
+    fn id(&self, project: &str, name: &str) -> Result<&str> {
+        let key = (project.to_owned(), name.to_owned());
+        let id = self.ids.get(&key);
+        Ok(id.with_context(|| format!("{project} has no session {name}"))?)
+    }
+
+    /// Returns a session's name by its id.
+    pub(super) fn name<'a>(&'a self, id: &'a str) -> &'a str {
+        let mut sessions = self.ids.iter();
+        sessions
+            .find(|(_, other)| *other == id)
+            .map_or(id, |((_, name), _)| name)
+    }
+}
