@@ -1,7 +1,8 @@
 //! Measures backstory: what agents wait for, what arrives when processes are killed.
 //!
 //! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|all] [--quick] [--rounds N]
-//! [--transcripts DIR] [--scores] [--json FILE] [--product FILE]`. Times are reported, never failed on; a lost event fails.
+//! [--transcripts DIR] [--list|--scores] [--report-only] [--json FILE] [--product FILE]`. Times are reported, never failed
+//! on; a lost event fails, and so does memory that keeps silent or speaks up at the wrong prompts.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -50,7 +51,7 @@ pub(crate) struct Bench {
     quick: bool,
     /// Past sessions to import.
     transcripts: Option<PathBuf>,
-    gate: gate::Show,
+    gate: gate::Wanted,
 }
 
 impl Bench {
@@ -82,12 +83,13 @@ struct Arguments {
     json: Option<PathBuf>,
     product: Option<PathBuf>,
     transcripts: Option<PathBuf>,
-    gate: gate::Show,
+    gate: gate::Wanted,
     help: bool,
 }
 
 const HELP: &str = "\
-Measures backstory with the binary that users get. Times are reported, never failed on; a lost event fails.
+Measures backstory with the binary that users get. Times are reported, never failed on; a lost event fails, and so does
+memory that keeps silent or speaks up at the wrong prompts.
 
   latency       what a hook costs next to an empty process, with stores and workers of all kinds
   instructions  the same, counted in instructions
@@ -95,12 +97,15 @@ Measures backstory with the binary that users get. Times are reported, never fai
   kill          hooks killed at random moments
   distil        from the end of a turn to its summary; importing past sessions: speed and memory (with --transcripts);
                 8 sessions at once: how old the oldest event gets before it is distilled
-  gate          36 past sessions of three projects, then 120 prompts: which of them bring memories back
+  gate          36 past sessions of three projects, then 120 prompts: which of them bring memories back. Fails when
+                fewer than 45 of 60 related prompts bring what was meant, or more than 1 of 60 others brings anything
   all           all of these
 
   --quick             a minute instead of ten
   --rounds N          how often each thing is measured
   --transcripts DIR   past sessions of Claude Code, for distil
+  --list              for gate: each prompt with what came
+  --report-only       for gate: a broken promise is no failure
   --scores            for gate: what search says to each prompt, and what every threshold would give
   --json FILE         writes the same as JSON
   --product FILE      measures this binary instead of building one
@@ -118,7 +123,9 @@ impl Arguments {
                 "--json" => arguments.json = Some(value()?.into()),
                 "--product" => arguments.product = Some(value()?.into()),
                 "--transcripts" => arguments.transcripts = Some(value()?.into()),
-                "--scores" => arguments.gate = gate::Show::Scores,
+                "--list" => arguments.gate.show = gate::Show::List,
+                "--scores" => arguments.gate.show = gate::Show::Scores,
+                "--report-only" => arguments.gate.promise = gate::Promise::Reported,
                 "--help" | "-h" | "help" => arguments.help = true,
                 "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "all" => {
                     arguments.question = Some(word);

@@ -146,7 +146,7 @@ impl Teller<'_> {
             let tool_use = format!("toolu_{}_{number}_{step_number}", &self.id[..8]);
             self.step(step, &tool_use);
         }
-        self.said(json!({"type": "text", "text": turn.end}));
+        self.said(&json!({"type": "text", "text": turn.end}));
         let end = json!({"stop_hook_active": false, "last_assistant_message": turn.end});
         self.hook("stop", "Stop", end);
     }
@@ -155,7 +155,7 @@ impl Teller<'_> {
         let path = |name: &String| self.root.join(name);
         let (tool, input, outcome) = match step {
             Step::Say { say } => {
-                self.said(json!({"type": "text", "text": say}));
+                self.said(&json!({"type": "text", "text": say}));
                 return;
             }
             Step::Read { read, text } => {
@@ -192,7 +192,7 @@ impl Teller<'_> {
             ),
             Step::Fail { run, error } => ("Bash", json!({"command": run}), Err(error)),
         };
-        self.said(json!({"type": "tool_use", "id": tool_use, "name": tool, "input": input}));
+        self.said(&json!({"type": "tool_use", "id": tool_use, "name": tool, "input": input}));
         let mut fields = json!({"tool_name": tool, "tool_input": input, "tool_use_id": tool_use,
             "duration_ms": 40, "effort": {"level": "medium"}});
         let shown = match &outcome {
@@ -215,7 +215,7 @@ impl Teller<'_> {
     }
 
     /// The agent says or does something.
-    fn said(&mut self, block: Value) {
+    fn said(&mut self, block: &Value) {
         let message = json!({"id": format!("msg_{:024}", self.told.transcript.len()), "type": "message",
             "role": "assistant", "model": "claude-opus-5-5", "content": [block]});
         self.line("assistant", json!({"message": message}));
