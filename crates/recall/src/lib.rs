@@ -5,6 +5,7 @@
 
 mod cited;
 mod context;
+mod everyday;
 mod index;
 mod mapped;
 mod meaning;
@@ -18,7 +19,7 @@ pub use backstory_embed::Encoder;
 pub use cited::{Fate, fate, mark};
 pub use context::{Context, Entry, FullField, Limits, Situation, context};
 pub use index::{IndexError, When, embed_next, file_vectors, mend_vectors};
-pub use moment::{Listener, PROMPT_GATE, Said, at_failure, at_file, at_prompt};
+pub use moment::{Listener, Said, at_failure, at_file, at_prompt};
 pub use search::{Hit, Query, Searcher, is_stale, tokens};
 pub use snippet::{matches, snippet};
 pub use vector_file::{VectorFile, blank};

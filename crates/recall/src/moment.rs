@@ -2,15 +2,20 @@
 //!
 //! Saying nothing beats saying something wrong: each moment has its own gate, and a memory is said once in a session.
 
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_store::{Card, Filter, Project, Scope, Store, StoreError, terms};
+use backstory_store::{Card, Filter, Project, Scope, Store, StoreError, telling_words};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     context::clipped,
-    search::{Hit, Query, Searcher, is_stale, tokens},
+    everyday::without_everyday_words,
+    rank::Ranked,
+    search::{Query, Searcher, is_stale, tokens},
 };
 
 /// The session that is spoken to.
@@ -37,8 +42,11 @@ pub struct Said {
     pub memories: Vec<(Handle, String, usize)>,
 }
 
-/// How sure a memory must be to bear on a prompt. Chosen by measurement: `bench -- gate`.
-pub const PROMPT_GATE: f64 = 0.5;
+/// How sure it must be that a session bears on a prompt. Chosen by measurement: `bench -- gate`.
+const PROMPT_GATE: f64 = 0.68;
+
+/// So many of the best documents are asked which session they speak for.
+const WITNESSES: usize = 40;
 
 /// Says what bears on a prompt.
 pub fn at_prompt(
@@ -49,33 +57,77 @@ pub fn at_prompt(
 ) -> Result<Option<Said>, StoreError> {
     /// Few words are small talk, or an answer to a question.
     const FEWEST_WORDS: usize = 3;
+    const MOST_SESSIONS: usize = 2;
+    const NEARLY: f64 = 0.85;
     const MOST_MEMORIES: usize = 4;
     // What a long prompt is about stands at its beginning, what it wants often at its end.
     let question = ends_of(prompt, 600);
-    if terms(&question).len() < FEWEST_WORDS {
+    let telling = without_everyday_words(&question);
+    if telling_words(&telling) < FEWEST_WORDS {
         return Ok(None);
     }
-    let hits = Searcher::new(store, vectors)?.search(&Query {
-        text: &question,
-        scope: Scope::Project(listener.project),
-        filter: &Filter::default(),
-        limit: 12,
-        now_ms: listener.now.as_millisecond(),
-    })?;
+    let scope = Scope::Project(listener.project);
+    let mut ranked = Searcher::new(store, vectors)?.ranked(scope, &question, &telling)?;
+    ranked.truncate(WITNESSES);
     let mut chosen: Vec<(Card, String)> = Vec::new();
-    for hit in hits.into_iter().filter(|hit| hit.sureness >= PROMPT_GATE) {
-        let reason = format!("resembles the prompt ({:.2})", hit.sureness);
-        let Some(card) = memory_behind(store, hit)? else {
-            continue;
-        };
-        if listener.wants(&card) && !chosen.iter().any(|(known, _)| known.handle == card.handle) {
-            chosen.push((card, reason));
-        }
-        if chosen.len() == MOST_MEMORIES {
+    let sessions = sessions(&ranked);
+    let surest = sessions.first().map_or(0.0, |(sureness, _)| *sureness);
+    for (sureness, documents) in sessions.into_iter().take(MOST_SESSIONS) {
+        // A second session must be nearly as sure as the first.
+        if sureness < PROMPT_GATE || sureness < NEARLY * surest {
             break;
+        }
+        for document in documents {
+            let Some(card) = store.card_of_document(document)? else {
+                continue;
+            };
+            let Some(card) = memory_behind(store, card)? else {
+                continue;
+            };
+            let is_new = !chosen.iter().any(|(known, _)| known.handle == card.handle);
+            if listener.wants(&card) && is_new && chosen.len() < MOST_MEMORIES {
+                chosen.push((card, format!("resembles the prompt ({sureness:.2})")));
+            }
         }
     }
     say(store, "Past work that may bear on this prompt", &chosen, listener)
+}
+
+/// How sure it is that sessions bear on a question, the surest first, each with its documents. One document that is near
+/// may be chance; two of a session that agree seldom are. The record of a command says what was typed, not what it was about.
+fn sessions(ranked: &[Ranked]) -> Vec<(f64, Vec<i64>)> {
+    #[derive(Default)]
+    struct Evidence {
+        documents: Vec<i64>,
+        cosines: Vec<f64>,
+        by_words: f64,
+    }
+    let mut sessions: HashMap<(Option<i64>, i64), Evidence> = HashMap::new();
+    for one in ranked.iter().filter(|one| !one.origin.is_command) {
+        // What belongs to no session speaks for itself.
+        let alone = if one.origin.session.is_none() {
+            one.document
+        } else {
+            0
+        };
+        let evidence = sessions.entry((one.origin.session, alone)).or_default();
+        evidence.documents.push(one.document);
+        evidence.cosines.push(f64::from(one.cosine.unwrap_or_default()));
+        let several = f64::from(one.words.min(3)) / 3.0;
+        evidence.by_words = evidence.by_words.max(one.covered * several);
+    }
+    let mut sure: Vec<(f64, Vec<i64>)> = sessions
+        .into_values()
+        .map(|mut evidence| {
+            evidence.cosines.sort_by(|one, other| other.total_cmp(one));
+            let best = evidence.cosines.first().copied().unwrap_or_default();
+            // A note stands alone: nothing can agree with it.
+            let next = evidence.cosines.get(1).copied().unwrap_or(best * 0.75);
+            (0.75 * (best + next) + evidence.by_words, evidence.documents)
+        })
+        .collect();
+    sure.sort_by(|one, other| other.0.total_cmp(&one.0));
+    sure
 }
 
 /// Says what is known about a file that is about to be read or changed, if that is worth an interruption.
@@ -160,16 +212,14 @@ impl Listener<'_> {
 }
 
 /// What was distilled from evidence; evidence alone is not worth saying unasked.
-fn memory_behind(store: &Store, hit: Hit) -> Result<Option<Card>, StoreError> {
-    match hit.card.handle.kind {
-        MemoryKind::Note | MemoryKind::Observation | MemoryKind::Summary => Ok(Some(hit.card)),
-        MemoryKind::Prompt | MemoryKind::Passage => match hit.card.turn_id {
-            Some(turn) => match store.memory_of_turn(turn)? {
-                Some(handle) => store.card(handle),
-                None => Ok(None),
-            },
+fn memory_behind(store: &Store, card: Card) -> Result<Option<Card>, StoreError> {
+    match (card.handle.kind, card.turn_id) {
+        (MemoryKind::Note | MemoryKind::Observation | MemoryKind::Summary, _) => Ok(Some(card)),
+        (MemoryKind::Prompt | MemoryKind::Passage, Some(turn)) => match store.memory_of_turn(turn)? {
+            Some(handle) => store.card(handle),
             None => Ok(None),
         },
+        (MemoryKind::Prompt | MemoryKind::Passage, None) => Ok(None),
     }
 }
 

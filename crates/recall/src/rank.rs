@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use backstory_store::FoundWord;
+use backstory_store::{FoundWord, Origin};
 
 /// What meaning is worth beside words.
 const MEANING: f64 = 0.5;
@@ -29,6 +29,8 @@ pub(crate) struct Ranked {
     pub(crate) words: u32,
     /// How near it is in meaning, if it has a vector.
     pub(crate) cosine: Option<f32>,
+    /// Where it belongs.
+    pub(crate) origin: Origin,
 }
 
 /// What the words of a question say about a document.
@@ -92,8 +94,14 @@ pub(crate) fn by_words(
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) document: i64,
-    pub(crate) session: Option<i64>,
+    pub(crate) origin: Origin,
     pub(crate) cosine: Option<f32>,
+}
+
+impl Candidate {
+    fn session(&self) -> Option<i64> {
+        self.origin.session
+    }
 }
 
 /// Ranks candidates; `usual` is the cosine of a document that has nothing to do with the question.
@@ -126,8 +134,8 @@ pub(crate) fn rank(mut candidates: Vec<Candidate>, words: &HashMap<i64, ByWords>
         let lent = |other: Option<usize>| {
             let other = other.filter(|other| {
                 candidates.get(*other).is_some_and(|neighbour| {
-                    candidate.session.is_some()
-                        && neighbour.session == candidate.session
+                    candidate.session().is_some()
+                        && neighbour.session() == candidate.session()
                         && neighbour.document.abs_diff(candidate.document) == 1
                 })
             });
@@ -135,7 +143,7 @@ pub(crate) fn rank(mut candidates: Vec<Candidate>, words: &HashMap<i64, ByWords>
         };
         let neighbour = lent(index.checked_sub(1)).max(lent(Some(index + 1)));
         let session = candidate
-            .session
+            .session()
             .and_then(|session| sessions.get(&session))
             .copied()
             .unwrap_or_default();
@@ -152,6 +160,7 @@ pub(crate) fn rank(mut candidates: Vec<Candidate>, words: &HashMap<i64, ByWords>
             covered: said.covered,
             words: u32::try_from(said.parts.len()).unwrap_or(u32::MAX),
             cosine: candidate.cosine,
+            origin: candidate.origin,
         })
         .collect();
     ranked.sort_by(|one, other| {
@@ -173,7 +182,7 @@ fn sessions(candidates: &[Candidate], said: &[&ByWords], meaning: &[f64]) -> Has
     let mut most: HashMap<usize, f64> = HashMap::new();
     let mut sessions: HashMap<i64, Session> = HashMap::new();
     for ((candidate, said), meaning) in candidates.iter().zip(said).zip(meaning) {
-        let Some(session) = candidate.session else {
+        let Some(session) = candidate.session() else {
             continue;
         };
         let session = sessions.entry(session).or_default();
@@ -233,7 +242,10 @@ mod tests {
             .iter()
             .map(|(document, session, cosine)| Candidate {
                 document: *document,
-                session: *session,
+                origin: Origin {
+                    session: *session,
+                    ..Origin::default()
+                },
                 cosine: Some(*cosine),
             })
             .collect();

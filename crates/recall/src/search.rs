@@ -38,8 +38,6 @@ pub struct Hit {
     pub card: Card,
     /// How sure it is that this is what was looked for, from 0 to 1.
     pub score: f64,
-    /// The same of this memory by itself, whatever stands below it.
-    pub sureness: f64,
     /// The share of what the question's words tell that it has, from 0 to 1.
     pub covered: f64,
     /// How many of the question's words it has.
@@ -90,7 +88,8 @@ impl<'s> Searcher<'s> {
             true => None,
             false => Some(self.store.documents_that_pass(query.scope, query.filter)?),
         };
-        let (ranked, usual) = self.rank(query, pass.as_ref())?;
+        let passes = |document: i64| pass.as_ref().is_none_or(|pass| pass.contains(&document));
+        let (ranked, usual) = self.rank(query.scope, query.text, query.text, passes)?;
         if ranked.is_empty() && terms(query.text).is_empty() && query.text.trim().is_empty() {
             return self.newest(query, pass.unwrap_or_default());
         }
@@ -107,10 +106,8 @@ impl<'s> Searcher<'s> {
         let found = fold(found, query);
         let mut hits = Vec::with_capacity(query.limit);
         for (ranked, card) in found.into_iter().take(query.limit) {
-            let sureness = relevance(&ranked, asked.len(), usual);
             hits.push(Hit {
-                score: sureness,
-                sureness,
+                score: relevance(&ranked, asked.len(), usual),
                 covered: ranked.covered,
                 words: ranked.words,
                 cosine: ranked.cosine,
@@ -128,22 +125,33 @@ impl<'s> Searcher<'s> {
         Ok(hits)
     }
 
-    /// Ranks documents; also returns how near a document is that has nothing to do with the question.
+    /// Ranks documents without looking at what they say: by the meaning of one text and the words of another.
+    pub(crate) fn ranked(
+        &mut self,
+        scope: Scope<'_>,
+        meaning: &str,
+        words: &str,
+    ) -> Result<Vec<Ranked>, StoreError> {
+        Ok(self.rank(scope, meaning, words, |_| true)?.0)
+    }
+
+    /// Ranks documents that pass; also returns how near a document is that has nothing to do with the question.
     fn rank(
         &mut self,
-        query: &Query<'_>,
-        pass: Option<&HashSet<i64>>,
+        scope: Scope<'_>,
+        meaning: &str,
+        words: &str,
+        passes: impl Fn(i64) -> bool,
     ) -> Result<(Vec<Ranked>, f32), StoreError> {
-        let ranges = query.scope.ranges();
+        let ranges = scope.ranges();
         let store = self.store;
         let meanings = &mut self.meanings;
-        let (words, nearness) = thread::scope(|scope| {
-            let nearness = scope.spawn(|| meanings.nearest(query.text, &ranges, BY_MEANING));
-            let words = store.find_words(query.scope, query.text);
+        let (words, nearness) = thread::scope(|threads| {
+            let nearness = threads.spawn(|| meanings.nearest(meaning, &ranges, BY_MEANING));
+            let words = store.find_words(scope, words);
             (words, nearness.join().unwrap_or_default())
         });
-        let passes = |document: i64| pass.is_none_or(|pass| pass.contains(&document));
-        let words = by_words(&words?, passes, BY_WORDS);
+        let words = by_words(&words?, &passes, BY_WORDS);
         let nearest = nearness.nearest.iter().map(|(document, _)| *document);
         let documents: Vec<i64> = words
             .keys()
@@ -155,11 +163,11 @@ impl<'s> Searcher<'s> {
     }
 
     fn candidates(&self, documents: &[i64], nearness: &Nearness) -> Result<Vec<Candidate>, StoreError> {
-        let sessions = self.store.sessions_of_documents(documents)?;
+        let origins = self.store.origins_of_documents(documents)?;
         let known: HashMap<i64, f32> = nearness.nearest.iter().copied().collect();
         let candidates = documents.iter().map(|document| Candidate {
             document: *document,
-            session: sessions.get(document).copied(),
+            origin: origins.get(document).copied().unwrap_or_default(),
             cosine: known
                 .get(document)
                 .copied()
@@ -179,7 +187,6 @@ impl<'s> Searcher<'s> {
         let hits = cards.into_iter().map(|card| {
             Ok(Hit {
                 score: 1.0,
-                sureness: 1.0,
                 covered: 0.0,
                 words: 0,
                 cosine: None,

@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, ops::RangeInclusive};
 
+use backstory_model::MemoryKind;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
@@ -85,23 +86,39 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns the sessions of documents.
-    pub fn sessions_of_documents(&self, documents: &[i64]) -> Result<HashMap<i64, i64>, StoreError> {
-        const SESSION: &str = "select session_db_id from document where id = ?1";
-        let attempt = query("read the session of a memory");
-        let mut statement = self.connection.prepare_cached(SESSION).map_err(attempt)?;
-        let mut sessions = HashMap::with_capacity(documents.len());
+    /// Says where documents belong.
+    pub fn origins_of_documents(&self, documents: &[i64]) -> Result<HashMap<i64, Origin>, StoreError> {
+        const ORIGIN: &str = "select document.session_db_id, document.kind, passage.kind = 'command'
+            from document left join passage on document.kind = 'passage' and passage.id = document.memory_id
+            where document.id = ?1";
+        let attempt = query("read where a memory belongs");
+        let mut statement = self.connection.prepare_cached(ORIGIN).map_err(attempt)?;
+        let mut origins = HashMap::with_capacity(documents.len());
         for document in documents {
-            let session: Option<Option<i64>> = statement
-                .query_row([document], |row| row.get(0))
-                .optional()
-                .map_err(attempt)?;
-            if let Some(Some(session)) = session {
-                sessions.insert(*document, session);
+            let origin = statement.query_row([document], |row| {
+                Ok(Origin {
+                    session: row.get(0)?,
+                    kind: MemoryKind::from_name(row.get_ref(1)?.as_str()?),
+                    is_command: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
+                })
+            });
+            if let Some(origin) = origin.optional().map_err(attempt)? {
+                origins.insert(*document, origin);
             }
         }
-        Ok(sessions)
+        Ok(origins)
     }
+}
+
+/// Where a document belongs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The number of its session's row.
+    pub session: Option<i64>,
+    /// What kind of memory it is.
+    pub kind: Option<MemoryKind>,
+    /// Whether it is the record of a command.
+    pub is_command: bool,
 }
 
 struct Search<'s> {

@@ -75,6 +75,12 @@ pub fn terms(question: &str) -> Vec<Term> {
     terms
 }
 
+/// Counts the words of a question that say something.
+pub fn telling_words(question: &str) -> usize {
+    let words = terms(question);
+    words.iter().filter(|term| !is_stop_word(&term.word)).count()
+}
+
 /// The word that is being typed: the last one of a question that nothing ends.
 pub(crate) fn unfinished(question: &str) -> Option<Term> {
     const SHORTEST: usize = 3;
