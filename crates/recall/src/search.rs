@@ -84,6 +84,11 @@ impl<'s> Searcher<'s> {
 
     /// Finds what fits best, the best first.
     pub fn search(&mut self, query: &Query<'_>) -> Result<Vec<Hit>, StoreError> {
+        let store = self.store;
+        store.at_once(|| self.find(query))
+    }
+
+    fn find(&mut self, query: &Query<'_>) -> Result<Vec<Hit>, StoreError> {
         let pass = match query.filter.is_empty() {
             true => None,
             false => Some(self.store.documents_that_pass(query.scope, query.filter)?),

@@ -177,6 +177,24 @@ impl Store {
             .map_err(attempt)
     }
 
+    /// Reads several times in one state of the store: nothing changes in between, and the database is locked once instead of
+    /// for every statement.
+    pub fn at_once<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let attempt = query("begin to read");
+        let transaction = self.connection.unchecked_transaction().map_err(attempt)?;
+        let result = read();
+        transaction.finish().map_err(attempt)?;
+        result
+    }
+
+    /// Prepares for many reads: pages are mapped instead of copied.
+    pub fn map_pages(&self) -> Result<(), StoreError> {
+        const MOST_BYTES: i64 = 1 << 30;
+        self.connection
+            .pragma_update(None, "mmap_size", MOST_BYTES)
+            .map_err(query("map the database"))
+    }
+
     /// Looks for damage; returns what SQLite found, nothing when all is well.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
         let attempt = "check the database";

@@ -84,6 +84,9 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
         Some(store) => arguments.place(store)?,
         None => Place::Nowhere,
     };
+    if let Some(store) = &store {
+        store.map_pages()?;
+    }
     let mut session = match (&store, &scope) {
         (Some(store), Place::Project(_) | Place::Everywhere) => Some(Asking {
             searcher: Searcher::new(store, &home.vectors())?,

@@ -122,7 +122,9 @@ fn session_start(home: &Home, event: &Event) -> Option<Answer> {
         goes_on: (source.as_deref() == Some("compact")).then_some(event.session_id.as_str()),
         now: Timestamp::from_millisecond(event.at_ms).ok()?,
     };
-    let told = context(&store, &situation, &settings.limits()).ok()??;
+    let told = store
+        .at_once(|| context(&store, &situation, &settings.limits()))
+        .ok()??;
     let given = told.entries.into_iter().map(|entry| Given {
         at: event.at_ms,
         moment: "start".to_owned(),
@@ -148,7 +150,8 @@ fn prompt(home: &Home, event: &Event) -> Option<Answer> {
         return None;
     }
     let here = Here::find(home, event.project.as_ref()?, &event.session_id, event.at_ms)?;
-    let said = at_prompt(&here.store, &home.vectors(), &prompt, &here.listener(&settings)).ok()??;
+    let look = || at_prompt(&here.store, &home.vectors(), &prompt, &here.listener(&settings));
+    let said = here.store.at_once(look).ok()??;
     Some(here.answer("prompt", None, Some(said)))
 }
 
