@@ -25,7 +25,7 @@ use crate::{clock, environment, home::Home, process};
 
 pub(crate) use distil::distil_all;
 pub(crate) use intake::{Intake, senses, take_in};
-pub(crate) use run::{Until, run};
+pub(crate) use run::{Duties, Until, run};
 
 /// Says whether a worker lives; asks the lock, not the worker.
 pub(crate) fn lives(home: &Home) -> bool {

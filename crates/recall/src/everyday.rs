@@ -4,7 +4,7 @@
 pub(crate) fn without_everyday_words(prompt: &str) -> String {
     let words = prompt
         .split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | '!' | '?' | '(' | ')'))
-        .filter(|word| !is_everyday(word));
+        .filter(|word| !word.is_empty() && !is_everyday(word));
     words.collect::<Vec<_>>().join(" ")
 }
 

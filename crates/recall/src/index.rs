@@ -3,7 +3,7 @@
 use std::{path::Path, thread};
 
 use backstory_embed::{Encoder, quantise};
-use backstory_store::{Store, StoreError, StoredVector};
+use backstory_store::{Begin, Store, StoreError, StoredVector};
 
 use crate::vector_file;
 
@@ -25,8 +25,13 @@ pub enum IndexError {
 }
 
 /// Embeds the next memories, the most telling first, on as many threads as there are encoders; returns how many there were.
-pub fn embed_next(store: &mut Store, encoders: &mut [Encoder], most: usize) -> Result<usize, IndexError> {
-    let next = store.documents_to_embed(most)?;
+pub fn embed_next(
+    store: &mut Store,
+    encoders: &mut [Encoder],
+    begin: Begin,
+    most: usize,
+) -> Result<usize, IndexError> {
+    let next = store.documents_to_embed(begin, most)?;
     let mut texts = Vec::with_capacity(next.len());
     for one in &next {
         texts.push((one.document, store.fields(one.handle)?.unwrap_or_default().text()));

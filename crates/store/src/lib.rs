@@ -53,5 +53,5 @@ pub use sessions::{Session, SessionError, SessionFilter, Turn};
 pub use show::{Evidence, Provenance, Shown, ToolUse};
 pub use timeline::Moment;
 pub use transfer::{ReadyLine, TakenLines};
-pub use vectors::{Coverage, StoredVector, ToEmbed};
+pub use vectors::{Begin, Coverage, StoredVector, ToEmbed};
 pub use words::{Term, telling_words, terms};

@@ -14,6 +14,15 @@ pub struct ToEmbed {
     pub handle: Handle,
 }
 
+/// At which end to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// At the newest of each kind.
+    Newest,
+    /// At the oldest: two that work at the same time meet in the middle.
+    Oldest,
+}
+
 /// A vector as it is stored: signed bytes and what one of them is worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredVector {
@@ -35,12 +44,18 @@ pub struct Coverage {
 }
 
 impl Store {
-    /// Returns memories without a vector, the most telling kinds first and of each the newest.
-    pub fn documents_to_embed(&self, most: usize) -> Result<Vec<ToEmbed>, StoreError> {
-        const OF_KIND: &str =
+    /// Returns memories without a vector, the most telling kinds first.
+    pub fn documents_to_embed(&self, begin: Begin, most: usize) -> Result<Vec<ToEmbed>, StoreError> {
+        const NEWEST: &str =
             "select id, memory_id from document where embedded = 0 and kind = ?1 order by id desc limit ?2";
+        const OLDEST: &str =
+            "select id, memory_id from document where embedded = 0 and kind = ?1 order by id limit ?2";
         let attempt = query("look for memories without a vector");
-        let mut statement = self.connection.prepare_cached(OF_KIND).map_err(attempt)?;
+        let sql = match begin {
+            Begin::Newest => NEWEST,
+            Begin::Oldest => OLDEST,
+        };
+        let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
         let mut found: Vec<ToEmbed> = Vec::new();
         for kind in MemoryKind::ALL {
             let left = i64::try_from(most.saturating_sub(found.len())).unwrap_or(i64::MAX);

@@ -129,6 +129,10 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
     };
     progress.end();
     report(arguments, &tally, distilled, start);
+    if tally.new_events > 0 {
+        // It makes the vectors, and memories of what is left.
+        worker::ensure(home);
+    }
     Ok(Status::Done)
 }
 

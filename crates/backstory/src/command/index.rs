@@ -4,13 +4,12 @@ use std::{
     io::{self, IsTerminal},
     num::NonZero,
     thread,
-    time::Duration,
 };
 
 use anstream::println;
 use anyhow::Result;
 use backstory_recall::{Encoder, When, embed_next, file_vectors, mend_vectors};
-use backstory_store::Store;
+use backstory_store::{Begin, Store};
 use serde_json::json;
 
 use super::{Status, open_store};
@@ -68,29 +67,23 @@ pub(crate) fn run(home: &Home, arguments: &Index) -> Result<Status> {
     Ok(Status::Done)
 }
 
-/// Leaves the work to the worker if one lives, else does it here on all cores.
+/// Works on all cores but the one of a worker that is at it from the other end.
 fn wait(home: &Home, store: &mut Store) -> Result<()> {
     const AT_ONCE: usize = 256;
-    const LOOK: Duration = Duration::from_millis(200);
-    let mut encoders: Vec<Encoder> = Vec::new();
+    store.relax()?;
     if !worker::lives(home) {
-        store.relax()?;
         mend_vectors(store, &home.vectors())?;
     }
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut encoders: Vec<Encoder> = Vec::new();
     loop {
         progress(store)?;
-        if worker::lives(home) {
-            if store.coverage()?.share() >= 1.0 {
-                break;
-            }
-            thread::sleep(LOOK);
-            continue;
-        }
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        if encoders.is_empty() {
-            encoders.extend((0..cores).map(|_| Encoder::new()));
-        }
-        if embed_next(store, &mut encoders, AT_ONCE)? == 0 {
+        let (most, at_once) = match worker::lives(home) {
+            true => (cores.saturating_sub(1).max(1), AT_ONCE / 4),
+            false => (cores, AT_ONCE),
+        };
+        encoders.resize_with(most, Encoder::new);
+        if embed_next(store, &mut encoders, Begin::Oldest, at_once)? == 0 {
             file_vectors(store, &home.vectors(), When::Now)?;
             break;
         }

@@ -13,7 +13,7 @@ use crate::{
     home::Home,
     log,
     output::count,
-    worker::{self, Until},
+    worker::{self, Duties, Until},
 };
 
 /// Run the worker that takes events in and makes memories of them
@@ -79,7 +79,11 @@ fn work_here(home: &Home, once: bool) -> Result<Status> {
     let settings = settings(home)?;
     let idle = Duration::from_secs(60 * u64::from(settings.worker.idle_minutes));
     let until = if once { Until::Done } else { Until::Idle(idle) };
-    let Some(work) = worker::run(home, until, &settings.capture.to_keep())? else {
+    let duties = Duties {
+        keep: settings.capture.to_keep(),
+        retention: settings.retention.to_retention(),
+    };
+    let Some(work) = worker::run(home, until, &duties)? else {
         println!("A worker runs already; it takes the events in.");
         return Ok(Status::Done);
     };

@@ -192,6 +192,17 @@ pub(crate) struct Retention {
     pub backups: u32,
 }
 
+impl Retention {
+    /// Returns how long things are kept, as the store counts it.
+    pub(crate) fn to_retention(&self) -> backstory_store::Retention {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        backstory_store::Retention {
+            passages_ms: self.passages_days.map(|days| i64::from(days.get()) * DAY_MS),
+            most_bytes: self.max_db_mb.map(|megabytes| u64::from(megabytes.get()) << 20),
+        }
+    }
+}
+
 /// How things are shown to people.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

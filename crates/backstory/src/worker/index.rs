@@ -12,12 +12,15 @@ use std::{
 
 use anyhow::Result;
 use backstory_recall::{Encoder, When, embed_next, file_vectors, mend_vectors};
-use backstory_store::Store;
+use backstory_store::{Begin, Store};
 
 use crate::{clock, home::Home, log};
 
 /// So many memories are embedded between two looks at whether to stop.
 const AT_ONCE: usize = 8;
+
+/// After so many new memories the word index is worth putting in order.
+const MANY: usize = 2_000;
 
 /// A thread that embeds what is new whenever it is told to look.
 #[derive(Debug)]
@@ -87,14 +90,17 @@ fn run(home: &Home, told: &Receiver<()>, is_busy: &AtomicBool, stop: &AtomicBool
     let mut encoder = None;
     while told.recv().is_ok() {
         let mut made = 0;
-        while !stop.load(Ordering::Relaxed) && !store.documents_to_embed(1)?.is_empty() {
+        while !stop.load(Ordering::Relaxed) && !store.documents_to_embed(Begin::Newest, 1)?.is_empty() {
             is_busy.store(true, Ordering::Relaxed);
             let encoder = encoder.get_or_insert_with(Encoder::new);
-            match embed_next(&mut store, std::slice::from_mut(encoder), AT_ONCE)? {
+            match embed_next(&mut store, std::slice::from_mut(encoder), Begin::Newest, AT_ONCE)? {
                 0 => break,
                 some => made += some,
             }
             file_vectors(&mut store, &vectors, When::Enough)?;
+        }
+        if made > MANY {
+            store.tidy_words()?;
         }
         if made > 0 {
             file_vectors(&mut store, &vectors, When::Settled)?;

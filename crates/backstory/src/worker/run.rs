@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::{keep, private};
-use backstory_store::Store;
+use backstory_store::{Retention, Store};
 use jiff::Timestamp;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -39,8 +39,20 @@ pub(crate) struct Work {
     pub(crate) distilled: usize,
 }
 
+/// How a worker does its work.
+#[derive(Clone, Debug)]
+pub(crate) struct Duties {
+    /// What of a transcript may be kept.
+    pub(crate) keep: keep::Settings,
+    /// How long things are kept.
+    pub(crate) retention: Retention,
+}
+
 /// The safety net for a wake-up that did not arrive.
 const POLL: Duration = Duration::from_secs(2);
+
+/// How often what was kept long enough is dropped.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// How long events gather before they are taken in together: one flush to disk for all of them.
 const GATHER: Duration = Duration::from_millis(50);
@@ -58,7 +70,7 @@ const PRIVATE_MARK: Duration = Duration::from_secs(90 * 24 * 3600);
 const GIVEN: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// Takes events in and distils them until told otherwise; `None` when another worker is at it already.
-pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Result<Option<Work>> {
+pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<Work>> {
     home.create()?;
     let Some(_lock) = Lock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
@@ -86,17 +98,22 @@ pub(crate) fn run(home: &Home, until: Until, settings: &keep::Settings) -> Resul
     let mut work = Work::default();
     let mut last_event = Instant::now();
     let mut silent_since = 0;
+    let mut upkeep: Option<Instant> = None;
     loop {
         let taken = take_in(&spool, &mut store)?;
         // After each round: the worker may run for weeks. After the first: events may have waited for years.
         let now_ms = clock::now_ms();
         store.interrupt_silent(now_ms, silent_since)?;
         silent_since = now_ms - RECENT_MS;
-        let distilled = distil_all(&mut store, settings, &stop, &mut |_| {})?;
+        let distilled = distil_all(&mut store, &duties.keep, &stop, &mut |_| {})?;
         work.taken.new += taken.new;
         work.taken.torn += taken.torn;
         work.taken.left = taken.left;
         work.distilled += distilled;
+        if upkeep.is_none_or(|last| last.elapsed() >= DAY) {
+            store.retain(duties.retention, now_ms)?;
+            upkeep = Some(Instant::now());
+        }
         let is_indexing = indexer.as_ref().is_some_and(Indexer::look);
         if taken.new > 0 || distilled > 0 || is_indexing {
             last_event = Instant::now();

@@ -22,6 +22,7 @@ use crate::{
     home::Home,
     jsonl,
     output::{DIM, count},
+    worker,
 };
 
 #[derive(clap::Args)]
@@ -91,8 +92,13 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<Status> {
         }
         anyhow::Ok(reader.join())
     })?;
+    if tally.imported > MANY {
+        store.tidy_words()?;
+    }
     progress.end();
     report(arguments, &tally, start);
+    // It makes the vectors.
+    worker::ensure(home);
     match read {
         Ok(read) => read.with_context(|| format!("could not read {}", arguments.file.display()))?,
         Err(panic) => std::panic::resume_unwind(panic),
@@ -103,6 +109,9 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<Status> {
         Status::Done
     })
 }
+
+/// After so many new memories the word index is worth putting in order.
+const MANY: u64 = 2_000;
 
 impl Tally {
     fn lines(&self) -> u64 {
