@@ -8,14 +8,14 @@ use std::{
 };
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_store::{Card, Filter, Project, Scope, Store, StoreError, telling_words};
+use backstory_store::{Card, Project, Scope, Store, StoreError, telling_words};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     context::clipped,
     everyday::without_everyday_words,
     rank::Ranked,
-    search::{Query, Searcher, is_stale, tokens},
+    search::{Searcher, is_stale, tokens},
 };
 
 /// The session that is spoken to.
@@ -162,24 +162,26 @@ pub fn at_failure(
     let Some(line) = telling_line(error) else {
         return Ok(None);
     };
-    let hits = Searcher::new(store, vectors)?.search(&Query {
-        text: line,
-        scope: Scope::Project(listener.project),
-        filter: &Filter {
-            kind: Some(MemoryKind::Passage),
-            ..Filter::default()
-        },
-        limit: 10,
-        now_ms: listener.now.as_millisecond(),
-    })?;
+    let scope = Scope::Project(listener.project);
+    let ranked = Searcher::new(store, vectors)?.ranked(scope, line, line)?;
+    let passages = ranked
+        .into_iter()
+        .filter(|one| one.origin.kind == Some(MemoryKind::Passage))
+        .take(10);
     let seen = fingerprint(line);
-    let same = hits.into_iter().filter(|hit| {
-        let text = &hit.card.fields.narrative;
-        text.lines().any(|line| fingerprint(line) == seen)
-    });
     let mut chosen: Vec<(Card, String)> = Vec::new();
-    for hit in same {
-        let Some(turn) = hit.card.turn_id else { continue };
+    for one in passages {
+        let Some(passage) = store.card_of_document(one.document)? else {
+            continue;
+        };
+        let is_same = passage
+            .fields
+            .narrative
+            .lines()
+            .any(|line| fingerprint(line) == seen);
+        let Some(turn) = passage.turn_id.filter(|_| is_same) else {
+            continue;
+        };
         for handle in store.solutions(turn)? {
             let Some(card) = store.card(handle)? else { continue };
             if listener.wants(&card) && !chosen.iter().any(|(known, _)| known.handle == card.handle) {

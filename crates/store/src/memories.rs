@@ -176,7 +176,7 @@ impl Store {
         const PINNED: &str =
             "select observation.id, type, observation.title, narrative, facts, concepts, files_modified,
                 session_db_id, branch, seen, pinned, created_at
-            from observation left join session on session.id = observation.session_db_id
+            from observation indexed by observation_pinned left join session on session.id = observation.session_db_id
             where observation.project_id = ?1 and pinned = 1 order by created_at desc limit ?2";
         let mut found = self.observations_where(RECENT, project, most)?;
         for pinned in self.observations_where(PINNED, project, most)? {

@@ -15,8 +15,9 @@ impl Store {
     ) -> Result<Vec<Handle>, StoreError> {
         const NOTES: &str = "select note.id from note, json_each(note.files)
             where (project_id = ?1 or project_id is null) and value = ?2 and files <> '[]' order by note.id desc limit ?3";
+        // Crossed: whoever looks through all memories of a project for the path is too slow for a hook.
         const OBSERVATIONS: &str = "select observation.id from observation_file
-                join observation on observation.id = observation_file.observation_id
+                cross join observation on observation.id = observation_file.observation_id
             where path = ?2 and observation.project_id = ?1 and superseded_by is null
             order by observation_file.modified desc, observation.created_at desc limit ?3";
         let attempt = query("look for memories about a file");
