@@ -216,11 +216,13 @@ impl Listener<'_> {
 /// What was distilled from evidence; evidence alone is not worth saying unasked.
 fn memory_behind(store: &Store, card: Card) -> Result<Option<Card>, StoreError> {
     match (card.handle.kind, card.turn_id) {
-        (MemoryKind::Note | MemoryKind::Observation | MemoryKind::Summary, _) => Ok(Some(card)),
-        (MemoryKind::Prompt | MemoryKind::Passage, Some(turn)) => match store.memory_of_turn(turn)? {
-            Some(handle) => store.card(handle),
-            None => Ok(None),
-        },
+        (MemoryKind::Note | MemoryKind::Observation, _) | (MemoryKind::Summary, None) => Ok(Some(card)),
+        (MemoryKind::Summary | MemoryKind::Prompt | MemoryKind::Passage, Some(turn)) => {
+            match store.memory_of_turn(turn)? {
+                Some(handle) => store.card(handle),
+                None => Ok(None),
+            }
+        }
         (MemoryKind::Prompt | MemoryKind::Passage, None) => Ok(None),
     }
 }

@@ -24,6 +24,8 @@ mod memory;
 mod privacy;
 mod projects;
 mod queue;
+mod recall;
+mod search;
 mod sessions;
 mod survival;
 mod switches;

@@ -1,0 +1,212 @@
+//! What a session is told in its midst: at prompts, files and failures; once, and only what bears on them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, settings};
+
+/// Past work on token refresh: a failure, the fix, and why.
+fn past() -> Home {
+    let home = Home::new();
+    let file = home.project().join("src/auth.rs");
+    fs::create_dir_all(home.project().join("src")).unwrap();
+    fs::write(&file, "retry_once(|| refresh(token))\n").unwrap();
+    let tell = |event: &str, fields: Value| {
+        let mut fields = fields;
+        fields["session_id"] = "old".into();
+        fields["prompt_id"] = "p1".into();
+        home.report(event, &fields);
+    };
+    tell(
+        "user-prompt-submit",
+        json!({"prompt": "Token refresh fails with 401 after the laptop slept, mend it"}),
+    );
+    tell(
+        "post-tool-use-failure",
+        json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "cargo test auth"},
+        "error": "Exit code 101\nthread 'auth::refreshes' panicked at src/auth.rs:12:5:\nRefreshError: clock skew of 312 s is not allowed"}),
+    );
+    tell(
+        "post-tool-use",
+        json!({"tool_name": "Edit", "tool_use_id": "t2",
+        "tool_input": {"file_path": file, "old_string": "refresh(token)", "new_string": "retry_once(|| refresh(token))"},
+        "tool_response": {"filePath": file, "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1,
+            "lines": ["-refresh(token)", "+retry_once(|| refresh(token))"]}]}}),
+    );
+    tell(
+        "post-tool-use",
+        json!({"tool_name": "Bash", "tool_use_id": "t3", "tool_input": {"command": "cargo test auth"},
+        "tool_response": {"stdout": "test result: ok. 4 passed", "stderr": ""}}),
+    );
+    tell(
+        "stop",
+        json!({"last_assistant_message":
+        "Fixed: the token refresh now retries once on a 401 before it gives up, because the clock is wrong for a moment after the laptop slept."}),
+    );
+    home.drain();
+    home.ok(&["index", "--wait"]);
+    home
+}
+
+fn told(printed: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(printed.trim()).ok()?;
+    answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .map(ToOwned::to_owned)
+}
+
+fn prompt(home: &Home, session: &str, prompt: &str) -> Option<String> {
+    told(&home.report(
+        "user-prompt-submit",
+        &json!({"session_id": session, "prompt": prompt}),
+    ))
+}
+
+const ALIKE: &str = "users get a 401 from the token refresh when their laptop wakes up";
+
+#[test]
+fn a_prompt_that_resembles_past_work_brings_it_back_once() {
+    let home = past();
+    let mut settings = settings();
+    settings.add_filter(r"20\d\d-\d\d-\d\d", "[day]");
+    settings.bind(|| insta::assert_snapshot!("recall_prompt", prompt(&home, "s1", ALIKE).unwrap()));
+    assert_eq!(prompt(&home, "s1", ALIKE), None, "it was told already");
+    assert!(
+        prompt(&home, "s2", ALIKE).is_some(),
+        "another session was not told"
+    );
+    assert_eq!(prompt(&home, "old", ALIKE), None, "the session did it itself");
+}
+
+#[test]
+fn other_prompts_bring_nothing() {
+    let home = past();
+    let silent = [
+        "thanks, that looks great",
+        "run the tests again please",
+        "<task-notification><task-id>1</task-id><summary>token refresh 401 laptop</summary></task-notification>",
+        "/token refresh 401 laptop slept",
+        "please write a landing page with a hero image and three pricing columns",
+        "<private>token refresh 401 laptop slept</private>",
+        "",
+    ];
+    for one in silent {
+        assert_eq!(prompt(&home, "s1", one), None, "{one}");
+    }
+    let home = home.with("BACKSTORY_CONTEXT_ON_PROMPT", "off");
+    assert_eq!(prompt(&home, "s1", ALIKE), None);
+}
+
+#[test]
+fn what_is_told_stays_within_its_tokens() {
+    let home = past().with("BACKSTORY_CONTEXT_PROMPT_TOKENS", "80");
+    let block = prompt(&home, "s1", ALIKE).unwrap();
+    assert!(block.len().div_ceil(4) <= 80, "{block}");
+}
+
+#[test]
+fn a_file_with_history_is_explained_once_before_it_is_touched() {
+    let home = past();
+    let look = |session: &str, file: &str| {
+        let path = home.project().join(file);
+        told(&home.report(
+            "pre-tool-use",
+            &json!({"session_id": session, "tool_name": "Edit", "tool_input": {"file_path": path}}),
+        ))
+    };
+    let mut settings = settings();
+    settings.add_filter(r"20\d\d-\d\d-\d\d", "[day]");
+    settings.bind(|| insta::assert_snapshot!("recall_file", look("s1", "src/auth.rs").unwrap()));
+    assert_eq!(look("s1", "src/auth.rs"), None, "once per session and file");
+    assert_eq!(look("s1", "src/other.rs"), None);
+    assert!(look("s2", "src/auth.rs").is_some());
+    assert_eq!(home.events(), 5, "nothing is recorded");
+}
+
+#[test]
+fn a_failure_that_was_solved_before_says_how() {
+    let home = past();
+    let fail = |session: &str, error: &str| {
+        told(&home.report(
+            "post-tool-use-failure",
+            &json!({"session_id": session, "tool_name": "Bash",
+            "tool_input": {"command": "cargo test"}, "error": error}),
+        ))
+    };
+    let again = "Exit code 101\nthread 'main' panicked at src/main.rs:3:1:\nRefreshError: clock skew of 40 s is not allowed";
+    let mut settings = settings();
+    settings.add_filter(r"20\d\d-\d\d-\d\d", "[day]");
+    settings.bind(|| insta::assert_snapshot!("recall_failure", fail("s1", again).unwrap()));
+    assert_eq!(fail("s1", again), None);
+    assert_eq!(fail("s1", "Exit code 1\nerror: no such command: `clock`"), None);
+}
+
+#[test]
+fn a_memory_whose_file_changed_says_so() {
+    let home = past();
+    assert!(!home.ok(&["context"]).contains("file changed since"));
+    assert_eq!(
+        home.json(&["search", "--json", "token refresh"])["results"][0]["stale"],
+        false
+    );
+    fs::write(
+        home.project().join("src/auth.rs"),
+        "retry_twice(|| refresh(token))\n",
+    )
+    .unwrap();
+    assert!(home.ok(&["context"]).contains("⚠ file changed since"));
+    assert_eq!(
+        home.json(&["search", "--json", "token refresh"])["results"][0]["stale"],
+        true
+    );
+    fs::write(
+        home.project().join("src/auth.rs"),
+        "retry_once(|| refresh(token))\n",
+    )
+    .unwrap();
+    fs::rename(
+        home.project().join("src/auth.rs"),
+        home.project().join("src/login.rs"),
+    )
+    .unwrap();
+    assert!(
+        !home.ok(&["context"]).contains("file changed since"),
+        "renamed, not changed"
+    );
+}
+
+#[test]
+fn why_a_memory_was_told_can_be_asked() {
+    let home = past();
+    assert!(home.ok(&["why", "1"]).contains("No session was told this yet"));
+    home.report("session-start", &json!({"session_id": "s1", "source": "startup"}));
+    prompt(&home, "s2", ALIKE).unwrap();
+    let why = home.json(&["why", "1", "--json"]);
+    let moments: Vec<&Value> = why["given"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|given| &given["moment"])
+        .collect();
+    assert_eq!(moments, ["start", "prompt"]);
+    assert_eq!(why["given"][0]["told"], true);
+    let mut settings = settings();
+    settings.add_filter(r"\(\d\.\d\d\)", "([sure])");
+    settings.bind(|| {
+        insta::assert_snapshot!(
+            "why",
+            home.ok(&["why", "1"]) + &home.ok(&["context", "--explain"])
+        );
+    });
+}
+
+#[test]
+fn a_compacted_session_is_told_its_own_work_first() {
+    let home = past();
+    let start = |session: &str, source: &str| {
+        told(&home.report("session-start", &json!({"session_id": session, "source": source}))).unwrap()
+    };
+    assert!(start("old", "compact").contains("## This session so far"));
+    assert!(start("new", "startup").contains("## Where the last session stopped"));
+}

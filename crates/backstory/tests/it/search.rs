@@ -1,0 +1,206 @@
+//! Finding memories: by words in any form, by parts of names, by meaning, within bounds.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, settings, text};
+
+/// A home with memories of two projects, the first of which is the current folder's.
+fn library() -> Home {
+    let home = Home::new();
+    home.report(
+        "user-prompt-submit",
+        &json!({"prompt": "private", "session_id": "s0"}),
+    );
+    home.drain();
+    let here = home.project();
+    let lines = [
+        json!({"kind": "observation", "type": "bugfix", "title": "Token refresh retries once on 401", "narrative": "`refreshToken` gave up at the first 401.", "facts": ["`refreshToken` in `src/auth.rs` retries once"], "concepts": ["gotcha"], "files_modified": ["src/auth.rs"], "session_id": "a1", "created_at": "2026-03-01T10:00:00Z", "project": here}),
+        json!({"kind": "observation", "type": "decision", "title": "Uploads go through presigned URLs", "narrative": "The proxy cuts bodies above 100 MB.", "session_id": "a2", "created_at": "2026-04-01T10:00:00Z", "project": here}),
+        json!({"kind": "note", "text": "Deploys are done by the release train on Tuesdays", "project": here}),
+        json!({"kind": "passage", "text": "$ cargo test\nerror: could not bind 令牌 to socket 🎉", "session_id": "a2", "created_at": "2026-04-01T10:00:00Z", "project": here}),
+        json!({"kind": "observation", "type": "bugfix", "title": "Token bucket refills in steps", "project": "elsewhere"}),
+    ];
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let output = home.run(&["import", "jsonl", "-"], lines.join("\n").as_bytes());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    home
+}
+
+fn titles(home: &Home, arguments: &[&str]) -> Vec<String> {
+    let output = home.run(&[&["search", "--json"], arguments].concat(), b"");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = answer["results"].as_array().unwrap();
+    assert_eq!(output.status.code(), Some(i32::from(results.is_empty())));
+    results
+        .iter()
+        .map(|hit| hit["title"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn names_and_forms_of_words_meet() {
+    let home = library();
+    for question in [
+        "refresh_token",
+        "refreshToken",
+        "refreshing tokens",
+        "REFRESH",
+        "auth.rs",
+        "tok",
+    ] {
+        let found = titles(&home, &[question]);
+        assert_eq!(
+            found.first().map(String::as_str),
+            Some("Token refresh retries once on 401"),
+            "{question}"
+        );
+    }
+    assert_eq!(
+        titles(&home, &["令牌"]),
+        ["$ cargo test error: could not bind 令牌 to socket 🎉"]
+    );
+}
+
+#[test]
+fn meaning_is_found_when_no_word_is_shared() {
+    let home = library();
+    assert_eq!(titles(&home, &["shipping", "schedule", "weekday"]), [""; 0]);
+    assert!(home.ok(&["index", "--wait"]).contains("(100 %)"));
+    let found = titles(&home, &["shipping", "schedule", "weekday"]);
+    assert_eq!(found[0], "Deploys are done by the release train on Tuesdays");
+    let answer = home.json(&["search", "--json", "token"]);
+    assert_eq!(answer["vectors"], 1.0);
+}
+
+#[test]
+fn one_project_is_searched_unless_all_are_wanted() {
+    let home = library();
+    assert!(!titles(&home, &["token"]).contains(&"Token bucket refills in steps".to_owned()));
+    assert!(titles(&home, &["token", "--all"]).contains(&"Token bucket refills in steps".to_owned()));
+    assert_eq!(
+        titles(&home, &["token", "--project", "elsewhere"]),
+        ["Token bucket refills in steps"]
+    );
+    let output = home.run(&["search", "token", "--project", "nowhere"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("no project is called `nowhere`"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn filters_narrow_and_stand_alone() {
+    let home = library();
+    let first = ["Token refresh retries once on 401".to_owned()];
+    let second = ["Uploads go through presigned URLs".to_owned()];
+    assert_eq!(titles(&home, &["--type", "bugfix"]), first);
+    assert_eq!(titles(&home, &["--concept", "gotcha"]), first);
+    assert_eq!(titles(&home, &["--file", "auth.rs"]), first);
+    assert_eq!(
+        titles(&home, &["--session", "a2", "--kind", "observation"]),
+        second
+    );
+    assert_eq!(
+        titles(
+            &home,
+            &[
+                "--since",
+                "2026-03-15",
+                "--until",
+                "2026-04-15",
+                "--kind",
+                "observation"
+            ]
+        ),
+        second
+    );
+    assert_eq!(titles(&home, &["token", "--type", "decision"]), [""; 0]);
+    let output = home.run(&["search", "x", "--since", "yesterday"], b"");
+    assert!(text(&output.stderr).contains("`yesterday` is no date"));
+}
+
+#[test]
+fn any_question_is_valid() {
+    let home = library();
+    let long = "token ".repeat(2_000);
+    let questions = [
+        "\"",
+        "AND OR NOT NEAR(",
+        "title:x*",
+        "((((",
+        "🎉🎉",
+        "'; drop table words; --",
+        "\u{0}",
+        " ",
+        &long,
+    ];
+    for question in questions {
+        let output = home.run(
+            &["search", "--stdin", "--json"],
+            format!("{}\n", question.replace('\u{0}', " ")).as_bytes(),
+        );
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(answer["results"].is_array(), "{question}");
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn each_line_of_stdin_is_answered_in_order() {
+    let home = library();
+    let output = home.run(
+        &["search", "--stdin", "--limit", "1"],
+        b"presigned\n\nrefresh token\n",
+    );
+    let answers: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let found: Vec<&Value> = answers
+        .iter()
+        .map(|answer| &answer["results"][0]["title"])
+        .collect();
+    assert_eq!(
+        found,
+        [
+            &json!("Uploads go through presigned URLs"),
+            &Value::Null,
+            &json!("Token refresh retries once on 401")
+        ]
+    );
+}
+
+#[test]
+fn hits_are_pleasant_to_read_and_stable_as_json() {
+    let home = library();
+    let mut settings = settings();
+    settings.add_filter(r#""took_ms": [\d.]+"#, r#""took_ms": "[ms]""#);
+    settings.add_filter(r#""score": [\d.]+"#, r#""score": "[score]""#);
+    settings.add_filter(r"· 0\.\d\d|· 1\.00", "· [score]");
+    settings.bind(|| {
+        let shown =
+            home.ok(&["search", "token", "refresh"]) + &home.ok(&["search", "token", "refresh", "--json"]);
+        insta::assert_snapshot!("search", shown);
+    });
+}
+
+#[test]
+fn what_was_superseded_ranks_below_what_holds() {
+    let home = library();
+    let sql = "insert into observation (project_id, type, title, created_at, last_seen_at, superseded_by)
+        select project_id, type, title || ' at most', created_at, created_at, id from observation where id = 1";
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    connection.execute(sql, []).unwrap();
+    drop(connection);
+    home.ok(&[
+        "edit",
+        "4",
+        "--title",
+        "Token refresh retries once on 401 at most",
+    ]);
+    let answer = home.json(&["search", "--json", "token refresh retries once on 401"]);
+    assert_eq!(answer["results"][0]["id"], "1");
+    assert_eq!(answer["results"][1]["superseded_by"], "1");
+}
