@@ -358,7 +358,7 @@ fn resident(pid: u32) -> Result<u64> {
 }
 
 /// Reads a number of kilobytes that the kernel knows of a process.
-fn status(pid: u32, name: &str) -> Result<u64> {
+pub(crate) fn status(pid: u32, name: &str) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = text
         .lines()
@@ -371,7 +371,7 @@ fn status(pid: u32, name: &str) -> Result<u64> {
 }
 
 /// Returns how long a process has had a processor.
-fn processor_time(pid: u32) -> Result<Duration> {
+pub(crate) fn processor_time(pid: u32) -> Result<Duration> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name in brackets may hold anything; behind it the numbers are the third and following.
     let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
@@ -385,6 +385,6 @@ fn processor_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis((ticks(14)? + ticks(15)?) * 10))
 }
 
-fn megabytes(bytes: u64) -> u64 {
+pub(crate) fn megabytes(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }

@@ -1,8 +1,8 @@
 //! Measures backstory: what agents wait for, what arrives when processes are killed.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|all] [--quick] [--rounds N]
-//! [--transcripts DIR] [--list|--scores] [--report-only] [--json FILE] [--product FILE]`. Times are reported, never failed
-//! on; a lost event fails, and so does memory that keeps silent or speaks up at the wrong prompts.
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|search|all] [--quick]
+//! [--rounds N] [--transcripts DIR] [--list|--scores] [--report-only] [--million] [--json FILE] [--product FILE]`. Times are
+//! reported, never failed on; a lost event fails, and so does memory that keeps silent or speaks up at the wrong prompts.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -25,6 +25,7 @@ mod process;
 mod programs;
 mod random;
 mod report;
+mod search;
 mod store;
 mod text;
 
@@ -52,6 +53,8 @@ pub(crate) struct Bench {
     /// Past sessions to import.
     transcripts: Option<PathBuf>,
     gate: gate::Wanted,
+    /// How many memories are searched, one store after the other.
+    search: Vec<usize>,
 }
 
 impl Bench {
@@ -84,6 +87,7 @@ struct Arguments {
     product: Option<PathBuf>,
     transcripts: Option<PathBuf>,
     gate: gate::Wanted,
+    million: bool,
     help: bool,
 }
 
@@ -99,6 +103,8 @@ memory that keeps silent or speaks up at the wrong prompts.
                 8 sessions at once: how old the oldest event gets before it is distilled
   gate          36 past sessions of three projects, then 120 prompts: which of them bring memories back. Fails when
                 fewer than 45 of 60 related prompts bring what was meant, or more than 1 of 60 others brings anything
+  search        search and the hooks that search, among 10,000 and 100,000 memories of one project: warm, as whole
+                processes, and in memory; how fast memories are imported and embedded
   all           all of these
 
   --quick             a minute instead of ten
@@ -107,6 +113,7 @@ memory that keeps silent or speaks up at the wrong prompts.
   --list              for gate: each prompt with what came
   --report-only       for gate: a broken promise is no failure
   --scores            for gate: what search says to each prompt, and what every threshold would give
+  --million           for search: among a million memories too; takes five minutes and 3 GB more
   --json FILE         writes the same as JSON
   --product FILE      measures this binary instead of building one
 ";
@@ -126,8 +133,9 @@ impl Arguments {
                 "--list" => arguments.gate.show = gate::Show::List,
                 "--scores" => arguments.gate.show = gate::Show::Scores,
                 "--report-only" => arguments.gate.promise = gate::Promise::Reported,
+                "--million" => arguments.million = true,
                 "--help" | "-h" | "help" => arguments.help = true,
-                "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "all" => {
+                "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "search" | "all" => {
                     arguments.question = Some(word);
                 }
                 _ => bail!("unknown argument {word}\nhint: --help lists them"),
@@ -177,6 +185,7 @@ fn spread(folder: &Path) {
 type Measure = fn(&Bench) -> Result<Section>;
 
 fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>> {
+    let asked = arguments.question.as_deref().unwrap_or("all");
     let bench = Bench {
         programs: Programs::prepare(arguments.product.as_deref(), run)?,
         out: out.to_owned(),
@@ -186,10 +195,11 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         quick: arguments.quick,
         transcripts: arguments.transcripts.clone(),
         gate: arguments.gate,
+        search: search::sizes(asked, arguments.quick, arguments.million),
     };
     home::create_project(&bench.project)?;
     priority::come_first();
-    let questions: [(&str, Measure); 10] = [
+    let questions: [(&str, Measure); 11] = [
         ("latency", latency::measure),
         ("latency", orientation::measure),
         ("instructions", instructions::measure),
@@ -200,8 +210,8 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         ("distil", distil::import),
         ("distil", distil::crowd),
         ("gate", gate::measure),
+        ("search", search::measure),
     ];
-    let asked = arguments.question.as_deref().unwrap_or("all");
     let mut sections = Vec::new();
     for (name, measure) in questions {
         if asked == "all" || asked == name {
