@@ -104,16 +104,22 @@ pub(crate) fn summaries(transaction: &Transaction<'_>, amount: Amount, texts: &T
 /// Makes memories findable.
 #[derive(Debug)]
 pub(crate) struct Search<'t> {
+    next: Statement<'t>,
     document: Statement<'t>,
     words: Statement<'t>,
 }
 
 impl<'t> Search<'t> {
     pub(crate) fn new(transaction: &'t Transaction<'_>) -> rusqlite::Result<Self> {
-        const DOCUMENT: &str = "insert into document (kind, memory_id, project_id, created_at) values (?1, ?2, ?3, ?4) returning id";
+        // The upper part of a document's number is its project's.
+        const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
+            on conflict do update set documents = documents + 1, last = last + 1 returning (?1 << 40) + last";
+        const DOCUMENT: &str =
+            "insert into document (id, kind, memory_id, created_at) values (?1, ?2, ?3, ?4)";
         const WORDS: &str = "insert into words (rowid, title, subtitle, facts, narrative, files)
             values (?1, ?2, ?3, ?4, ?5, ?6)";
         Ok(Self {
+            next: transaction.prepare(NEXT)?,
             document: transaction.prepare(DOCUMENT)?,
             words: transaction.prepare(WORDS)?,
         })
@@ -127,9 +133,8 @@ impl<'t> Search<'t> {
         at: i64,
         columns: [&str; 5],
     ) -> rusqlite::Result<()> {
-        let id: i64 = self
-            .document
-            .query_row(params![kind, number(memory), project, at], |row| row.get(0))?;
+        let id: i64 = self.next.query_row([project], |row| row.get(0))?;
+        self.document.execute(params![id, kind, number(memory), at])?;
         let [title, subtitle, facts, narrative, files] = columns;
         self.words
             .execute(params![id, title, subtitle, facts, narrative, files])
