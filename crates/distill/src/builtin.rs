@@ -35,6 +35,7 @@ mod rule;
 mod section;
 mod sentence;
 mod shell;
+mod state;
 mod story;
 mod summary;
 mod symbols;

@@ -383,3 +383,64 @@ fn a_list_under_what_is_left_is_next() {
         );
     }
 }
+
+#[test]
+fn the_title_is_the_first_statement_of_the_new_state() {
+    for (prompt, last, title, kind) in [
+        (
+            "Some invoice numbers were given out twice.",
+            "Invoice numbers are unique now. Each one is drawn from `invoice_number_seq` when the invoice is closed.",
+            "Invoice numbers are unique: each one is drawn from `invoice_number_seq` when the invoice is closed",
+            "bugfix",
+        ),
+        (
+            "The nightly export never ends, see what is going on.",
+            "The endless export came from a cursor that was never closed.\n\nThe exporter reads in pages of 500 rows now, and a page that fails is asked for again.",
+            "The exporter reads in pages of 500 rows, and a page that fails is asked for again",
+            "bugfix",
+        ),
+        (
+            "The container image is 900 MB. Make it smaller.",
+            "The image went from 900 MB to 120 MB: the build runs in a stage of its own.",
+            "The image went from 900 MB to 120 MB: the build runs in a stage of its own",
+            "change",
+        ),
+        (
+            "Drafts vanish when I switch tabs quickly",
+            "The vanishing is over. A late reply overwrote the draft; `useDraft` keeps the newer of the two.",
+            "The vanishing is over: `useDraft` keeps the newer of the two",
+            "bugfix",
+        ),
+        (
+            "Searches get slower every week.",
+            "Cause: the index was never rebuilt. A job rebuilds it on Sundays, and `/search` answers in 40 ms.",
+            "`/search` answers in 40 ms",
+            "bugfix",
+        ),
+    ] {
+        let done = Story::asked(prompt)
+            .edits("/w/app/src/main.rs", "a", "b")
+            .last(last);
+        let memory = &done.observations[0];
+        assert_eq!(
+            (memory.title.as_str(), memory.kind.name()),
+            (title, kind),
+            "{last}"
+        );
+    }
+}
+
+#[test]
+fn decisions_warnings_and_open_ends_of_the_last_message_are_kept_apart() {
+    let distilled = Story::asked("Add a cache for exchange rates. In memory or in the database?")
+        .writes("/w/app/src/rates/cache.rs", "pub struct RateCache {}\n")
+        .runs("cargo test rates", "test result: ok. 6 passed; 0 failed")
+        .last(
+            "Rates are cached for an hour: `RateCache` holds one entry per pair of currencies.\n\n\
+            Decision: in memory and not in the database. Each replica asks at most 30 times an hour, so sharing saves nothing. \
+            I rejected a longer lifetime: on days with much movement an hour is already late.\n\n\
+            Gotcha: the bank sends no rates at weekends; an empty answer must not replace the last one.\n\n\
+            Open: the admin page still shows the uncached rate.",
+        );
+    insta::assert_snapshot!(shown(&distilled));
+}

@@ -89,6 +89,8 @@ fn score(claim: &Claim) -> Option<(i32, String)> {
     score -= points(title.ends_with('…'), 6);
     score -= points(title.starts_with("For ") || title.starts_with("In contrast"), 8);
     score -= points(has_any(&title.to_lowercase(), "this|it|they"), 8);
+    // How it should be is no cause.
+    score -= points(has_any(&title.to_lowercase(), "should|you"), 14);
     score -= points(
         title
             .split_whitespace()

@@ -8,11 +8,13 @@ use super::draft::Draft;
 use super::edits::{self, Edit, Fate};
 use super::evidence::Evidence;
 use super::headline;
+use super::insight;
 use super::paths;
 use super::reading::{Claim, Reading};
 use super::request::Request;
 use super::results;
 use super::section::Section;
+use super::state;
 use super::story;
 use super::symbols;
 use super::text::{code, count_names, has_any, without_code};
@@ -49,7 +51,7 @@ pub(super) fn drafts(material: Material<'_>) -> Vec<Draft> {
         .map(|claim| claim.sentence.as_str())
         .collect::<Vec<_>>()
         .join(" ");
-    let kind = type_of::of_turn(material.request, &said, &files);
+    let kind = type_of::of_turn(material.request, &said, &files, tells_of_trouble(material));
     let best = headline::best(material, &files);
     let title = best.unwrap_or_else(|| headline::fallback(material, &edits, &files));
     let mut main = Draft::new(kind, title, step, 100);
@@ -63,6 +65,24 @@ pub(super) fn drafts(material: Material<'_>) -> Vec<Draft> {
     main.files_modified = files;
     out.insert(0, main);
     out
+}
+
+/// Whether the last message tells of something that was wrong: by a cause, or by opening in the past.
+fn tells_of_trouble(material: Material<'_>) -> bool {
+    let caused = material
+        .reading
+        .final_claims()
+        .any(|claim| claim.says == Says::Cause && !claim.hedged);
+    let opening = material
+        .reading
+        .final_claims()
+        .find(|claim| claim.says != Says::Check);
+    caused
+        || opening.is_some_and(|claim| {
+            let lower = claim.sentence.to_lowercase();
+            let over = has_any(&lower, "is gone|are gone|no more|no longer");
+            over || (claim.says == Says::Found && state::tense(&claim.sentence) == Some(state::Tense::Past))
+        })
 }
 
 /// Facts of the whole change: what was said last, then what the edits show, then how the runs ended.
@@ -94,16 +114,7 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
             out.push(fact);
         }
     }
-    // What else is said at the end with a name in it: exceptions, reasons, how it works now.
-    let others = material.reading.final_claims().filter(|claim| {
-        matches!(claim.says, Says::Found | Says::Problem) && !claim.hedged && !about_a_file(claim)
-    });
-    out.extend(
-        others
-            .filter_map(Claim::as_fact)
-            .filter(|fact| count_names(fact) > 0 && fact.split_whitespace().count() > 4)
-            .take(3),
-    );
+    out.extend(also_said(material, about_a_file));
     // Imports and tests are the least of a change.
     out.sort_by_key(|fact| has_any(&fact.to_lowercase(), "import|imports|test|tests"));
     out.truncate(5);
@@ -146,6 +157,28 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
         }
     }
     out
+}
+
+/// What else is said at the end: exceptions, reasons, how it works now; with a name in it, or as a plain sentence.
+fn also_said(material: Material<'_>, about_a_file: impl Fn(&Claim) -> bool) -> Vec<String> {
+    let warned = insight::warning(material).is_some();
+    let told_plainly = |claim: &Claim| {
+        claim.says == Says::Found
+            && claim.section == Section::Other
+            && !claim.bullet
+            && state::tense(&claim.sentence).is_some()
+    };
+    material
+        .reading
+        .final_claims()
+        .filter(|claim| matches!(claim.says, Says::Found | Says::Problem))
+        .filter(|claim| !(claim.hedged || about_a_file(claim) || (warned && claim.warns)))
+        .filter_map(|claim| Some((claim, claim.as_fact()?)))
+        .filter(|(claim, fact)| count_names(fact) > 0 || told_plainly(claim))
+        .map(|(_, fact)| fact)
+        .filter(|fact| fact.split_whitespace().count() > 4)
+        .take(4)
+        .collect()
 }
 
 /// One more memory per file that has its own statement, and per commit after the first.

@@ -3,6 +3,7 @@
 use super::grammar::is_finite;
 use super::grammar::split_outside;
 use super::section::Section;
+use super::state::{self, Tense};
 use super::text::{count_names, has_any, starts_with_any};
 use super::verbs::{self, Form};
 
@@ -88,7 +89,10 @@ pub(super) fn says(sentence: &str, section: Section) -> Says {
     if is_filler(&lower, words, text) {
         return Says::Filler;
     }
-    if section == Section::Next || (section != Section::Change && is_order(&lower)) {
+    if section == Section::Next || is_left_undone(&lower) {
+        return Says::Next;
+    }
+    if section != Section::Change && is_order(&lower) && !forbids(&lower) {
         return Says::Next;
     }
     if starts_with_any(&lower, PLANS) {
@@ -112,7 +116,7 @@ pub(super) fn says(sentence: &str, section: Section) -> Says {
 
 fn claims(text: &str, lower: &str, section: Section) -> Says {
     let past = matches!(section, Section::Problem | Section::Cause);
-    if starts_with_any(lower, DECIDED) || (section == Section::Decision && !past) {
+    if starts_with_any(lower, DECIDED) || (section == Section::Decision && !past) || gives_reason(lower) {
         return Says::Decided;
     }
     if is_done(lower) {
@@ -123,9 +127,18 @@ fn claims(text: &str, lower: &str, section: Section) -> Says {
     }
     if past
         || starts_with_any(lower, CAUSES)
-        || has_any(lower, "root cause|caused by|is caused|was caused|the culprit")
+        || has_any(
+            lower,
+            "root cause|caused by|is caused|was caused|the culprit|came from",
+        )
+        || (has_any(lower, "because")
+            && !has_any(lower, "should|would|you|i|we")
+            && state::tense(text) == Some(Tense::Past))
     {
         return Says::Cause;
+    }
+    if section == Section::Other && warns(lower) {
+        return Says::Problem;
     }
     if section == Section::Change && (has_any(lower, "this ensures|ensures|so that") || count_names(text) > 0)
     {
@@ -133,6 +146,82 @@ fn claims(text: &str, lower: &str, section: Section) -> Says {
     }
     Says::Found
 }
+
+/// "The reason for x rather than y: …" and "The limit stays at 5: …" explain a choice.
+fn gives_reason(lower: &str) -> bool {
+    let Some((told, _)) = split_outside(lower, ": ") else {
+        return false;
+    };
+    (told.starts_with("the reason for ") && has_any(told, "rather than|instead of|over"))
+        || has_any(told, "stays at|stay at|stays as|stay as|remains at|remain at")
+}
+
+/// "I did not repair the account; that needs a refund": somebody still has to.
+fn is_left_undone(lower: &str) -> bool {
+    starts_with_any(lower, "i did not |i didn't |i have not |i haven't ")
+        && has_any(lower, "needs|need|has to|have to|must")
+}
+
+/// "Never store the seed", "Please do not call it twice".
+fn forbids(lower: &str) -> bool {
+    starts_with_any(
+        lower,
+        "do not |don't |never |please do not |please don't |please never ",
+    )
+}
+
+/// Whether a sentence tells what to beware of: "must x, or y", "never do z".
+pub(super) fn warns(lower: &str) -> bool {
+    // An order in the middle of a sentence: ", so never store it", "; do not call it".
+    let forbidden = ["never ", "do not ", "don't "].iter().any(|word| {
+        lower.match_indices(word).any(|(at, word)| {
+            let before = lower[..at].trim_end();
+            let mut after = lower[at + word.len()..].split_whitespace();
+            let order = after
+                .next()
+                .is_some_and(|verb| matches!(verbs::verb(verb), Some((_, Form::Base))));
+            (before.ends_with([',', ';', ':']) || before.ends_with(" so") || before.ends_with("please"))
+                && order
+                && after.next().is_some()
+        })
+    });
+    let or_else = lower.contains(", or ") && has_any(lower, "must|needs|need|has to|have to|had to");
+    forbids(lower)
+        || forbidden
+        || or_else
+        || (has_any(lower, "must|or else") && !has_any(lower, "i|we|should|would"))
+}
+
+/// "Gotcha: …", "Next: …", "Cause: …": what the word before the colon announces, and the words after it.
+pub(super) fn labelled(sentence: &str) -> Option<(Section, &str)> {
+    let (label, rest) = sentence.split_once(": ")?;
+    let label = label.trim().to_lowercase();
+    LABELS
+        .iter()
+        .find(|(_, words)| words.split('|').any(|word| word == label))
+        .map(|(section, _)| (*section, rest.trim_start()))
+        .filter(|(_, rest)| rest.split_whitespace().count() >= 2)
+}
+
+const LABELS: &[(Section, &str)] = &[
+    (
+        Section::Next,
+        "next|next step|next steps|open|still open|remaining|todo|to do|left to do|not done|not done yet|follow-up|follow-ups|later",
+    ),
+    (
+        Section::Notes,
+        "gotcha|gotchas|one gotcha|things to know|good to know|worth knowing|caveat|caveats|beware|careful|watch out|warning|\
+        rule for the future|rule|pitfall|pitfalls|trap",
+    ),
+    (
+        Section::Cause,
+        "cause|the cause|root cause|the root cause|causes|two causes|three causes|reason|the reason|reasons|two reasons",
+    ),
+    (
+        Section::Decision,
+        "decision|the decision|decisions|choice|the choice|trade-off",
+    ),
+];
 
 /// Whether a sentence starts as a report of a change: "I've added", "Updated", "The parser was changed".
 pub(super) fn is_done(lower: &str) -> bool {
@@ -273,7 +362,8 @@ const PROBLEMS: &str = "\
 const DECIDED: &str = "\
     i'd use|i would use|i'd go with|i would go with|i recommend|i'd recommend|i suggest|i chose|i decided|i opted|i went with|i picked|i kept|i left|i used|i prefer|we chose|\
     we decided|decided to|chose |opted |went with|the decision|deliberately|i deliberately|\
-    i intentionally|intentionally|i avoided|i did not|i didn't|kept ";
+    i intentionally|intentionally|i avoided|i did not|i didn't|kept |i rejected|we rejected|rejected |we agreed|agreed |\
+    i ruled out|we ruled out|ruled out |we left|we kept|we opted|we went with|we picked|decided ";
 
 const CAUSES: &str = "\
     the issue is|the issue was|the problem is|the problem was|the bug is|the bug was|the root cause|\
@@ -376,6 +466,68 @@ mod tests {
             parts("The parser and the printer agree"),
             ["The parser and the printer agree"]
         );
+    }
+
+    #[test]
+    fn a_word_before_a_colon_announces_what_follows() {
+        for (sentence, wanted) in [
+            (
+                "Gotcha: the clock may go back.",
+                Some((Section::Notes, "the clock may go back.")),
+            ),
+            (
+                "Still open: the French texts.",
+                Some((Section::Next, "the French texts.")),
+            ),
+            (
+                "Cause: a lock was held twice.",
+                Some((Section::Cause, "a lock was held twice.")),
+            ),
+            (
+                "Decision: files and no socket.",
+                Some((Section::Decision, "files and no socket.")),
+            ),
+            ("The cache: it is warm.", None),
+            ("Next, the docs: later.", None),
+        ] {
+            assert_eq!(labelled(sentence), wanted, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn warnings_reasons_and_what_was_left_are_told_apart() {
+        for (sentence, wanted) in [
+            ("Never store the seed of `shuffle`.", Says::Problem),
+            (
+                "Do not rename `state.json`: older versions read it.",
+                Says::Problem,
+            ),
+            (
+                "The worker must be stopped first, or the file is lost.",
+                Says::Problem,
+            ),
+            ("Entries never expire.", Says::Found),
+            (
+                "We agreed not to raise the limit: it would hide the leak.",
+                Says::Decided,
+            ),
+            (
+                "I rejected a second queue: two would need an order.",
+                Says::Decided,
+            ),
+            (
+                "The limit stays at 20: more would not fit into memory.",
+                Says::Decided,
+            ),
+            (
+                "I did not restore the two rows; that needs the backup.",
+                Says::Next,
+            ),
+            ("The double mails came from two workers.", Says::Cause),
+            ("The upload failed because the name was too long.", Says::Cause),
+        ] {
+            assert_eq!(says(sentence, Section::Other), wanted, "{sentence}");
+        }
     }
 
     #[test]

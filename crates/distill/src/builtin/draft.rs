@@ -2,8 +2,10 @@
 
 use backstory_model::ObservationType;
 
+use super::grammar::is_finite;
 use super::likeness::{likeness, stems};
-use super::text::{clip, code_spans, is_outside_code};
+use super::sentence::sentences;
+use super::text::{clip, code_spans, is_outside_code, sentence_case};
 use super::tidy;
 use super::title;
 use super::type_of;
@@ -68,10 +70,18 @@ impl Draft {
         says_the_same(&self.title, &other.title)
     }
 
+    /// Whether it is a decision or a warning of the last message: kept beside the memories of the work.
+    fn is_firm(&self) -> bool {
+        self.worth == FIRM && self.files_modified.is_empty()
+    }
+
     /// Takes over what another draft knows beyond this one.
     pub(super) fn absorb(&mut self, other: Self) {
-        self.facts.push(other.title);
-        self.facts.extend(other.facts);
+        // What the story tells already is no fact beside it.
+        let story = self.narrative.clone().unwrap_or_default();
+        let news = std::iter::once(other.title).chain(other.facts);
+        self.facts
+            .extend(news.filter(|fact| !story.contains(fact.trim_end_matches('…'))));
         for concept in other.concepts {
             if !self.concepts.contains(&concept) {
                 self.concepts.push(concept);
@@ -80,8 +90,16 @@ impl Draft {
         self.files_read.extend(other.files_read);
         self.files_modified.extend(other.files_modified);
         self.evidence.extend(other.evidence);
-        if self.narrative.is_none() {
-            self.narrative = other.narrative;
+        match (&mut self.narrative, other.narrative) {
+            (None, narrative) => self.narrative = narrative,
+            // The reason of a decision is kept.
+            (Some(story), Some(reason))
+                if other.kind == ObservationType::Decision && !story.contains(&reason) =>
+            {
+                story.push(' ');
+                story.push_str(&reason);
+            }
+            _ => {}
         }
     }
 
@@ -92,6 +110,7 @@ impl Draft {
         for fact in self.facts {
             let fact = fact.trim().trim_end_matches(['.', ';', ',']).to_owned();
             let stated = title.strip_prefix("Before the change: ").unwrap_or(&title);
+            let fact = beyond(&fact, stated);
             let told = says_the_same(&fact, stated) && fact.len() < stated.len() + 30;
             if fact.is_empty() || told || facts.iter().any(|known| says_the_same(known, &fact)) {
                 continue;
@@ -140,7 +159,7 @@ impl Draft {
             narrative: self
                 .narrative
                 .map(|narrative| clip(narrative.trim(), MAX_NARRATIVE))
-                .filter(|narrative| !narrative.is_empty()),
+                .filter(|narrative| !narrative.is_empty() && adds(narrative, &title, &facts)),
             title,
             facts,
             concepts,
@@ -149,6 +168,32 @@ impl Draft {
             evidence: once(self.evidence, MAX_EVIDENCE),
         }
     }
+}
+
+/// What a fact says beyond a title that is its beginning: "Runners send a heartbeat; a dead one frees its job" -> "A dead one
+/// frees its job".
+fn beyond(fact: &str, title: &str) -> String {
+    let rest = fact.strip_prefix(title).and_then(|rest| {
+        [", so ", ", and ", "; ", ": ", ". "]
+            .iter()
+            .find_map(|joint| rest.strip_prefix(joint))
+    });
+    let whole = rest.filter(|rest| {
+        rest.split_whitespace().count() > 3
+            && rest.split_whitespace().any(is_finite)
+            && title::stands_alone(rest)
+    });
+    whole.map_or_else(|| fact.to_owned(), sentence_case)
+}
+
+/// Whether a narrative tells more than the title and the facts do.
+fn adds(narrative: &str, title: &str, facts: &[String]) -> bool {
+    let told = |sentence: &str| {
+        std::iter::once(title)
+            .chain(facts.iter().map(String::as_str))
+            .any(|known| says_the_same(sentence, known) && sentence.len() < known.len() + 30)
+    };
+    sentences(narrative).into_iter().any(|sentence| !told(sentence))
 }
 
 /// Whether two short texts say the same.
@@ -202,6 +247,11 @@ fn once(list: Vec<String>, max: usize) -> Vec<String> {
     out
 }
 
+/// What a decision with its reason or a warning is worth that the last message gives: more than a cause that is gone.
+pub(super) const FIRM: u8 = 77;
+/// How many such memories a turn may leave beside those of its work.
+const MAX_FIRM: usize = 3;
+
 /// From this worth on, what there is no room for becomes facts of the main memory.
 const WORTH_A_FACT: u8 = 55;
 
@@ -210,10 +260,14 @@ const WORTH_A_FACT: u8 = 55;
 pub(super) fn choose(mut drafts: Vec<Draft>, room: usize) -> Vec<Draft> {
     drafts.sort_by_key(|draft| (draft.files_modified.is_empty(), u8::MAX - draft.worth, draft.step));
     let mut kept: Vec<Draft> = Vec::new();
+    let mut firm = 0;
     for draft in drafts {
         if let Some(same) = kept.iter_mut().find(|known| known.repeats(&draft)) {
             same.absorb(draft);
-        } else if kept.len() < room {
+        } else if draft.is_firm() && firm < MAX_FIRM {
+            firm += 1;
+            kept.push(draft);
+        } else if kept.len() - firm < room {
             kept.push(draft);
         } else if (draft.worth >= WORTH_A_FACT || !draft.files_modified.is_empty())
             && let Some(first) = kept.first_mut()
@@ -223,4 +277,58 @@ pub(super) fn choose(mut drafts: Vec<Draft>, room: usize) -> Vec<Draft> {
     }
     kept.sort_by_key(|draft| draft.step);
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(title: &str, narrative: &str, facts: &[&str]) -> NewObservation {
+        let mut draft = Draft::new(ObservationType::Change, title.to_owned(), 0, 50);
+        draft.narrative = Some(narrative.to_owned());
+        draft.facts = facts.iter().map(|fact| (*fact).to_owned()).collect();
+        draft.finish()
+    }
+
+    #[test]
+    fn a_fact_that_begins_with_the_title_tells_only_the_rest() {
+        let memory = finished(
+            "Workers send a sign of life every 5 s",
+            "Jobs were started twice.",
+            &["Workers send a sign of life every 5 s; when one dies its job is free after a minute"],
+        );
+        assert_eq!(memory.facts, ["When one dies its job is free after a minute"]);
+    }
+
+    #[test]
+    fn a_narrative_that_repeats_the_facts_is_dropped() {
+        let facts = [
+            "Rows are read in pages of 500",
+            "A page that fails is asked for again",
+        ];
+        let told = "Rows are now read in pages of 500. A page that fails is asked for again.";
+        assert_eq!(finished("The export ends", told, &facts).narrative, None);
+        let more = "Rows were read at once. Rows are now read in pages of 500.";
+        assert_eq!(
+            finished("The export ends", more, &facts).narrative.as_deref(),
+            Some(more)
+        );
+    }
+
+    #[test]
+    fn decisions_of_the_last_message_need_no_room() {
+        let work = Draft::new(ObservationType::Change, "Pages have 500 rows".to_owned(), 1, 100);
+        let decision = Draft::new(
+            ObservationType::Decision,
+            "Chose pages over a stream".to_owned(),
+            2,
+            FIRM,
+        );
+        let aside = Draft::new(ObservationType::Discovery, "The driver buffers".to_owned(), 0, 40);
+        let titles: Vec<String> = choose(vec![work, decision, aside], 1)
+            .into_iter()
+            .map(|draft| draft.title)
+            .collect();
+        assert_eq!(titles, ["Pages have 500 rows", "Chose pages over a stream"]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::change::Material;
 use super::claim::Says;
+use super::claim::strip_speaker;
 use super::commit;
 use super::complaint;
 use super::edits::{self, Edit, Fate};
@@ -10,10 +11,13 @@ use super::likeness::stems;
 use super::paths;
 use super::reading::Claim;
 use super::request::Intent;
+use super::rewrite::without_now;
 use super::section::Section;
 use super::sentence::sentences;
+use super::state;
 use super::symbols;
-use super::text::{clip, code, count_names, has_any, without_code};
+use super::text::{clip, code, count_names, has_any, lower_first, sentence_case, without_code};
+use super::tidy::tidy;
 use super::title::{MAX_TITLE, fit, force, statement};
 use super::verbs::{self, Form};
 
@@ -36,6 +40,9 @@ pub(super) fn best(material: Material<'_>, files: &[String]) -> Option<String> {
             offer(score, title);
         }
     }
+    if let Some(title) = opening(material, files) {
+        offer(OPENING, title);
+    }
     for (score, title) in from_request(material) {
         offer(score, title);
     }
@@ -54,6 +61,48 @@ pub(super) fn best(material: Material<'_>, files: &[String]) -> Option<String> {
     }
     best.filter(|(score, _)| *score >= 45).map(|(_, title)| title)
 }
+
+/// Better than any request put right, and than most statements of details further down.
+const OPENING: i32 = 100;
+
+/// The first plain sentence of the last message that says how things are now, before any report of single changes.
+fn opening(material: Material<'_>, files: &[String]) -> Option<String> {
+    let tests_asked = material
+        .request
+        .is_some_and(|request| is_about_tests(&request.line.to_lowercase()));
+    let mut first: Option<String> = None;
+    for claim in material.reading.final_claims() {
+        if claim.bullet || (claim.says == Says::Done && !claim.is_vague()) {
+            break;
+        }
+        if !matches!(claim.says, Says::Found | Says::Now)
+            || claim.hedged
+            || !matches!(claim.section, Section::Other | Section::Change)
+        {
+            continue;
+        }
+        let Some(state) = state::new_state(&without_now(strip_speaker(&tidy(&claim.sentence)))) else {
+            continue;
+        };
+        let Some(title) = fit(&sentence_case(&state)) else {
+            continue;
+        };
+        let lower = without_code(&title).to_lowercase();
+        let aside = is_about_tests(&lower) && !tests_asked && files.iter().any(|file| !paths::is_test(file));
+        if aside || is_generic(&lower) || has_any(&lower, EMPTY) {
+            continue;
+        }
+        match &first {
+            // "Mails are sent once" alone leaves open how: the next sentence tells.
+            Some(short) => return fit(&format!("{short}: {}", lower_first(&state))).or(first),
+            None if title.split_whitespace().count() < 6 && count_names(&title) == 0 => first = Some(title),
+            None => return Some(title),
+        }
+    }
+    first.filter(|title| title.split_whitespace().count() > 2)
+}
+
+const EMPTY: &str = "the bug|the issue|the fix|the problem|the change|the changes|above|below|following|everything|as expected|the task|ready";
 
 /// How well a claim serves as the title of the whole turn.
 fn score(claim: &Claim, wanted: &[String], files: &[String]) -> Option<(i32, String)> {
@@ -255,6 +304,16 @@ fn is_generic(lower: &str) -> bool {
 
 /// When nobody said it well: the new names, the one changed line, or the request.
 pub(super) fn fallback(material: Material<'_>, edits: &[&Edit], files: &[String]) -> String {
+    let decided = material
+        .reading
+        .final_claims()
+        .filter(|claim| claim.says == Says::Decided && !claim.hedged && count_names(&claim.sentence) > 0)
+        .find_map(|claim| fit(&claim.statement.as_ref()?.text));
+    if let Some(title) =
+        decided.filter(|title| title.starts_with("Decided on ") || title.starts_with("Chose "))
+    {
+        return title;
+    }
     for edit in edits.iter().filter(|edit| !paths::is_test(&edit.path)) {
         let symbols = symbols::standing(edit, edits);
         if let [first, rest @ ..] = symbols.as_slice() {

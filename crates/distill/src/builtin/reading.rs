@@ -35,6 +35,8 @@ pub(super) struct Claim {
     pub(super) last: bool,
     /// Whether it is said with doubt.
     pub(super) hedged: bool,
+    /// Whether it tells what to beware of.
+    pub(super) warns: bool,
 }
 
 /// Everything the agent said.
@@ -118,7 +120,11 @@ impl Reading {
         let mut first = true;
         for sentence in sentences(&joined.text).into_iter().flat_map(claim::without_check) {
             let sentence = entry::closed(sentence);
-            let says = claim::says(sentence, item.section);
+            let (section, sentence, labelled) = match claim::labelled(claim::trim_opening(sentence)) {
+                Some((section, rest)) if item.label.is_none() => (section, rest, true),
+                _ => (item.section, sentence, false),
+            };
+            let says = claim::says(sentence, section);
             let subject = joined.subject.as_deref().filter(|_| first);
             first = false;
             if says == Says::Filler || entry::is_fragment(sentence, item) {
@@ -140,7 +146,7 @@ impl Reading {
                 says,
                 statement: made,
                 sentence: sentence.to_owned(),
-                section: item.section,
+                section,
                 context: item
                     .label
                     .clone()
@@ -148,7 +154,8 @@ impl Reading {
                     .or_else(|| item.context.clone()),
                 bullet: item.bullet,
                 last,
-                hedged: has_any(&lower, HEDGES),
+                hedged: has_any(&lower, HEDGES) && !labelled,
+                warns: says == Says::Problem && (labelled || claim::warns(&lower)),
             });
         }
     }

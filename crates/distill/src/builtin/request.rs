@@ -81,6 +81,17 @@ fn orders_to_fix(lines: &[&str]) -> bool {
     text.len() <= MAX_ORDER && has_any(&text, "fix it|fix this|fix that|fix them|mend it|repair it")
 }
 
+/// Whether a prompt reports that something goes wrong, without an order at its front.
+pub(super) fn complains(line: &str) -> bool {
+    !is_order(line) && has_any(&line.to_lowercase(), TROUBLE)
+}
+
+const TROUBLE: &str = "\
+    freezes|hangs|hang|stuck|killed|blocked|blocks|crashed|broke|breaks|failed|fail|lost|loses|missing|vanish|vanishes|\
+    disappears|twice|two times|double|duplicate|duplicates|duplicated|leaks|leak|times out|timed out|forever|jumps back|\
+    flickers|flash|off by|differs|incident|outage|is red|at random|logged out|never come back|incorrect|unexpectedly|\
+    overwritten|corrupt|corrupted|too slow|out of memory|deadlock|should not|shouldn't|instead of";
+
 /// A short prompt is kept whole; of a long one the first sentences that fit.
 fn short(lines: &[&str], first: &str) -> String {
     let joined = plain(&lines.join(" "));
@@ -313,6 +324,18 @@ mod tests {
             ),
         ] {
             assert_eq!(condense(prompt).unwrap().intent, wanted, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn a_report_of_trouble_is_told_from_an_order() {
+        for (line, wanted) in [
+            ("Orders are shipped twice since Monday", true),
+            ("The page hangs with many rows. Make it usable.", true),
+            ("Add a page for lost parcels", false),
+            ("Show the sum below the table", false),
+        ] {
+            assert_eq!(complains(line), wanted, "{line}");
         }
     }
 

@@ -260,5 +260,23 @@ pub(super) fn without_now(text: &str) -> String {
                 .replacen(" is being ", " is ", 1);
         }
     }
-    text.to_owned()
+    without_late_now(text)
+}
+
+/// "Mails are sent once now, in order" -> "Mails are sent once, in order".
+fn without_late_now(text: &str) -> String {
+    let late = text.match_indices(" now").map(|(at, _)| at).find(|&at| {
+        let after = &text[at + 4..];
+        let before = text[..at].rsplit(' ').next().unwrap_or_default();
+        is_outside_code(text, at)
+            && (after.is_empty() || after.starts_with([',', ';', ':', '.']))
+            && !matches!(
+                before,
+                "for" | "from" | "until" | "till" | "right" | "by" | "even" | "just" | "then"
+            )
+    });
+    late.map_or_else(
+        || text.to_owned(),
+        |at| format!("{}{}", &text[..at], &text[at + 4..]),
+    )
 }

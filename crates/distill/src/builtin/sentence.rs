@@ -60,10 +60,12 @@ fn ends_here(before: &str, mark: char, after: &str) -> bool {
     {
         return false;
     }
-    !next.is_lowercase()
+    // "…without a word. jsdom lacks it": a name may begin a sentence in lower case.
+    let plain = word.len() >= 4 && word.chars().all(char::is_alphabetic);
+    !next.is_lowercase() || plain
 }
 
-const ABBREVIATIONS: &str = "e.g|i.e|etc|vs|cf|approx|incl|resp|mr|mrs|dr|fig";
+const ABBREVIATIONS: &str = "e.g|i.e|etc|vs|cf|approx|incl|excl|resp|mr|mrs|dr|fig|max|min|misc|appr";
 
 #[cfg(test)]
 mod tests {
@@ -86,6 +88,14 @@ mod tests {
             (
                 "ends with `code`. `Next` starts",
                 vec!["ends with `code`.", "`Next` starts"],
+            ),
+            (
+                "Nothing is lost. jsdom lacks it. Sizes up to approx. ten work.",
+                vec![
+                    "Nothing is lost.",
+                    "jsdom lacks it.",
+                    "Sizes up to approx. ten work.",
+                ],
             ),
             ("一つ目。二つ目。", vec!["一つ目。", "二つ目。"]),
             ("...", vec![]),

@@ -5,6 +5,7 @@ use super::claim::{Says, strip_speaker};
 use super::draft::{Draft, says_the_same, within};
 use super::edits::Fate;
 use super::evidence::Commit;
+use super::insight;
 use super::paths;
 use super::reading::Claim;
 use super::results;
@@ -69,9 +70,11 @@ fn investigated(material: Material<'_>) -> Option<String> {
 }
 
 fn learned(material: Material<'_>, drafts: &[Draft]) -> Option<String> {
+    // What to beware of is told in the notes.
+    let warning = insight::warning(material).map(|draft| draft.title);
     let found = drafts
         .iter()
-        .filter(|draft| draft.files_modified.is_empty())
+        .filter(|draft| draft.files_modified.is_empty() && warning.as_ref() != Some(&draft.title))
         .map(|draft| draft.title.clone());
     let causes = material
         .reading

@@ -3,7 +3,7 @@
 use super::entry::is_verb;
 use super::grammar::split_outside;
 use super::text::{count_names, has_any, is_outside_code};
-use super::title::MAX_TITLE;
+use super::title::{MAX_TITLE, is_dangling};
 use super::verbs::{self, Form};
 
 /// Takes away line numbers, full stops and adverbs that praise.
@@ -82,7 +82,8 @@ pub(super) fn without_brackets(text: &str) -> String {
     while out.chars().count() > MAX_TITLE {
         let Some(open) = out.rfind(" (") else { break };
         let Some(close) = out[open..].find(')') else { break };
-        if !is_outside_code(&out, open) {
+        // "paging on (a, b)" needs its bracket.
+        if !is_outside_code(&out, open) || is_dangling(&out[..open]) {
             break;
         }
         out.replace_range(open..=open + close, "");

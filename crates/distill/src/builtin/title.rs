@@ -8,6 +8,7 @@ use super::text::{
     clip, count_names, has_any, is_outside_code, outside_brackets, sentence_case, without_code,
 };
 use super::tidy::{pointed_at, tidy, without_aside, without_brackets, without_label, without_place};
+use super::verbs::{self, Form};
 
 /// The most characters of a title.
 pub(super) const MAX_TITLE: usize = 100;
@@ -101,7 +102,21 @@ pub(super) fn fit(text: &str) -> Option<String> {
     if short.chars().count() <= MAX_TITLE {
         return Some(short);
     }
-    cut_at_clause(&short).or_else(|| Some(clip(&short, MAX_TITLE)).filter(|title| has_main_clause(title)))
+    cut_at_clause(&short).or_else(|| Some(clipped(&short)).filter(|title| has_main_clause(title)))
+}
+
+/// Cut at a word, but not after "with" or "the".
+fn clipped(text: &str) -> String {
+    let title = clip(text, MAX_TITLE);
+    let Some(mut kept) = title.strip_suffix('…') else {
+        return title;
+    };
+    while is_dangling(kept)
+        && let Some((head, _)) = kept.rsplit_once(' ')
+    {
+        kept = head.trim_end_matches([',', ';', ':']);
+    }
+    format!("{kept}…")
 }
 
 /// The longest beginning that ends where a clause would start.
@@ -113,12 +128,42 @@ fn cut_at_clause(text: &str) -> Option<String> {
     let trim = |at: usize| text[..at].trim_end_matches([',', ';', ' ', '-', '–', '—', ':']);
     let cut = CLAUSES
         .split('|')
-        .flat_map(|clause| text[..limit].match_indices(clause).map(|(at, _)| at))
+        .flat_map(|clause| text.match_indices(clause).map(|(at, _)| at))
+        .chain(participles(text))
+        .chain(entries(text))
         .filter(|&at| {
-            at >= 40 && is_outside_code(text, at) && !is_dangling(trim(at)) && has_main_clause(trim(at))
+            at >= 40
+                && at <= limit
+                && is_outside_code(text, at)
+                && !is_dangling(trim(at))
+                && has_main_clause(trim(at))
         })
         .max()?;
-    Some(trim(cut).to_owned())
+    let kept = trim(cut);
+    // "x replaced by y, z" has lost what z is replaced by.
+    let whole = kept.rsplit_once(", ").filter(|(head, entry)| {
+        text[cut..].starts_with(" by ")
+            && head.len() >= 40
+            && entry.split_whitespace().count() <= 2
+            && is_outside_code(text, head.len())
+    });
+    Some(whole.map_or(kept, |(head, _)| head).to_owned())
+}
+
+/// Where ", answering …" or ", overwriting …" adds a circumstance.
+fn participles(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices(", ").map(|(at, _)| at).filter(|&at| {
+        let word = text[at + 2..].split_whitespace().next().unwrap_or_default();
+        verbs::verb(word).is_some_and(|(_, form)| form == Form::Gerund)
+    })
+}
+
+/// Where an entry ends of what is told after a colon: "Uploads resume: parts of 8 MB, three at a time".
+fn entries(text: &str) -> impl Iterator<Item = usize> {
+    let colon = text.find(": ").unwrap_or(text.len());
+    text.match_indices(", ")
+        .map(|(at, _)| at)
+        .filter(move |&at| at > colon + 20)
 }
 
 /// "When x is set" alone says nothing: after such an opening a comma must follow.
@@ -276,6 +321,36 @@ mod tests {
                 "{given}"
             );
         }
+    }
+
+    #[test]
+    fn no_now_is_left_dangling() {
+        for (given, wanted) in [
+            ("Mails are sent once now.", "Mails are sent once"),
+            (
+                "Rows load in pages now, which keeps memory low",
+                "Rows load in pages, which keeps memory low",
+            ),
+            ("The flag is off for now.", "The flag is off for now"),
+        ] {
+            assert_eq!(statement(given, None).unwrap().text, wanted, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_list_after_a_colon_is_cut_between_its_entries() {
+        assert_eq!(
+            fit("Imports can be resumed: blocks of 4 MB, two at a time, every one tried three times, finished ones kept in a file").as_deref(),
+            Some("Imports can be resumed: blocks of 4 MB, two at a time, every one tried three times")
+        );
+        assert_eq!(
+            fit("The bundle went from 3 MB to 1 MB: the editor is replaced by a small one, charts by plain tables of numbers").as_deref(),
+            Some("The bundle went from 3 MB to 1 MB: the editor is replaced by a small one")
+        );
+        assert_eq!(
+            fit("Reports are paged on (day, id) in the same order on every replica of the archive and begin at the last row").as_deref(),
+            Some("Reports are paged on (day, id) in the same order on every replica of the archive and begin…")
+        );
     }
 
     #[test]

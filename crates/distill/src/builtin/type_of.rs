@@ -3,15 +3,25 @@
 use backstory_model::ObservationType;
 
 use super::paths;
-use super::request::{Intent, Request};
+use super::request::{self, Intent, Request};
 use super::text::has_any;
 
 /// The type of what a turn changed as a whole.
-pub(super) fn of_turn(request: Option<&Request>, said: &str, files: &[String]) -> ObservationType {
+pub(super) fn of_turn(
+    request: Option<&Request>,
+    said: &str,
+    files: &[String],
+    trouble: bool,
+) -> ObservationType {
     let by_words = of_words(said);
     let only_text = !files.is_empty() && files.iter().all(|file| paths::is_prose_or_settings(file));
     match request.map(|request| request.intent) {
         Some(Intent::Fix) => ObservationType::Bugfix,
+        Some(Intent::Other | Intent::Question)
+            if trouble || request.is_some_and(|request| request::complains(&request.line)) =>
+        {
+            ObservationType::Bugfix
+        }
         _ if only_text => ObservationType::Change,
         Some(Intent::Refactor) => ObservationType::Refactor,
         Some(Intent::Add) => ObservationType::Feature,
@@ -80,7 +90,7 @@ pub(super) fn concepts(kind: ObservationType, text: &str) -> Vec<String> {
     }
     if has_any(
         &lower,
-        "gotcha|beware|careful|silently|unexpectedly|trap|only when|must be|pre-existing|flaky",
+        "gotcha|beware|careful|please do not|must not|must never|do not|silently|unexpectedly|trap|only when|must be|pre-existing|flaky",
     ) {
         add("gotcha");
     }
@@ -122,11 +132,15 @@ mod tests {
             intent,
         };
         assert_eq!(
-            of_turn(Some(&request(Intent::Add)), "Added docs", &files),
+            of_turn(Some(&request(Intent::Add)), "Added docs", &files, false),
             ObservationType::Change
         );
         assert_eq!(
-            of_turn(Some(&request(Intent::Fix)), "", &files),
+            of_turn(Some(&request(Intent::Fix)), "", &files, false),
+            ObservationType::Bugfix
+        );
+        assert_eq!(
+            of_turn(Some(&request(Intent::Other)), "", &files, true),
             ObservationType::Bugfix
         );
     }

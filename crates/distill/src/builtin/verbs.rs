@@ -178,38 +178,39 @@ hidden:hide
 static VERBS: LazyLock<Vec<&str>> = LazyLock::new(|| VERBS_LIST.split_whitespace().collect());
 
 const VERBS_LIST: &str = "
-abort accept access accumulate act add address adjust advance affect aggregate align allocate allow
-alter analyze answer appear append apply ask assert assign assume attach attempt avoid await back
-batch become begin behave belong bind block break bring build bump bundle bypass cache calculate
-call cancel cap capture carry cast catch cause change check choose clamp clean clear clone close
-collapse collect combine come commit compare compile complete compose compress compute configure
-confirm connect consider construct consume contain continue control convert copy correct count cover
-crash create cut deadlock debounce decide declare decode decorate deduplicate default defer define
-delay delegate delete deliver demonstrate depend deploy deprecate derive describe deserialize detect
-determine differ disable discard display distinguish do document double drop duplicate emit enable
-encode encounter end enforce enhance ensure enter equal escape evaluate exceed exclude execute exist
-exit expand expect expire explain export expose express extend extract fail fall fetch fill filter
-find finish fix flag flush fold follow force forget format forward free generate get give go group
-grow guarantee guard handle hang happen hash have hide highlight hit hold honor honour identify
-ignore implement import improve include increase increment indent index infer inherit initialize
-inject inline insert inspect install instantiate integrate interpret intersect introduce invalidate
-invoke isolate iterate join keep know launch lead leak leave let limit link list listen load locate
-lock log look loop lose lower make manage map mark mask match memoize merge migrate mirror miss mock
-modify monitor mount move multiply mutate name need negate nest normalize note notify obtain omit
-open operate optimize order output overlap override overwrite pad panic parse pass patch perform
-persist pick pin pipe place point poll populate prefer prefix prepare preserve prevent print
-prioritize process produce propagate protect prove provide prune publish pull push put query queue
-quote raise reach react read rebuild receive recognize recompute record recover recreate redact
-redirect reduce refactor refer reference reflect refresh refuse register reject release reload rely
-remain remove rename render reorder replace report represent request require reset resolve respect
-respond restart restore restrict restructure result resume retain retrieve retry return reuse revert
-rework rewrite roll round route run sanitize save scan schedule scope search see select send
-separate serialize serve set share shift show shrink shut sign simplify skip slice sort spawn
-specify split stage stand start stay stop store stream strip subclass submit substitute subtract
-succeed suggest supply support suppress swallow swap switch sync take target tell terminate test
-throw tighten time toggle tolerate touch trace track transform translate traverse treat trigger trim
-truncate try tune turn type understand undo unescape unify unlock unwrap update upgrade upload use
-utilize validate verify wait walk want warn watch wire work wrap write yield
+abort accept access accumulate act add address adjust advance affect aggregate agree align allocate
+allow alter analyze answer appear append apply arrive ask assert assign assume attach attempt avoid
+await back batch become begin behave belong bind block break bring build bump bundle bypass cache
+calculate call cancel cap capture carry cast catch cause change check choose clamp clean clear clone
+close collapse collect combine come commit compare compile complete compose compress compute
+configure confirm connect consider construct consume contain continue control convert copy correct
+count cover crash create cut deadlock debounce decide declare decode decorate deduplicate default
+defer define delay delegate delete deliver demonstrate depend deploy deprecate derive describe
+deserialize detect determine differ disable discard display distinguish do document double drop
+duplicate emit enable encode encounter end enforce enhance ensure enter equal escape evaluate exceed
+exclude execute exist exit expand expect expire explain export expose express extend extract fail
+fall fetch fill filter find finish fix flag flush fold follow forbid force forget format forward
+free generate get give go group grow guarantee guard handle hang happen hash have hide highlight hit
+hold honor honour identify ignore implement import improve include increase increment indent index
+infer inherit initialize inject inline insert inspect install instantiate integrate interpret
+intersect introduce invalidate invoke isolate iterate join keep know lack launch lead leak leave let
+limit link list listen load locate lock log look loop lose lower make manage map mark mask match
+memoize merge migrate mirror miss mock modify monitor mount move multiply mutate name need negate
+nest normalize note notify obtain omit open operate optimize order output overlap override overwrite
+pad panic parse pass patch peak perform persist pick pin pipe place point poll populate prefer
+prefix prepare preserve prevent print prioritize process produce propagate protect prove provide
+prune publish pull push put query queue quote raise reach react read rebuild receive recognize
+recompute record recover recreate redact redirect reduce refactor refer reference reflect refresh
+refuse register reject release reload rely remain remove rename render reorder replace report
+represent request require reset resolve respect respond restart restore restrict restructure result
+resume retain retrieve retry return reuse reveal revert rework rewrite roll round route run sanitize
+save scan schedule scope search see select send separate serialize serve set share shift show shrink
+shut sign simplify skip slice sort spawn specify split stage stand start stay stop store stream
+strip subclass submit substitute subtract succeed suggest supply support suppress swallow swap
+switch sync take target tell terminate test throw tighten time toggle tolerate touch trace track
+transform translate traverse treat trigger trim truncate try tune turn type understand undo unescape
+unify unlock unwrap update upgrade upload use utilize validate verify wait walk want warn watch wire
+work wrap write yield
 ";
 
 #[cfg(test)]
