@@ -37,6 +37,9 @@ pub(crate) struct Given {
     pub(crate) tokens: usize,
     /// Whether it was told.
     pub(crate) told: bool,
+    /// Whether only its title was: then it may be told in full later.
+    #[serde(default)]
+    pub(crate) brief: bool,
 }
 
 /// What one session was given.
@@ -58,9 +61,9 @@ impl Log {
         Self { path, entries }
     }
 
-    /// Returns the memories that the session was told.
+    /// Returns the memories that the session was told in full.
     pub(crate) fn told(&self) -> HashSet<Handle> {
-        let told = self.entries.iter().filter(|entry| entry.told);
+        let told = self.entries.iter().filter(|entry| entry.told && !entry.brief);
         told.filter_map(|entry| entry.id.as_deref()?.parse().ok())
             .collect()
     }

@@ -133,6 +133,7 @@ fn session_start(home: &Home, event: &Event) -> Option<Answer> {
         reason: entry.reason,
         tokens: entry.tokens,
         told: entry.is_told,
+        brief: entry.is_brief,
     });
     Some(Answer {
         text: told.text,
@@ -234,6 +235,7 @@ impl Here {
             reason,
             tokens,
             told: id.is_some(),
+            brief: false,
         };
         let Some(said) = said else {
             let nothing = entry(

@@ -92,6 +92,7 @@ fn left_out(observation: &Observation, reason: &str) -> Entry {
         reason: reason.to_owned(),
         tokens: 0,
         is_told: false,
+        is_brief: false,
     }
 }
 
