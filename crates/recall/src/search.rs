@@ -213,7 +213,17 @@ pub fn is_stale(store: &Store, card: &Card) -> Result<bool, StoreError> {
     let (MemoryKind::Observation, Some(root)) = (card.handle.kind, &card.root) else {
         return Ok(false);
     };
-    let files = store.cited_files(card.handle.id)?;
+    files_changed(store, card.handle.id, Path::new(root), card.created_ms)
+}
+
+/// Whether a file that an observation cites has changed or gone since.
+pub(crate) fn files_changed(
+    store: &Store,
+    observation: i64,
+    root: &Path,
+    since_ms: i64,
+) -> Result<bool, StoreError> {
+    let files = store.cited_files(observation)?;
     // What was only read may have been any file; what was changed is what the memory speaks of.
     let changed_then = files.iter().any(|file| file.is_modified);
     let stale = files
@@ -223,7 +233,7 @@ pub fn is_stale(store: &Store, card: &Card) -> Result<bool, StoreError> {
             let fate = file
                 .mark
                 .as_ref()
-                .map(|mark| cited::fate(Path::new(root), &file.path, mark, card.created_ms));
+                .map(|mark| cited::fate(root, &file.path, mark, since_ms));
             matches!(fate, Some(Fate::Changed | Fate::Gone))
         });
     Ok(stale)

@@ -54,7 +54,7 @@ pub(super) fn choose<'c>(
             .then(other.observation.id.cmp(&one.observation.id))
     });
     let mut sessions: HashSet<i64> = HashSet::new();
-    let mut titles: Vec<HashSet<String>> = Vec::new();
+    let mut titles: Vec<Vec<Word>> = Vec::new();
     for one in worths {
         let title = words(&one.observation.title);
         let is_of_known_session = one
@@ -200,17 +200,41 @@ fn files_in_work<'c>(candidates: &'c [Observation], situation: &Situation<'_>) -
 }
 
 /// Whether two titles share most of their words, and all of their numbers.
-fn say_nearly_the_same(one: &HashSet<String>, other: &HashSet<String>) -> bool {
-    let both = one.intersection(other).count();
+fn say_nearly_the_same(one: &[Word], other: &[Word]) -> bool {
+    let missing = |from: &[Word], word: &&Word| from.binary_search(word).is_err();
+    let both = one.iter().filter(|word| !missing(other, word)).count();
     let all = one.len() + other.len() - both;
-    let is_number = |word: &&String| word.bytes().any(|byte| byte.is_ascii_digit());
-    all > 0 && both * 10 >= all * 7 && one.symmetric_difference(other).find(is_number).is_none()
+    let other_number = |one: &[Word], other: &[Word]| {
+        one.iter()
+            .filter(|word| missing(other, word))
+            .any(|word| word.is_number)
+    };
+    all > 0 && both * 10 >= all * 7 && !other_number(one, other) && !other_number(other, one)
 }
 
-/// The words of a text that say something.
-pub(super) fn words(text: &str) -> HashSet<String> {
-    text.split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| word.len() > 2 || word.bytes().any(|byte| byte.is_ascii_digit()))
-        .map(str::to_lowercase)
-        .collect()
+/// A word of a title, as far as it is compared: a hash tells words apart well enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Word {
+    hash: u64,
+    is_number: bool,
+}
+
+/// The words of a text that say something, in order and each once.
+pub(super) fn words(text: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = text
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter_map(|word| {
+            let is_number = word.bytes().any(|byte| byte.is_ascii_digit());
+            let hash = word
+                .chars()
+                .flat_map(char::to_lowercase)
+                .fold(0xcbf2_9ce4_8422_2325, |hash, letter| {
+                    (hash ^ u64::from(letter)).wrapping_mul(0x0100_0000_01b3)
+                });
+            (word.len() > 2 || is_number).then_some(Word { hash, is_number })
+        })
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words
 }

@@ -13,9 +13,9 @@ use backstory_store::{Observation, PinnedNote, Project, Store, StoreError, Summa
 use jiff::{Timestamp, tz::TimeZone};
 
 use block::{Block, Fits};
-use choose::{Chosen, choose, words};
+use choose::{Chosen, Word, choose, words};
 
-use crate::search::{is_stale, tokens};
+use crate::search::{files_changed, tokens};
 
 /// How much may be said, and of what.
 #[derive(Clone, Debug)]
@@ -228,9 +228,13 @@ impl Writer<'_> {
         let mut full = 0;
         for one in &chosen.told {
             let told = self.told(one.observation, &one.reason)?;
-            let text = match &told.full {
-                Some(more) if full < self.limits.full => format!("{}\n{more}", told.line),
-                _ => told.line.clone(),
+            let more = match full < self.limits.full {
+                true => self.more(one.observation),
+                false => None,
+            };
+            let text = match more {
+                Some(more) => format!("{}\n{more}", told.line),
+                None => told.line.clone(),
             };
             // Days are headings: room for one is kept with every line, which is more than they take.
             match self.block.would_fit(&text) {
@@ -264,7 +268,7 @@ impl Writer<'_> {
             };
             day = this_day;
             let entry = told.entry;
-            let is_brief = told.text == told.line && told.full.is_some();
+            let is_brief = told.text == told.line;
             let text = format!("{heading}{}", told.text);
             self.tell(entry.handle, &entry.title, &entry.reason, &text, is_brief);
         }
@@ -277,29 +281,13 @@ impl Writer<'_> {
             kind: MemoryKind::Observation,
             id: observation.id,
         };
-        let stale = match self.store.card(handle)? {
-            Some(card) if is_stale(self.store, &card)? => " ⚠ file changed since",
-            _ => "",
-        };
-        let narrative = observation.narrative.clone().unwrap_or_default();
-        let facts: Vec<String> = observation
-            .facts
-            .iter()
-            .filter(|fact| !says_the_same(fact, &observation.title))
-            .map(|fact| format!("- {fact}"))
-            .collect();
-        let facts = facts.join("\n");
-        let narrative = if says_the_same(&narrative, &observation.title) {
-            String::new()
-        } else {
-            narrative
-        };
-        let (first, second) = match self.limits.full_field {
-            FullField::Narrative => (narrative, facts),
-            FullField::Facts => (facts, narrative),
-        };
-        let more = if first.trim().is_empty() { second } else { first };
-        let more = clipped(more.trim(), 480);
+        let is_stale = files_changed(
+            self.store,
+            observation.id,
+            root(self.project),
+            observation.created_ms,
+        )?;
+        let stale = if is_stale { " ⚠ file changed since" } else { "" };
         let whole = observation.title.len()
             + observation.narrative.as_ref().map_or(0, String::len)
             + observation.facts.iter().map(String::len).sum::<usize>();
@@ -313,7 +301,6 @@ impl Writer<'_> {
         Ok(Told {
             text: String::new(),
             line,
-            full: (!more.is_empty()).then(|| format!("  {}", more.replace('\n', "\n  "))),
             entry: Entry {
                 handle,
                 title: observation.title.clone(),
@@ -323,6 +310,28 @@ impl Writer<'_> {
                 is_brief: false,
             },
         })
+    }
+
+    /// What a memory says beyond its title, indented; nothing when that is all.
+    fn more(&self, observation: &Observation) -> Option<String> {
+        let narrative = observation.narrative.as_deref().unwrap_or_default();
+        let narrative = match says_the_same(narrative, &observation.title) {
+            true => String::new(),
+            false => narrative.to_owned(),
+        };
+        let facts: Vec<String> = observation
+            .facts
+            .iter()
+            .filter(|fact| !says_the_same(fact, &observation.title))
+            .map(|fact| format!("- {fact}"))
+            .collect();
+        let (first, second) = match self.limits.full_field {
+            FullField::Narrative => (narrative, facts.join("\n")),
+            FullField::Facts => (facts.join("\n"), narrative),
+        };
+        let more = if first.trim().is_empty() { second } else { first };
+        let more = clipped(more.trim(), 480);
+        (!more.is_empty()).then(|| format!("  {}", more.replace('\n', "\n  ")))
     }
 
     fn tell(&mut self, handle: Handle, title: &str, reason: &str, text: &str, is_brief: bool) {
@@ -342,14 +351,14 @@ impl Writer<'_> {
 struct Told {
     text: String,
     line: String,
-    full: Option<String>,
     entry: Entry,
 }
 
 /// A narrative that only repeats the title is not worth its tokens.
 fn says_the_same(more: &str, title: &str) -> bool {
     let (more, title) = (words(more), words(title));
-    more.difference(&title).count() <= 2
+    let is_new = |word: &&Word| title.binary_search(word).is_err();
+    more.iter().filter(is_new).count() <= 2
 }
 
 /// Cuts a text at a word, and says so.
