@@ -417,6 +417,24 @@ fn the_title_is_the_first_statement_of_the_new_state() {
             "`/search` answers in 40 ms",
             "bugfix",
         ),
+        (
+            "Two workers take the same job",
+            "I fixed the race: a worker locks the row before it reads it.",
+            "A worker locks the row before it reads it",
+            "bugfix",
+        ),
+        (
+            "Add a print view",
+            "The print view works. It hides the menu and puts every chapter on a new page.",
+            "The print view works: it hides the menu and puts every chapter on a new page",
+            "feature",
+        ),
+        (
+            "Upgrade the linter",
+            "The linter is at 9.2, and both warnings are gone.",
+            "The linter is at 9.2, and both warnings are gone",
+            "change",
+        ),
     ] {
         let done = Story::asked(prompt)
             .edits("/w/app/src/main.rs", "a", "b")

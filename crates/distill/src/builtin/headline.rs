@@ -1,8 +1,7 @@
 //! The title of what a turn changed: the best statement that commits, the last message and the request offer.
 
 use super::change::Material;
-use super::claim::Says;
-use super::claim::strip_speaker;
+use super::claim::{Says, strip_speaker};
 use super::commit;
 use super::complaint;
 use super::edits::{self, Edit, Fate};
@@ -14,9 +13,11 @@ use super::request::Intent;
 use super::rewrite::without_now;
 use super::section::Section;
 use super::sentence::sentences;
-use super::state;
+use super::state::{self, Tense};
 use super::symbols;
-use super::text::{clip, code, count_names, has_any, lower_first, sentence_case, without_code};
+use super::text::{
+    clip, code, count_names, has_any, lower_first, sentence_case, starts_with_any, without_code,
+};
 use super::tidy::tidy;
 use super::title::{MAX_TITLE, fit, force, statement};
 use super::verbs::{self, Form};
@@ -72,24 +73,38 @@ fn opening(material: Material<'_>, files: &[String]) -> Option<String> {
         .is_some_and(|request| is_about_tests(&request.line.to_lowercase()));
     let mut first: Option<String> = None;
     for claim in material.reading.final_claims() {
-        if claim.bullet || (claim.says == Says::Done && !claim.is_vague()) {
+        if claim.bullet {
             break;
         }
-        if !matches!(claim.says, Says::Found | Says::Now)
+        let said = without_now(strip_speaker(&tidy(&claim.sentence)));
+        let state = if first.is_some() && is_about_the_same(&said) {
+            Some(said)
+        } else {
+            state::new_state(&said)
+        };
+        let reported = claim.says == Says::Done && !claim.is_vague();
+        let by_fix = claim.says == Says::Done && said_by_fix(&claim.sentence);
+        if reported && !by_fix {
+            break;
+        }
+        if !(by_fix || matches!(claim.says, Says::Found | Says::Now))
             || claim.hedged
             || !matches!(claim.section, Section::Other | Section::Change)
         {
             continue;
         }
-        let Some(state) = state::new_state(&without_now(strip_speaker(&tidy(&claim.sentence)))) else {
+        let Some(state) = state else {
             continue;
         };
         let Some(title) = fit(&sentence_case(&state)) else {
             continue;
         };
         let lower = without_code(&title).to_lowercase();
-        let aside = is_about_tests(&lower) && !tests_asked && files.iter().any(|file| !paths::is_test(file));
-        if aside || is_generic(&lower) || has_any(&lower, EMPTY) {
+        let aside = is_about_tests(&lower)
+            && !tests_asked
+            && first.is_none()
+            && files.iter().any(|file| !paths::is_test(file));
+        if aside || (is_generic(&lower) && first.is_none()) || has_any(&lower, EMPTY) {
             continue;
         }
         match &first {
@@ -100,6 +115,19 @@ fn opening(material: Material<'_>, files: &[String]) -> Option<String> {
         }
     }
     first.filter(|title| title.split_whitespace().count() > 2)
+}
+
+/// "It follows the system": about what the short sentence before is about.
+fn is_about_the_same(sentence: &str) -> bool {
+    sentence.starts_with("It ") && state::tense(sentence) == Some(Tense::Present)
+}
+
+/// "I fixed the race: …" tells after the colon what is so.
+fn said_by_fix(sentence: &str) -> bool {
+    starts_with_any(
+        &strip_speaker(sentence).to_lowercase(),
+        "fixed |solved |resolved ",
+    ) && sentence.contains(": ")
 }
 
 const EMPTY: &str = "the bug|the issue|the fix|the problem|the change|the changes|above|below|following|everything|as expected|the task|ready";

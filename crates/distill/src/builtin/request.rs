@@ -208,7 +208,7 @@ fn looks_like_field(line: &str) -> bool {
 }
 
 /// Whether a title is an order or a report of a change: "Add x", "Added x", "Fix y".
-fn is_order(title: &str) -> bool {
+pub(super) fn is_order(title: &str) -> bool {
     let first = title.split_whitespace().next().unwrap_or_default();
     let noun = title.split_whitespace().nth(1) == Some("of");
     first == "Please"

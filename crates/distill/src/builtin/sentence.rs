@@ -65,7 +65,7 @@ fn ends_here(before: &str, mark: char, after: &str) -> bool {
     !next.is_lowercase() || plain
 }
 
-const ABBREVIATIONS: &str = "e.g|i.e|etc|vs|cf|approx|incl|excl|resp|mr|mrs|dr|fig|max|min|misc|appr";
+const ABBREVIATIONS: &str = "e.g|i.e|etc|vs|cf|approx|incl|excl|resp|mr|mrs|dr|fig";
 
 #[cfg(test)]
 mod tests {

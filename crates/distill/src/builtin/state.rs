@@ -1,7 +1,7 @@
 //! Whether words tell how things are since a change, or how they were: by the verb that carries the sentence.
 
 use super::entry::is_verb;
-use super::grammar::{is_plural, split_outside};
+use super::grammar::{is_finite, is_plural, split_outside};
 use super::text::{has_any, is_name, sentence_case, without_code};
 use super::title::stands_alone;
 use super::verbs::{self, Form};
@@ -154,6 +154,12 @@ fn has_auxiliary_after(words: &[&str]) -> bool {
 
 /// What a sentence says of the new state: the sentence, or the first clause of it that says so and can be read alone.
 pub(super) fn new_state(sentence: &str) -> Option<String> {
+    // "There are no more doubles" and "Fixed the race: one worker reads" say it without their beginning.
+    let none = ["There are no more ", "There is no more "]
+        .iter()
+        .find_map(|opening| sentence.strip_prefix(opening))
+        .map(|rest| format!("No more {rest}"));
+    let sentence = none.as_deref().unwrap_or_else(|| without_fix(sentence));
     // ", and I wrote it down": the work is no state.
     let whole = [", and I ", " and I "]
         .iter()
@@ -179,7 +185,29 @@ pub(super) fn new_state(sentence: &str) -> Option<String> {
     None
 }
 
+/// "Fixed the race: one worker reads" -> "one worker reads".
+fn without_fix(sentence: &str) -> &str {
+    let lower = sentence.to_lowercase();
+    let reports = ["fixed ", "solved ", "resolved ", "done"]
+        .iter()
+        .any(|verb| lower.starts_with(verb));
+    split_outside(sentence, ": ")
+        .filter(|(report, _)| reports && report.split_whitespace().count() <= 6)
+        .map_or(sentence, |(_, state)| state)
+}
+
 fn is_state(clause: &str) -> bool {
+    // "Both pages load at once" names what both are.
+    let clause = clause
+        .strip_prefix("Both ")
+        .filter(|rest| {
+            !rest.starts_with("of ")
+                && rest
+                    .split_whitespace()
+                    .next()
+                    .is_some_and(|word| !is_finite(word))
+        })
+        .unwrap_or(clause);
     let first = [": ", "; ", ", and ", ", so ", ", which "]
         .iter()
         .filter_map(|joint| split_outside(clause, joint))
@@ -195,7 +223,9 @@ fn is_state(clause: &str) -> bool {
         && stands_alone(clause)
         && !has_any(&without_code(clause).to_lowercase(), "we|our|you")
         && !ordered
-        && !has_any(&plain, "it|them|they|these|those|because|the reason|still|please")
+        // "A job rebuilds it on Sundays" points at what stood before, "takes a lock before it reads" at itself.
+        && !plain.split_whitespace().take(5).any(|word| word == "it")
+        && !has_any(&plain, "them|they|these|those|because|the reason|still|please")
         && !has_any(&plain, "right|correct|needed|possible|had to")
 }
 
@@ -239,6 +269,16 @@ mod tests {
             ),
             ("The old cache lost entries on every restart", None),
             ("12.30 is right", None),
+            (
+                "Fixed the race: one worker reads the queue",
+                Some("one worker reads the queue"),
+            ),
+            (
+                "There are no more doubles: rows have a key",
+                Some("No more doubles: rows have a key"),
+            ),
+            ("Both pages load at once", Some("Both pages load at once")),
+            ("Both of them load at once", None),
         ] {
             assert_eq!(new_state(sentence).as_deref(), wanted, "{sentence}");
         }

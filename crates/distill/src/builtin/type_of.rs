@@ -18,7 +18,9 @@ pub(super) fn of_turn(
     match request.map(|request| request.intent) {
         Some(Intent::Fix) => ObservationType::Bugfix,
         Some(Intent::Other | Intent::Question)
-            if trouble || request.is_some_and(|request| request::complains(&request.line)) =>
+            if request.is_some_and(|request| {
+                request::complains(&request.line) || (trouble && !request::is_order(&request.line))
+            }) =>
         {
             ObservationType::Bugfix
         }
