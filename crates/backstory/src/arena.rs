@@ -14,8 +14,8 @@ use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
-/// What hooks need, with room to spare. It costs nothing until it is touched.
-const SIZE: usize = 512 << 10;
+/// What hooks need, those that read the store included, with room to spare. It costs nothing until it is touched.
+const SIZE: usize = 4 << 20;
 
 /// Larger things are better off in pages of their own. A hook's input buffer is this large to begin with.
 const LARGEST: usize = 64 << 10;

@@ -28,6 +28,9 @@ const GO_ON: &str = "{\"continue\":true,\"suppressOutput\":true}\n";
 /// An agent waits no longer than this for what it may be told. Tests run many of us at once, and not optimised.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });
 
+/// So many memories that were left out at the start of a session are noted.
+const MOST_LEFT_OUT: usize = 20;
+
 /// Answers an event that was recorded, or was not.
 pub(crate) fn print(home: &Home, hook: Hook, outcome: &Outcome) {
     let told = match (hook, outcome) {
@@ -96,6 +99,12 @@ struct Answer {
     given: Vec<Given>,
 }
 
+/// Opens the store to read. Leaked: the process ends in a moment, and closing takes time.
+fn open(home: &Home) -> Option<&'static Store> {
+    let store = Store::open_read_only(&home.database(), Access::Hook).ok()?;
+    Some(Box::leak(Box::new(store)))
+}
+
 fn settings_of(home: &Home) -> Context {
     let text = settings::read(&home.config()).ok().flatten();
     settings::load(&home.config(), text.as_deref(), &environment::settings())
@@ -113,7 +122,7 @@ fn session_start(home: &Home, event: &Event) -> Option<Answer> {
     if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
         return None;
     }
-    let store = Store::open_read_only(&home.database(), Access::Hook).ok()?;
+    let store = open(home)?;
     let facts = event.project.as_ref()?;
     let project = store.project(&facts.key).ok()?;
     let situation = Situation {
@@ -123,9 +132,15 @@ fn session_start(home: &Home, event: &Event) -> Option<Answer> {
         now: Timestamp::from_millisecond(event.at_ms).ok()?,
     };
     let told = store
-        .at_once(|| context(&store, &situation, &settings.limits()))
+        .at_once(|| context(store, &situation, &settings.limits()))
         .ok()??;
-    let given = told.entries.into_iter().map(|entry| Given {
+    // Of what is left out the first are enough to tell why: they were the nearest to being told.
+    let mut left_out = 0;
+    let noted = told.entries.into_iter().filter(|entry| {
+        left_out += usize::from(!entry.is_told);
+        entry.is_told || left_out <= MOST_LEFT_OUT
+    });
+    let given = noted.map(|entry| Given {
         at: event.at_ms,
         moment: "start".to_owned(),
         id: Some(entry.handle.to_string()),
@@ -151,7 +166,7 @@ fn prompt(home: &Home, event: &Event) -> Option<Answer> {
         return None;
     }
     let here = Here::find(home, event.project.as_ref()?, &event.session_id, event.at_ms)?;
-    let look = || at_prompt(&here.store, &home.vectors(), &prompt, &here.listener(&settings));
+    let look = || at_prompt(here.store, &home.vectors(), &prompt, &here.listener(&settings));
     let said = here.store.at_once(look).ok()??;
     Some(here.answer("prompt", None, Some(said)))
 }
@@ -166,7 +181,7 @@ fn failure(home: &Home, event: &Event) -> Option<Answer> {
     }
     let facts = project::locate(payload.text("cwd")?.as_ref().as_ref()).facts;
     let here = Here::find(home, &facts, &event.session_id, event.at_ms)?;
-    let said = at_failure(&here.store, &home.vectors(), &error, &here.listener(&settings)).ok()??;
+    let said = at_failure(here.store, &home.vectors(), &error, &here.listener(&settings)).ok()??;
     Some(here.answer("failure", None, Some(said)))
 }
 
@@ -188,13 +203,13 @@ fn file(home: &Home, look: &Look) -> Option<Answer> {
     if here.log.has_file(&path) {
         return None;
     }
-    let said = at_file(&here.store, &path, &here.listener(&settings)).ok()?;
+    let said = at_file(here.store, &path, &here.listener(&settings)).ok()?;
     Some(here.answer("file", Some(&path), said))
 }
 
 /// The session that is spoken to, and where it is.
 struct Here {
-    store: Store,
+    store: &'static Store,
     project: backstory_store::Project,
     session_id: String,
     log: Log,
@@ -204,7 +219,7 @@ struct Here {
 
 impl Here {
     fn find(home: &Home, facts: &ProjectFacts, session_id: &str, at_ms: i64) -> Option<Self> {
-        let store = Store::open_read_only(&home.database(), Access::Hook).ok()?;
+        let store = open(home)?;
         let log = Log::of(home, session_id);
         Some(Self {
             project: store.project(&facts.key).ok()?,

@@ -12,7 +12,7 @@ use backstory_store::Observation;
 use super::{Entry, Limits, Situation, root};
 
 /// So many of the latest are considered: older ones are a search away.
-pub(super) const MOST_CANDIDATES: u32 = 150;
+pub(super) const MOST_CANDIDATES: u32 = 100;
 
 /// What is told, the most telling first, and what is not.
 #[derive(Debug, Default)]
