@@ -3,12 +3,13 @@
 //! A hook allocates a few dozen small things, perhaps one large buffer, and ends. The system's allocator maps and unmaps
 //! pages for them, and that took a quarter of a hook's time. Here a hook's small allocations come one after the other
 //! out of one piece of memory, the first large one gets a piece of its own that it can grow in, and nothing is given
-//! back; the end of the process does that. Everything else, and every other command, uses the system's allocator.
+//! back; the end of the process does that. Everything else, and every other command, uses an allocator made to last.
 
 #![expect(unsafe_code, reason = "an allocator cannot be written without it")]
 
+use dlmalloc::GlobalDlmalloc;
 use std::{
-    alloc::{GlobalAlloc, Layout, System},
+    alloc::{GlobalAlloc, Layout},
     cell::UnsafeCell,
     ptr,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -26,6 +27,10 @@ const LARGE_FROM: usize = 128 << 10;
 
 /// How far such a buffer can grow.
 const LARGE_SIZE: usize = 4 << 20;
+
+/// For everything that lasts. Not the system's: the static binary's C library gives memory back to the kernel at every
+/// turn, and an import took four times as long.
+static LASTING: GlobalDlmalloc = GlobalDlmalloc;
 
 #[global_allocator]
 static ARENA: Arena = Arena {
@@ -109,27 +114,27 @@ fn map_ahead(buffer: *mut u8, from: usize, to: usize) -> *mut u8 {
 }
 
 // SAFETY: parts of the arena are aligned to 16, as large as asked, and belong to one caller each for good; all else is
-// the system allocator's, which gets back exactly what it gave.
+// the lasting allocator's, which gets back exactly what it gave.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match self.take(layout) {
             Some(pointer) => pointer,
-            // SAFETY: the caller's promise is the one that the system allocator asks for.
-            None => unsafe { System.alloc(layout) },
+            // SAFETY: the caller's promise is the one that the lasting allocator asks for.
+            None => unsafe { LASTING.alloc(layout) },
         }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if !self.owns(pointer) {
-            // SAFETY: not ours, so it came from the system allocator with this layout.
-            unsafe { System.dealloc(pointer, layout) }
+            // SAFETY: not ours, so it came from the lasting allocator with this layout.
+            unsafe { LASTING.dealloc(pointer, layout) }
         }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !self.owns(pointer) {
             // SAFETY: as in `dealloc`.
-            return unsafe { System.realloc(pointer, layout, size) };
+            return unsafe { LASTING.realloc(pointer, layout, size) };
         }
         if self.is_large(pointer) && size <= LARGE_SIZE {
             return map_ahead(pointer, layout.size(), size);
