@@ -7,7 +7,6 @@
 
 #![expect(unsafe_code, reason = "an allocator cannot be written without it")]
 
-use dlmalloc::GlobalDlmalloc;
 use std::{
     alloc::{GlobalAlloc, Layout},
     cell::UnsafeCell,
@@ -28,9 +27,12 @@ const LARGE_FROM: usize = 128 << 10;
 /// How far such a buffer can grow.
 const LARGE_SIZE: usize = 4 << 20;
 
-/// For everything that lasts. Not the system's: the static binary's C library gives memory back to the kernel at every
-/// turn, and an import took four times as long.
-static LASTING: GlobalDlmalloc = GlobalDlmalloc;
+/// For everything that lasts. With musl not the system's: it gives memory back to the kernel at every turn, and an import
+/// took three times as long.
+#[cfg(target_env = "musl")]
+static LASTING: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+#[cfg(not(target_env = "musl"))]
+static LASTING: std::alloc::System = std::alloc::System;
 
 #[global_allocator]
 static ARENA: Arena = Arena {
