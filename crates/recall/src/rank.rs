@@ -1,7 +1,7 @@
 //! Puts what was found by words and by meaning into one order. Pure arithmetic.
 //!
-//! A document is worth what its words tell (BM25), times the share of the question that it covers at all, plus how much
-//! nearer in meaning it is than the usual document. Documents of one session back each other up: a part of what the
+//! A document is worth what its words tell (BM25), times the root of the share of the question that it covers at all, plus
+//! how much nearer in meaning it is than the usual document. Documents of one session back each other up: a part of what the
 //! neighbour is worth, and what the session covers as a whole. All parts are scaled to the best of the search.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use backstory_store::{FoundWord, Origin};
 
 /// What meaning is worth beside words.
-const MEANING: f64 = 0.5;
+const MEANING: f64 = 0.7;
 /// What the better neighbour of a document lends it.
 const NEIGHBOUR: f64 = 0.3;
 /// What a session lends its documents.
@@ -65,7 +65,7 @@ pub(crate) fn by_words(
                 .sum::<f64>()
                 / all;
             let score: f64 = parts.iter().map(|(.., worth)| worth).sum();
-            (score * covered, covered, parts)
+            (score * covered.sqrt(), covered, parts)
         })
         .collect();
     if best.len() > most && most > 0 {
