@@ -46,10 +46,9 @@ pub struct Coverage {
 impl Store {
     /// Returns memories without a vector, the most telling kinds first.
     pub fn documents_to_embed(&self, begin: Begin, most: usize) -> Result<Vec<ToEmbed>, StoreError> {
-        const NEWEST: &str =
-            "select id, memory_id from document where embedded = 0 and kind = ?1 order by id desc limit ?2";
-        const OLDEST: &str =
-            "select id, memory_id from document where embedded = 0 and kind = ?1 order by id limit ?2";
+        // Named: the planner would rather look through all documents than sort.
+        const NEWEST: &str = "select id, memory_id from document indexed by document_to_embed where embedded = 0 and kind = ?1 order by id desc limit ?2";
+        const OLDEST: &str = "select id, memory_id from document indexed by document_to_embed where embedded = 0 and kind = ?1 order by id limit ?2";
         let attempt = query("look for memories without a vector");
         let sql = match begin {
             Begin::Newest => NEWEST,
@@ -158,7 +157,7 @@ impl Store {
 
     /// Says how many memories have a vector.
     pub fn coverage(&self) -> Result<Coverage, StoreError> {
-        const MISSING: &str = "select count(*) from document where embedded = 0";
+        const MISSING: &str = "select count(*) from document indexed by document_to_embed where embedded = 0";
         const ALL: &str = "select coalesce(sum(documents), 0) from document_count";
         let attempt = query("count vectors");
         let count = |sql| {
