@@ -16,8 +16,7 @@ pub struct Observation {
     pub title: String,
     /// What happened and why.
     pub narrative: Option<String>,
-    /// Single facts.
-    pub facts: Vec<String>,
+    facts: String,
     /// Concepts.
     pub concepts: Vec<String>,
     /// Files that tools changed.
@@ -32,6 +31,18 @@ pub struct Observation {
     pub is_pinned: bool,
     /// When it came to be, in milliseconds since 1970.
     pub created_ms: i64,
+}
+
+impl Observation {
+    /// Returns single facts. Read when asked for: most memories are not told in full.
+    pub fn facts(&self) -> Vec<String> {
+        serde_json::from_str(&self.facts).unwrap_or_default()
+    }
+
+    /// Returns about how many bytes it has.
+    pub fn size(&self) -> usize {
+        self.title.len() + self.narrative.as_ref().map_or(0, String::len) + self.facts.len()
+    }
 }
 
 /// A checkpoint of a session.
@@ -202,7 +213,7 @@ impl Store {
                 kind: row.get(1)?,
                 title: row.get(2)?,
                 narrative: row.get(3)?,
-                facts: list(row.get(4)?),
+                facts: row.get(4)?,
                 concepts: list(row.get(5)?),
                 files_modified: list(row.get(6)?),
                 session_db_id: row.get(7)?,

@@ -219,18 +219,17 @@ pub(super) struct Word {
     is_number: bool,
 }
 
-/// The words of a text that say something, in order and each once.
+/// The words of a text that say something, in order and each once. By bytes: letters outside ASCII are part of words.
 pub(super) fn words(text: &str) -> Vec<Word> {
+    let is_apart = |byte: &u8| !byte.is_ascii_alphanumeric() && byte.is_ascii();
     let mut words: Vec<Word> = text
-        .split(|letter: char| !letter.is_alphanumeric())
+        .as_bytes()
+        .split(is_apart)
         .filter_map(|word| {
-            let is_number = word.bytes().any(|byte| byte.is_ascii_digit());
-            let hash = word
-                .chars()
-                .flat_map(char::to_lowercase)
-                .fold(0xcbf2_9ce4_8422_2325, |hash, letter| {
-                    (hash ^ u64::from(letter)).wrapping_mul(0x0100_0000_01b3)
-                });
+            let is_number = word.iter().any(u8::is_ascii_digit);
+            let hash = word.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
+            });
             (word.len() > 2 || is_number).then_some(Word { hash, is_number })
         })
         .collect();

@@ -289,15 +289,12 @@ impl Writer<'_> {
             observation.created_ms,
         )?;
         let stale = if is_stale { " ⚠ file changed since" } else { "" };
-        let whole = observation.title.len()
-            + observation.narrative.as_ref().map_or(0, String::len)
-            + observation.facts.iter().map(String::len).sum::<usize>();
         let line = format!(
             "#{} {} {icon} {} (~{}){stale}",
             observation.id,
             time_of(observation.created_ms),
             observation.title,
-            whole.div_ceil(4)
+            observation.size().div_ceil(4)
         );
         Ok(Told {
             text: String::new(),
@@ -321,7 +318,7 @@ impl Writer<'_> {
             false => narrative.to_owned(),
         };
         let facts: Vec<String> = observation
-            .facts
+            .facts()
             .iter()
             .filter(|fact| !says_the_same(fact, &observation.title))
             .map(|fact| format!("- {fact}"))
