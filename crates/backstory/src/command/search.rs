@@ -6,7 +6,8 @@ use std::{
 };
 
 use anstream::println;
-use anyhow::{Context, Result, bail};
+use anstyle::Style;
+use anyhow::{Context, Result};
 use backstory_model::{MemoryKind, ObservationType};
 use backstory_recall::{Hit, Query, Searcher, matches};
 use backstory_store::{Filter, Project, Scope, Store, terms};
@@ -75,9 +76,11 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
     let question = arguments.words.join(" ");
     let filter = arguments.filter()?;
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
-        bail!(
-            "nothing to look for\nhint: backstory search <words…>; `backstory search --help` shows the filters"
+        anstream::eprintln!("Nothing to look for.");
+        anstream::eprintln!(
+            "{DIM}hint: backstory search <words…>; `backstory search --help` shows the filters{DIM:#}"
         );
+        return Ok(Status::Refused);
     }
     let store = open_store(home)?;
     let scope = match &store {
@@ -294,27 +297,24 @@ fn print(hit: &Hit, asked: &[String], with_project: bool, now_ms: i64) {
     let right = format!("{} · {:.2}", marks.join(" · "), hit.score);
     let handle = card.handle.to_string();
     let room = width.saturating_sub(handle.len().max(6) + 5).max(20);
-    let title = marked(&output::one_line(&title(hit), room), asked);
+    let title = marked(&output::one_line(&title(hit), room), asked, Style::new());
     println!("{BOLD}{handle:>6}{BOLD:#} {icon} {title}");
     let shown = output::one_line(&hit.snippet, width.saturating_sub(10).max(20));
     if !shown.is_empty() && shown != output::one_line(&self::title(hit), width) {
-        println!("          {DIM}{}{DIM:#}", shown);
+        println!("          {}", marked(&shown, asked, DIM));
     }
     println!("          {DIM}{right}{DIM:#}{BUSY}{warnings}{BUSY:#}");
 }
 
-/// The words that were asked for, in bold.
-fn marked(text: &str, asked: &[String]) -> String {
+/// The words that were asked for, in bold, the rest in a style.
+fn marked(text: &str, asked: &[String], rest: Style) -> String {
     let mut out = String::new();
     let mut at = 0;
     for found in matches(text, asked) {
-        out.push_str(&format!(
-            "{}{BOLD}{}{BOLD:#}",
-            &text[at..found.start],
-            &text[found.clone()]
-        ));
+        let (before, word) = (&text[at..found.start], &text[found.clone()]);
+        out.push_str(&format!("{rest}{before}{rest:#}{BOLD}{word}{BOLD:#}"));
         at = found.end;
     }
-    out.push_str(&text[at..]);
+    out.push_str(&format!("{rest}{}{rest:#}", &text[at..]));
     out
 }
