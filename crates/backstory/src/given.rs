@@ -12,6 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use anyhow::Result;
 use backstory_capture::private;
 use backstory_model::Handle;
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,22 @@ pub(crate) fn of_memory(home: &Home, handle: Handle) -> io::Result<Vec<(String, 
     }
     found.sort_by_key(|(_, entry)| entry.at);
     Ok(found)
+}
+
+/// Removes the logs of sessions that are not known any more.
+pub(crate) fn forget(home: &Home, is_known: impl Fn(&str) -> Result<bool>) -> Result<()> {
+    let folder = match fs::read_dir(home.given()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for file in folder {
+        let file = file?;
+        // A name that had to be spelt differently is not recognised, and its session may be told something twice.
+        if !is_known(&file.file_name().to_string_lossy())? {
+            fs::remove_file(file.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes the logs of sessions that ended long ago.

@@ -1,23 +1,25 @@
 //! Moments as people type them: a date, a time, or how long ago.
 
-use anyhow::{Result, bail};
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
-/// Reads a moment, in milliseconds since 1970.
-pub(crate) fn parse(text: &str, now_ms: i64) -> Result<i64> {
+use crate::clock;
+
+/// Reads a moment from the command line, in milliseconds since 1970.
+pub(crate) fn moment(text: &str) -> Result<i64, String> {
+    parse(text, clock::now_ms())
+        .ok_or_else(|| "write 2026-03-01, 2026-03-01T12:00:00Z, or how long ago: 12h, 7d, 4w".to_owned())
+}
+
+fn parse(text: &str, now_ms: i64) -> Option<i64> {
     let text = text.trim();
     if let Some(ms) = ago(text) {
-        return Ok(now_ms - ms);
+        return Some(now_ms - ms);
     }
     if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time.as_millisecond());
+        return Some(time.as_millisecond());
     }
-    if let Ok(date) = text.parse::<Date>()
-        && let Ok(day) = date.to_zoned(TimeZone::system())
-    {
-        return Ok(day.timestamp().as_millisecond());
-    }
-    bail!("`{text}` is no date\nhint: write 2026-03-01, 2026-03-01T12:00:00Z, or how long ago: 12h, 7d, 4w")
+    let day = text.parse::<Date>().ok()?.to_zoned(TimeZone::system()).ok()?;
+    Some(day.timestamp().as_millisecond())
 }
 
 fn ago(text: &str) -> Option<i64> {
@@ -42,9 +44,9 @@ mod tests {
 
     #[test]
     fn moments_are_read() {
-        assert_eq!(parse("2h", 10_000_000).unwrap(), 2_800_000);
-        assert_eq!(parse("1970-01-02T00:00:00Z", 0).unwrap(), 86_400_000);
-        assert!(parse("2026-03-01", 0).is_ok());
+        assert_eq!(parse("2h", 10_000_000), Some(2_800_000));
+        assert_eq!(parse("1970-01-02T00:00:00Z", 0), Some(86_400_000));
+        assert!(parse("2026-03-01", 0).is_some());
         for wrong in [
             "",
             "yesterday",
@@ -54,7 +56,7 @@ mod tests {
             "2026-13-01",
             "9999999999999999w",
         ] {
-            assert!(parse(wrong, 0).is_err(), "{wrong}");
+            assert_eq!(parse(wrong, 0), None, "{wrong}");
         }
     }
 }

@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail};
 use backstory_model::{Handle, MemoryKind};
 use backstory_recall::blank;
 use backstory_store::{Forgotten, Project, Selection, Session, Store};
-use jiff::{civil::Date, tz::TimeZone};
 use serde_json::{Map, json};
 
 use super::{Status, open_store, project, show, unknown};
 use crate::{
-    clock,
+    clock, given,
     home::Home,
     output::{self, BOLD, DIM, count},
+    when,
 };
 
 /// Forget memories, sessions or a project, for good
@@ -34,9 +34,9 @@ pub(crate) struct Forget {
     /// A project with all its sessions; with --before or --match only what is in it
     #[arg(long, value_name = "P")]
     project: Option<String>,
-    /// What was over before this day, such as 2026-01-31
-    #[arg(long, value_name = "DATE", conflicts_with = "words")]
-    before: Option<Date>,
+    /// What was over before a date, or so long ago: 2026-01-31, 90d
+    #[arg(long, value_name = "DATE", conflicts_with = "words", value_parser = when::moment)]
+    before: Option<i64>,
     /// Memories that contain all of these words, and the raw record of what happened that does
     #[arg(long = "match", value_name = "WORDS")]
     words: Option<String>,
@@ -106,6 +106,8 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
     }
     let forgotten = store.forget(selection, clock::now_ms())?;
     blank(&home.vectors(), &forgotten.documents).context("could not blank the vectors")?;
+    given::forget(home, |session| Ok(store.session_db_id(session)?.is_some()))
+        .context("could not remove what forgotten sessions were given")?;
     if !store.leave_no_trace()? {
         anstream::eprintln!("Another process reads the store: the last traces go when it ends.");
     }
@@ -133,12 +135,7 @@ fn find(store: &Store, arguments: &Forget) -> Result<Found> {
     if let Some(named) = &arguments.project {
         found.project = Some(project(store, named)?);
     }
-    if let Some(day) = arguments.before {
-        let start = day
-            .to_zoned(TimeZone::system())
-            .with_context(|| format!("{day} is no day here"))?;
-        found.before_ms = Some(start.timestamp().as_millisecond());
-    }
+    found.before_ms = arguments.before;
     Ok(found)
 }
 

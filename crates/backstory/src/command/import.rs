@@ -11,10 +11,10 @@ use std::{
 };
 
 use anstream::println;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use backstory_capture::transcript::{self, Transcript};
 use backstory_store::Store;
-use jiff::civil::Date;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::{Status, settings, with_hint};
@@ -24,7 +24,7 @@ use crate::{
     import::{self, Told},
     output::{DIM, count},
     settings::Settings,
-    worker,
+    when, worker,
 };
 
 /// Take over what happened before: past sessions of an agent, or memories from a file
@@ -54,9 +54,9 @@ struct ClaudeCode {
     /// Say what would be imported, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Only sessions that went on after this day, such as 2026-01-31
-    #[arg(long, value_name = "DATE")]
-    since: Option<Date>,
+    /// Only sessions that went on after a date, or after so long ago: 2026-01-31, 90d
+    #[arg(long, value_name = "DATE", value_parser = when::moment)]
+    since: Option<i64>,
     /// Only this project: its folder name, its path or its id
     #[arg(long, value_name = "P")]
     project: Option<String>,
@@ -159,10 +159,8 @@ fn find(arguments: &ClaudeCode) -> Result<Vec<Transcript>> {
         transcripts.extend(found.transcripts);
     }
     if let Some(since) = arguments.since {
-        let Ok(from) = since.to_zoned(jiff::tz::TimeZone::system()) else {
-            bail!("{since} is no day here")
-        };
-        transcripts.retain(|transcript| transcript.modified >= SystemTime::from(from.timestamp()));
+        let from = SystemTime::from(Timestamp::from_millisecond(since)?);
+        transcripts.retain(|transcript| transcript.modified >= from);
     }
     Ok(transcripts)
 }

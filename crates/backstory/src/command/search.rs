@@ -48,11 +48,11 @@ pub(crate) struct Search {
     #[arg(long, value_name = "S")]
     session: Option<String>,
     /// Not older than a date, or than so long ago: 2026-03-01, 7d, 12h
-    #[arg(long, value_name = "D")]
-    since: Option<String>,
+    #[arg(long, value_name = "D", value_parser = when::moment)]
+    since: Option<i64>,
     /// Not younger than a date, or than so long ago
-    #[arg(long, value_name = "D")]
-    until: Option<String>,
+    #[arg(long, value_name = "D", value_parser = when::moment)]
+    until: Option<i64>,
     /// Only this kind: observation, summary, prompt, note, passage
     #[arg(long, value_name = "K", value_parser = memory_kind)]
     kind: Option<MemoryKind>,
@@ -74,7 +74,7 @@ fn memory_kind(name: &str) -> Result<MemoryKind, String> {
 
 pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
     let question = arguments.words.join(" ");
-    let filter = arguments.filter()?;
+    let filter = arguments.filter();
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
         anstream::eprintln!("Nothing to look for.");
         anstream::eprintln!(
@@ -156,19 +156,16 @@ struct Asking<'s> {
 }
 
 impl Search {
-    fn filter(&self) -> Result<Filter> {
-        let now_ms = clock::now_ms();
-        let moment =
-            |text: &Option<String>| text.as_deref().map(|text| when::parse(text, now_ms)).transpose();
-        Ok(Filter {
+    fn filter(&self) -> Filter {
+        Filter {
             kind: self.kind,
             observation_type: self.observation_type,
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
-            since_ms: moment(&self.since)?,
-            until_ms: moment(&self.until)?,
-        })
+            since_ms: self.since,
+            until_ms: self.until,
+        }
     }
 
     fn place(&self, store: &Store) -> Result<Place> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use backstory_capture::{
     payload::{self, Payload},
+    private::Marks,
     project,
 };
 
@@ -20,7 +21,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Reads a payload; `None` when it is about no file, or capture is off there.
+    /// Reads a payload; `None` when it is about no file, capture is off there, or the turn is private.
     pub(crate) fn read(home: &Home, input: &[u8]) -> Option<Self> {
         if environment::is_on("BACKSTORY_DISABLED") {
             return None;
@@ -37,8 +38,13 @@ impl Look {
         if is_excluded(&cwd) || is_excluded(&path) || project::is_ignored(Path::new(&*cwd)) {
             return None;
         }
+        let session_id = payload.text("session_id")?;
+        // What is told is noted, with the file: of a private turn nothing is.
+        if Marks::of(&home.spool(), &session_id).ok()?.covers(&payload) {
+            return None;
+        }
         Some(Self {
-            session_id: payload.text("session_id")?.into_owned(),
+            session_id: session_id.into_owned(),
             cwd: cwd.into_owned(),
             path: path.into_owned(),
             at_ms: clock::now_ms(),

@@ -125,6 +125,22 @@ fn a_file_with_history_is_explained_once_before_it_is_touched() {
 }
 
 #[test]
+fn a_private_turn_is_told_nothing_and_leaves_nothing() {
+    let home = past();
+    prompt(&home, "s1", "<private>all of this</private>");
+    let path = home.project().join("src/auth.rs");
+    let look = json!({"session_id": "s1", "tool_name": "Edit", "tool_input": {"file_path": path}});
+    assert_eq!(home.report("pre-tool-use", &look), "");
+    assert!(!home.path().join("given/s1").exists());
+    prompt(&home, "s1", "and now in the open");
+    assert!(told(&home.report("pre-tool-use", &look)).is_some());
+    assert!(home.path().join("given/s1").exists());
+    home.drain();
+    home.ok(&["forget", "--session", "s1", "--yes"]);
+    assert!(!home.path().join("given/s1").exists());
+}
+
+#[test]
 fn a_failure_that_was_solved_before_says_how() {
     let home = past();
     let fail = |session: &str, error: &str| {
