@@ -93,10 +93,10 @@ const CORE: [(Shape, Size); 7] = [
     (Shape::SessionStart, Size::LEAST),
 ];
 
-/// The most that a hook may take, in medians of the no-op.
+/// The most that a hook may take, in medians of the no-op. A prompt may bring memories back: `search` measures that.
 pub(crate) fn limit(shape: Shape, size: Size) -> Option<f64> {
     match shape.hook() {
-        "post-tool-use" | "user-prompt-submit" => match size {
+        "post-tool-use" => match size {
             Size::SMALL => Some(2.0),
             Size::MEDIUM => Some(2.6),
             Size::LARGE => Some(8.0),

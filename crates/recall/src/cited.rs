@@ -18,7 +18,7 @@ const HASH_BYTES: usize = 16;
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// It holds what it held, perhaps under another name.
     Unchanged,
     /// It holds something else.
@@ -44,7 +44,7 @@ pub fn mark(root: &Path, path: &str, by_ms: i64) -> Option<FileMark> {
 }
 
 /// Says what became of a file since a memory was made. Cheap when it was not written to since: then nothing is read.
-pub fn fate(root: &Path, path: &str, then: &FileMark, since_ms: i64) -> Fate {
+pub(crate) fn fate(root: &Path, path: &str, then: &FileMark, since_ms: i64) -> Fate {
     let full = root.join(path);
     let Ok(metadata) = fs::metadata(&full) else {
         return if was_moved(root, path, then) {

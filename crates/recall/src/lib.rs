@@ -16,10 +16,10 @@ mod snippet;
 mod vector_file;
 
 pub use backstory_embed::Encoder;
-pub use cited::{Fate, fate, mark};
+pub use cited::mark;
 pub use context::{Context, Entry, FullField, Limits, Situation, context};
 pub use index::{IndexError, When, embed_next, file_vectors, mend_vectors};
 pub use moment::{Listener, Said, at_failure, at_file, at_prompt};
 pub use search::{Hit, Query, Searcher, is_stale, tokens};
 pub use snippet::{matches, snippet};
-pub use vector_file::{VectorFile, blank};
+pub use vector_file::blank;

@@ -38,12 +38,6 @@ pub struct Hit {
     pub card: Card,
     /// How sure it is that this is what was looked for, from 0 to 1.
     pub score: f64,
-    /// The share of what the question's words tell that it has, from 0 to 1.
-    pub covered: f64,
-    /// How many of the question's words it has.
-    pub words: u32,
-    /// How near it is in meaning: the cosine, if it has a vector.
-    pub cosine: Option<f32>,
     /// The part of it that answers.
     pub snippet: String,
     /// Whether a file that it cites has changed since.
@@ -113,9 +107,6 @@ impl<'s> Searcher<'s> {
         for (ranked, card) in found.into_iter().take(query.limit) {
             hits.push(Hit {
                 score: relevance(&ranked, asked.len(), usual),
-                covered: ranked.covered,
-                words: ranked.words,
-                cosine: ranked.cosine,
                 snippet: snippet(body(&card), &asked),
                 is_stale: self.is_stale(&card)?,
                 card,
@@ -192,9 +183,6 @@ impl<'s> Searcher<'s> {
         let hits = cards.into_iter().map(|card| {
             Ok(Hit {
                 score: 1.0,
-                covered: 0.0,
-                words: 0,
-                cosine: None,
                 snippet: snippet(body(&card), &[]),
                 is_stale: self.is_stale(&card)?,
                 card,

@@ -21,14 +21,14 @@ const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
 
 /// The vectors of most memories, mapped.
 #[derive(Debug)]
-pub struct VectorFile {
+pub(crate) struct VectorFile {
     mapped: Mapped,
     count: usize,
 }
 
 impl VectorFile {
     /// Opens the file; `None` when there is none, or none that this version can use.
-    pub fn open(path: &Path) -> Option<Self> {
+    pub(crate) fn open(path: &Path) -> Option<Self> {
         let mapped = Mapped::new(&File::open(path).ok()?).ok()?;
         let count = read_head(&mapped)?;
         (mapped.len() >= size(count)).then_some(Self { mapped, count })

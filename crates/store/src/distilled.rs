@@ -396,6 +396,7 @@ impl Place<'_> {
     }
 }
 
-fn list(items: &[String]) -> String {
+/// Writes a list the way the database keeps it.
+pub(crate) fn list(items: &[String]) -> String {
     serde_json::Value::from(items).to_string()
 }

@@ -27,6 +27,7 @@ mod queue;
 mod recall;
 mod search;
 mod sessions;
+mod states;
 mod survival;
 mod switches;
 mod transfer;
