@@ -2,6 +2,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
+use crate::ObservationType;
+
 /// What kind of thing is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryKind {
@@ -41,6 +43,19 @@ impl MemoryKind {
     /// Finds the kind that [`name`](Self::name) spells this way.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Returns the sign that stands for a memory in lists: an observation's is that of its type.
+    pub fn icon(self, observation_type: Option<&str>) -> &'static str {
+        match self {
+            Self::Observation => observation_type
+                .and_then(ObservationType::from_name)
+                .map_or("⚪", ObservationType::icon),
+            Self::Summary => "🏁",
+            Self::Prompt => "💬",
+            Self::Note => "📝",
+            Self::Passage => "📄",
+        }
     }
 
     const fn letter(self) -> &'static str {

@@ -278,14 +278,7 @@ fn say(
 /// A memory in a few lines: title, and facts that say more.
 fn told(card: &Card, is_stale: bool, facts: usize) -> String {
     let fields = &card.fields;
-    let icon = match (
-        card.handle.kind,
-        card.kind.as_deref().and_then(ObservationType::from_name),
-    ) {
-        (_, Some(kind)) => kind.icon(),
-        (MemoryKind::Note, None) => "📌",
-        _ => "📋",
-    };
+    let icon = card.handle.kind.icon(card.kind.as_deref());
     let title = if fields.title.trim().is_empty() {
         &fields.narrative
     } else {

@@ -9,7 +9,7 @@ use backstory_recall::blank;
 use backstory_store::{Forgotten, Project, Selection, Session, Store};
 use serde_json::{Map, json};
 
-use super::{Status, open_store, project, show, unknown};
+use super::{Status, open_store, project, unknown};
 use crate::{
     clock, given,
     home::Home,
@@ -173,7 +173,7 @@ fn print_plan(plan: &Forgotten, selection: Selection<'_>) {
     for (handle, title) in &plan.titles {
         println!(
             "  {} {} {DIM}#{handle}{DIM:#}",
-            show::icon(handle.kind, None),
+            handle.kind.icon(None),
             output::one_line(title, output::width() - 16)
         );
     }

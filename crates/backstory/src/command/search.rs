@@ -269,16 +269,7 @@ fn title(hit: &Hit) -> String {
 fn print(hit: &Hit, asked: &[String], with_project: bool, now_ms: i64) {
     let card = &hit.card;
     let width = output::width();
-    let icon = match (
-        card.handle.kind,
-        card.kind.as_deref().and_then(ObservationType::from_name),
-    ) {
-        (_, Some(kind)) => kind.icon(),
-        (MemoryKind::Note, None) => "📌",
-        (MemoryKind::Summary, None) => "📋",
-        (MemoryKind::Prompt, None) => "💬",
-        (MemoryKind::Passage | MemoryKind::Observation, None) => "📄",
-    };
+    let icon = card.handle.kind.icon(card.kind.as_deref());
     let mut marks: Vec<String> = Vec::new();
     if with_project && let Some(project) = &card.project {
         marks.push(project.clone());

@@ -2,7 +2,7 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{Handle, MemoryKind};
 use backstory_store::{Line, Shown};
 use serde_json::{Map, Value, json};
 
@@ -83,19 +83,6 @@ fn as_json(shown: &Shown) -> Value {
     Value::Object(memory)
 }
 
-/// Returns the sign that stands for a memory in lists.
-pub(crate) fn icon(kind: MemoryKind, type_name: Option<&str>) -> &'static str {
-    match kind {
-        MemoryKind::Observation => type_name
-            .and_then(ObservationType::from_name)
-            .map_or("⚪", ObservationType::icon),
-        MemoryKind::Summary => "🏁",
-        MemoryKind::Prompt => "💬",
-        MemoryKind::Note => "📝",
-        MemoryKind::Passage => "📄",
-    }
-}
-
 fn print(shown: &Shown) {
     let line = &shown.line;
     let kind = match (&line.type_name, line.kind) {
@@ -105,7 +92,7 @@ fn print(shown: &Shown) {
     };
     println!(
         "{} {BOLD}{}{BOLD:#} {DIM}#{} · {}{DIM:#}",
-        icon(line.kind, line.type_name.as_deref()),
+        line.kind.icon(line.type_name.as_deref()),
         output::one_line(line.headline(), output::width().saturating_sub(32)),
         shown.handle,
         output::one_line(&kind, 40),

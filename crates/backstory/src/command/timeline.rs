@@ -7,7 +7,7 @@ use backstory_recall::{Query, Searcher};
 use backstory_store::{Filter, Moment, Scope, Store};
 use serde_json::{Value, json};
 
-use super::{Status, current_project, open_store, project, show, unknown};
+use super::{Status, current_project, open_store, project, unknown};
 use crate::{
     clock,
     home::Home,
@@ -54,7 +54,7 @@ pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<Status> {
         if arguments.json {
             println!("{}", json!({"anchor": null, "timeline": []}));
         } else {
-            println!("Nothing fits these words.");
+            anstream::eprintln!("Nothing fits these words.");
         }
         return Ok(Status::Failed);
     };
@@ -126,7 +126,7 @@ fn print(moments: &[Moment]) {
         println!(
             "{mark} {DIM}{}{DIM:#} {} {style}{}{style:#} {DIM}#{}{DIM:#}",
             clock.get(..5).unwrap_or("     "),
-            show::icon(line.kind, line.type_name.as_deref()),
+            line.kind.icon(line.type_name.as_deref()),
             output::one_line(line.headline(), width - 22),
             moment.handle,
         );

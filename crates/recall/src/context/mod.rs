@@ -277,7 +277,7 @@ impl Writer<'_> {
     }
 
     fn told(&self, observation: &Observation, reason: &str) -> Result<Told, StoreError> {
-        let icon = ObservationType::from_name(&observation.kind).map_or("⚪", ObservationType::icon);
+        let icon = MemoryKind::Observation.icon(Some(&observation.kind));
         let handle = Handle {
             kind: MemoryKind::Observation,
             id: observation.id,
