@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, config, context, demo, edit, export, forget, import, index, pin, queue, remember, search,
-        session, sessions, show, timeline, why, worker,
+        Status, config, context, demo, edit, export, forget, import, index, mcp, open, pin, queue, remember,
+        search, session, sessions, show, timeline, why, worker,
     },
     environment,
     home::Home,
@@ -54,6 +54,8 @@ enum Command {
     Import(import::Import),
     Export(export::Export),
     Config(config::ConfigArgs),
+    Open(open::Open),
+    Mcp(mcp::Mcp),
     Worker(worker::Worker),
     /// Record what an agent reports (agents call this)
     ///
@@ -128,6 +130,8 @@ fn run(command: Command) -> Result<Status> {
                 Status::Done
             })
         }
+        Command::Open(arguments) => open::run(&Home::require()?, &arguments),
+        Command::Mcp(arguments) => mcp::run(&Home::require()?, &arguments),
         Command::Worker(arguments) => worker::run(&Home::require()?, &arguments),
         // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
         Command::Hook { .. } => Ok(Status::Done),

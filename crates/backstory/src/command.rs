@@ -8,6 +8,8 @@ pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod mcp;
+pub(crate) mod open;
 pub(crate) mod pin;
 pub(crate) mod queue;
 pub(crate) mod remember;

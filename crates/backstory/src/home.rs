@@ -79,6 +79,16 @@ impl Home {
         self.root.join("worker.json")
     }
 
+    /// Where the worker listens.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.root.join("worker.sock")
+    }
+
+    /// What lets a program in over HTTP.
+    pub(crate) fn token(&self) -> PathBuf {
+        self.root.join("token")
+    }
+
     /// Touched whenever somebody starts a worker, so that others do not do it at the same time.
     pub(crate) fn start_mark(&self) -> PathBuf {
         self.root.join("spool").join("start")

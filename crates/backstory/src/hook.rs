@@ -4,7 +4,7 @@
 //! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waiting for anyone.
 
 mod answer;
-mod capture;
+pub(crate) mod capture;
 mod look;
 mod settings;
 
@@ -87,7 +87,7 @@ fn handle(words: &[String]) -> Outcome {
             }
             return Outcome::Nothing("nothing is recorded before a tool is used");
         }
-        (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host(words), input),
+        (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host(words), input, None),
         (Hook::Record(_), Err(error)) => Outcome::Failed(format!("could not read stdin: {error}")),
     };
     answer::print(&home, hook, &outcome);

@@ -12,6 +12,7 @@ mod import;
 mod jsonl;
 mod log;
 mod output;
+mod outside;
 mod process;
 mod settings;
 mod wash;

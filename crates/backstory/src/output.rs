@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use anstyle::{AnsiColor, Style};
+use backstory_recall::is_invisible;
+pub(crate) use backstory_recall::one_line;
 use jiff::Timestamp;
 
 use crate::environment;
@@ -60,25 +62,6 @@ pub(crate) fn width() -> usize {
         .clamp(40, 200)
 }
 
-/// Makes text from a session fit one line: controls and line breaks become blanks, the rest is cut at the width.
-pub(crate) fn one_line(text: &str, width: usize) -> String {
-    // Looking at a little more than fits keeps this cheap for a prompt of a megabyte.
-    let start: String = text
-        .chars()
-        .filter(|&c| !is_invisible(c))
-        .take(width * 2)
-        .collect();
-    let words = start
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty());
-    let line = words.collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= width {
-        return line;
-    }
-    let cut: String = line.chars().take(width.saturating_sub(1)).collect();
-    format!("{}…", cut.trim_end())
-}
-
 /// Breaks text from a session into lines of a width, at blanks where it can. Its own line breaks stay; controls go.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -108,11 +91,6 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Characters that change how others are shown, and so what a person believes to read.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Counts things in words: `1 event`, `2 events`.

@@ -54,6 +54,27 @@ pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<
         .context("could not wait for this program")
 }
 
+/// Opens an address in the person's browser; says whether there is one that took it.
+pub(crate) fn open_in_browser(url: &str) -> bool {
+    let programs: &[&str] = match cfg!(target_os = "macos") {
+        true => &["open"],
+        false => &["xdg-open", "wslview"],
+    };
+    programs.iter().any(|program| {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place that starts programs"
+        )]
+        let mut command = Command::new(program);
+        command
+            .arg(url)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
+}
+
 fn this_program() -> io::Result<Command> {
     let program = std::env::current_exe()?;
     #[expect(

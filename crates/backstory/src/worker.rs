@@ -8,6 +8,7 @@ mod distil;
 mod index;
 mod intake;
 mod run;
+mod serve;
 
 use std::{
     fs::{File, OpenOptions},
@@ -26,6 +27,7 @@ use crate::{clock, environment, home::Home, process};
 pub(crate) use distil::distil_all;
 pub(crate) use intake::{Intake, senses, take_in};
 pub(crate) use run::{Duties, Until, run};
+pub(crate) use serve::Door;
 
 /// Says whether a worker lives; asks the lock, not the worker.
 pub(crate) fn lives(home: &Home) -> bool {
@@ -50,13 +52,21 @@ pub(crate) fn stop(home: &Home) -> io::Result<bool> {
     }
 }
 
-/// Starts a worker now, and waits a while until it lives.
+/// Starts a worker now, and waits a while until it is ready.
 pub(crate) fn start_and_wait(home: &Home) -> io::Result<()> {
     process::start_self_detached(&["worker", "run", "--detached"])?;
-    match eventually(|| lives(home)) {
+    match eventually(|| is_ready(home)) {
         true => Ok(()),
         false => Err(io::ErrorKind::TimedOut.into()),
     }
+}
+
+/// Says whether the worker that lives has written down where it is to be reached.
+fn is_ready(home: &Home) -> bool {
+    let facts = std::fs::read(home.worker_json()).ok();
+    let facts: Option<serde_json::Value> = facts.and_then(|text| serde_json::from_slice(&text).ok());
+    let pid = holder(home).map(|pid| pid.as_raw_nonzero().get());
+    facts.is_some_and(|facts| pid.is_some() && facts["pid"].as_i64() == pid.map(i64::from))
 }
 
 /// Waits up to five seconds until something holds.

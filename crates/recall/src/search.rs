@@ -12,6 +12,7 @@ use backstory_store::{Card, Filter, Scope, Store, StoreError, terms};
 use crate::{
     cited::{self, Fate},
     meaning::{Meanings, Nearness},
+    one_line,
     rank::{Candidate, Ranked, by_words, rank},
     snippet::snippet,
 };
@@ -45,6 +46,17 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// Returns its title; of a memory that has none, its first words.
+    pub fn title(&self) -> String {
+        const LONGEST: usize = 100;
+        let fields = &self.card.fields;
+        let text = match fields.title.trim().is_empty() {
+            true => &fields.narrative,
+            false => &fields.title,
+        };
+        one_line(text, LONGEST)
+    }
+
     /// Returns about how many tokens the whole memory has.
     pub fn tokens(&self) -> usize {
         tokens(&self.card.fields.text())

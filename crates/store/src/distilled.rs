@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage, NewSummary};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, documents, open::query, pack::pack, relation, survivors};
+use crate::{Store, StoreError, changes, documents, open::query, pack::pack, relation, survivors};
 
 /// The distiller whose results are replaced when a turn goes on.
 const BUILTIN: &str = "builtin";
@@ -234,6 +234,14 @@ impl Place<'_> {
         const UNSEEN: &str = "update observation set seen = seen - 1
             where id in (select observation_id from sighting where turn_id = ?1)";
         const SIGHTINGS: &str = "delete from sighting where turn_id = ?1";
+        const TELL: &str = "insert into change (name, memory_id)
+            select 'observation_forgotten', id from observation
+                where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null
+            union all select 'summary_forgotten', id from summary
+                where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null";
+        self.transaction
+            .prepare_cached(TELL)?
+            .execute(params![self.turn.id, BUILTIN])?;
         self.transaction
             .prepare_cached(OBSERVATIONS)?
             .execute(params![self.turn.id, BUILTIN])?;
@@ -279,7 +287,7 @@ impl Place<'_> {
             self.transaction
                 .prepare_cached(COUNT)?
                 .execute(params![same, self.now_ms])?;
-            return Ok(());
+            return changes::note(self.transaction, "observation", same);
         }
         let values = params![
             turn.project_db_id,
@@ -319,6 +327,9 @@ impl Place<'_> {
             self.transaction
                 .prepare_cached(SUPERSEDE)?
                 .execute(params![old, by])?;
+            if old != id {
+                changes::note(self.transaction, "observation", old)?;
+            }
         }
         self.index(MemoryKind::Observation, id)
     }

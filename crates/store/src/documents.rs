@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use backstory_model::{Handle, MemoryKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::{Store, StoreError, open::query, pack::unpack, words::to_index};
+use crate::{Store, StoreError, changes, open::query, pack::unpack, words::to_index};
 
 /// How many bits of a document's number count documents; those above are the project's.
 const COUNTING_BITS: u32 = 40;
@@ -117,7 +117,14 @@ pub(crate) fn insert(
         indexed.narrative,
         indexed.files,
     ];
-    connection.prepare_cached(WORDS)?.execute(values).map(drop)
+    connection.prepare_cached(WORDS)?.execute(values)?;
+    // Prompts are told of when they come, not when they become findable.
+    match handle.kind {
+        MemoryKind::Observation => changes::note(connection, "observation", handle.id),
+        MemoryKind::Summary => changes::note(connection, "summary", handle.id),
+        MemoryKind::Note => changes::note(connection, "note", handle.id),
+        MemoryKind::Prompt | MemoryKind::Passage => Ok(()),
+    }
 }
 
 /// Makes every memory findable anew.

@@ -3,7 +3,7 @@
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, documents, open::query, transfer::exists};
+use crate::{Store, StoreError, changes, documents, open::query, transfer::exists};
 
 /// New values for some fields of a memory; the others stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +69,7 @@ impl Store {
             transaction
                 .execute(sql, params![handle.id, pinned])
                 .map_err(attempt)?;
+            changes::note(&transaction, handle.kind.name(), handle.id).map_err(attempt)?;
         }
         transaction.commit().map_err(attempt)
     }
@@ -83,6 +84,9 @@ impl Store {
             .map_err(attempt)?;
         apply(&transaction, handle, edit, now_ms).map_err(attempt)?;
         documents::put(&transaction, handle).map_err(attempt)?;
+        if handle.kind == MemoryKind::Prompt {
+            changes::note(&transaction, "prompt", handle.id).map_err(attempt)?;
+        }
         transaction.commit().map_err(attempt)
     }
 }

@@ -337,6 +337,8 @@ fn remove(connection: &Connection, now_ms: i64, until_ms: i64) -> rusqlite::Resu
     connection.execute(MARK_PARTS, [until_ms.to_string()])?;
     // The first request names a session, the latest turn is its second line: they say what the prompt said.
     const REMOVE: &str = "
+        insert into change (name, memory_id) select kind || '_forgotten', id from going
+            where kind in ('observation', 'summary', 'note', 'prompt', 'session');
         update session set title = null, subtitle = null where id in (select session_db_id from turn
             where id in (select id from going where kind in ('prompt', 'turn')));
         delete from document where kind = 'prompt' and memory_id in (select id from going where kind = 'prompt');

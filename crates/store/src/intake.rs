@@ -5,7 +5,7 @@ use rusqlite::{CachedStatement, OptionalExtension, Transaction, TransactionBehav
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Store, StoreError, open::query, projects};
+use crate::{Store, StoreError, changes, open::query, projects};
 
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,7 +207,9 @@ fn session(
             let found = facts.get_or_insert_with(|| (senses.locate)(cwd.as_deref().unwrap_or("")));
             let project = projects::find_or_create(transaction, found, event.at_ms)?;
             let values = params![event.session_id, event.host.as_str(), project, cwd, event.at_ms];
-            cached(transaction, CREATE)?.query_row(values, |row| row.get(0))?
+            let id = cached(transaction, CREATE)?.query_row(values, |row| row.get(0))?;
+            changes::note(transaction, "session_started", id)?;
+            id
         }
     };
     let (branch, worktree) = facts
@@ -256,7 +258,11 @@ fn turn(
         let machine_made = prompt.is_some_and(senses.is_machine_made);
         let branch = event.project.as_ref().and_then(|facts| facts.branch.as_deref());
         let values = params![session, prompt, prompt_id, machine_made, branch, event.at_ms];
-        cached(transaction, CREATE)?.query_row(values, |row| row.get::<_, i64>(0))
+        let id = cached(transaction, CREATE)?.query_row(values, |row| row.get::<_, i64>(0))?;
+        if prompt.is_some_and(|prompt| !prompt.is_empty()) && !machine_made {
+            changes::note(transaction, "prompt", id)?;
+        }
+        Ok(id)
     };
     match event.kind {
         EventKind::SessionStart | EventKind::SessionEnd | EventKind::PreCompact => Ok(None),
@@ -316,6 +322,7 @@ fn end_session(
     let reason = text(wire.reason);
     if reason.as_deref() != Some("clear") {
         cached(transaction, END)?.execute(params![session, event.at_ms, reason])?;
+        changes::note(transaction, "session_completed", session)?;
     }
     Ok(())
 }

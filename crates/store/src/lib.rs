@@ -5,6 +5,7 @@
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
 mod cards;
+mod changes;
 mod distilled;
 mod documents;
 mod edit;
@@ -20,6 +21,7 @@ mod moments;
 mod notes;
 mod open;
 mod pack;
+mod pages;
 mod projects;
 mod queue;
 mod relation;
@@ -35,6 +37,7 @@ mod vectors;
 mod words;
 
 pub use cards::{Card, CitedFile};
+pub use changes::Change;
 pub use distilled::{FileMark, Made, TurnEvent, TurnProgress, TurnToDistil};
 pub use documents::Fields;
 pub use edit::Edit;
@@ -46,7 +49,8 @@ pub use line::Line;
 pub use memories::{Observation, PinnedNote, Summary, TurnMemory, TurnSummary};
 pub use notes::{Author, NewNote, Saved};
 pub use open::{Access, Store, StoreError};
-pub use projects::{Project, ProjectError};
+pub use pages::{At, Page};
+pub use projects::{Project, ProjectCard, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
 pub use retain::{Dropped, Retention};
 pub use sessions::{Session, SessionError, SessionFilter, Turn};

@@ -20,6 +20,19 @@ pub struct Project {
     pub root: String,
 }
 
+/// A project with what there is of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectCard {
+    /// The project.
+    pub project: Project,
+    /// How many sessions worked on it.
+    pub sessions: u64,
+    /// How many observations there are of it.
+    pub observations: u64,
+    /// When it was last heard of, in milliseconds since 1970.
+    pub last_event_ms: Option<i64>,
+}
+
 /// Why a project was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
@@ -60,6 +73,26 @@ impl Store {
             }
         }
         Err(ProjectError::Unknown(named.to_owned()))
+    }
+
+    /// Lists all projects, the latest first.
+    pub fn projects(&self) -> Result<Vec<ProjectCard>, StoreError> {
+        const ALL: &str = "select id, key, name, root,
+                (select count(*) from session where project_id = project.id),
+                (select count(*) from observation where project_id = project.id),
+                (select max(last_event_at) from session where project_id = project.id)
+            from project order by 7 desc nulls last, id desc";
+        let attempt = query("list the projects");
+        let mut statement = self.connection.prepare_cached(ALL).map_err(attempt)?;
+        let rows = statement.query_map([], |row| {
+            Ok(ProjectCard {
+                project: read(row)?,
+                sessions: row.get(4)?,
+                observations: row.get(5)?,
+                last_event_ms: row.get(6)?,
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(attempt)
     }
 
     fn projects_where(&self, sql: &str, value: &str) -> Result<Vec<Project>, StoreError> {

@@ -35,6 +35,17 @@ pub enum EventState {
     Failed,
 }
 
+impl EventState {
+    /// Returns the name used outside.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Processing => "processing",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// A share of the queue that one worker has for itself until the lease runs out.
 #[derive(Debug)]
 pub struct Claim {

@@ -1,7 +1,9 @@
 //! Sessions and their turns, as they are shown.
 
-use backstory_model::SessionStatus;
-use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
+use std::collections::BTreeMap;
+
+use backstory_model::{Handle, MemoryKind, SessionStatus};
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params, params_from_iter};
 use serde::Serialize;
 
 use crate::{Project, Store, StoreError, open::query};
@@ -83,6 +85,8 @@ pub struct Turn {
 pub struct SessionFilter<'p> {
     /// Of this project only.
     pub project: Option<&'p Project>,
+    /// Only those that come after this one in the list: when it was last heard of, and its number.
+    pub after: Option<(i64, i64)>,
     /// At most so many.
     pub limit: u32,
 }
@@ -123,12 +127,14 @@ impl Store {
         let sql = format!(
             "{COLUMNS} where (?1 is null or session.project_id = ?1)
                and (session.status <> 'completed' or exists (select 1 from turn where session_db_id = session.id))
+               and (session.last_event_at, session.id) < (?3, ?4)
              order by session.last_event_at desc, session.id desc limit ?2"
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
         let project = filter.project.map(|project| project.db_id);
+        let (before_ms, before_id) = filter.after.unwrap_or((i64::MAX, i64::MAX));
         let rows = statement
-            .query_map(params![project, filter.limit], read)
+            .query_map(params![project, filter.limit, before_ms, before_id], read)
             .map_err(attempt)?;
         rows.collect::<Result<_, _>>().map_err(attempt)
     }
@@ -198,6 +204,46 @@ impl Store {
                 })
             }
         }
+    }
+
+    /// Finds a session by the number of its row.
+    pub fn session_by_number(&self, db_id: i64) -> Result<Option<Session>, StoreError> {
+        let sql = format!("{COLUMNS} where session.id = ?1");
+        self.connection
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_row([db_id], read).optional())
+            .map_err(query("look for a session"))
+    }
+
+    /// Returns the number of the last turn of a session, if it has any.
+    pub fn last_turn_number(&self, session_db_id: i64) -> Result<Option<i64>, StoreError> {
+        const LAST: &str = "select max(number) from turn where session_db_id = ?1";
+        self.connection
+            .prepare_cached(LAST)
+            .and_then(|mut statement| statement.query_row([session_db_id], |row| row.get(0)))
+            .map_err(query("look for a turn"))
+    }
+
+    /// Returns what was made of each turn of a session, by the number of the turn's row.
+    pub fn memories_by_turn(&self, session: &Session) -> Result<BTreeMap<i64, Vec<Handle>>, StoreError> {
+        const MADE: &str = "select turn_id, 'observation', id from observation where session_db_id = ?1 and turn_id is not null
+            union all select turn_id, 'summary', id from summary where session_db_id = ?1 and turn_id is not null
+            order by 1, 2, 3";
+        let attempt = query("read what was made of a session");
+        let mut statement = self.connection.prepare_cached(MADE).map_err(attempt)?;
+        let mut rows = statement.query([session.db_id]).map_err(attempt)?;
+        let mut made: BTreeMap<i64, Vec<Handle>> = BTreeMap::new();
+        while let Some(row) = rows.next().map_err(attempt)? {
+            let (turn, kind, id) = (row.get(0), row.get::<_, String>(1), row.get(2));
+            let kind = MemoryKind::from_name(&kind.map_err(attempt)?);
+            if let Some(kind) = kind {
+                let id = id.map_err(attempt)?;
+                made.entry(turn.map_err(attempt)?)
+                    .or_default()
+                    .push(Handle { kind, id });
+            }
+        }
+        Ok(made)
     }
 
     /// Lists the turns of a session in their order.

@@ -160,23 +160,25 @@ fn cell(value: &toml::Value) -> Vec<String> {
     }
 }
 
-fn list_json(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
-    let setting = |entry: &Entry| {
-        let (source, line) = match entry.source {
-            Source::Default => ("default", None),
-            Source::File { line } => ("file", Some(line)),
-            Source::Environment => ("environment", None),
-        };
-        json!({
-            "key": entry.key.to_string(),
-            "value": entry.value,
-            "source": source,
-            "line": line,
-            "environment": entry.key.variable(),
-            "expected": entry.key.kind.to_string(),
-        })
+/// One setting as programs see it.
+pub(crate) fn setting_json(entry: &Entry) -> Json {
+    let (source, line) = match entry.source {
+        Source::Default => ("default", None),
+        Source::File { line } => ("file", Some(line)),
+        Source::Environment => ("environment", None),
     };
-    let settings: Vec<Json> = resolved.entries.iter().map(setting).collect();
+    json!({
+        "key": entry.key.to_string(),
+        "value": entry.value,
+        "source": source,
+        "line": line,
+        "environment": entry.key.variable(),
+        "expected": entry.key.kind.to_string(),
+    })
+}
+
+fn list_json(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
+    let settings: Vec<Json> = resolved.entries.iter().map(setting_json).collect();
     let all = json!({ "path": path, "settings": settings, "problems": lines(&resolved.problems) });
     writeln!(out, "{all:#}")?;
     Ok(())
@@ -245,7 +247,7 @@ fn changed(path: &Path, key: &'static Key, wanted: &Change, env: &[(String, Stri
 }
 
 /// Finds a key by its name, or says which one was probably meant.
-fn key_named(name: &str) -> Result<&'static Key> {
+pub(crate) fn key_named(name: &str) -> Result<&'static Key> {
     Key::named(name).ok_or_else(|| {
         let wrong = name.escape_debug();
         if section_names().contains(&name) {

@@ -42,6 +42,7 @@ pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<Status> {
         .map(|named| project(&store, named))
         .transpose()?;
     let sessions = store.sessions(&SessionFilter {
+        after: None,
         project: project.as_ref(),
         limit: arguments.limit,
     })?;

@@ -13,7 +13,7 @@ use crate::{
     home::Home,
     log,
     output::count,
-    worker::{self, Duties, Until},
+    worker::{self, Door, Duties, Until},
 };
 
 /// Run the worker that takes events in and makes memories of them
@@ -82,6 +82,10 @@ fn work_here(home: &Home, once: bool) -> Result<Status> {
     let duties = Duties {
         keep: settings.capture.to_keep(),
         retention: settings.retention.to_retention(),
+        door: settings.worker.http.then_some(Door {
+            bind: settings.http.bind,
+            port: settings.http.port,
+        }),
     };
     let Some(work) = worker::run(home, until, &duties)? else {
         println!("A worker runs already; it takes the events in.");

@@ -43,8 +43,14 @@ impl fmt::Display for Outcome {
 /// Session ids are the agent's: any text that is not blank, within reason.
 const LONGEST_SESSION_ID: usize = 128;
 
-/// Records one event.
-pub(crate) fn record(home: &Home, kind: EventKind, host: &Host, input: &[u8]) -> Outcome {
+/// Records one event. A project that is given counts instead of that of the folder.
+pub(crate) fn record(
+    home: &Home,
+    kind: EventKind,
+    host: &Host,
+    input: &[u8],
+    given: Option<ProjectFacts>,
+) -> Outcome {
     let at = clock::since_1970();
     if environment::is_on("BACKSTORY_DISABLED") {
         return Outcome::Off("BACKSTORY_DISABLED is set");
@@ -85,7 +91,7 @@ pub(crate) fn record(home: &Home, kind: EventKind, host: &Host, input: &[u8]) ->
         host: host.clone(),
         at_ms: i64::try_from(at.as_millis()).unwrap_or(i64::MAX),
         session_id: session_id.into_owned(),
-        project,
+        project: given.or(project),
         payload: json,
     };
     if let Err(error) = put(&spool, &event, settings.durability) {

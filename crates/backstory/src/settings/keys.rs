@@ -46,6 +46,8 @@ pub(crate) enum Kind {
     Variable,
     /// The IANA name of a time zone, possibly empty.
     TimeZone,
+    /// An address that only this machine reaches.
+    Loopback,
     /// Any number of strings.
     List,
     /// At least one of these words.
@@ -100,6 +102,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("context", "on_error", Kind::Flag),
     key("worker", "idle_minutes", Kind::Number { min: 1, max: 1_440 }),
     key("worker", "http", Kind::OnOff),
+    key("http", "bind", Kind::Loopback),
     key("http", "port", Kind::Number { min: 0, max: 65_535 }),
     key("retention", "passages_days", Kind::Number { min: 0, max: 36_500 }),
     key(
@@ -184,6 +187,9 @@ impl fmt::Display for Kind {
                 f.write_str("the name of an environment variable (not the key itself), or empty")
             }
             Self::TimeZone => f.write_str("a time zone such as Europe/Berlin, or empty"),
+            Self::Loopback => f.write_str(
+                "127.0.0.1 or another address that only this machine reaches (for others, put a program in front that speaks TLS, asks who is there and forwards to it)",
+            ),
             Self::List => f.write_str("a list of strings"),
             Self::ListOf(words) => write!(f, "a list with at least one of {}", words.join(", ")),
         }

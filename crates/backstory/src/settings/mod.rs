@@ -25,7 +25,7 @@ use serde::{Deserialize, Deserializer};
 pub(crate) use file::{Change, change, read};
 pub(crate) use keys::{KEYS, Key, section_names};
 pub(crate) use problem::Problem;
-pub(crate) use reference::reference;
+pub(crate) use reference::{meanings, reference};
 pub(crate) use resolve::{Entry, Resolved, Source, repeatable, resolve};
 pub(crate) use value::{from_words, to_words};
 
@@ -174,7 +174,9 @@ pub(crate) struct Worker {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Http {
-    /// The port on 127.0.0.1 to try first; 0 takes a free one.
+    /// Where to listen; only this machine reaches it.
+    pub bind: std::net::IpAddr,
+    /// The port to try first; 0 takes a free one.
     pub port: u16,
 }
 

@@ -51,6 +51,12 @@ const TABLE_HEAD: &str = "\
 |---|---|---|---|---|
 ";
 
+/// Returns what each key does, in the order of [`KEYS`].
+pub(crate) fn meanings() -> Vec<String> {
+    let document: DocumentMut = DEFAULTS.parse().expect("a test parses the embedded defaults");
+    KEYS.iter().map(|key| meaning(&document, key).text).collect()
+}
+
 /// What the comment above a key says.
 pub(super) struct Meaning {
     /// What it does.

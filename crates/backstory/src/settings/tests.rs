@@ -42,6 +42,7 @@ fn extremes(kind: Kind) -> Vec<toml::Value> {
         ],
         Kind::Variable => vec!["".into(), "_MY_KEY2".into()],
         Kind::TimeZone => vec!["".into(), "Europe/Berlin".into(), "UTC".into()],
+        Kind::Loopback => vec!["127.0.0.1".into(), "127.9.9.9".into(), "::1".into()],
         Kind::List => vec![Vec::<String>::new().into(), vec!["/a/**", "b c"].into()],
         Kind::ListOf(words) => vec![words.to_vec().into(), words[..1].to_vec().into()],
     }

@@ -78,6 +78,9 @@ fn string(kind: Kind, text: &str) -> Option<Value> {
         Kind::Address => text.is_empty() || is_address(text),
         Kind::Variable => text.is_empty() || is_variable_name(text),
         Kind::TimeZone => text.is_empty() || is_time_zone(text),
+        Kind::Loopback => text
+            .parse()
+            .is_ok_and(|address: std::net::IpAddr| address.is_loopback()),
         _ => false,
     };
     fits.then(|| Value::from(text))

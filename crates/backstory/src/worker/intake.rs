@@ -1,6 +1,6 @@
 //! Moves events from the spool into the database: in order, in batches, exactly once.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result};
 use backstory_capture::{
@@ -14,7 +14,7 @@ use backstory_store::{Senses, Store};
 const BATCH: usize = 500;
 
 /// What taking in did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Intake {
     /// Events that are new in the database.
     pub(crate) new: usize,
@@ -22,6 +22,8 @@ pub(crate) struct Intake {
     pub(crate) torn: usize,
     /// Files left where they are: written by a newer version, or unreadable now.
     pub(crate) left: usize,
+    /// How many events each host reported.
+    pub(crate) hosts: BTreeMap<String, u64>,
 }
 
 /// Takes in everything that waits at this moment.
@@ -62,6 +64,9 @@ fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut In
             }
             Err(SpoolError::Newer(_) | SpoolError::Read(..)) => intake.left += 1,
         }
+    }
+    for event in &events {
+        *intake.hosts.entry(event.host.as_str().to_owned()).or_default() += 1;
     }
     intake.new += store.take_in(&events, senses())?.new;
     // Only now: until the commit the spool is the only place that has them.

@@ -13,13 +13,21 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::{keep, private};
+use backstory_serve::{Counters, Serving};
 use backstory_store::{Retention, Store};
 use jiff::Timestamp;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{Intake, Lock, bell::Bell, distil::distil_all, index::Indexer, take_in};
-use crate::{clock, command::with_hint, given, home::Home};
+use super::{
+    Intake, Lock,
+    bell::Bell,
+    distil::distil_all,
+    index::Indexer,
+    serve::{self, Door},
+    take_in,
+};
+use crate::{clock, command::with_hint, given, home::Home, log};
 
 /// When the worker ends.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +39,7 @@ pub(crate) enum Until {
 }
 
 /// What a worker did in its life.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     /// Events that it took in.
     pub(crate) taken: Intake,
@@ -46,6 +54,8 @@ pub(crate) struct Duties {
     pub(crate) keep: keep::Settings,
     /// How long things are kept.
     pub(crate) retention: Retention,
+    /// Where it is to be reached over HTTP, if at all.
+    pub(crate) door: Option<Door>,
 }
 
 /// The safety net for a wake-up that did not arrive.
@@ -59,6 +69,12 @@ const GATHER: Duration = Duration::from_millis(50);
 
 /// How far back the worker looks for sessions that fell silent once it has looked at all: it looks far more often.
 const RECENT_MS: i64 = 14 * 24 * 3600 * 1000;
+
+/// So many changes are kept for listeners that come back.
+const KEPT_CHANGES: i64 = 50_000;
+
+/// A worker that somebody asked something this long ago is in use.
+const USED_MS: i64 = 60_000;
 
 /// What killed hooks left in `tmp/` is swept after this long.
 const LEFTOVER: Duration = Duration::from_secs(3600);
@@ -82,8 +98,6 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
     let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
     store.recover()?;
-    // Written when all is open: whoever reads it finds a worker that is ready.
-    write_worker_json(home).context("could not write worker.json")?;
     spool
         .sweep(clock::now(), LEFTOVER)
         .context("could not sweep the spool")?;
@@ -95,6 +109,13 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
         Until::Done => None,
         Until::Idle(_) => Some(Indexer::start(home, Arc::clone(&stop)).context("could not start indexing")?),
     };
+    let counters = Arc::new(Counters::default());
+    let serving = match (until, duties.door) {
+        (Until::Idle(_), Some(door)) => open_door(home, door, &counters),
+        _ => None,
+    };
+    // Written when all is open: whoever reads it finds a worker that is ready.
+    write_worker_json(home, serving.as_ref()).context("could not write worker.json")?;
     let mut work = Work::default();
     let mut last_event = Instant::now();
     let mut silent_since = 0;
@@ -105,17 +126,28 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
         let now_ms = clock::now_ms();
         store.interrupt_silent(now_ms, silent_since)?;
         silent_since = now_ms - RECENT_MS;
+        let begun = Instant::now();
         let distilled = distil_all(&mut store, &duties.keep, &stop, &mut |_| {})?;
+        for (host, events) in &taken.hosts {
+            counters.events(host, "recorded", *events);
+        }
+        if distilled > 0 {
+            counters.distilled(distilled as u64, begun.elapsed());
+        }
         work.taken.new += taken.new;
         work.taken.torn += taken.torn;
         work.taken.left = taken.left;
         work.distilled += distilled;
         if upkeep.is_none_or(|last| last.elapsed() >= DAY) {
             store.retain(duties.retention, now_ms)?;
+            store.drop_old_changes(KEPT_CHANGES)?;
             upkeep = Some(Instant::now());
         }
         let is_indexing = indexer.as_ref().is_some_and(Indexer::look);
-        if taken.new > 0 || distilled > 0 || is_indexing {
+        let is_used = serving
+            .as_ref()
+            .is_some_and(|serving| serving.is_used_since(now_ms - USED_MS));
+        if taken.new > 0 || distilled > 0 || is_indexing || is_used {
             last_event = Instant::now();
         }
         match until {
@@ -130,7 +162,8 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
             return Ok(Some(work));
         }
     }
-    // What it has in hand is stored before the lock goes.
+    // What they have in hand is finished before the lock goes.
+    drop(serving);
     drop(indexer);
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     fs::remove_file(home.worker_json()).ok();
@@ -158,10 +191,25 @@ fn step_back() {
     }
 }
 
-fn write_worker_json(home: &Home) -> Result<()> {
+/// Opens the door; a worker that cannot be reached still does its work.
+fn open_door(home: &Home, door: Door, counters: &Arc<Counters>) -> Option<Serving> {
+    match serve::open(home, door, counters) {
+        Ok(serving) => Some(serving),
+        Err(error) => {
+            let line = format!("not reachable over HTTP: {error:#}");
+            // Nobody to tell when the log cannot be written.
+            log::append(home, "worker.log", clock::since_1970(), &line).ok();
+            None
+        }
+    }
+}
+
+fn write_worker_json(home: &Home, serving: Option<&Serving>) -> Result<()> {
     let started = Timestamp::from_millisecond(clock::now_ms())?;
     let facts = json!({
         "pid": std::process::id(),
+        "socket": serving.and_then(Serving::socket),
+        "port": serving.map(Serving::port),
         "version": env!("CARGO_PKG_VERSION"),
         "started_at": started.to_string(),
     });

@@ -101,6 +101,7 @@ fn list_shows_values_and_their_origin() {
       context.on_error          true                  default
       worker.idle_minutes       30                    default
       worker.http               on                    default
+      http.bind                 127.0.0.1             default
       http.port                 37777                 default
       retention.passages_days   365                   default
       retention.max_db_mb       2048                  default

@@ -1,0 +1,94 @@
+//! `backstory open`: the viewer, in the browser.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::{Status, settings};
+use crate::{home::Home, output::DIM, process, worker};
+
+/// Open the viewer in the browser
+///
+/// Starts the worker if it does not run, and logs the browser in by a link that works once. The login lasts.
+#[derive(clap::Args)]
+pub(crate) struct Open {
+    /// The page to open, such as search, sessions or context
+    #[arg(default_value = "")]
+    page: String,
+    /// Print the link instead of opening it
+    #[arg(long)]
+    print: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Open) -> Result<Status> {
+    if !settings(home)?.worker.http {
+        bail!("the viewer is switched off\nhint: backstory config set worker.http on");
+    }
+    let url = link(home, &arguments.page)?;
+    if arguments.print {
+        println!("{url}");
+        return Ok(Status::Done);
+    }
+    match process::open_in_browser(&url) {
+        true => println!("Opened the viewer in your browser. {DIM}It is logged in from now on.{DIM:#}"),
+        false => {
+            println!("{url}");
+            anstream::eprintln!(
+                "{DIM}No browser could be opened: follow the link. It works once, for two minutes.{DIM:#}"
+            );
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// Returns a link that logs a browser in once; starts the worker if it does not run.
+pub(crate) fn link(home: &Home, page: &str) -> Result<String> {
+    if !worker::lives(home) {
+        home.create()?;
+        worker::start_and_wait(home)
+            .context("could not start the worker\nhint: `backstory worker run` shows why")?;
+    }
+    let mut answer = None;
+    // A worker that just started opens its door in a moment.
+    for _ in 0..200 {
+        if fs::exists(home.worker_json()).unwrap_or(false)
+            && let Ok(stream) = UnixStream::connect(home.socket())
+        {
+            answer = Some(ask(stream, page)?);
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    let hint = "hint: `backstory worker restart`, then look into logs/worker.log";
+    let answer = answer.with_context(|| format!("the worker cannot be reached\n{hint}"))?;
+    let url = answer["url"].as_str();
+    Ok(url
+        .with_context(|| {
+            format!("the worker does not know how to log a browser in: is it another version?\n{hint}")
+        })?
+        .to_owned())
+}
+
+fn ask(mut stream: UnixStream, page: &str) -> Result<Value> {
+    let body = json!({"page": page}).to_string();
+    let length = body.len();
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    write!(
+        stream,
+        "POST /api/login-link HTTP/1.1\r\nHost: backstory\r\nConnection: close\r\n\
+        Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )?;
+    let mut text = String::new();
+    stream
+        .read_to_string(&mut text)
+        .context("the worker did not answer")?;
+    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    Ok(serde_json::from_str(body).unwrap_or_default())
+}

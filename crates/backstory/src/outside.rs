@@ -1,0 +1,128 @@
+//! The program as the server sees it: clock, folders, capture and settings.
+
+use std::path::Path;
+
+use backstory_capture::project;
+use backstory_model::{EventKind, Host, ProjectFacts};
+use backstory_serve::{Outside, Recorded, Refusal};
+use backstory_store::Store;
+use serde_json::{Map, Value};
+
+use crate::{
+    clock,
+    command::config::{key_named, setting_json},
+    environment,
+    home::Home,
+    hook::capture::{self, Outcome},
+    settings::{self, Change, Key, Settings, change, from_words, meanings, resolve},
+    wash::Wash,
+    when, worker,
+};
+
+/// Returns what the server asks for, of a home.
+pub(crate) fn of(home: &Home) -> Outside {
+    let with_home = || home.clone();
+    Outside {
+        now_ms: clock::now_ms,
+        moment: |text| when::moment(text).ok(),
+        locate: |folder| project::locate(folder).facts,
+        record: {
+            let home = with_home();
+            Box::new(move |kind, host, json, project| record(&home, kind, host, json, project))
+        },
+        take_in: {
+            let home = with_home();
+            // What cannot be taken in now stays in the spool, and the worker says why.
+            Box::new(move |store: &mut Store| drop(worker::take_in(&home.spool(), store)))
+        },
+        spooled: {
+            let spool = home.spool();
+            Box::new(move || spool.waiting().map_or(0, |waiting| waiting.len() as u64))
+        },
+        wash: {
+            let home = with_home();
+            Box::new(move |text| Wash::new(current(&home).capture.redact).text(text))
+        },
+        limits: {
+            let home = with_home();
+            Box::new(move || current(&home).context.limits())
+        },
+        settings: {
+            let home = with_home();
+            Box::new(move || all_settings(&home))
+        },
+        change_settings: {
+            let home = with_home();
+            Box::new(move |new| change_settings(&home.config(), new))
+        },
+    }
+}
+
+fn record(home: &Home, kind: EventKind, host: &Host, json: &str, project: Option<ProjectFacts>) -> Recorded {
+    match capture::record(home, kind, host, json.as_bytes(), project) {
+        Outcome::Recorded(_) => Recorded::Queued,
+        Outcome::Off(why) | Outcome::Nothing(why) => Recorded::Skipped(why.to_owned()),
+        Outcome::Failed(why) => Recorded::Failed(why),
+    }
+}
+
+/// Reads the settings as they are now; one that is wrong has its default.
+fn current(home: &Home) -> Settings {
+    let text = settings::read(&home.config()).ok().flatten();
+    settings::load(&home.config(), text.as_deref(), &environment::settings()).0
+}
+
+fn all_settings(home: &Home) -> Value {
+    let path = home.config();
+    let text = settings::read(&path).ok().flatten();
+    let resolved = resolve(&path, text.as_deref(), &environment::settings());
+    let named = resolved.entries.iter().zip(meanings()).map(|(entry, about)| {
+        let mut setting = setting_json(entry);
+        setting["about"] = about.into();
+        (entry.key.to_string(), setting)
+    });
+    Value::Object(named.collect())
+}
+
+/// Changes settings when all of them can be.
+fn change_settings(path: &Path, new: &Map<String, Value>) -> Result<(), Refusal> {
+    let mut changes: Vec<(&'static Key, Change)> = Vec::new();
+    for (name, value) in new {
+        let key = key_named(name).map_err(|error| refusal(&error))?;
+        changes.push((key, wanted(key, value)?));
+    }
+    for (key, wanted) in changes {
+        change(path, key, &wanted).map_err(|error| refusal(&error))?;
+    }
+    Ok(())
+}
+
+fn wanted(key: &'static Key, value: &Value) -> Result<Change, Refusal> {
+    let word = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        _ => None,
+    };
+    let words: Option<Vec<String>> = match value {
+        Value::Null => return Ok(Change::Unset),
+        Value::Array(items) => items.iter().map(word).collect(),
+        other => word(other).map(|word| vec![word]),
+    };
+    let words = words.unwrap_or_default();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    from_words(key.kind, &words)
+        .map(Change::Set)
+        .ok_or_else(|| Refusal {
+            message: format!("{key}: expected {}", key.kind),
+            hint: Some("nothing was changed".to_owned()),
+        })
+}
+
+fn refusal(error: &anyhow::Error) -> Refusal {
+    let text = format!("{error:#}");
+    let (message, hint) = match text.split_once("\nhint: ") {
+        Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
+        None => (text, None),
+    };
+    Refusal { message, hint }
+}

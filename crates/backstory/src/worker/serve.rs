@@ -1,0 +1,31 @@
+//! The worker's door to the outside: HTTP and the socket.
+
+use std::{net::IpAddr, sync::Arc};
+
+use anyhow::Result;
+use backstory_serve::{Config, Counters, Serving, Stores, serve};
+
+use crate::{home::Home, outside};
+
+/// Where the worker is to be reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Door {
+    /// The address; only this machine reaches it.
+    pub(crate) bind: IpAddr,
+    /// The port to try first.
+    pub(crate) port: u16,
+}
+
+/// Opens the door.
+pub(super) fn open(home: &Home, door: Door, counters: &Arc<Counters>) -> Result<Serving> {
+    let nothing_first = Box::new(|| {});
+    let config = Config {
+        stores: Stores::new(home.database(), home.backups(), home.vectors(), nothing_first),
+        bind: door.bind,
+        port: door.port,
+        socket: home.socket(),
+        token: home.token(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    Ok(serve(config, outside::of(home), Arc::clone(counters))?)
+}

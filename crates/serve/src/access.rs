@@ -1,0 +1,306 @@
+//! Who may talk to the server over TCP: its owner, and nobody whose page happens to be open in a browser.
+//!
+//! A page from elsewhere can make a browser send requests to this machine. Such a request names another host (DNS
+//! rebinding), another origin, or has no token; each alone is enough to refuse it.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    net::{IpAddr, SocketAddr},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::Arc,
+};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+        header::{self, AUTHORIZATION, COOKIE, HOST, ORIGIN},
+        request::Parts,
+    },
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use sha2::{Digest, Sha256};
+
+use crate::{problem::Problem, server::Server};
+
+/// What lets a request in.
+#[derive(Debug)]
+pub(crate) struct Access {
+    hosts: Vec<String>,
+    token: String,
+    cookie_name: String,
+    cookie: String,
+}
+
+/// How a request showed that it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Token,
+    Cookie,
+}
+
+impl Access {
+    /// Lets in who knows the token, at this port.
+    pub(crate) fn new(bind: IpAddr, port: u16, token: String) -> Self {
+        let names = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
+        let mut hosts = names.to_vec();
+        hosts.push(SocketAddr::new(bind, port).to_string());
+        if port == 80 {
+            hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(ToOwned::to_owned));
+        }
+        // Made of the token, so that it lasts as long: a new token lets nobody in by an old cookie.
+        let cookie = hex(&Sha256::digest(format!("cookie of {token}")));
+        Self {
+            hosts,
+            token,
+            // Cookies do not know ports: two homes must not log each other out.
+            cookie_name: format!("backstory_{port}"),
+            cookie,
+        }
+    }
+
+    /// Returns the header that logs a browser in.
+    pub(crate) fn set_cookie(&self) -> String {
+        const YEAR: u32 = 365 * 24 * 3600;
+        format!(
+            "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={YEAR}",
+            self.cookie_name, self.cookie
+        )
+    }
+
+    /// Checks a request; what is open to all is checked for its host and origin alone.
+    fn check(&self, request: &Parts) -> Result<(), Problem> {
+        let refuse = |message: &str| Problem::new(StatusCode::FORBIDDEN, "forbidden", message);
+        let mut hosts = request.headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(Problem::bad("exactly one Host header is needed"));
+        };
+        let named = request.uri.authority().map(|authority| authority.as_str());
+        if !self.is_ours(host.to_str().ok()) || !named.is_none_or(|name| self.is_ours(Some(name))) {
+            return Err(
+                refuse("this host is not served here").hint("use 127.0.0.1 and the port in worker.json")
+            );
+        }
+        let origin = request.headers.get(ORIGIN);
+        if !origin.is_none_or(|origin| self.is_own_origin(origin)) {
+            return Err(refuse("requests from other origins are not answered"));
+        }
+        if is_from_elsewhere(&request.headers) {
+            return Err(refuse("requests from other sites are not answered"));
+        }
+        if is_open(&request.method, request.uri.path()) {
+            return Ok(());
+        }
+        match self.shown(&request.headers) {
+            Some(Shown::Token) => Ok(()),
+            // A browser sends its cookie along whoever made it ask; only our own pages may make it change anything.
+            Some(Shown::Cookie) if is_safe(&request.method) || origin.is_some() => Ok(()),
+            Some(Shown::Cookie) => Err(refuse("a change needs an Origin header when it comes with a cookie")),
+            None => Err(
+                Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", "who asks is not known")
+                    .hint("send `Authorization: Bearer` and what the file `token` in the home folder holds, or run `backstory open`"),
+            ),
+        }
+    }
+
+    fn is_ours(&self, host: Option<&str>) -> bool {
+        host.is_some_and(|host| self.hosts.iter().any(|ours| ours.eq_ignore_ascii_case(host)))
+    }
+
+    fn is_own_origin(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().ok();
+        self.is_ours(origin.and_then(|origin| origin.strip_prefix("http://")))
+    }
+
+    fn shown(&self, headers: &HeaderMap) -> Option<Shown> {
+        let text = |value: &HeaderValue| value.to_str().ok().map(ToOwned::to_owned);
+        let bearer = headers.get(AUTHORIZATION).and_then(text);
+        let token = bearer.as_deref().and_then(|bearer| {
+            let (scheme, token) = bearer.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        if let Some(token) = token {
+            return is_same(token, &self.token).then_some(Shown::Token);
+        }
+        let cookies = headers.get_all(COOKIE).iter().filter_map(text);
+        let is_known = |cookies: String| {
+            cookies.split(';').any(|pair| {
+                let (name, value) = pair.trim().split_once('=').unwrap_or_default();
+                name == self.cookie_name && is_same(value, &self.cookie)
+            })
+        };
+        cookies.into_iter().any(is_known).then_some(Shown::Cookie)
+    }
+}
+
+/// What anyone on this machine may ask: whether there is anyone, and to be let in.
+fn is_open(method: &Method, path: &str) -> bool {
+    *method == Method::GET && (path == "/health" || path == "/login" || path.starts_with("/assets/"))
+}
+
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// Whether a browser says that a page of another site asks. Following a link is no such thing: the cookie stays behind then.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+    const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+    let site = headers.get(SITE).and_then(|site| site.to_str().ok());
+    let is_navigation = headers.get(MODE).is_some_and(|mode| mode == "navigate");
+    !matches!(site, None | Some("same-origin" | "none")) && !is_navigation
+}
+
+/// Compares without telling by the time it takes where two texts differ.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (Sha256::digest(one), Sha256::digest(other));
+    one.iter()
+        .zip(other.iter())
+        .fold(0, |different, (a, b)| different | (a ^ b))
+        == 0
+}
+
+/// Lets a request through or says why not, and puts on every answer what keeps browsers from misusing it.
+pub(crate) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let response = match server.access.check(&parts) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(problem) if problem.status == StatusCode::UNAUTHORIZED && wants_page(&parts) => {
+            crate::login::please(&problem)
+        }
+        Err(problem) => problem.into_response(),
+    };
+    with_headers(response)
+}
+
+/// Whether a person's browser asks, which shows what it gets.
+fn wants_page(request: &Parts) -> bool {
+    let accept = request.headers.get(header::ACCEPT);
+    accept
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
+}
+
+const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+fn with_headers(mut response: Response<Body>) -> Response<Body> {
+    let unauthorized = response.status() == StatusCode::UNAUTHORIZED;
+    let headers = response.headers_mut();
+    let mut set = |name, value| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    set(header::CONTENT_SECURITY_POLICY, CSP);
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    // `no-referrer` would take the origin from our own forms.
+    set(header::REFERRER_POLICY, "same-origin");
+    set(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    );
+    set(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    );
+    set(header::CACHE_CONTROL, "no-store");
+    if unauthorized {
+        set(header::WWW_AUTHENTICATE, "Bearer");
+    }
+    response
+}
+
+/// Reads the token of a home, or makes one.
+pub fn token(path: &Path) -> io::Result<String> {
+    match fs::read_to_string(path) {
+        Ok(text) if text.trim().len() >= 32 => return Ok(text.trim().to_owned()),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let token = random();
+    // Renamed into place: whoever reads it meanwhile finds all of it or nothing.
+    let unfinished = path.with_extension("tmp");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    writeln!(file, "{token}")?;
+    fs::rename(unfinished, path)?;
+    Ok(token)
+}
+
+/// Returns what nobody can guess.
+pub(crate) fn random() -> String {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).expect("every system that runs this has randomness");
+    hex(&bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(headers: &[(&str, &str)]) -> Result<(), u16> {
+        let mut request = Request::builder().method("GET").uri("/api/search");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, _) = request.body(Body::empty()).unwrap().into_parts();
+        Access::new(IpAddr::from([127, 0, 0, 1]), 4000, "t".repeat(64))
+            .check(&parts)
+            .map_err(|problem| problem.status.as_u16())
+    }
+
+    #[test]
+    fn only_the_owner_at_this_host_is_let_in() {
+        let bearer = format!("Bearer {}", "t".repeat(64));
+        let token = ("authorization", bearer.as_str());
+        assert_eq!(check(&[("host", "127.0.0.1:4000"), token]), Ok(()));
+        assert_eq!(check(&[("host", "LOCALHOST:4000"), token]), Ok(()));
+        assert_eq!(check(&[("host", "[::1]:4000"), token]), Ok(()));
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:4001",
+            "localhost.evil.test:4000",
+            "127.0.0.1.nip.io:4000",
+            "evil.test",
+            "",
+            "[::ffff:127.0.0.1]:4000",
+            "127.0.0.1:4000@evil.test",
+        ] {
+            assert_eq!(check(&[("host", host), token]), Err(403), "{host}");
+        }
+        assert_eq!(check(&[token]), Err(400));
+        let host = ("host", "127.0.0.1:4000");
+        assert_eq!(check(&[host]), Err(401));
+        assert_eq!(check(&[host, ("authorization", "Bearer x")]), Err(401));
+        assert_eq!(check(&[host, token, ("origin", "http://127.0.0.1:4000")]), Ok(()));
+        for origin in [
+            "http://127.0.0.1:4001",
+            "https://127.0.0.1:4000",
+            "null",
+            "http://evil.test",
+        ] {
+            assert_eq!(check(&[host, token, ("origin", origin)]), Err(403), "{origin}");
+        }
+    }
+
+    #[test]
+    fn the_token_of_a_home_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let first = token(&path).unwrap();
+        assert_eq!(first.len(), 64);
+        assert_eq!(token(&path).unwrap(), first);
+    }
+}

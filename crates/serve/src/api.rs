@@ -1,0 +1,184 @@
+//! Routes and their description, made in one place: a route that is not described cannot be served.
+
+use axum::{Router, routing::MethodRouter};
+use schemars::{
+    JsonSchema, Schema, SchemaGenerator,
+    generate::{Contract, SchemaSettings},
+};
+use serde_json::{Map, Value, json};
+
+use crate::problem::ErrorAnswer;
+
+/// Routes with their description.
+pub(crate) struct Api<S> {
+    router: Router<S>,
+    paths: Map<String, Value>,
+    input: SchemaGenerator,
+    output: SchemaGenerator,
+}
+
+/// What a route takes and gives.
+#[derive(Debug, Default)]
+pub(crate) struct About {
+    summary: &'static str,
+    query: Option<Schema>,
+    body: Option<Schema>,
+    answer: Option<(&'static str, Schema)>,
+}
+
+impl<S: Clone + Send + Sync + 'static> Api<S> {
+    pub(crate) fn new() -> Self {
+        let generator = |contract| {
+            SchemaSettings::draft2020_12()
+                .with(|settings| {
+                    settings.definitions_path = "/components/schemas".into();
+                    settings.meta_schema = None;
+                    settings.contract = contract;
+                })
+                .into_generator()
+        };
+        Self {
+            router: Router::new(),
+            paths: Map::new(),
+            input: generator(Contract::Deserialize),
+            output: generator(Contract::Serialize),
+        }
+    }
+
+    /// Adds a route: its method, its path, what it is for, and who answers.
+    pub(crate) fn route(
+        mut self,
+        method: &str,
+        path: &'static str,
+        about: impl FnOnce(&mut Describe<'_>),
+        handler: MethodRouter<S>,
+    ) -> Self {
+        let mut describe = Describe {
+            about: About::default(),
+            input: &mut self.input,
+            output: &mut self.output,
+        };
+        about(&mut describe);
+        let operation = operation(method, path, describe.about, &mut self.output);
+        let item = self.paths.entry(path).or_insert_with(|| json!({}));
+        item[method.to_lowercase()] = operation;
+        self.router = self.router.route(path, handler);
+        self
+    }
+
+    /// Returns the routes, and the document that describes them.
+    pub(crate) fn finish(mut self, version: &str) -> (Router<S>, Value) {
+        let mut schemas = self.output.take_definitions(true);
+        schemas.extend(self.input.take_definitions(true));
+        let document = json!({
+            "openapi": "3.1.0",
+            "info": {
+                "title": "backstory",
+                "version": version,
+                "description": "The memory of coding agents on this machine. Nothing here is open to other machines.",
+            },
+            "security": [{"token": []}],
+            "paths": self.paths,
+            "components": {
+                "schemas": schemas,
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            },
+        });
+        (self.router, document)
+    }
+}
+
+/// Says what a route takes and gives.
+pub(crate) struct Describe<'g> {
+    about: About,
+    input: &'g mut SchemaGenerator,
+    output: &'g mut SchemaGenerator,
+}
+
+impl Describe<'_> {
+    pub(crate) fn says(&mut self, summary: &'static str) -> &mut Self {
+        self.about.summary = summary;
+        self
+    }
+
+    pub(crate) fn query<T: JsonSchema>(&mut self) -> &mut Self {
+        self.about.query = Some(self.input.root_schema_for::<T>());
+        self
+    }
+
+    pub(crate) fn body<T: JsonSchema>(&mut self) -> &mut Self {
+        self.about.body = Some(self.input.subschema_for::<T>());
+        self
+    }
+
+    pub(crate) fn json<T: JsonSchema>(&mut self) -> &mut Self {
+        self.about.answer = Some(("application/json", self.output.subschema_for::<T>()));
+        self
+    }
+
+    pub(crate) fn text(&mut self, media: &'static str) -> &mut Self {
+        self.about.answer = Some((media, self.output.subschema_for::<String>()));
+        self
+    }
+}
+
+fn operation(method: &str, path: &str, about: About, output: &mut SchemaGenerator) -> Value {
+    let mut parameters: Vec<Value> = path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .collect();
+    parameters.extend(about.query.iter().flat_map(query_parameters));
+    let problem = output.subschema_for::<ErrorAnswer>();
+    let mut responses = json!({
+        "4XX": {"description": "It was not done; the answer says why.", "content": {"application/json": {"schema": problem}}},
+    });
+    let done = match about.answer {
+        Some((media, schema)) => json!({"description": "Done.", "content": {media: {"schema": schema}}}),
+        None => json!({"description": "Done."}),
+    };
+    responses["200"] = done;
+    let id = format!(
+        "{}{}",
+        method.to_lowercase(),
+        path.replace(['/', '.'], "_").replace(['{', '}'], "")
+    );
+    let mut operation = json!({
+        "operationId": id,
+        "summary": about.summary,
+        "parameters": parameters,
+        "responses": responses,
+    });
+    if let Some(body) = about.body {
+        operation["requestBody"] =
+            json!({"required": true, "content": {"application/json": {"schema": body}}});
+    }
+    operation
+}
+
+/// The fields of a query's type, as parameters.
+fn query_parameters(schema: &Schema) -> Vec<Value> {
+    let empty = Map::new();
+    let fields = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    let required = schema.get("required").and_then(Value::as_array);
+    fields
+        .iter()
+        .map(|(name, field)| {
+            let mut field = field.clone();
+            let about = field
+                .as_object_mut()
+                .and_then(|field| field.remove("description"))
+                .unwrap_or_default();
+            // A parameter that is left out is left out: it cannot be null.
+            if let Some(Value::Array(types)) = field.get("type") {
+                let one = types.iter().find(|one| *one != "null").cloned();
+                field["type"] = one.unwrap_or_default();
+            }
+            let is_required = required.is_some_and(|names| names.iter().any(|one| one == name));
+            json!({"name": name, "in": "query", "required": is_required, "description": about, "schema": field})
+        })
+        .collect()
+}

@@ -1,0 +1,269 @@
+//! Live events: every change that any process makes reaches whoever listens.
+//!
+//! One thread looks whether anything was committed, reads what changed and tells all listeners. Nobody listens: it sleeps.
+//! A listener that does not keep up is let go; it comes back with the number of the last event that it had.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use backstory_model::{Handle, MemoryKind};
+use backstory_store::{Change, Queue, Store, StoreError};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+use crate::{
+    Outside, Stores,
+    answer::{Memory, Session},
+};
+
+/// How often is looked whether anything was committed.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// How often the state of the worker is told, changed or not.
+const HEALTH: Duration = Duration::from_secs(15);
+
+/// So many events wait for a listener before it is let go.
+const PATIENCE: usize = 2_048;
+
+/// So many bytes are told of a long text.
+const LONGEST_TEXT: usize = 4_096;
+
+/// So many changes a listener that comes back may have missed.
+pub(crate) const MOST_MISSED: u32 = 2_000;
+
+/// Something to tell.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    /// The number of the change; absent when it is a state, which nobody needs to hear twice.
+    pub(crate) id: Option<i64>,
+    pub(crate) name: String,
+    pub(crate) data: String,
+}
+
+impl Told {
+    /// Whether it says that nothing more will be told.
+    pub(crate) fn is_end(&self) -> bool {
+        self.name.is_empty()
+    }
+}
+
+/// Tells listeners what changed.
+pub(crate) struct Feed {
+    told: broadcast::Sender<Arc<Told>>,
+    listeners: Arc<AtomicUsize>,
+    wake: Sender<i64>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Counts as a listener as long as it lives.
+pub(crate) struct Listening(Arc<AtomicUsize>);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Feed {
+    pub(crate) fn start(stores: Arc<Stores>, outside: Arc<Outside>) -> std::io::Result<Self> {
+        let (told, _) = broadcast::channel(PATIENCE);
+        let (wake, woken) = channel();
+        let listeners = Arc::new(AtomicUsize::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let teller = Teller {
+            stores,
+            outside,
+            told: told.clone(),
+            listeners: Arc::clone(&listeners),
+        };
+        let stopped = Arc::clone(&stop);
+        let thread = thread::Builder::new().name("feed".to_owned()).spawn(move || {
+            while let Ok(from) = woken.recv() {
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                // A store that cannot be read now is looked at again when somebody listens anew.
+                teller.tell(from, &woken, &stopped).ok();
+            }
+        })?;
+        Ok(Self {
+            told,
+            listeners,
+            wake,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Listens from now on. Some of what is told may be known already: numbers tell.
+    pub(crate) fn listen(&self) -> (broadcast::Receiver<Arc<Told>>, Listening) {
+        let receiver = self.told.subscribe();
+        self.listeners.fetch_add(1, Ordering::Relaxed);
+        (receiver, Listening(Arc::clone(&self.listeners)))
+    }
+
+    /// Begins to tell what comes after a change, which the caller read after it began to listen.
+    pub(crate) fn begin(&self, after: i64) {
+        // The thread is gone only when the server ends.
+        self.wake.send(after).ok();
+    }
+
+    /// Lets all listeners go.
+    pub(crate) fn end(&self) {
+        let end = Told {
+            id: None,
+            name: String::new(),
+            data: String::new(),
+        };
+        // Nobody listens: so much the better.
+        self.told.send(Arc::new(end)).ok();
+    }
+
+    /// Returns how many listen.
+    pub(crate) fn listeners(&self) -> usize {
+        self.listeners.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake.send(0).ok();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+struct Teller {
+    stores: Arc<Stores>,
+    outside: Arc<Outside>,
+    told: broadcast::Sender<Arc<Told>>,
+    listeners: Arc<AtomicUsize>,
+}
+
+impl Teller {
+    /// Tells what changes while anyone listens.
+    fn tell(&self, from: i64, woken: &Receiver<i64>, stop: &AtomicBool) -> Result<(), StoreError> {
+        let store = self.stores.open_reader()?;
+        let mut last = from;
+        // No state has this number: the first look reads what has changed since.
+        let mut version = -1;
+        let mut queue = (0, 0, 0);
+        let mut health = Instant::now();
+        while self.listeners.load(Ordering::Relaxed) > 0 && !stop.load(Ordering::Relaxed) {
+            match woken.recv_timeout(LOOK) {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                // Another listener, who may have looked before the first one did.
+                Ok(from) if from < last => (last, version) = (from, -1),
+                Ok(_) => {}
+            }
+            let now = store.version_of_data()?;
+            if now != version {
+                version = now;
+                for change in store.changes_after(last, MOST_MISSED)? {
+                    last = change.id;
+                    self.say(as_told(&store, &change)?);
+                }
+                let state = store.queue(0)?;
+                let counts = (state.pending, state.processing, state.failed);
+                if counts != queue {
+                    queue = counts;
+                    self.say(Some(queue_told(state, &self.outside)));
+                }
+            }
+            if health.elapsed() >= HEALTH {
+                health = Instant::now();
+                self.say(Some(health_told(&store, &self.outside)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&self, told: Option<Told>) {
+        if let Some(told) = told {
+            // Nobody listens any more: the loop ends at its next turn.
+            self.told.send(Arc::new(told)).ok();
+        }
+    }
+}
+
+/// Returns what a listener is told of a change; nothing when what it speaks of is gone, or of a kind that nobody watches.
+pub(crate) fn as_told(store: &Store, change: &Change) -> Result<Option<Told>, StoreError> {
+    let memory = |kind| -> Result<Option<Value>, StoreError> {
+        let handle = Handle {
+            kind,
+            id: change.memory_id,
+        };
+        let Some(mut line) = store.line(handle)? else {
+            return Ok(None);
+        };
+        // Many of these wait at once for a slow listener; whoever wants all of it asks.
+        for text in [&mut line.text, &mut line.narrative].into_iter().flatten() {
+            text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        }
+        Ok(Some(json!(Memory::new(handle, line))))
+    };
+    let data = match change.name.as_str() {
+        "observation" => memory(MemoryKind::Observation)?,
+        "summary" => memory(MemoryKind::Summary)?,
+        "prompt" => memory(MemoryKind::Prompt)?,
+        "note" => memory(MemoryKind::Note)?,
+        "session_started" | "session_completed" => store
+            .session_by_number(change.memory_id)?
+            .map(|session| json!(Session::from(session))),
+        name => return Ok(gone(name, change)),
+    };
+    Ok(data.map(|data| Told {
+        id: Some(change.id),
+        name: change.name.clone(),
+        data: data.to_string(),
+    }))
+}
+
+fn gone(name: &str, change: &Change) -> Option<Told> {
+    let kind = MemoryKind::from_name(name.strip_suffix("_forgotten")?)?;
+    let id = Handle {
+        kind,
+        id: change.memory_id,
+    };
+    Some(Told {
+        id: Some(change.id),
+        name: "forgotten".to_owned(),
+        data: json!({"id": id, "kind": kind.name()}).to_string(),
+    })
+}
+
+/// The state of the queue.
+pub(crate) fn queue_told(queue: Queue, outside: &Outside) -> Told {
+    let queue = crate::answer::Queue::new(queue, (outside.spooled)(), (outside.now_ms)());
+    let data = json!({"pending": queue.pending, "processing": queue.processing, "failed": queue.failed,
+        "oldest_seconds": queue.oldest_seconds});
+    Told {
+        id: None,
+        name: "queue".to_owned(),
+        data: data.to_string(),
+    }
+}
+
+/// The state of the worker.
+pub(crate) fn health_told(store: &Store, outside: &Outside) -> Result<Told, StoreError> {
+    let queue = crate::answer::Queue::new(store.queue(0)?, (outside.spooled)(), (outside.now_ms)());
+    Ok(Told {
+        id: None,
+        name: "health".to_owned(),
+        data:
+            json!({"status": crate::route::status(&queue), "pending": queue.pending, "failed": queue.failed,
+            "oldest_seconds": queue.oldest_seconds})
+            .to_string(),
+    })
+}

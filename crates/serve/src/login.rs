@@ -1,0 +1,147 @@
+//! How a browser gets in: by a link that works once.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{Query, State},
+    http::{StatusCode, header},
+    response::{Html, IntoResponse, Redirect, Response},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{access::random, problem::Problem, route::Input, server::Server};
+
+/// How long a link works.
+const LASTS: Duration = Duration::from_secs(120);
+
+/// Links that nobody has followed yet.
+#[derive(Debug, Default)]
+pub(crate) struct Logins(Mutex<Vec<(String, Instant)>>);
+
+impl Logins {
+    fn new_code(&self) -> String {
+        let code = random();
+        let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|(_, made)| made.elapsed() < LASTS);
+        codes.push((code.clone(), Instant::now()));
+        code
+    }
+
+    fn use_code(&self, code: &str) -> bool {
+        let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = codes.len();
+        codes.retain(|(known, made)| known != code && made.elapsed() < LASTS);
+        // Those that are too old went too: only the one that fits counts.
+        before > codes.len() && !codes.iter().any(|(known, _)| known == code)
+    }
+}
+
+/// Which page to open.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct LinkWish {
+    /// The page, such as `/search`.
+    #[serde(default)]
+    page: String,
+}
+
+/// A link that logs a browser in, once.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Link {
+    url: String,
+}
+
+pub(crate) async fn link(
+    State(server): State<Arc<Server>>,
+    Input(wish): Input<LinkWish>,
+) -> Result<axum::Json<Link>, Problem> {
+    let code = server.logins.new_code();
+    let page = own_page(&wish.page);
+    let address = server.address;
+    let url = format!("http://{address}/login?code={code}&to={}", encoded(&page));
+    Ok(axum::Json(Link { url }))
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Code {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    to: String,
+}
+
+pub(crate) async fn login(State(server): State<Arc<Server>>, Query(code): Query<Code>) -> Response {
+    if !server.logins.use_code(&code.code) {
+        let problem = Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "this link was used or is too old",
+        );
+        return please(&problem);
+    }
+    let cookie = (header::SET_COOKIE, server.access.set_cookie());
+    ([cookie], Redirect::to(&own_page(&code.to))).into_response()
+}
+
+/// A page of ours: a link must not lead elsewhere.
+fn own_page(page: &str) -> String {
+    let page = page.trim_start_matches('/');
+    let is_plain = page
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/-_.?=&%+".contains(c));
+    match is_plain && !page.starts_with('.') {
+        true => format!("/{page}"),
+        false => "/".to_owned(),
+    }
+}
+
+fn encoded(page: &str) -> String {
+    page.bytes()
+        .map(
+            |byte| match byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
+                true => char::from(byte).to_string(),
+                false => format!("%{byte:02X}"),
+            },
+        )
+        .collect()
+}
+
+/// The page for a person who is not logged in.
+pub(crate) fn please(problem: &Problem) -> Response {
+    const PAGE: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>backstory</title>\
+        <meta name=viewport content='width=device-width'><link rel=stylesheet href=/assets/style.css>\
+        <main class=alone><h1>Run <code>backstory open</code></h1><p>REASON. The command <code>backstory open</code>, \
+        in a terminal on this machine, opens this page for you; the login lasts.</p></main></html>";
+    let mut reason = problem.message.clone();
+    if let Some(first) = reason.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    (problem.status, Html(PAGE.replace("REASON", &reason))).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_works_once_and_leads_nowhere_else() {
+        let logins = Logins::default();
+        let code = logins.new_code();
+        assert!(!logins.use_code("other"));
+        assert!(logins.use_code(&code));
+        assert!(!logins.use_code(&code));
+        for (page, expected) in [
+            ("search", "/search"),
+            ("/sessions/ab-1", "/sessions/ab-1"),
+            ("", "/"),
+            ("//evil.test", "/evil.test"),
+            ("https://evil.test", "/"),
+            ("/\\evil.test", "/"),
+        ] {
+            assert_eq!(own_page(page), expected, "{page}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Which project or memory a request means.
+
+use std::path::Path;
+
+use backstory_model::{Handle, ProjectFacts};
+use backstory_recall::{Query, Searcher};
+use backstory_store::{Filter, Project, ProjectError, Scope, Store};
+
+use crate::{Outside, problem::Problem};
+
+/// Finds the project that a request names, by any of its names or by a folder. `None` when it names none, or when nothing
+/// is remembered of the folder's project.
+pub(crate) fn project(
+    store: &Store,
+    outside: &Outside,
+    named: Option<&str>,
+    cwd: Option<&str>,
+) -> Result<Option<Project>, Problem> {
+    let folder = match (named, cwd) {
+        (Some(named), _) if Path::new(named).is_absolute() => named,
+        (Some(named), _) => return Ok(Some(store.project(named)?)),
+        (None, Some(cwd)) => cwd,
+        (None, None) => return Ok(None),
+    };
+    let key = (outside.locate)(Path::new(folder)).key;
+    match store.project(&key).or_else(|_| store.project(folder)) {
+        Ok(project) => Ok(Some(project)),
+        Err(ProjectError::Store(error)) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Says where something belongs that names its project, known or new.
+pub(crate) fn facts(store: &Store, outside: &Outside, named: &str) -> Result<ProjectFacts, Problem> {
+    if Path::new(named).is_absolute() {
+        return Ok((outside.locate)(Path::new(named)));
+    }
+    let known = match store.project(named) {
+        Ok(project) => project,
+        // A program may only know a name: it is a project of its own then, as it is for imported lines.
+        Err(ProjectError::Unknown(_)) => {
+            return Ok(ProjectFacts {
+                key: named.to_owned(),
+                name: named.to_owned(),
+                root: named.to_owned(),
+                branch: None,
+                worktree: None,
+            });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(ProjectFacts {
+        key: known.id,
+        name: known.name,
+        root: known.root,
+        branch: None,
+        worktree: None,
+    })
+}
+
+/// Finds the memory that fits some words best.
+pub(crate) fn best(
+    store: &Store,
+    vectors: &Path,
+    scope: Scope<'_>,
+    words: &str,
+    now_ms: i64,
+) -> Result<Option<Handle>, Problem> {
+    let query = Query {
+        text: words,
+        scope,
+        filter: &Filter::default(),
+        limit: 1,
+        now_ms,
+    };
+    let hits = Searcher::new(store, vectors)?.search(&query)?;
+    Ok(hits.first().map(|hit| hit.card.handle))
+}
+
+/// Says that nothing goes by a handle.
+pub(crate) fn unknown(handle: Handle) -> Problem {
+    Problem::missing(format!("no {} goes by {handle}", handle.kind.name()))
+        .hint("search finds memories and names them")
+}

@@ -1,0 +1,134 @@
+//! The routes: one file for what belongs together.
+
+mod change;
+mod context;
+mod events;
+mod health;
+mod list;
+pub(crate) mod record;
+mod search;
+mod settings;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes, to_bytes},
+    extract::{FromRequest, FromRequestParts, Request},
+    http::{StatusCode, header::CONTENT_TYPE, request::Parts},
+    routing::{get, post},
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{api::Api, login, problem::Problem, server::Server};
+
+pub(crate) use health::status;
+
+/// The largest body that is read.
+const MOST_BODY: usize = 8 << 20;
+
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// Every route, and the document that describes those of the interface.
+pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
+    let api = Api::new();
+    let api = search::describe(health::describe(context::describe(api)));
+    let api = settings::describe(events::describe(change::describe(list::describe(
+        record::describe(api),
+    ))));
+    let api = api.route(
+        "POST",
+        "/api/login-link",
+        |about| {
+            about
+                .says("Makes a link that logs a browser in, once")
+                .body::<login::LinkWish>()
+                .json::<login::Link>();
+        },
+        post(login::link),
+    );
+    let (router, description) = api.finish(version);
+    let router = router
+        .route("/login", get(login::login))
+        .route("/stream", get(events::events))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(not_so);
+    (router, description)
+}
+
+async fn nowhere() -> Problem {
+    Problem::missing("there is nothing at this address").hint("GET /api/openapi.json lists what there is")
+}
+
+async fn not_so() -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        "this address does not know that method",
+    )
+    .hint("GET /api/openapi.json lists what there is")
+}
+
+/// A JSON body, read whole and checked.
+pub(crate) struct Input<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        // A form of another page can send text, but no JSON by that name.
+        let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|kind| {
+            let kind = kind.to_str().unwrap_or_default();
+            kind.split(';')
+                .next()
+                .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        });
+        if !is_json {
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                "the body must be JSON",
+            )
+            .hint("send `Content-Type: application/json`"));
+        }
+        let bytes = body(request.into_body()).await?;
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| Problem::bad(format!("the body is not what is expected: {error}")))
+    }
+}
+
+/// Reads a body, if it is not too long and does not take too long.
+pub(crate) async fn body(body: Body) -> Result<Bytes, Problem> {
+    match tokio::time::timeout(BODY_TIME, to_bytes(body, MOST_BODY)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            "the body is longer than 8 MB, or broke off",
+        )),
+        Err(_) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "too_slow",
+            "the body did not arrive within 10 seconds",
+        )),
+    }
+}
+
+/// What stands behind the question mark, checked.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        axum::extract::Query::try_from_uri(&parts.uri)
+            .map(|axum::extract::Query(asked)| Self(asked))
+            .map_err(|error| Problem::bad(error.body_text()))
+    }
+}
+
+/// An answer in JSON.
+type Answer<T> = Result<Json<T>, Problem>;

@@ -1,0 +1,78 @@
+//! What a new session would be told.
+
+use std::{path::Path, sync::Arc};
+
+use axum::{
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use backstory_recall::{Situation, context};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Asked;
+use crate::{api::Api, place, problem::Problem, server::Server};
+
+/// Which project, and how much.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ContextQuery {
+    /// The project: its folder name, a path inside it, or its id.
+    project: Option<String>,
+    /// As if the session were started in this folder.
+    cwd: Option<String>,
+    /// The most tokens.
+    #[schemars(range(min = 50, max = 9000))]
+    budget: Option<u16>,
+}
+
+pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
+    api.route(
+        "GET",
+        "/api/context/inject",
+        |about| {
+            about
+                .says("Gives what a new session would be told; nothing when nothing is remembered")
+                .query::<ContextQuery>()
+                .text("text/markdown");
+        },
+        get(inject),
+    )
+}
+
+async fn inject(
+    State(server): State<Arc<Server>>,
+    Asked(query): Asked<ContextQuery>,
+) -> Result<Response, Problem> {
+    let at_hand = Arc::clone(&server);
+    let text = server
+        .stores
+        .read(move |store| {
+            let outside = &at_hand.outside;
+            let mut limits = (outside.limits)();
+            if let Some(budget) = query.budget {
+                if !(50..=9000).contains(&budget) {
+                    return Err(Problem::bad("budget must be from 50 to 9000"));
+                }
+                limits.tokens = budget.into();
+            }
+            let Some(project) =
+                place::project(store, outside, query.project.as_deref(), query.cwd.as_deref())?
+            else {
+                return Ok(String::new());
+            };
+            let branch = (outside.locate)(Path::new(query.cwd.as_deref().unwrap_or(&project.root))).branch;
+            let situation = Situation {
+                project: &project,
+                branch: branch.as_deref(),
+                goes_on: None,
+                now: Timestamp::from_millisecond((outside.now_ms)()).unwrap_or(Timestamp::UNIX_EPOCH),
+            };
+            let told = context(store, &situation, &limits)?;
+            Ok(told.map(|told| told.text).unwrap_or_default())
+        })
+        .await?;
+    Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response())
+}

@@ -1,0 +1,105 @@
+//! Live events as a stream.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    extract::State,
+    http::HeaderMap,
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+    routing::get,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_stream::{StreamExt, wrappers::BroadcastStream};
+
+use super::Asked;
+use crate::{
+    api::Api,
+    feed::{MOST_MISSED, Told, as_told, health_told, queue_told},
+    problem::Problem,
+    server::Server,
+};
+
+/// How often a silent stream shows that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Where to go on.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct EventQuery {
+    /// The last event that was received, where the header `Last-Event-ID` cannot be sent.
+    #[serde(alias = "lastEventId")]
+    last_event_id: Option<i64>,
+}
+
+pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
+    api.route(
+        "GET",
+        "/api/events",
+        |about| {
+            about
+                .says(
+                    "Tells what happens, as it happens: session_started, prompt, observation, summary, note, forgotten, \
+                    session_completed, queue, health",
+                )
+                .query::<EventQuery>()
+                .text("text/event-stream");
+        },
+        get(events),
+    )
+}
+
+pub(super) async fn events(
+    State(server): State<Arc<Server>>,
+    headers: HeaderMap,
+    Asked(query): Asked<EventQuery>,
+) -> Result<Response, Problem> {
+    let header = headers
+        .get("last-event-id")
+        .and_then(|id| id.to_str().ok()?.parse().ok());
+    let last: Option<i64> = header.or(query.last_event_id);
+    // Listens before it reads: what is committed in between is told twice, and known by its number.
+    let (live, listening) = server.feed.listen();
+    let at_hand = Arc::clone(&server);
+    let (missed, known) = server
+        .stores
+        .read(move |store| {
+            let newest = store.last_change()?;
+            let mut missed = vec![
+                queue_told(store.queue(0)?, &at_hand.outside),
+                health_told(store, &at_hand.outside)?,
+            ];
+            for change in store.changes_after(last.unwrap_or(newest), MOST_MISSED)? {
+                missed.extend(as_told(store, &change)?);
+            }
+            let known = missed.iter().filter_map(|told| told.id).max().unwrap_or(newest);
+            Ok((missed, known.max(newest)))
+        })
+        .await?;
+    server.feed.begin(known);
+    let mut known = known;
+    let live = BroadcastStream::new(live)
+        // One that does not keep up is let go, and all are when the server ends.
+        .map_while(|told| told.ok().filter(|told| !told.is_end()))
+        .filter(move |told| {
+            let is_new = told.id.is_none_or(|id| id > known);
+            known = told.id.unwrap_or(known).max(known);
+            // Held as long as the stream: the listener counts until it is gone.
+            let _counted = &listening;
+            is_new
+        });
+    let stream = tokio_stream::iter(missed.into_iter().map(Arc::new)).chain(live);
+    let stream = stream.map(|told| Ok::<Event, Infallible>(as_event(&told)));
+    let sse = Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    Ok(([("x-accel-buffering", "no")], sse).into_response())
+}
+
+fn as_event(told: &Told) -> Event {
+    let event = Event::default().event(&told.name).data(&told.data);
+    match told.id {
+        Some(id) => event.id(id.to_string()),
+        None => event,
+    }
+}

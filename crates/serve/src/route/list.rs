@@ -1,0 +1,373 @@
+//! Lists, the latest first, and single things.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use backstory_model::{Handle, MemoryKind};
+use backstory_store::{At, SessionFilter, Store};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Answer, Asked, Input, search::WireFilter};
+use crate::{
+    answer::{Detail, Memory, Project, Session, Turn},
+    api::Api,
+    place,
+    problem::Problem,
+    server::Server,
+};
+
+/// Which memories, and how many.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListQuery {
+    #[serde(flatten)]
+    filter: WireFilter,
+    /// The most, from 1 to 100; 20 when it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u16>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+}
+
+/// Memories, the latest first.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MemoryPage {
+    items: Vec<Memory>,
+    /// Where the next page begins.
+    next_cursor: Option<String>,
+}
+
+/// Which sessions, and how many.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct SessionQuery {
+    /// Only this project: its folder name, a path inside it, or its id.
+    project: Option<String>,
+    /// Only the project of this folder.
+    cwd: Option<String>,
+    /// The most, from 1 to 100; 20 when it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u16>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+}
+
+/// Sessions, the latest first.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SessionPage {
+    items: Vec<Session>,
+    /// Where the next page begins.
+    next_cursor: Option<String>,
+}
+
+/// A session with its turns.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SessionDetail {
+    #[serde(flatten)]
+    session: Session,
+    /// Its turns, in their order.
+    turn_list: Vec<Turn>,
+}
+
+/// Projects, the latest first.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ProjectPage {
+    items: Vec<Project>,
+}
+
+/// Which memories.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Batch {
+    /// Handles such as 123 or S12; at most 200.
+    ids: Vec<WireHandle>,
+}
+
+/// A handle; observations may be given as numbers.
+#[derive(Debug, JsonSchema)]
+#[schemars(transparent)]
+struct WireHandle(String);
+
+impl<'de> Deserialize<'de> for WireHandle {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => Ok(Self(text)),
+            serde_json::Value::Number(number) => Ok(Self(number.to_string())),
+            _ => Err(serde::de::Error::custom(
+                "expected a handle such as 123 or \"S12\"",
+            )),
+        }
+    }
+}
+
+/// The memories that were found, and those that were not.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BatchAnswer {
+    items: Vec<Detail>,
+    /// What goes by none of these handles.
+    missing: Vec<String>,
+}
+
+/// How many things a list holds.
+pub(super) fn limit(asked: Option<u32>) -> Result<usize, Problem> {
+    match asked.unwrap_or(20) {
+        limit @ 1..=100 => Ok(limit as usize),
+        _ => Err(Problem::bad("limit must be from 1 to 100")),
+    }
+}
+
+pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
+    let list = |kind: MemoryKind| {
+        get(
+            async move |State(server): State<Arc<Server>>, Asked(query): Asked<ListQuery>| {
+                memories(&server, kind, query).await
+            },
+        )
+    };
+    let api = [
+        ("/api/observations", MemoryKind::Observation, "Lists observations"),
+        ("/api/summaries", MemoryKind::Summary, "Lists summaries"),
+        ("/api/prompts", MemoryKind::Prompt, "Lists prompts"),
+    ]
+    .into_iter()
+    .fold(api, |api, (path, kind, says)| {
+        let about = |about: &mut crate::api::Describe<'_>| {
+            about.says(says).query::<ListQuery>().json::<MemoryPage>();
+        };
+        api.route("GET", path, about, list(kind))
+    });
+    api.route(
+        "GET",
+        "/api/observations/{id}",
+        |about| {
+            about
+                .says("Shows a memory of any kind, where it comes from and what it rests on")
+                .json::<Detail>();
+        },
+        get(one),
+    )
+    .route(
+        "POST",
+        "/api/observations/batch",
+        |about| {
+            about
+                .says("Shows several memories")
+                .body::<Batch>()
+                .json::<BatchAnswer>();
+        },
+        post(batch),
+    )
+    .route(
+        "GET",
+        "/api/sessions",
+        |about| {
+            about
+                .says("Lists sessions")
+                .query::<SessionQuery>()
+                .json::<SessionPage>();
+        },
+        get(sessions),
+    )
+    .route(
+        "GET",
+        "/api/sessions/{id}",
+        |about| {
+            about
+                .says("Shows a session with its turns and what was made of them")
+                .json::<SessionDetail>();
+        },
+        get(session),
+    )
+    .route(
+        "GET",
+        "/api/projects",
+        |about| {
+            about.says("Lists projects").json::<ProjectPage>();
+        },
+        get(projects),
+    )
+}
+
+async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> Answer<MemoryPage> {
+    let limit = limit(query.limit.map(u32::from))?;
+    let filter = query.filter.read(&server.outside)?;
+    let after: Option<At> = query
+        .cursor
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(|_| Problem::bad("this cursor does not come from here"))?;
+    let at_hand = Arc::clone(server);
+    server
+        .stores
+        .read(move |store| {
+            let (named, cwd) = (query.filter.project.as_deref(), query.filter.cwd.as_deref());
+            let project = place::project(store, &at_hand.outside, named, cwd)?;
+            if project.is_none() && (named.is_some() || cwd.is_some()) {
+                return Ok(Json(MemoryPage {
+                    items: Vec::new(),
+                    next_cursor: None,
+                }));
+            }
+            let page = store.page(&[kind], project.as_ref(), &filter, after, limit)?;
+            Ok(Json(MemoryPage {
+                items: page
+                    .memories
+                    .into_iter()
+                    .map(|(handle, line)| Memory::new(handle, line))
+                    .collect(),
+                next_cursor: page.next.map(|at| at.to_string()),
+            }))
+        })
+        .await
+}
+
+/// Reads a handle, or says what is wrong with it.
+pub(super) fn handle(text: &str) -> Result<Handle, Problem> {
+    text.parse()
+        .map_err(|error: backstory_model::NotAHandle| Problem::bad(error.to_string()))
+}
+
+fn detail(store: &Store, handle: Handle) -> Result<Detail, Problem> {
+    let shown = store.show(handle)?.ok_or_else(|| place::unknown(handle))?;
+    Ok(Detail::from(shown))
+}
+
+async fn one(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let handle = handle(&id)?;
+    let detail = server.stores.read(move |store| detail(store, handle)).await?;
+    let text = serde_json::to_string(&detail).unwrap_or_default();
+    // Of what is said, so that it changes with every word.
+    let digest = Sha256::digest(&text);
+    let tag = format!(
+        "\"{}\"",
+        digest
+            .iter()
+            .take(12)
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    );
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .is_some_and(|known| known == tag.as_str());
+    let etag = (header::ETAG, tag);
+    Ok(match known {
+        true => (StatusCode::NOT_MODIFIED, [etag]).into_response(),
+        false => (
+            [etag, (header::CONTENT_TYPE, "application/json".to_owned())],
+            text,
+        )
+            .into_response(),
+    })
+}
+
+async fn batch(State(server): State<Arc<Server>>, Input(batch): Input<Batch>) -> Answer<BatchAnswer> {
+    const MOST: usize = 200;
+    if batch.ids.len() > MOST {
+        return Err(Problem::bad("at most 200 ids at once"));
+    }
+    let handles: Vec<Handle> = batch
+        .ids
+        .iter()
+        .map(|id| handle(&id.0))
+        .collect::<Result<_, _>>()?;
+    server
+        .stores
+        .read(move |store| {
+            let mut answer = BatchAnswer {
+                items: Vec::new(),
+                missing: Vec::new(),
+            };
+            for handle in handles {
+                match store.show(handle)? {
+                    Some(shown) => answer.items.push(Detail::from(shown)),
+                    None => answer.missing.push(handle.to_string()),
+                }
+            }
+            Ok(Json(answer))
+        })
+        .await
+}
+
+async fn sessions(
+    State(server): State<Arc<Server>>,
+    Asked(query): Asked<SessionQuery>,
+) -> Answer<SessionPage> {
+    let limit = limit(query.limit.map(u32::from))?;
+    let after = match &query.cursor {
+        None => None,
+        Some(cursor) => {
+            let parts = cursor
+                .rsplit_once('-')
+                .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+            Some(parts.ok_or_else(|| Problem::bad("this cursor does not come from here"))?)
+        }
+    };
+    let at_hand = Arc::clone(&server);
+    server
+        .stores
+        .read(move |store| {
+            let (named, cwd) = (query.project.as_deref(), query.cwd.as_deref());
+            let project = place::project(store, &at_hand.outside, named, cwd)?;
+            let mut found = match project.is_none() && (named.is_some() || cwd.is_some()) {
+                true => Vec::new(),
+                false => store.sessions(&SessionFilter {
+                    project: project.as_ref(),
+                    after,
+                    limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
+                })?,
+            };
+            let more = found.len() > limit;
+            found.truncate(limit);
+            let last = found.last().filter(|_| more);
+            let next_cursor = last.map(|last| format!("{}-{}", last.last_event_ms, last.db_id));
+            Ok(Json(SessionPage {
+                items: found.into_iter().map(Session::from).collect(),
+                next_cursor,
+            }))
+        })
+        .await
+}
+
+async fn session(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Answer<SessionDetail> {
+    server
+        .stores
+        .read(move |store| {
+            let session = store.session(&id)?;
+            let mut made = store.memories_by_turn(&session)?;
+            let mut turn_list = Vec::new();
+            for turn in store.turns(&session)? {
+                let mut memories = Vec::new();
+                for handle in made.remove(&turn.id).unwrap_or_default() {
+                    memories.extend(store.line(handle)?.map(|line| Memory::new(handle, line)));
+                }
+                turn_list.push(Turn::new(turn, memories));
+            }
+            Ok(Json(SessionDetail {
+                session: Session::from(session),
+                turn_list,
+            }))
+        })
+        .await
+}
+
+async fn projects(State(server): State<Arc<Server>>) -> Answer<ProjectPage> {
+    server
+        .stores
+        .read(|store| {
+            let cards = store.projects()?;
+            Ok(Json(ProjectPage {
+                items: cards.into_iter().map(Project::from).collect(),
+            }))
+        })
+        .await
+}

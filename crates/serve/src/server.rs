@@ -1,0 +1,52 @@
+//! What every route has at hand.
+
+use std::net::SocketAddr;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::Response,
+};
+use serde_json::Value;
+
+use crate::{Counters, Outside, Stores, access::Access, feed::Feed, login::Logins};
+
+/// The server.
+pub(crate) struct Server {
+    pub(crate) stores: Arc<Stores>,
+    pub(crate) outside: Arc<Outside>,
+    pub(crate) access: Access,
+    pub(crate) feed: Feed,
+    pub(crate) logins: Logins,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) description: Value,
+    pub(crate) address: SocketAddr,
+    pub(crate) version: &'static str,
+    pub(crate) started_ms: i64,
+    pub(crate) last_request_ms: AtomicI64,
+}
+
+impl Server {
+    pub(crate) fn now_ms(&self) -> i64 {
+        (self.outside.now_ms)()
+    }
+}
+
+/// Counts a request and notes when it came: a server that is used stays.
+async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    server.counters.requested();
+    server.last_request_ms.store(server.now_ms(), Ordering::Relaxed);
+    next.run(request).await
+}
+
+/// Puts what holds for every request around the routes.
+pub(crate) fn around(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
+    routes
+        .layer(middleware::from_fn_with_state(Arc::clone(server), count))
+        .with_state(Arc::clone(server))
+}
