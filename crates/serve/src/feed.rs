@@ -58,7 +58,7 @@ impl Told {
 pub(crate) struct Feed {
     told: broadcast::Sender<Arc<Told>>,
     listeners: Arc<AtomicUsize>,
-    wake: Sender<i64>,
+    wake: Option<Sender<i64>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -87,9 +87,6 @@ impl Feed {
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name("feed".to_owned()).spawn(move || {
             while let Ok(from) = woken.recv() {
-                if stopped.load(Ordering::Relaxed) {
-                    break;
-                }
                 // A store that cannot be read now is looked at again when somebody listens anew.
                 teller.tell(from, &woken, &stopped).ok();
             }
@@ -97,7 +94,7 @@ impl Feed {
         Ok(Self {
             told,
             listeners,
-            wake,
+            wake: Some(wake),
             stop,
             thread: Some(thread),
         })
@@ -113,7 +110,7 @@ impl Feed {
     /// Begins to tell what comes after a change, which the caller read after it began to listen.
     pub(crate) fn begin(&self, after: i64) {
         // The thread is gone only when the server ends.
-        self.wake.send(after).ok();
+        self.wake.as_ref().map(|wake| wake.send(after));
     }
 
     /// Lets all listeners go.
@@ -136,7 +133,8 @@ impl Feed {
 impl Drop for Feed {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.wake.send(0).ok();
+        // Hung up, not woken: it may take a message for something else.
+        drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }

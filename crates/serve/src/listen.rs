@@ -39,7 +39,7 @@ use crate::{
 const MOST_CONNECTIONS: usize = 512;
 
 /// A request's head must arrive within this time, and a connection may be silent so long.
-const HEAD_TIME: Duration = Duration::from_secs(15);
+const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// The longest head of a request.
 const MOST_HEAD: usize = 32 << 10;

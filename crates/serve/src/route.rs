@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
-    body::{Body, Bytes, to_bytes},
+    body::{Body, Bytes, HttpBody, to_bytes},
     extract::{FromRequest, FromRequestParts, Request},
     http::{StatusCode, header::CONTENT_TYPE, request::Parts},
     routing::{get, post},
@@ -102,13 +102,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
 
 /// Reads a body, if it is not too long and does not take too long.
 pub(crate) async fn body(body: Body) -> Result<Bytes, Problem> {
-    match tokio::time::timeout(BODY_TIME, to_bytes(body, MOST_BODY)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(_)) => Err(Problem::new(
+    let too_large = || {
+        Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
             "the body is longer than 8 MB, or broke off",
-        )),
+        )
+    };
+    if body.size_hint().lower() > MOST_BODY as u64 {
+        return Err(too_large());
+    }
+    match tokio::time::timeout(BODY_TIME, to_bytes(body, MOST_BODY)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(too_large()),
         Err(_) => Err(Problem::new(
             StatusCode::REQUEST_TIMEOUT,
             "too_slow",

@@ -23,13 +23,12 @@ pub(crate) struct Standpoint {
 /// The tools: name, description, parameters.
 pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
     let text = |about: &str| json!({"type": "string", "description": about});
-    let number = |about: &str| json!({"type": "integer", "description": about});
-    let project = || text("Folder name, path or id; `*` for all. Default: the current one");
+    let project = || text("Name, path or id; `*`: all. Default: this one");
     let object = |fields: Value, required: &[&str]| json!({"type": "object", "properties": fields, "required": required});
     vec![
         (
             "search",
-            "Search the memory of past sessions in this project: decisions, fixes, discoveries, prompts. Returns an index; read more with get_observations or timeline.",
+            "Search the memory of past sessions: decisions, fixes, discoveries, prompts. Returns an index; get_observations and timeline tell more.",
             object(
                 json!({
                     "query": text("Any words"),
@@ -37,8 +36,8 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
                     "type": text("decision, bugfix, feature, refactor, discovery, change"),
                     "file": text("Only about this path or its end"),
                     "since": text("2026-03-01 or 7d"),
-                    "limit": number("Default 10"),
-                    "max_tokens": number("Default 1500"),
+                    "limit": {"type": "integer"},
+                    "max_tokens": {"type": "integer"},
                 }),
                 &["query"],
             ),
@@ -51,9 +50,9 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
                     "id": text("123, S12, P34, N5; or give query"),
                     "query": text("Words; the best hit is taken"),
                     "project": project(),
-                    "before": number("Default 5"),
-                    "after": number("Default 5"),
-                    "max_tokens": number("Default 1500"),
+                    "before": {"type": "integer"},
+                    "after": {"type": "integer"},
+                    "max_tokens": {"type": "integer"},
                 }),
                 &[],
             ),
@@ -64,7 +63,7 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
             object(
                 json!({
                     "ids": {"type": "array", "items": {"type": "string"}},
-                    "max_tokens": number("Default 4000"),
+                    "max_tokens": {"type": "integer"},
                 }),
                 &["ids"],
             ),
@@ -90,8 +89,8 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
                 json!({
                     "path": text("Absolute, or relative to the project"),
                     "project": project(),
-                    "limit": number("Default 10"),
-                    "max_tokens": number("Default 2000"),
+                    "limit": {"type": "integer"},
+                    "max_tokens": {"type": "integer"},
                 }),
                 &["path"],
             ),
@@ -595,7 +594,9 @@ mod tests {
     fn the_definitions_are_short() {
         let all: Vec<Value> = definitions()
             .into_iter()
-            .map(|(name, about, schema)| json!({"name": name, "description": about, "inputSchema": schema}))
+            .map(|(name, about, schema)| {
+                json!({"name": name, "description": about, "inputSchema": schema, "annotations": {"readOnlyHint": true}})
+            })
             .collect();
         let text = json!(all).to_string();
         assert!(tokens(&text) <= 700, "{} tokens", tokens(&text));

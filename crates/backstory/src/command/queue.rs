@@ -2,8 +2,8 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_store::{EventState, Queue, QueueItem};
-use serde_json::{Map, Value, json};
+use backstory_serve::answer;
+use backstory_store::{EventState, Queue};
 
 use super::{Status, open_store};
 use crate::{
@@ -53,7 +53,8 @@ pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<Status> {
     let spooled = home.spool().waiting()?.len();
     let now_ms = clock::now_ms();
     if arguments.json {
-        println!("{}", as_json(&queue, spooled, now_ms));
+        let queue = answer::Queue::new(queue, spooled as u64, now_ms);
+        println!("{}", serde_json::to_string(&queue)?);
     } else {
         print(&queue, spooled, now_ms);
     }
@@ -79,34 +80,6 @@ fn retry(home: &Home, ids: &[i64]) -> Result<Status> {
     } else {
         Status::Done
     })
-}
-
-fn seconds(now_ms: i64, then_ms: i64) -> f64 {
-    // Ages fit a float exactly: 2^53 ms are 285,000 years.
-    #[expect(clippy::cast_precision_loss, reason = "see above")]
-    let ms = (now_ms - then_ms).max(0) as f64;
-    ms / 1000.0
-}
-
-fn as_json(queue: &Queue, spooled: usize, now_ms: i64) -> Value {
-    let items: Vec<Value> = queue.items.iter().map(|item| item_json(item, now_ms)).collect();
-    json!({
-        "pending": queue.pending + spooled as u64,
-        "processing": queue.processing,
-        "failed": queue.failed,
-        "oldest_seconds": queue.oldest_ms.map_or(0.0, |oldest| seconds(now_ms, oldest)),
-        "items": items,
-    })
-}
-
-fn item_json(item: &QueueItem, now_ms: i64) -> Value {
-    let mut fields = match serde_json::to_value(item) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    fields.insert("created_at".to_owned(), output::rfc3339(item.at_ms).into());
-    fields.insert("age_seconds".to_owned(), seconds(now_ms, item.at_ms).into());
-    Value::Object(fields)
 }
 
 fn print(queue: &Queue, spooled: usize, now_ms: i64) {

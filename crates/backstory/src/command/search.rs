@@ -10,6 +10,7 @@ use anstyle::Style;
 use anyhow::{Context, Result};
 use backstory_model::{MemoryKind, ObservationType};
 use backstory_recall::{Hit, Query, Searcher, matches};
+use backstory_serve::answer;
 use backstory_store::{Filter, Project, Scope, Store, terms};
 use serde_json::{Value, json};
 
@@ -214,7 +215,7 @@ fn as_json(
     let start = Instant::now();
     let hits = ask(arguments, session.as_deref_mut(), place, filter, question)?;
     let took_ms = start.elapsed().as_secs_f64() * 1000.0;
-    let results: Vec<Value> = hits.iter().map(hit_as_json).collect();
+    let results: Vec<answer::Hit> = hits.iter().map(answer::Hit::from).collect();
     let answer = json!({
         "query": question,
         "results": results,
@@ -222,48 +223,6 @@ fn as_json(
         "vectors": session.map_or(1.0, |session| session.vectors),
     });
     Ok((answer, !hits.is_empty()))
-}
-
-/// A hit as every door shows it.
-pub(crate) fn hit_as_json(hit: &Hit) -> Value {
-    let card = &hit.card;
-    let mut value = json!({
-        "id": card.handle,
-        "kind": card.handle.kind.name(),
-        "type": card.kind,
-        "title": title(hit),
-        "subtitle": none_if_empty(&card.fields.subtitle),
-        "snippet": hit.snippet,
-        "project": card.project,
-        "session_id": card.session_id,
-        "created_at": output::rfc3339(card.created_ms),
-        "score": (hit.score * 1000.0).round() / 1000.0,
-        "tokens": hit.tokens(),
-        "stale": hit.is_stale,
-    });
-    if let Some(id) = &card.external_id {
-        value["external_id"] = id.as_str().into();
-    }
-    if let Some(by) = card.superseded_by {
-        value["superseded_by"] = by.to_string().into();
-    }
-    value
-}
-
-fn none_if_empty(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.is_empty())
-}
-
-/// The title of a memory; of one that has none, its first words.
-fn title(hit: &Hit) -> String {
-    const LONGEST: usize = 100;
-    let fields = &hit.card.fields;
-    let text = if fields.title.trim().is_empty() {
-        &fields.narrative
-    } else {
-        &fields.title
-    };
-    output::one_line(text, LONGEST)
 }
 
 fn print(hit: &Hit, asked: &[String], with_project: bool, now_ms: i64) {
@@ -285,10 +244,10 @@ fn print(hit: &Hit, asked: &[String], with_project: bool, now_ms: i64) {
     let right = format!("{} · {:.2}", marks.join(" · "), hit.score);
     let handle = card.handle.to_string();
     let room = width.saturating_sub(handle.len().max(6) + 5).max(20);
-    let title = marked(&output::one_line(&title(hit), room), asked, Style::new());
+    let title = marked(&output::one_line(&hit.title(), room), asked, Style::new());
     println!("{BOLD}{handle:>6}{BOLD:#} {icon} {title}");
     let shown = output::one_line(&hit.snippet, width.saturating_sub(10).max(20));
-    if !shown.is_empty() && shown != output::one_line(&self::title(hit), width) {
+    if !shown.is_empty() && shown != output::one_line(&hit.title(), width) {
         println!("          {}", marked(&shown, asked, DIM));
     }
     println!("          {DIM}{right}{DIM:#}{BUSY}{warnings}{BUSY:#}");

@@ -3,6 +3,7 @@
 use anstream::println;
 use anyhow::{Result, bail};
 use backstory_model::ObservationType;
+use backstory_serve::answer;
 use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
 use serde_json::{Map, Value, json};
 
@@ -68,7 +69,7 @@ pub(crate) fn run(home: &Home, arguments: &Show) -> Result<Status> {
 }
 
 fn as_json(story: &Story) -> Value {
-    let mut fields = sessions::as_json(&story.session);
+    let mut fields = json!(answer::Session::from(story.session.clone()));
     let turns: Vec<Value> = story
         .turns
         .iter()

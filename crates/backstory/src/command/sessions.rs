@@ -3,8 +3,8 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_model::SessionStatus;
+use backstory_serve::answer;
 use backstory_store::{Session, SessionFilter};
-use serde_json::{Map, Value};
 
 use super::{Status, open_store, project};
 use crate::{
@@ -47,7 +47,7 @@ pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<Status> {
         limit: arguments.limit,
     })?;
     if arguments.json {
-        let list: Vec<Value> = sessions.iter().map(as_json).collect();
+        let list: Vec<answer::Session> = sessions.into_iter().map(answer::Session::from).collect();
         println!("{}", serde_json::json!({ "sessions": list }));
     } else if sessions.is_empty() {
         println!("No sessions yet.");
@@ -56,27 +56,6 @@ pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<Status> {
         sessions.iter().for_each(|session| print(session, now_ms));
     }
     Ok(Status::Done)
-}
-
-/// A session with its times as text.
-pub(crate) fn as_json(session: &Session) -> Value {
-    let mut fields = match serde_json::to_value(session) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    fields.insert(
-        "started_at".to_owned(),
-        output::rfc3339(session.started_ms).into(),
-    );
-    fields.insert(
-        "last_event_at".to_owned(),
-        output::rfc3339(session.last_event_ms).into(),
-    );
-    fields.insert(
-        "ended_at".to_owned(),
-        session.ended_ms.map(output::rfc3339).into(),
-    );
-    Value::Object(fields)
 }
 
 /// Colours a status.

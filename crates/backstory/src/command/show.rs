@@ -3,8 +3,8 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_model::{Handle, MemoryKind};
+use backstory_serve::answer::Detail;
 use backstory_store::{Line, Shown};
-use serde_json::{Map, Value, json};
 
 use super::{Status, open_store, unknown};
 use crate::{
@@ -38,8 +38,8 @@ pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
         shown.push(found.ok_or_else(|| unknown(handle))?);
     }
     if arguments.json {
-        let list: Vec<Value> = shown.iter().map(as_json).collect();
-        println!("{}", Value::Array(list));
+        let list: Vec<Detail> = shown.into_iter().map(Detail::from).collect();
+        println!("{}", serde_json::to_string(&list)?);
         return Ok(Status::Done);
     }
     for (at, memory) in shown.iter().enumerate() {
@@ -49,38 +49,6 @@ pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
         print(memory);
     }
     Ok(Status::Done)
-}
-
-fn as_json(shown: &Shown) -> Value {
-    let fields = |value| match value {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    let mut memory = Map::new();
-    memory.insert("id".to_owned(), json!(shown.handle));
-    // Always there, so that nobody has to ask.
-    for name in ["kind", "project", "session_id", "created_at", "external_id"] {
-        memory.insert(name.to_owned(), Value::Null);
-    }
-    memory.extend(fields(serde_json::to_value(&shown.line)));
-    memory.insert("pinned".to_owned(), shown.line.pinned.into());
-    let origin = &shown.provenance;
-    let mut provenance = fields(serde_json::to_value(origin));
-    for (name, time) in [
-        ("last_seen_at", origin.last_seen_ms),
-        ("edited_at", origin.edited_ms),
-    ] {
-        provenance.insert(name.to_owned(), time.map(output::rfc3339).into());
-    }
-    if let Some(prompt) = &origin.prompt {
-        provenance.insert(
-            "prompt".to_owned(),
-            output::one_line(prompt, PROMPT_LENGTH).into(),
-        );
-    }
-    memory.insert("provenance".to_owned(), provenance.into());
-    memory.insert("passages".to_owned(), json!(shown.passages));
-    Value::Object(memory)
 }
 
 fn print(shown: &Shown) {

@@ -4,8 +4,9 @@ use anstream::println;
 use anyhow::{Result, bail};
 use backstory_model::Handle;
 use backstory_recall::{Query, Searcher};
+use backstory_serve::answer;
 use backstory_store::{Filter, Moment, Scope, Store};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Status, current_project, open_store, project, unknown};
 use crate::{
@@ -66,7 +67,7 @@ pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<Status> {
         bail!(unknown(anchor));
     };
     if arguments.json {
-        let list: Vec<Value> = moments.iter().map(as_json).collect();
+        let list: Vec<answer::Moment> = moments.into_iter().map(answer::Moment::from).collect();
         println!("{}", json!({"anchor": anchor, "timeline": list}));
     } else {
         print(&moments);
@@ -94,16 +95,6 @@ fn best_hit(home: &Home, store: &Store, arguments: &Timeline) -> Result<Option<H
     };
     let hits = Searcher::new(store, &home.vectors())?.search(&query)?;
     Ok(hits.first().map(|hit| hit.card.handle))
-}
-
-fn as_json(moment: &Moment) -> Value {
-    let mut fields = json!({"id": moment.handle, "anchor": moment.is_anchor});
-    if let (Some(fields), Ok(Value::Object(line))) =
-        (fields.as_object_mut(), serde_json::to_value(&moment.line))
-    {
-        fields.extend(line);
-    }
-    fields
 }
 
 fn print(moments: &[Moment]) {

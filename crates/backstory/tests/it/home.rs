@@ -32,7 +32,9 @@ impl Home {
             variables: Vec::new(),
         };
         home.repository("acme", None);
+        // Many homes at once: none takes the usual port.
         home.with("BACKSTORY_NO_WORKER", "1")
+            .with("BACKSTORY_HTTP_PORT", "0")
     }
 
     /// Sets a variable for all programs started from here on.

@@ -1,0 +1,230 @@
+//! Requests that nobody honest sends, and what each gets.
+
+use std::{
+    fmt::Write as _,
+    io::{Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use crate::{home::settings, served::Served};
+
+/// What is sent; `PORT` and `TOKEN` stand for the real ones.
+const REQUESTS: &[(&str, &str)] = &[
+    (
+        "no token",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+    ),
+    (
+        "wrong token",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Bearer 00\r\n\r\n",
+    ),
+    (
+        "token in the address",
+        "GET /api/search?token=TOKEN HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+    ),
+    (
+        "another scheme",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Basic TOKEN\r\n\r\n",
+    ),
+    (
+        "a made-up cookie",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nCookie: backstory_PORT=TOKEN\r\n\r\n",
+    ),
+    (
+        "DNS rebinding",
+        "GET /api/search HTTP/1.1\r\nHost: evil.test:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "localhost as a prefix",
+        "GET /api/search HTTP/1.1\r\nHost: localhost.evil.test:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "an address as a prefix",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1.nip.io:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "an address as a user",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT@evil.test\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "another port",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "no port",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nAUTH\r\n\r\n",
+    ),
+    ("no host", "GET /api/search HTTP/1.1\r\nAUTH\r\n\r\n"),
+    ("no host, old HTTP", "GET /api/search HTTP/1.0\r\nAUTH\r\n\r\n"),
+    (
+        "two hosts",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nHost: evil.test\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "mapped IPv6",
+        "GET /api/search HTTP/1.1\r\nHost: [::ffff:127.0.0.1]:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "long IPv6",
+        "GET /api/search HTTP/1.1\r\nHost: [0:0:0:0:0:0:0:1]:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "a number as address",
+        "GET /api/search HTTP/1.1\r\nHost: 2130706433:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "a host in the address",
+        "GET http://evil.test/api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "another origin",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOrigin: http://evil.test\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "no origin at all",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOrigin: null\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "an origin that begins like ours",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOrigin: http://127.0.0.1:PORT.evil.test\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "from another site",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "asking for CORS",
+        "OPTIONS /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOrigin: http://evil.test\r\nAccess-Control-Request-Method: POST\r\n\r\n",
+    ),
+    (
+        "a form",
+        "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\n{\"text\":\"x\"}",
+    ),
+    (
+        "climbing out",
+        "GET /assets/../../token HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+    ),
+    (
+        "climbing out, encoded",
+        "GET /assets/%2e%2e%2f%2e%2e%2ftoken HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+    ),
+    (
+        "an unknown method",
+        "BREW /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "a method the address does not know",
+        "DELETE /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "a body that says it is huge",
+        "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n",
+    ),
+    (
+        "a body that is no JSON",
+        "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n\\xff\\",
+    ),
+    (
+        "two lengths",
+        "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nxxxx",
+    ),
+    (
+        "a length and chunks",
+        "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\nContent-Type: application/json\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "a compressed body",
+        "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nxxxx",
+    ),
+    (
+        "a number too large",
+        "GET /api/observations?limit=99999999999999999999 HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "bytes that are no UTF-8",
+        "GET /api/search?query=%ff%fe HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "a NUL in an id",
+        "GET /api/sessions/%00 HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n",
+    ),
+    (
+        "SQL in a handle",
+        "GET /api/observations/1;drop%20table%20note HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n",
+    ),
+    ("no HTTP", "hello\r\n\r\n"),
+];
+
+#[test]
+fn what_hostile_requests_get() {
+    let served = Served::start();
+    let port = served.port.to_string();
+    let auth = format!("Authorization: Bearer {}\r\nConnection: close", served.token);
+    let mut table = String::new();
+    for (what, request) in REQUESTS {
+        let request = request
+            .replace("PORT", &port)
+            .replace("AUTH", &auth)
+            .replace("TOKEN", &served.token)
+            .replacen(
+                "\r\n\r\n",
+                "\r\nConnection: close\r\n\r\n",
+                usize::from(!request.contains("AUTH")),
+            );
+        let answer = served.raw(&request);
+        let code = serde_json::from_str::<serde_json::Value>(&answer.body)
+            .ok()
+            .and_then(|body| body["error"]["code"].as_str().map(ToOwned::to_owned));
+        writeln!(table, "{what:<36} {} {}", answer.status, code.unwrap_or_default()).unwrap();
+        assert!(answer.header("access-control-allow-origin").is_none(), "{what}");
+        assert!(!answer.body.contains(&served.token), "{what}");
+    }
+    let table: String = table
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect();
+    settings().bind(|| insta::assert_snapshot!("hostile-requests", table));
+    assert_eq!(served.get("/api/health").status, 200, "it still answers");
+}
+
+#[test]
+fn a_head_that_is_too_long_or_a_body_that_is_too_large_is_refused() {
+    let served = Served::start();
+    let head = format!(
+        "GET /api/health HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX: {}\r\n\r\n",
+        served.port,
+        "x".repeat(100_000)
+    );
+    assert_eq!(served.raw(&head).status, 431);
+    let large = json!({"text": "x".repeat(9 << 20)});
+    let answer = served.send("POST", "/api/memories", Some(&large));
+    assert!([413, 0].contains(&answer.status), "{}", answer.status);
+    assert_eq!(served.get("/api/health").status, 200);
+}
+
+/// Connections that say nothing, or one byte at a time, are let go and keep nobody else out.
+#[test]
+fn slow_and_many_connections_keep_nobody_out() {
+    let served = Served::start();
+    let connect = || TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+    let mut slow = connect();
+    slow.write_all(b"GET /health HT").unwrap();
+    let started = Instant::now();
+    // More than the server takes: those beyond are closed at once.
+    let silent: Vec<TcpStream> = (0..600).map(|_| connect()).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(silent);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(served.get("/api/health").status, 200);
+    let mut rest = Vec::new();
+    slow.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    slow.read_to_end(&mut rest).ok();
+    assert!(
+        started.elapsed() < Duration::from_secs(25),
+        "{:?}",
+        started.elapsed()
+    );
+}
