@@ -56,7 +56,8 @@ impl Home {
         command
             .env("HOME", &self.root)
             .env("BACKSTORY_HOME", &self.root)
-            .env("BACKSTORY_NO_WORKER", "1");
+            .env("BACKSTORY_NO_WORKER", "1")
+            .env("BACKSTORY_HTTP_PORT", "0");
         command
     }
 

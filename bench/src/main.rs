@@ -1,6 +1,6 @@
 //! Measures backstory: what agents wait for, what arrives when processes are killed.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|search|all] [--quick]
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|search|serve|all] [--quick]
 //! [--rounds N] [--transcripts DIR] [--list|--scores] [--report-only] [--million] [--json FILE] [--product FILE]`. Times are
 //! reported, never failed on; a lost event fails, and so does memory that keeps silent or speaks up at the wrong prompts.
 #![expect(
@@ -9,6 +9,7 @@
     reason = "a program for people at a terminal"
 )]
 
+mod audience;
 mod audit;
 mod distil;
 mod durability;
@@ -105,6 +106,8 @@ memory that keeps silent or speaks up at the wrong prompts.
                 fewer than 45 of 60 related prompts bring what was meant, or more than 1 of 60 others brings anything
   search        search and the hooks that search, among 10,000 and 100,000 memories of one project: warm, as whole
                 processes, and in memory; how fast memories are imported and embedded
+  serve         200 listeners and 50 requests a second for a minute while a session is captured: what hooks notice, what
+                listeners miss, how much memory it takes
   all           all of these
 
   --quick             a minute instead of ten
@@ -135,7 +138,8 @@ impl Arguments {
                 "--report-only" => arguments.gate.promise = gate::Promise::Reported,
                 "--million" => arguments.million = true,
                 "--help" | "-h" | "help" => arguments.help = true,
-                "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "search" | "all" => {
+                "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "search" | "serve"
+                | "all" => {
                     arguments.question = Some(word);
                 }
                 _ => bail!("unknown argument {word}\nhint: --help lists them"),
@@ -199,7 +203,7 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
     };
     home::create_project(&bench.project)?;
     priority::come_first();
-    let questions: [(&str, Measure); 11] = [
+    let questions: [(&str, Measure); 12] = [
         ("latency", latency::measure),
         ("latency", orientation::measure),
         ("instructions", instructions::measure),
@@ -211,6 +215,7 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         ("distil", distil::crowd),
         ("gate", gate::measure),
         ("search", search::measure),
+        ("serve", audience::measure),
     ];
     let mut sections = Vec::new();
     for (name, measure) in questions {

@@ -139,12 +139,36 @@ pub fn file_name(session_id: &str) -> String {
             _ => name.push_str(&format!("%{byte:02x}")),
         }
     }
+    if name.len() > LONGEST_NAME {
+        // No file system takes longer names. What is cut off goes into a number (FNV-1a), so that two ids stay two.
+        let number = session_id
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |number, byte| {
+                (number ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        name.truncate(LONGEST_NAME - 17);
+        name.push_str(&format!("%{number:016x}"));
+    }
     name
 }
+
+/// The longest name of a file that is made of an id.
+const LONGEST_NAME: usize = 200;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_id_has_a_name_of_its_own_that_fits() {
+        assert_eq!(file_name("a-1_B"), "a-1_B");
+        assert_eq!(file_name("a/b"), "a%2fb");
+        let (one, other) = (
+            file_name(&"é".repeat(256)),
+            file_name(&format!("{}e", "é".repeat(255))),
+        );
+        assert!(one.len() <= 200 && other.len() <= 200 && one != other);
+    }
 
     fn covers(spool: &Spool, json: &str) -> bool {
         Marks::of(spool, "s")

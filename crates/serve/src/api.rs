@@ -24,6 +24,7 @@ pub(crate) struct About {
     query: Option<Schema>,
     body: Option<Schema>,
     answer: Option<(&'static str, Schema)>,
+    is_open: bool,
 }
 
 impl<S: Clone + Send + Sync + 'static> Api<S> {
@@ -116,6 +117,12 @@ impl Describe<'_> {
         self
     }
 
+    /// Nobody has to show who asks.
+    pub(crate) fn open(&mut self) -> &mut Self {
+        self.about.is_open = true;
+        self
+    }
+
     pub(crate) fn text(&mut self, media: &'static str) -> &mut Self {
         self.about.answer = Some((media, self.output.subschema_for::<String>()));
         self
@@ -126,7 +133,7 @@ fn operation(method: &str, path: &str, about: About, output: &mut SchemaGenerato
     let mut parameters: Vec<Value> = path
         .split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": path_schema(path, name)}))
         .collect();
     parameters.extend(about.query.iter().flat_map(query_parameters));
     let problem = output.subschema_for::<ErrorAnswer>();
@@ -149,11 +156,25 @@ fn operation(method: &str, path: &str, about: About, output: &mut SchemaGenerato
         "parameters": parameters,
         "responses": responses,
     });
+    if about.is_open {
+        operation["security"] = json!([]);
+    }
     if let Some(body) = about.body {
         operation["requestBody"] =
             json!({"required": true, "content": {"application/json": {"schema": body}}});
     }
     operation
+}
+
+/// What a part of a path may be.
+fn path_schema(path: &str, name: &str) -> Value {
+    match name {
+        "db_id" => json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
+        _ if path.starts_with("/api/observations/") => {
+            json!({"type": "string", "pattern": "^[SPNV]?[0-9]{1,18}$"})
+        }
+        _ => json!({"type": "string", "minLength": 1}),
+    }
 }
 
 /// The fields of a query's type, as parameters.

@@ -19,9 +19,9 @@ pub(crate) fn project(
     let folder = match (named, cwd) {
         (Some(named), _) if Path::new(named).is_absolute() => named,
         (Some(named), _) => return Ok(Some(store.project(named)?)),
+        (None, None | Some("")) => return Ok(None),
         (None, Some(cwd)) if Path::new(cwd).is_absolute() => cwd,
         (None, Some(_)) => return Err(Problem::bad("cwd must be an absolute path")),
-        (None, None) => return Ok(None),
     };
     let key = (outside.locate)(Path::new(folder)).key;
     match store.project(&key).or_else(|_| store.project(folder)) {

@@ -94,6 +94,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
             .hint("send `Content-Type: application/json`"));
         }
         let bytes = body(request.into_body()).await?;
+        // A list would be read as fields in their order: nobody means that.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Problem::bad("the body must be a JSON object"));
+        }
         serde_json::from_slice(&bytes)
             .map(Self)
             .map_err(|error| Problem::bad(format!("the body is not what is expected: {error}")))

@@ -41,7 +41,7 @@ impl fmt::Display for Outcome {
 }
 
 /// Session ids are the agent's: any text that is not blank, within reason.
-const LONGEST_SESSION_ID: usize = 128;
+const LONGEST_SESSION_ID: usize = 512;
 
 /// Records one event. A project that is given counts instead of that of the folder.
 pub(crate) fn record(

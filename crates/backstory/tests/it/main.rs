@@ -10,6 +10,7 @@
 mod config;
 mod context;
 mod distil;
+mod docs;
 mod durability;
 mod forget;
 mod forks;

@@ -50,7 +50,7 @@ fn with_memories() -> Served {
 #[test]
 fn what_a_session_left_is_found_listed_and_shown() {
     let served = with_memories();
-    assert_eq!(served.get("/api/search?query=parser%20tabs&cwd=").status, 400);
+    assert_eq!(served.get("/api/search?query=parser%20tabs&cwd=here").status, 400);
     let found = served.get("/api/search?query=parser%20tabs&cwd=/").json();
     assert!(found["results"].as_array().unwrap().is_empty(), "{found}");
     let found = served.get("/api/search?q=parser+tabs").json();

@@ -5,6 +5,7 @@ use std::{path::Path as FilePath, sync::Arc};
 use axum::{
     Json,
     extract::{Path, State},
+    http::StatusCode,
     routing::{delete, patch, post},
 };
 use backstory_model::{MemoryKind, ObservationType};
@@ -19,7 +20,7 @@ use crate::{answer::Detail, api::Api, place, problem::Problem, server::Server};
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewMemory {
     /// The words.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = r"[^\s]"))]
     text: String,
     /// The folder whose project it is about.
     cwd: Option<String>,
@@ -27,6 +28,7 @@ struct NewMemory {
     project: Option<String>,
     /// decision, bugfix, feature, refactor, discovery or change.
     #[serde(rename = "type")]
+    #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
     type_name: Option<String>,
     /// Files it is about.
     #[serde(default)]
@@ -51,17 +53,20 @@ struct SavedMemory {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct MemoryChange {
     /// Observations: what is true since.
+    #[schemars(regex(pattern = r"[^\s]"))]
     title: Option<String>,
     /// Observations: the circumstances.
     subtitle: Option<String>,
     /// Observations: what happened and why.
     narrative: Option<String>,
     /// Notes and prompts: the words.
+    #[schemars(regex(pattern = r"[^\s]"))]
     text: Option<String>,
     /// Observations: all facts.
     facts: Option<Vec<String>>,
     /// Observations and notes: the type.
     #[serde(rename = "type")]
+    #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
     type_name: Option<String>,
     /// Summaries: what was asked.
     request: Option<String>,
@@ -202,7 +207,12 @@ impl MemoryChange {
                     true => "it is what was said, word by word: it can only be forgotten".to_owned(),
                     false => format!("it has {}", fields.join(", ")),
                 };
-                Err(Problem::bad(format!("a {} has no {wrong}", kind.name())).hint(hint))
+                Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    "no_such_field",
+                    format!("a {} has no {wrong}", kind.name()),
+                )
+                .hint(hint))
             }
             None => Ok(edit),
         }
@@ -217,9 +227,6 @@ async fn change(
     let handle = handle(&id)?;
     let pinned = change.pinned;
     let edit = change.read(handle.kind, |text| (server.outside.wash)(text))?;
-    if edit.changed().is_empty() && pinned.is_none() {
-        return Err(Problem::bad("nothing to change was given"));
-    }
     let now_ms = server.now_ms();
     server
         .stores

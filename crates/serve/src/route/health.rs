@@ -69,6 +69,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         |about| {
             about
                 .says("Says that the server is there, and no more")
+                .open()
                 .json::<Alive>();
         },
         get(async || Json(Alive { status: "ok" })),

@@ -33,6 +33,7 @@ struct ListQuery {
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u16>,
     /// Where the last page ended.
+    #[schemars(regex(pattern = "^[0-9]{1,15}-[0-4]-[0-9]{1,18}$"))]
     cursor: Option<String>,
 }
 
@@ -50,11 +51,13 @@ struct SessionQuery {
     /// Only this project: its folder name, a path inside it, or its id.
     project: Option<String>,
     /// Only the project of this folder.
+    #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
     /// The most, from 1 to 100; 20 when it is left out.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u16>,
     /// Where the last page ended.
+    #[schemars(regex(pattern = "^[0-9]{1,15}-[0-9]{1,18}$"))]
     cursor: Option<String>,
 }
 
@@ -85,13 +88,26 @@ struct ProjectPage {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Batch {
     /// Handles such as 123 or S12; at most 200.
+    #[schemars(length(max = 200))]
     ids: Vec<WireHandle>,
 }
 
 /// A handle; observations may be given as numbers.
-#[derive(Debug, JsonSchema)]
-#[schemars(transparent)]
+#[derive(Debug)]
 struct WireHandle(String);
+
+impl JsonSchema for WireHandle {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Handle".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"anyOf": [
+            {"type": "string", "pattern": "^[SPNV]?[0-9]{1,18}$"},
+            {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999_999_i64},
+        ]})
+    }
+}
 
 impl<'de> Deserialize<'de> for WireHandle {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

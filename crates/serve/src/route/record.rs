@@ -16,6 +16,9 @@ use serde_json::{Map, Value, json};
 use super::{Answer, Input};
 use crate::{Recorded, answer, api::Api, place, problem::Problem, server::Server};
 
+/// Anything but blanks and controls.
+const SESSION_ID: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
+
 /// A session, and what the person asked first or next.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Init {
@@ -28,7 +31,7 @@ pub(crate) struct Init {
     prompt: Option<String>,
     /// Which prompt of the session it is; counted here, so it need not be sent.
     #[serde(alias = "promptNumber")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 1_000_000))]
     #[expect(dead_code, reason = "callers send it; turns are counted here")]
     prompt_number: Option<u32>,
 }
@@ -38,11 +41,12 @@ pub(crate) struct Init {
 pub(crate) struct Who {
     /// The agent's own id of the session.
     #[serde(alias = "claudeSessionId", alias = "sessionId", alias = "contentSessionId")]
-    #[schemars(length(min = 1, max = 128))]
+    #[schemars(required, length(max = 128), regex(pattern = SESSION_ID))]
     session_id: Option<String>,
     /// The folder that the agent works in.
     cwd: Option<String>,
     /// The agent program, such as `codex`.
+    #[schemars(regex(pattern = "^[a-z0-9-]{1,32}$"))]
     host: Option<String>,
 }
 
@@ -53,7 +57,7 @@ pub(crate) struct ToolEvent {
     who: Who,
     /// The tool.
     #[serde(alias = "toolName")]
-    #[schemars(length(min = 1))]
+    #[schemars(required, regex(pattern = r"[^\s]"))]
     tool_name: Option<String>,
     /// What it was given.
     #[serde(default, alias = "toolInput")]
@@ -261,9 +265,9 @@ impl Who {
     /// Reads whose event it is, and begins the event's JSON.
     fn read(self) -> Result<(Host, Map<String, Value>), Problem> {
         let id = self.session_id.unwrap_or_default();
-        if id.trim().is_empty() || id.len() > 128 || id.contains(char::is_control) {
+        if id.trim().is_empty() || id.chars().count() > 128 || id.contains(char::is_control) {
             return Err(Problem::bad(
-                "session_id is needed: the agent's own id, at most 128 bytes",
+                "session_id is needed: the agent's own id, at most 128 characters",
             ));
         }
         let host = match self.host {

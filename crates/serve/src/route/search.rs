@@ -19,6 +19,9 @@ use crate::{
     server::Server,
 };
 
+/// Moments that are understood everywhere: how long ago, a date, a time.
+const MOMENT: &str = "^([0-9]{1,4}[hdw]|(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$";
+
 /// What to look for, and where.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct SearchQuery {
@@ -31,6 +34,7 @@ struct SearchQuery {
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u16>,
     /// Where the last page ended.
+    #[schemars(regex(pattern = "^[0-9]{1,2}$"))]
     cursor: Option<String>,
 }
 
@@ -40,11 +44,14 @@ pub(super) struct WireFilter {
     /// Only this project: its folder name, a path inside it, or its id.
     pub(super) project: Option<String>,
     /// Only the project of this folder.
+    #[schemars(regex(pattern = "^/"))]
     pub(super) cwd: Option<String>,
     /// Only this kind: observation, summary, prompt, note or passage.
+    #[schemars(regex(pattern = "^(observation|summary|prompt|note|passage)$"))]
     kind: Option<String>,
     /// Only this type: decision, bugfix, feature, refactor, discovery or change.
     #[serde(rename = "type", alias = "obs_type", alias = "obsType")]
+    #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
     type_name: Option<String>,
     /// Only with this concept.
     concept: Option<String>,
@@ -55,9 +62,11 @@ pub(super) struct WireFilter {
     session: Option<String>,
     /// Not older: an RFC 3339 time or a date.
     #[serde(alias = "date_start", alias = "dateStart")]
+    #[schemars(regex(pattern = MOMENT))]
     since: Option<String>,
     /// Not younger.
     #[serde(alias = "date_end", alias = "dateEnd")]
+    #[schemars(regex(pattern = MOMENT))]
     until: Option<String>,
 }
 
@@ -117,12 +126,14 @@ struct SearchAnswer {
 struct TimelineQuery {
     /// A handle such as 123, S12, P34, N5.
     #[serde(alias = "id")]
+    #[schemars(regex(pattern = "^[SPNV]?[0-9]{1,18}$"))]
     anchor: Option<String>,
     /// Or words, whose best hit is taken.
     query: Option<String>,
     /// Look for the words in this project.
     project: Option<String>,
     /// Look for the words in the project of this folder.
+    #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
     /// How many before it, at most 100; 10 when it is left out.
     #[serde(alias = "depth_before", alias = "depthBefore")]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Answer, Input};
-use crate::{api::Api, problem::Problem, server::Server};
+use crate::{api::Api, server::Server};
 
 /// Every setting by its name.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,9 +78,6 @@ async fn change(State(server): State<Arc<Server>>, Input(new): Input<NewSettings
                 flat.insert(name, value);
             }
         }
-    }
-    if flat.is_empty() {
-        return Err(Problem::bad("no setting was given").hint("send {\"context.full\": 3}"));
     }
     (server.outside.change_settings)(&flat)?;
     Ok(Json(all(&server)))
