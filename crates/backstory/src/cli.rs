@@ -10,12 +10,13 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, config, context, demo, edit, export, forget, import, index, mcp, open, pin, queue, remember,
-        search, session, sessions, show, timeline, why, worker,
+        Status, backup, config, context, demo, edit, export, forget, import, index, mcp, open, pin, queue,
+        remember, restore, search, session, sessions, show, timeline, why, worker,
     },
     environment,
     home::Home,
     output,
+    repair::{self, Opener},
 };
 
 /// Long-term memory for coding agents.
@@ -53,6 +54,8 @@ enum Command {
     Queue(queue::QueueArguments),
     Import(import::Import),
     Export(export::Export),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Config(config::ConfigArgs),
     Open(open::Open),
     Mcp(mcp::Mcp),
@@ -89,6 +92,9 @@ pub(crate) fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::print_error(&error);
+            if repair::is_damage(&error) {
+                mend(&error);
+            }
             ExitCode::FAILURE
         }
     }
@@ -111,6 +117,8 @@ fn run(command: Command) -> Result<Status> {
         Command::Edit(arguments) => edit::run(&Home::require()?, &arguments),
         Command::Forget(arguments) => forget::run(&Home::require()?, &arguments),
         Command::Export(arguments) => export::run(&Home::require()?, &arguments),
+        Command::Backup(arguments) => backup::run(&Home::require()?, &arguments),
+        Command::Restore(arguments) => restore::run(&Home::require()?, &arguments),
         Command::Import(arguments) => import::run(&Home::require()?, &arguments),
         Command::Queue(arguments) => queue::run(&Home::require()?, &arguments),
         Command::Config(arguments) => {
@@ -135,6 +143,18 @@ fn run(command: Command) -> Result<Status> {
         Command::Worker(arguments) => worker::run(&Home::require()?, &arguments),
         // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
         Command::Hook { .. } => Ok(Status::Done),
+    }
+}
+
+/// Mends a database whose damage showed in the middle of a command. What was printed cannot be taken back, so the command is
+/// not run again.
+fn mend(error: &anyhow::Error) {
+    let mended = Home::require().and_then(|home| repair::mend(&home, Opener::Command, error));
+    match mended {
+        Ok(true) => anstream::eprintln!("hint: run the command again"),
+        // It was only in the way of somebody who replaced it.
+        Ok(false) => {}
+        Err(error) => output::print_error(&error),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One file per subcommand: its arguments, its help text and what it does.
 
+pub(crate) mod backup;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod demo;
@@ -13,6 +14,7 @@ pub(crate) mod open;
 pub(crate) mod pin;
 pub(crate) mod queue;
 pub(crate) mod remember;
+pub(crate) mod restore;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
@@ -30,6 +32,7 @@ use backstory_store::{Project, ProjectError, Store, StoreError};
 use crate::{
     clock, environment,
     home::Home,
+    repair::{self, Opener},
     settings::{self, Settings},
     worker as the_worker,
 };
@@ -90,7 +93,7 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
             std::thread::sleep(LOOK);
         }
     }
-    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    let mut store = repair::open(home, Opener::Command)?;
     match the_worker::take_in(&spool, &mut store) {
         Ok(taken) if taken.left > 0 => {
             anstream::eprintln!(

@@ -1,6 +1,7 @@
 //! backstory: long-term memory for coding agents.
 
 mod arena;
+mod backups;
 mod cli;
 mod clock;
 mod command;
@@ -14,6 +15,7 @@ mod log;
 mod output;
 mod outside;
 mod process;
+mod repair;
 mod settings;
 mod wash;
 mod when;

@@ -102,6 +102,15 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     }
 }
 
+/// Says how large a file is.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} KB", bytes / 1_000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
 /// Says how long ago something was.
 pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
     let seconds = (now_ms - then_ms).max(0) / 1000;

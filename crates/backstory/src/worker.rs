@@ -9,6 +9,7 @@ mod index;
 mod intake;
 mod run;
 mod serve;
+mod upkeep;
 
 use std::{
     fs::{File, OpenOptions},

@@ -4,6 +4,7 @@
 //! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
+mod backup;
 mod cards;
 mod changes;
 mod distilled;
@@ -26,6 +27,7 @@ mod projects;
 mod queue;
 mod relation;
 mod retain;
+mod salvage;
 mod sessions;
 mod show;
 mod survivors;
@@ -36,6 +38,7 @@ mod transfer;
 mod vectors;
 mod words;
 
+pub use backup::{UNFINISHED, check_backup};
 pub use cards::{Card, CitedFile};
 pub use changes::Change;
 pub use distilled::{FileMark, Made, TurnEvent, TurnProgress, TurnToDistil};
@@ -53,6 +56,7 @@ pub use pages::{At, Page};
 pub use projects::{Project, ProjectCard, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
 pub use retain::{Dropped, Retention};
+pub use salvage::Salvaged;
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
 pub use show::{Evidence, Provenance, Shown, ToolUse};
 pub use timeline::Moment;

@@ -3,14 +3,17 @@
 use std::{
     fs::OpenOptions,
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use rusqlite::{Connection, MAIN_DB, OpenFlags, config::DbConfig};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use crate::migrate::{self, MIGRATIONS};
+use crate::{
+    backup::back_up,
+    migrate::{self, MIGRATIONS},
+};
 
 /// Why the store cannot be used or did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +48,16 @@ pub enum StoreError {
         /// Its schema.
         found: i64,
     },
-    /// The copy before a migration could not be made, so nothing was migrated.
-    #[error("could not back up the database to {} before migrating it", .path.display())]
+    /// The database is not whole.
+    #[error("{} is damaged: {found}", .path.display())]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: String,
+    },
+    /// A copy could not be made. Before a migration that means that nothing was migrated.
+    #[error("could not back up the database to {}", .path.display())]
     Backup {
         /// Where the copy was to be.
         path: PathBuf,
@@ -99,9 +110,43 @@ impl Access {
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
+    pub(crate) place: Place,
+}
+
+/// Which file is open: the path may come to lead to another.
+#[derive(Debug)]
+pub(crate) struct Place {
+    path: PathBuf,
+    file: Option<(u64, u64)>,
+}
+
+impl Place {
+    fn of(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            file: identity(path),
+        }
+    }
+
+    pub(crate) fn is_in_place(&self) -> bool {
+        identity(&self.path) == self.file
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
 }
 
 impl Store {
+    /// A store on a connection that was just opened.
+    pub(crate) fn of(connection: Connection, path: &Path) -> Self {
+        Self {
+            connection,
+            place: Place::of(path),
+        }
+    }
+
     /// Opens the database to read and write, creating it or bringing it up to date. Before an older schema is changed,
     /// a copy goes into `backups`.
     pub fn open(path: &Path, backups: &Path) -> Result<Self, StoreError> {
@@ -131,7 +176,7 @@ impl Store {
             prepare(&connection).map_err(StoreError::Migrate)?;
             migrate::migrate(&mut connection, migrations)?;
         }
-        let store = Self { connection };
+        let store = Self::of(connection, path);
         // FULL: an event is removed from the spool as soon as it is committed here, so it must be on the disk then.
         store
             .connection
@@ -144,6 +189,11 @@ impl Store {
         store
             .connection
             .pragma_update(None, "secure_delete", true)
+            .map_err(open_error(path))?;
+        // Reads the schema: damage there shows now, where it can be mended, and not in the middle of something.
+        store
+            .connection
+            .query_row("select count(*) from sqlite_schema", [], |_| Ok(()))
             .map_err(open_error(path))?;
         Ok(store)
     }
@@ -162,7 +212,7 @@ impl Store {
                 found,
             });
         }
-        Ok(Self { connection })
+        Ok(Self::of(connection, path))
     }
 
     /// Prepares for bulk work: commits wait for the next checkpoint, so that a power cut may cost the last of them, and more
@@ -197,11 +247,12 @@ impl Store {
 
     /// Looks for damage; returns what SQLite found, nothing when all is well.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.look_for_damage("pragma integrity_check")
+    }
+
+    pub(crate) fn look_for_damage(&self, sql: &str) -> Result<Vec<String>, StoreError> {
         let attempt = "check the database";
-        let mut statement = self
-            .connection
-            .prepare("pragma integrity_check")
-            .map_err(query(attempt))?;
+        let mut statement = self.connection.prepare(sql).map_err(query(attempt))?;
         let rows = statement
             .query_map([], |row| row.get(0))
             .map_err(query(attempt))?;
@@ -222,7 +273,7 @@ fn open_error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     }
 }
 
-fn connect(path: &Path, flags: OpenFlags, access: Access) -> Result<Connection, StoreError> {
+pub(crate) fn connect(path: &Path, flags: OpenFlags, access: Access) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(open_error(path))?;
     connection
@@ -253,21 +304,6 @@ fn check_not_newer(connection: &Connection, path: &Path, known: i64) -> Result<i
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "journal_mode", "wal")
-}
-
-fn back_up(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(path);
-    let create = std::fs::create_dir_all(folder);
-    create.map_err(|source| StoreError::Create {
-        path: folder.to_owned(),
-        source,
-    })?;
-    connection
-        .backup(MAIN_DB, path, None::<fn(_)>)
-        .map_err(|source| StoreError::Backup {
-            path: path.to_owned(),
-            source,
-        })
 }
 
 #[cfg(test)]

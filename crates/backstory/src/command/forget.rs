@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 
 use super::{Status, open_store, project, unknown};
 use crate::{
+    backups::{self, Reason},
     clock, given,
     home::Home,
     output::{self, BOLD, DIM, count},
@@ -20,8 +21,8 @@ use crate::{
 /// Forget memories, sessions or a project, for good
 ///
 /// Says what will go and asks. A handle names one memory and removes nothing else: an observation's evidence stays, of a
-/// prompt the words go and the turn stays. A forgotten session is not imported again. Backups made before keep what they
-/// have.
+/// prompt the words go and the turn stays. A forgotten session is not imported again. A new backup takes the place of those
+/// that were made by themselves; those taken by hand keep what they have, and are named.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["handles", "session", "project", "before", "words"])))]
 pub(crate) struct Forget {
@@ -111,12 +112,36 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
     if !store.leave_no_trace()? {
         anstream::eprintln!("Another process reads the store: the last traces go when it ends.");
     }
+    let by_hand = renew_backups(home, &store)?;
     if arguments.json {
         print_json(&forgotten, false);
     } else {
         println!("Forgotten.");
     }
+    for copy in by_hand {
+        anstream::eprintln!(
+            "This backup was taken by hand and may still hold it: {}",
+            copy.path.display()
+        );
+    }
     Ok(Status::Done)
+}
+
+/// Puts one new backup in the place of all that were made by themselves: what was forgotten must not come back when one is
+/// needed. Returns those that were taken by hand.
+fn renew_backups(home: &Home, store: &Store) -> Result<Vec<backups::Copy>> {
+    if backups::list(home)
+        .context("could not list the backups")?
+        .is_empty()
+    {
+        return Ok(Vec::new());
+    }
+    let new = backups::path_for(home, Reason::Daily, clock::now_ms());
+    let made = store.back_up(&new);
+    // Without a new one too: forgetting comes first.
+    let by_hand = backups::remove_all_but(home, &new).context("could not remove older backups")?;
+    made.context("everything is forgotten, but no new backup could be made\nhint: is the disk full?")?;
+    Ok(by_hand)
 }
 
 fn find(store: &Store, arguments: &Forget) -> Result<Found> {

@@ -17,12 +17,13 @@ use backstory_store::Store;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Status, settings, with_hint};
+use super::{Status, settings};
 use crate::{
     clock, environment,
     home::Home,
     import::{self, Told},
     output::{DIM, count},
+    repair::{self, Opener},
     settings::Settings,
     when, worker,
 };
@@ -92,7 +93,7 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
         true => None,
         false => {
             home.create()?;
-            let store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+            let store = repair::open(home, Opener::Command)?;
             // What a power cut takes can be imported again.
             store.relax()?;
             Some(store)

@@ -9,14 +9,15 @@ use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::project;
 use backstory_model::{ObservationType, ProjectFacts};
-use backstory_store::{Author, NewNote, Store};
+use backstory_store::{Author, NewNote};
 use serde_json::json;
 
-use super::{Status, settings, with_hint};
+use super::{Status, settings};
 use crate::{
     clock,
     home::Home,
     output::{self, DIM},
+    repair::{self, Opener},
     wash::Wash,
 };
 
@@ -72,7 +73,7 @@ pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<Status> {
         .map(|file| in_project(&facts, &cwd, file))
         .collect();
     home.create()?;
-    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    let mut store = repair::open(home, Opener::Command)?;
     let saved = store.remember(
         &NewNote {
             project: (!arguments.global).then_some(&facts),

@@ -86,6 +86,7 @@ fn work_here(home: &Home, once: bool) -> Result<Status> {
             bind: settings.http.bind,
             port: settings.http.port,
         }),
+        backups: settings.retention.backups as usize,
     };
     let Some(work) = worker::run(home, until, &duties)? else {
         println!("A worker runs already; it takes the events in.");

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use backstory_capture::{
     counts::{self, Loss},
     keep, project,
@@ -12,6 +12,11 @@ use backstory_store::{Senses, Store};
 
 /// How many events go into one transaction.
 const BATCH: usize = 500;
+
+/// The database was deleted or replaced while it was open: what was written went nowhere.
+#[derive(Debug, thiserror::Error)]
+#[error("the database was deleted or replaced while it was open")]
+pub(crate) struct Displaced;
 
 /// What taking in did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +74,9 @@ fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut In
         *intake.hosts.entry(event.host.as_str().to_owned()).or_default() += 1;
     }
     intake.new += store.take_in(&events, senses())?.new;
+    if !store.is_in_place() {
+        bail!(Displaced);
+    }
     // Only now: until the commit the spool is the only place that has them.
     spool
         .remove(events.iter().map(|event| event.key.as_str()))

@@ -7,14 +7,15 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc::Receiver,
     },
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use backstory_capture::{keep, private};
 use backstory_serve::{Counters, Serving};
-use backstory_store::{Retention, Store};
+use backstory_store::Retention;
 use jiff::Timestamp;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -24,10 +25,16 @@ use super::{
     bell::Bell,
     distil::distil_all,
     index::Indexer,
+    intake::Displaced,
     serve::{self, Door},
-    take_in,
+    take_in, upkeep,
 };
-use crate::{clock, command::with_hint, given, home::Home, log};
+use crate::{
+    clock, given,
+    home::Home,
+    log,
+    repair::{self, Opener},
+};
 
 /// When the worker ends.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +63,8 @@ pub(crate) struct Duties {
     pub(crate) retention: Retention,
     /// Where it is to be reached over HTTP, if at all.
     pub(crate) door: Option<Door>,
+    /// How many daily backups are kept.
+    pub(crate) backups: usize,
 }
 
 /// The safety net for a wake-up that did not arrive.
@@ -91,12 +100,33 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
     let Some(_lock) = Lock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
     };
+    step_back();
+    let stop = stop_signal().context("could not listen for signals")?;
+    let mut rebuilt = 0;
+    loop {
+        match work(home, until, duties, &stop) {
+            // Nothing was removed from the spool that is not in the database at its place.
+            Err(error) if error.is::<Displaced>() => {}
+            // Once is an accident, twice is a disk.
+            Err(error) if repair::is_damage(&error) && rebuilt < MOST_REBUILT => {
+                repair::mend(home, Opener::Worker, &error)?;
+                rebuilt += 1;
+            }
+            other => return other.map(Some),
+        }
+    }
+}
+
+/// A database that is damaged again after so many times is left to a person.
+const MOST_REBUILT: u32 = 2;
+
+/// Works with the database that is there now, until told otherwise or until it is another one.
+fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> Result<Work> {
     let spool = home.spool();
     spool.create().context("could not create the spool")?;
-    step_back();
     // Watched before the first look at the spool: what arrives from now on is not missed.
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
-    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    let mut store = repair::open(home, Opener::Worker)?;
     store.recover()?;
     spool
         .sweep(clock::now(), LEFTOVER)
@@ -104,10 +134,9 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
     private::sweep(&spool, clock::now(), PRIVATE_MARK)
         .context("could not sweep the marks of private turns")?;
     given::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")?;
-    let stop = stop_signal().context("could not listen for signals")?;
     let indexer = match until {
         Until::Done => None,
-        Until::Idle(_) => Some(Indexer::start(home, Arc::clone(&stop)).context("could not start indexing")?),
+        Until::Idle(_) => Some(Indexer::start(home, Arc::clone(stop)).context("could not start indexing")?),
     };
     let counters = Arc::new(Counters::default());
     let serving = match (until, duties.door) {
@@ -119,7 +148,7 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
     let mut work = Work::default();
     let mut last_event = Instant::now();
     let mut silent_since = 0;
-    let mut upkeep: Option<Instant> = None;
+    let mut upkeep: Option<(Instant, Option<Receiver<anyhow::Error>>)> = None;
     loop {
         let taken = take_in(&spool, &mut store)?;
         // After each round: the worker may run for weeks. After the first: events may have waited for years.
@@ -127,7 +156,7 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
         store.interrupt_silent(now_ms, silent_since)?;
         silent_since = now_ms - RECENT_MS;
         let begun = Instant::now();
-        let distilled = distil_all(&mut store, &duties.keep, &stop, &mut |_| {})?;
+        let distilled = distil_all(&mut store, &duties.keep, stop, &mut |_| {})?;
         for (host, events) in &taken.hosts {
             counters.events(host, "recorded", *events);
         }
@@ -138,10 +167,21 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
         work.taken.torn += taken.torn;
         work.taken.left = taken.left;
         work.distilled += distilled;
-        if upkeep.is_none_or(|last| last.elapsed() >= DAY) {
+        if upkeep.as_ref().is_none_or(|(last, _)| last.elapsed() >= DAY) {
             store.retain(duties.retention, now_ms)?;
             store.drop_old_changes(KEPT_CHANGES)?;
-            upkeep = Some(Instant::now());
+            let damage = match until {
+                Until::Done => None,
+                Until::Idle(_) => {
+                    Some(upkeep::start(home, duties.backups).context("could not start the upkeep")?)
+                }
+            };
+            upkeep = Some((Instant::now(), damage));
+        }
+        if let Some((_, Some(damage))) = &upkeep
+            && let Ok(error) = damage.try_recv()
+        {
+            return Err(error);
         }
         let is_indexing = indexer.as_ref().is_some_and(Indexer::look);
         let is_used = serving
@@ -159,7 +199,10 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
         }
         // A home that was deleted wants no worker, and must not come back.
         if !home.worker_lock().exists() {
-            return Ok(Some(work));
+            return Ok(work);
+        }
+        if !store.is_in_place() {
+            bail!(Displaced);
         }
     }
     // What they have in hand is finished before the lock goes.
@@ -167,7 +210,7 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
     drop(indexer);
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     fs::remove_file(home.worker_json()).ok();
-    Ok(Some(work))
+    Ok(work)
 }
 
 /// Returns what becomes true when somebody asks this process to end.

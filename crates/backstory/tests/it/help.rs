@@ -19,6 +19,8 @@ fn every_command_explains_itself() {
         "edit",
         "forget",
         "export",
+        "backup",
+        "restore",
         "queue",
         "import",
         "import claude-code",

@@ -7,11 +7,13 @@
     reason = "tests fail by panicking, start programs and write files as they please"
 )]
 
+mod backup;
 mod config;
 mod context;
 mod distil;
 mod docs;
 mod durability;
+mod faults;
 mod forget;
 mod forks;
 mod golden;

@@ -12,16 +12,17 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_capture::project;
-use backstory_store::{ReadyLine, Store};
+use backstory_store::ReadyLine;
 use serde_json::json;
 
 use super::Progress;
 use crate::{
     clock,
-    command::{Status, settings, with_hint},
+    command::{Status, settings},
     home::Home,
     jsonl,
     output::{DIM, count},
+    repair::{self, Opener},
     worker,
 };
 
@@ -66,7 +67,7 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<Status> {
     let input = open(&arguments.file)?;
     let here = project::locate(&std::env::current_dir().context("could not find the current folder")?).facts;
     home.create()?;
-    let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    let mut store = repair::open(home, Opener::Command)?;
     // What a power cut takes can be imported again.
     store.relax()?;
     let start = Instant::now();

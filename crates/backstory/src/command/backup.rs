@@ -1,0 +1,54 @@
+//! `backstory backup`: a copy of everything that is remembered.
+
+use std::path::PathBuf;
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use super::{Status, open_store};
+use crate::{
+    backups::{self, Reason},
+    clock,
+    home::Home,
+    output::size,
+};
+
+/// Copy everything that is remembered into one file
+///
+/// Works while agents and the worker do. The copy is checked from end to end before it gets its name, and only you can
+/// read it. The worker takes one by itself every day and keeps the last seven (`retention.backups`); those taken by hand
+/// stay until you delete them. `backstory restore` brings a copy back.
+#[derive(clap::Args)]
+pub(crate) struct Backup {
+    /// Where to [default: a file with the time in its name in the folder `backups`]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Backup) -> Result<Status> {
+    let Some(store) = open_store(home)? else {
+        bail!("nothing is remembered yet\nhint: there is nothing to back up");
+    };
+    let path = match &arguments.file {
+        Some(file) => std::path::absolute(file)?,
+        None => backups::path_for(home, Reason::ByHand, clock::now_ms()),
+    };
+    if path.exists() {
+        bail!(
+            "{} is there already\nhint: name another file, or delete that one first",
+            path.display()
+        );
+    }
+    let bytes = store
+        .back_up(&path)
+        .context("could not make a backup\nhint: is there room on the disk, and may you write there?")?;
+    match arguments.json {
+        true => println!("{}", json!({"path": path, "bytes": bytes})),
+        false => println!("{} ({})", path.display(), size(bytes)),
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,120 @@
+//! `backstory restore`: everything as it was when a backup was taken.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::PathBuf,
+    time::SystemTime,
+};
+
+use anstream::println;
+use anyhow::{Context, Result, anyhow};
+use backstory_store::{StoreError, check_backup};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::Status;
+use crate::{
+    backups, clock,
+    home::Home,
+    output::{self, DIM},
+    repair, worker,
+};
+
+/// Put a backup in the place of everything that is remembered
+///
+/// What is remembered now is kept aside first, in the folder `backups`. A worker that runs is stopped and started again.
+/// What was forgotten after the backup was taken comes back. Without a file, lists the backups that are there.
+#[derive(clap::Args)]
+pub(crate) struct Restore {
+    /// The backup
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<Status> {
+    let Some(file) = &arguments.file else {
+        return list(home, arguments.json);
+    };
+    check_backup(file).map_err(|error| {
+        let hint = match error {
+            StoreError::Newer { .. } => "update backstory first; nothing was changed",
+            _ => "nothing was changed; `backstory restore` lists the backups that are there",
+        };
+        // In words only: it is not our own database that is damaged.
+        let error = format!("{:#}", anyhow!(error));
+        anyhow!(error).context(format!("{} cannot be restored\nhint: {hint}", file.display()))
+    })?;
+    if !arguments.yes {
+        if !io::stdin().is_terminal() {
+            anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
+            anstream::eprintln!("{DIM}hint: say --yes to put it in place{DIM:#}");
+            return Ok(Status::Refused);
+        }
+        if !is_meant()? {
+            println!("Nothing was changed.");
+            return Ok(Status::Failed);
+        }
+    }
+    let kept = repair::alone(home, || repair::restore(home, file)).context(
+        "could not restore the backup\nhint: what was there is still there, or in the folder `backups`",
+    )?;
+    if arguments.json {
+        println!("{}", json!({"restored": file, "kept": kept}));
+    } else {
+        println!("Restored {}.", file.display());
+        if let Some(kept) = kept {
+            println!("{DIM}What was there is kept in {}.{DIM:#}", kept.display());
+        }
+    }
+    // It makes the vectors, and memories of what came in meanwhile.
+    worker::ensure(home);
+    Ok(Status::Done)
+}
+
+fn is_meant() -> Result<bool> {
+    let mut answer = String::new();
+    let ask = write!(
+        io::stderr(),
+        "Put it in the place of everything that is remembered now? [y/N] "
+    )
+    .and_then(|()| io::stderr().flush());
+    ask.and_then(|()| io::stdin().read_line(&mut answer))
+        .context("could not ask")?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn list(home: &Home, json: bool) -> Result<Status> {
+    let copies = backups::list(home).context("could not list the backups")?;
+    let now_ms = clock::now_ms();
+    for copy in &copies {
+        let at_ms = milliseconds(copy.modified);
+        if json {
+            println!(
+                "{}",
+                json!({"path": copy.path, "created_at": output::rfc3339(at_ms), "bytes": copy.bytes})
+            );
+        } else {
+            println!(
+                "{}  {DIM}{}, {}{DIM:#}",
+                copy.path.display(),
+                output::ago(now_ms, at_ms),
+                output::size(copy.bytes)
+            );
+        }
+    }
+    if copies.is_empty() {
+        anstream::eprintln!("There are no backups yet.");
+        return Ok(Status::Failed);
+    }
+    Ok(Status::Done)
+}
+
+fn milliseconds(at: SystemTime) -> i64 {
+    Timestamp::try_from(at).map_or(0, Timestamp::as_millisecond)
+}

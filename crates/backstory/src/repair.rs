@@ -1,0 +1,320 @@
+//! Opens the store, and puts another database in its place when it is damaged or a person wants an older state back.
+//!
+//! A damaged database is set aside and built anew from the last good backup, from the events and notes that can still be
+//! read of it, and from the spool, which nobody touched. Damage is what SQLite calls so, on opening or later, and a file
+//! without a byte where there was a database. It is confirmed from end to end before anything is done about it. A database of
+//! a newer schema is not damaged, and one that is missing was deleted by somebody who can say `backstory restore`.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use backstory_store::{Access, Salvaged, Store, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    backups::{self, Reason},
+    clock,
+    command::with_hint,
+    home::Home,
+    log, worker,
+};
+
+/// Who opens the store. The worker holds its lock already, and must not ask for it: closing that file gives it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opener {
+    Command,
+    Worker,
+}
+
+/// What became of a damaged database; kept beside the file that was set aside, where `doctor` finds it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Rebuilt {
+    /// When, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// What showed the damage.
+    pub(crate) noticed: String,
+    /// Where the damaged database is.
+    pub(crate) damaged: PathBuf,
+    /// The backup that was taken as the base.
+    pub(crate) base: Option<PathBuf>,
+    /// Events of the queue that could still be read and were not in the backup.
+    pub(crate) events: usize,
+    /// Notes and imported memories, likewise.
+    pub(crate) memories: u64,
+}
+
+/// Opens the store to read and write. One that is damaged is rebuilt first, and a command says so.
+pub(crate) fn open(home: &Home, opener: Opener) -> Result<Store> {
+    finish(home)?;
+    let opened = match was_emptied(home)? {
+        true => Err(StoreError::Damaged {
+            path: home.database(),
+            found: "it is empty, and there are backups".to_owned(),
+        }),
+        false => Store::open(&home.database(), &home.backups()),
+    };
+    match opened {
+        Err(error) if error.is_damage() => {
+            mend(home, opener, &anyhow::Error::new(error))?;
+            Store::open(&home.database(), &home.backups()).map_err(with_hint)
+        }
+        other => other.map_err(with_hint),
+    }
+}
+
+/// Says whether something failed because the database is damaged.
+pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<StoreError>())
+        .any(StoreError::is_damage)
+}
+
+/// Rebuilds the database if it is damaged indeed, and tells whoever listens; says whether it was.
+pub(crate) fn mend(home: &Home, opener: Opener, noticed: &anyhow::Error) -> Result<bool> {
+    let rebuild = || match is_whole(home) {
+        // Another process was faster, or it was read while it was replaced.
+        Ok(true) => Ok(None),
+        Ok(false) => rebuild(home, noticed).map(Some),
+        Err(error) => Err(error),
+    };
+    let rebuilt = match opener {
+        Opener::Worker => rebuild(),
+        Opener::Command => alone(home, rebuild),
+    }
+    .context("could not rebuild the damaged database\nhint: `backstory doctor` says what is there, `backstory restore FILE` takes a backup")?;
+    let Some(rebuilt) = rebuilt else { return Ok(false) };
+    let told = rebuilt.to_string();
+    // The receipt has it too.
+    log::append(home, "worker.log", clock::since_1970(), &told).ok();
+    if opener == Opener::Command {
+        anstream::eprintln!("{told}");
+    }
+    Ok(true)
+}
+
+impl std::fmt::Display for Rebuilt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "The database was damaged and is rebuilt from {}",
+            match &self.base {
+                Some(base) => base.display().to_string(),
+                None => "nothing, for there was no backup".to_owned(),
+            }
+        )?;
+        if self.events > 0 || self.memories > 0 {
+            write!(
+                f,
+                ", {} events and {} notes or imported memories that could still be read",
+                self.events, self.memories
+            )?;
+        }
+        write!(f, ". The damaged file is {}.", self.damaged.display())
+    }
+}
+
+/// Does something while no worker runs; one that ran before runs again after.
+pub(crate) fn alone<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    const LONG: usize = 600;
+    home.create()?;
+    let had_worker = worker::stop(home)
+        .context("could not stop the worker\nhint: it may hang; `kill -9` loses nothing")?;
+    let mut lock = None;
+    for _ in 0..LONG {
+        lock = worker::Lock::take(home).context("could not lock worker.lock")?;
+        if lock.is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let Some(lock) = lock else {
+        bail!("another process works on the database\nhint: try again in a while");
+    };
+    let result = work();
+    drop(lock);
+    if had_worker {
+        // If it does not start, the next hook starts one.
+        worker::start_and_wait(home).ok();
+    }
+    result
+}
+
+/// Puts a backup in the place of what is there, which is kept aside first; returns where. Nobody else may be at work.
+pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
+    let present = Store::open(&home.database(), &home.backups());
+    remove_database(&building(home))?;
+    let mut built = Store::from_backup(from, &building(home), &home.backups())?;
+    built.forget_vectors()?;
+    if let Ok(present) = &present {
+        built.skip_numbers(&present.last_numbers()?)?;
+    }
+    let copy = backups::path_for(home, Reason::BeforeRestore, clock::now_ms());
+    let copied = present.and_then(|present| present.back_up(&copy).map(|_| present));
+    let kept = match copied {
+        // Other processes may have it open: to them it is a change like any other.
+        Ok(mut present) => {
+            present.become_like(&built)?;
+            drop(built);
+            remove_database(&building(home))?;
+            Some(copy)
+        }
+        // Not there, damaged, from a newer version, or no room for a copy.
+        Err(_) => {
+            built.close()?;
+            put_in_place(home, Reason::BeforeRestore)?
+        }
+    };
+    // Vectors have the numbers of the documents that were there before; the worker makes them anew.
+    remove(&home.vectors())?;
+    // The last good backup is one of this state from now on, not of the one that was unwanted.
+    let store = Store::open(&home.database(), &home.backups())?;
+    store.back_up(&backups::path_for(home, Reason::Daily, clock::now_ms()))?;
+    Ok(kept)
+}
+
+/// Builds the database anew and puts it in place.
+fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
+    let now_ms = clock::now_ms();
+    let building = building(home);
+    remove_database(&building)?;
+    let base = backups::last_good(home).context("could not look for a backup")?;
+    let mut store = match &base {
+        Some(base) => Store::from_backup(base, &building, &home.backups())?,
+        None => Store::open(&building, &home.backups())?,
+    };
+    let Salvaged { events, memories } = store.salvage(&home.database(), worker::senses(), now_ms)?;
+    if let Ok(damaged) = Store::open_read_only(&home.database(), Access::Command)
+        && let Ok(numbers) = damaged.last_numbers()
+    {
+        store.skip_numbers(&numbers)?;
+    }
+    store.forget_vectors()?;
+    store.close()?;
+    let damaged = put_in_place(home, Reason::Damaged)?.context("the damaged database is gone")?;
+    remove(&home.vectors())?;
+    let rebuilt = Rebuilt {
+        at: now_ms,
+        noticed: format!("{noticed:#}"),
+        damaged,
+        base,
+        events,
+        memories,
+    };
+    write_receipt(&rebuilt).context("could not note that the database was rebuilt")?;
+    Ok(rebuilt)
+}
+
+/// Where a database is built, and what it is called when it is ready to take its place.
+fn building(home: &Home) -> PathBuf {
+    home.root().join("backstory.db.building")
+}
+
+fn ready(home: &Home) -> PathBuf {
+    home.root().join("backstory.db.ready")
+}
+
+/// Sets the present database aside and gives its name to the one that was built; returns where the old one is. A crash at
+/// any point leaves a database in place, or one that is ready and takes it the next time.
+fn put_in_place(home: &Home, reason: Reason) -> Result<Option<PathBuf>> {
+    let aside = backups::path_for(home, reason, clock::now_ms());
+    let set_aside = || -> io::Result<Option<PathBuf>> {
+        fs::create_dir_all(home.backups())?;
+        fs::rename(building(home), ready(home))?;
+        // The log first: beside another database it would be taken for its own.
+        rename(
+            &with_suffix(&home.database(), "-wal"),
+            &with_suffix(&aside, "-wal"),
+        )?;
+        remove(&with_suffix(&home.database(), "-shm"))?;
+        let was_there = rename(&home.database(), &aside)?;
+        fs::rename(ready(home), home.database())?;
+        Ok(was_there.then_some(aside))
+    };
+    set_aside().context("could not put the new database in place")
+}
+
+/// Finishes what a crash between two renames left.
+fn finish(home: &Home) -> Result<()> {
+    if !home.database().exists() && ready(home).exists() {
+        remove(&home.vectors())?;
+        fs::rename(ready(home), home.database()).context("could not put the new database in place")?;
+    }
+    Ok(())
+}
+
+/// Says whether every table can be read from end to end.
+fn is_whole(home: &Home) -> Result<bool> {
+    if was_emptied(home)? {
+        return Ok(false);
+    }
+    let found = Store::open(&home.database(), &home.backups()).and_then(|store| store.check());
+    match found {
+        Ok(found) => Ok(found.is_empty()),
+        Err(error) if error.is_damage() => Ok(false),
+        Err(error) => Err(with_hint(error)),
+    }
+}
+
+/// Says whether the database has lost all its bytes. SQLite would take the file for a new database; so it is, if it was
+/// made just now.
+fn was_emptied(home: &Home) -> Result<bool> {
+    const JUST_NOW: Duration = Duration::from_secs(5);
+    let file = match fs::metadata(home.database()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        other => other.context("could not look at the database")?,
+    };
+    let is_old = || {
+        let age = file.modified().map(|at| clock::now().duration_since(at));
+        // A time in the future is not just now either.
+        age.is_ok_and(|age| age.is_err() || age.is_ok_and(|age| age > JUST_NOW))
+    };
+    // A log may hold everything: then SQLite decides.
+    let has_log = || fs::metadata(with_suffix(&home.database(), "-wal")).is_ok_and(|log| log.len() > 0);
+    Ok(file.len() == 0 && is_old() && !has_log() && !backups::list(home)?.is_empty())
+}
+
+fn write_receipt(rebuilt: &Rebuilt) -> Result<()> {
+    let path = with_suffix(&rebuilt.damaged, ".json");
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    Ok(writeln!(file, "{}", serde_json::to_string_pretty(rebuilt)?)?)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn remove_database(path: &Path) -> io::Result<()> {
+    ["-wal", "-shm", ""]
+        .iter()
+        .try_for_each(|suffix| remove(&with_suffix(path, suffix)))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Renames a file if it is there; says whether it was.
+fn rename(from: &Path, to: &Path) -> io::Result<bool> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        other => other.map(|()| true),
+    }
+}

@@ -1,0 +1,308 @@
+//! Damaged, deleted and replaced databases: what is kept, and what the user sees. docs/faults.md states the outcomes.
+
+use std::{
+    fs,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::json;
+
+use crate::{
+    backup::{copies, notes, remembered},
+    home::{GO_ON, Home, eventually, run, settings, text},
+};
+
+fn database(home: &Home) -> PathBuf {
+    home.path().join("backstory.db")
+}
+
+/// Makes it one file, so that what is damaged is what is read.
+fn settle(home: &Home) {
+    let connection = rusqlite::Connection::open(database(home)).unwrap();
+    connection
+        .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+        .unwrap();
+}
+
+/// A home whose last backup has one note and one turn, and which remembers another note and another turn since.
+fn home_with_backup() -> Home {
+    let home = remembered();
+    home.ok(&["backup"]);
+    home.report("user-prompt-submit", &json!({"prompt": "now the parser"}));
+    home.report(
+        "stop",
+        &json!({"last_assistant_message": "The parser borrows its tokens now."}),
+    );
+    home.ok(&["remember", "the parser is frozen"]);
+    home.drain();
+    settle(&home);
+    home
+}
+
+/// Writes over some bytes.
+fn flip(path: &Path, from: u64, length: usize) {
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.write_all_at(&vec![0xa5; length], from).unwrap();
+}
+
+/// Hooks go on in silence, the next command mends and says so, and nothing of the backup is lost.
+fn assert_mended(home: &Home) -> String {
+    assert_eq!(
+        home.report(
+            "post-tool-use",
+            &json!({"tool_name": "Bash", "tool_input": {"command": "ls"}})
+        ),
+        GO_ON
+    );
+    let output = home.run(&["sessions"], b"");
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        notes(home).contains(&"releases are cut on Tuesdays".to_owned()),
+        "{said}"
+    );
+    assert!(home.spooled().is_empty(), "the spool is taken in");
+    assert_eq!(home.rows("pragma integrity_check"), ["ok"]);
+    assert_eq!(
+        copies(home, "damaged-")
+            .iter()
+            .filter(|path| path.extension().unwrap() == "db")
+            .count(),
+        1
+    );
+    let again = home.run(&["sessions"], b"");
+    assert_eq!(text(&again.stderr), "", "said once");
+    home.drain();
+    assert!(home.ok(&["search", "lexer"]).contains("lexer"));
+    said
+}
+
+#[test]
+fn a_truncated_database_is_rebuilt() {
+    let home = home_with_backup();
+    let length = fs::metadata(database(&home)).unwrap().len();
+    fs::File::options()
+        .write(true)
+        .open(database(&home))
+        .unwrap()
+        .set_len(length / 2)
+        .unwrap();
+    let said = assert_mended(&home);
+    let mut settings = settings();
+    settings.add_filter(r"\d{8}T\d{9}Z", "[time]");
+    settings.add_filter(r", \d+ events and \d notes", ", [n] events and [n] notes");
+    settings.bind(|| insta::assert_snapshot!("rebuilt", said));
+}
+
+#[test]
+fn a_database_with_a_broken_header_is_rebuilt() {
+    let home = home_with_backup();
+    flip(&database(&home), 0, 16);
+    assert_mended(&home);
+}
+
+#[test]
+fn a_database_without_a_byte_is_rebuilt() {
+    let home = home_with_backup();
+    let file = fs::File::options().write(true).open(database(&home)).unwrap();
+    file.set_len(0).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(60))
+        .unwrap();
+    assert_mended(&home);
+}
+
+#[test]
+fn what_can_still_be_read_of_a_damaged_database_is_kept() {
+    let home = home_with_backup();
+    let connection = rusqlite::Connection::open(database(&home)).unwrap();
+    let (root, size): (u64, u64) = connection
+        .query_row(
+            "select rootpage, page_size from sqlite_schema, pragma_page_size() where name = 'summary'",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    drop(connection);
+    flip(&database(&home), (root - 1) * size, 64);
+    // It opens well: the damage shows where it is read.
+    let output = home.run(&["session", "s1"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("rebuilt from") && said.contains("run the command again"),
+        "{said}"
+    );
+    assert_eq!(
+        notes(&home),
+        ["releases are cut on Tuesdays", "the parser is frozen"]
+    );
+    home.drain();
+    assert_eq!(home.events(), 5);
+    assert_eq!(
+        home.rows("select prompt from turn order by number"),
+        ["make the lexer faster", "now the parser"]
+    );
+    let shown = home.ok(&["session", "s1"]);
+    assert!(shown.contains("parser"), "{shown}");
+    assert_eq!(home.rows("select author from note"), ["person", "person"]);
+}
+
+#[test]
+fn a_damaged_database_without_a_backup_is_rebuilt_from_what_can_be_read() {
+    let home = remembered();
+    settle(&home);
+    fs::remove_dir_all(home.path().join("backups")).ok();
+    let connection = rusqlite::Connection::open(database(&home)).unwrap();
+    let sql = "select (rootpage - 1) * page_size from sqlite_schema, pragma_page_size() where name = 'session_by_time'";
+    let at: u64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    drop(connection);
+    flip(&database(&home), at, 64);
+    let said = text(&home.run(&["sessions"], b"").stderr);
+    assert!(said.contains("there was no backup"), "{said}");
+    home.drain();
+    assert_eq!((home.events(), notes(&home).len()), (3, 1));
+    assert!(home.ok(&["search", "lexer"]).contains("lexer"));
+}
+
+#[test]
+fn the_worker_mends_by_itself() {
+    let home = home_with_backup();
+    flip(&database(&home), 0, 16);
+    home.report("stop", &json!({}));
+    home.ok(&["worker", "start"]);
+    eventually("the event is in", || home.spooled().is_empty());
+    home.ok(&["worker", "stop"]);
+    assert!(notes(&home).contains(&"releases are cut on Tuesdays".to_owned()));
+    let log = fs::read_to_string(home.path().join("logs/worker.log")).unwrap();
+    assert!(log.contains("was damaged and is rebuilt from"), "{log}");
+}
+
+#[test]
+fn a_database_that_is_deleted_while_a_worker_runs_begins_anew_and_loses_no_event() {
+    let home = home_with_backup();
+    home.ok(&["worker", "start"]);
+    eventually("it works", || home.path().join("worker.json").exists());
+    for name in ["backstory.db", "backstory.db-wal", "backstory.db-shm"] {
+        fs::remove_file(home.path().join(name)).ok();
+    }
+    home.report("stop", &json!({}));
+    eventually("the event is in the new database", || {
+        home.spooled().is_empty() && database(&home).exists() && home.events() == 1
+    });
+    home.ok(&["worker", "stop"]);
+    // Who did not mean it has the backups.
+    let copy = copies(&home, "backstory-").remove(0);
+    home.ok(&["restore", copy.to_str().unwrap(), "--yes"]);
+    assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
+}
+
+#[test]
+fn a_log_that_was_left_over_is_read_beside_its_own_database_and_beside_no_other() {
+    let home = home_with_backup();
+    home.report("stop", &json!({}));
+    // Read, so that the log is not emptied at the end of the process that writes.
+    let reader = rusqlite::Connection::open(database(&home)).unwrap();
+    reader.execute_batch("begin; select count(*) from event").unwrap();
+    home.drain();
+    let log = home.path().join("backstory.db-wal");
+    let left = fs::read(&log).unwrap();
+    assert!(!left.is_empty());
+    drop(reader);
+    assert_eq!(home.events(), 6);
+    settle(&home);
+    // Beside the database of another moment it must not be taken for its own.
+    home.ok(&[
+        "restore",
+        copies(&home, "backstory-")[0].to_str().unwrap(),
+        "--yes",
+    ]);
+    assert_eq!(home.events(), 3);
+    assert_eq!(home.rows("pragma integrity_check"), ["ok"]);
+}
+
+#[test]
+fn a_newer_database_is_not_damaged_and_can_be_set_aside_by_hand() {
+    let home = home_with_backup();
+    rusqlite::Connection::open(database(&home))
+        .unwrap()
+        .pragma_update(None, "user_version", 999)
+        .unwrap();
+    let before = fs::read(database(&home)).unwrap();
+    assert_eq!(home.run(&["sessions"], b"").status.code(), Some(1));
+    assert_eq!(home.run(&["worker", "run", "--once"], b"").status.code(), Some(1));
+    assert_eq!(fs::read(database(&home)).unwrap(), before);
+    assert!(copies(&home, "damaged-").is_empty());
+    home.ok(&[
+        "restore",
+        copies(&home, "backstory-")[0].to_str().unwrap(),
+        "--yes",
+    ]);
+    assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
+    assert_eq!(
+        fs::read(&copies(&home, "before-restore-")[0]).unwrap(),
+        before,
+        "kept as it was"
+    );
+}
+
+#[test]
+fn a_backup_that_does_not_fit_leaves_nothing_and_the_store_as_it_was() {
+    let home = home_with_backup();
+    let before = copies(&home, "");
+    let mut command = Command::new("sh");
+    command
+        .args([
+            "-c",
+            "trap '' 25; ulimit -f 64; exec \"$0\" backup",
+            env!("CARGO_BIN_EXE_backstory"),
+        ])
+        .env_clear()
+        .env("BACKSTORY_HOME", home.path())
+        .env("BACKSTORY_NO_WORKER", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = run(command, b"");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("is there room on the disk"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(copies(&home, ""), before);
+    assert_eq!(notes(&home).len(), 2);
+}
+
+#[test]
+fn a_repair_that_is_killed_anywhere_is_finished_by_the_next_command() {
+    let home = home_with_backup();
+    let original = fs::read(database(&home)).unwrap();
+    let mut killed = 0;
+    for delay in 0..15 {
+        // Damaged anew each time; the set-aside ones go, so that they are not many.
+        for copy in copies(&home, "damaged-") {
+            fs::remove_file(copy).unwrap();
+        }
+        fs::remove_file(home.path().join("backstory.db-wal")).ok();
+        fs::write(database(&home), &original).unwrap();
+        flip(&database(&home), 0, 16);
+        let mut child = home
+            .command(&["sessions"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(5 + delay * 4));
+        child.kill().unwrap();
+        killed += usize::from(!child.wait().unwrap().success());
+        home.ok(&["sessions"]);
+        assert!(
+            notes(&home).contains(&"releases are cut on Tuesdays".to_owned()),
+            "after {delay}"
+        );
+    }
+    assert!(killed > 0, "the kills came too late");
+}
