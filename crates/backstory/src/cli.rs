@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, backup, config, context, demo, edit, export, forget, import, index, mcp, open, pin, queue,
-        remember, restore, search, session, sessions, show, timeline, why, worker,
+        Status, backup, config, context, demo, doctor, edit, export, forget, import, index, mcp, open, pin,
+        queue, remember, restore, search, session, sessions, show, timeline, why, worker,
     },
     environment,
     home::Home,
@@ -59,6 +59,7 @@ enum Command {
     Config(config::ConfigArgs),
     Open(open::Open),
     Mcp(mcp::Mcp),
+    Doctor(doctor::Doctor),
     Worker(worker::Worker),
     /// Record what an agent reports (agents call this)
     ///
@@ -140,6 +141,7 @@ fn run(command: Command) -> Result<Status> {
         }
         Command::Open(arguments) => open::run(&Home::require()?, &arguments),
         Command::Mcp(arguments) => mcp::run(&Home::require()?, &arguments),
+        Command::Doctor(arguments) => doctor::run(&Home::require()?, &arguments),
         Command::Worker(arguments) => worker::run(&Home::require()?, &arguments),
         // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
         Command::Hook { .. } => Ok(Status::Done),

@@ -4,6 +4,7 @@ pub(crate) mod backup;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod export;
 pub(crate) mod forget;

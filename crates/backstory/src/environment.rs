@@ -68,6 +68,20 @@ pub(crate) fn for_worker() -> Vec<(OsString, OsString)> {
         .collect()
 }
 
+/// Says whether a variable is set to something.
+pub(crate) fn is_set(name: &str) -> bool {
+    variable(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Finds a program on the search path.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let folders = variable("PATH")?;
+    std::env::split_paths(&folders)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
 /// Returns how many columns the terminal is said to have.
 pub(crate) fn columns() -> Option<usize> {
     variable("COLUMNS")?.to_str()?.parse().ok()

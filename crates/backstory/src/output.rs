@@ -107,8 +107,21 @@ pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
         10_000..10_000_000 => format!("{} KB", bytes / 1_000),
-        _ => format!("{} MB", bytes / 1_000_000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
     }
+}
+
+/// Tells an error with its causes in one line.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // SQLite says everything twice.
+        if !said.last().is_some_and(|last| cause.ends_with(last.as_str())) {
+            said.push(cause);
+        }
+    }
+    said.join(": ")
 }
 
 /// Says how long ago something was.

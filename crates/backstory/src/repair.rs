@@ -8,7 +8,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -22,7 +22,7 @@ use crate::{
     clock,
     command::with_hint,
     home::Home,
-    log, worker,
+    log, output, worker,
 };
 
 /// Who opens the store. The worker holds its lock already, and must not ask for it: closing that file gives it up.
@@ -201,7 +201,7 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
     remove(&home.vectors())?;
     let rebuilt = Rebuilt {
         at: now_ms,
-        noticed: format!("{noticed:#}"),
+        noticed: output::told(noticed),
         damaged,
         base,
         events,
@@ -225,7 +225,10 @@ fn ready(home: &Home) -> PathBuf {
 fn put_in_place(home: &Home, reason: Reason) -> Result<Option<PathBuf>> {
     let aside = backups::path_for(home, reason, clock::now_ms());
     let set_aside = || -> io::Result<Option<PathBuf>> {
-        fs::create_dir_all(home.backups())?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(home.backups())?;
         fs::rename(building(home), ready(home))?;
         // The log first: beside another database it would be taken for its own.
         rename(
@@ -290,6 +293,17 @@ fn write_receipt(rebuilt: &Rebuilt) -> Result<()> {
         .mode(0o600)
         .open(path)?;
     Ok(writeln!(file, "{}", serde_json::to_string_pretty(rebuilt)?)?)
+}
+
+/// Reads what became of damaged databases, the newest first.
+pub(crate) fn receipts(home: &Home) -> io::Result<Vec<Rebuilt>> {
+    let copies = backups::list(home)?.into_iter();
+    let damaged = copies.filter(|copy| copy.reason == Reason::Damaged);
+    let read = |copy: backups::Copy| {
+        let text = fs::read_to_string(with_suffix(&copy.path, ".json")).ok()?;
+        serde_json::from_str(&text).ok()
+    };
+    Ok(damaged.filter_map(read).collect())
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -3,9 +3,9 @@
 //! A copy is finished under another name and checked before it gets its own: whoever finds a backup finds a whole one.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -24,6 +24,31 @@ use crate::{
 
 /// What is added to the name of a copy that is not finished.
 pub const UNFINISHED: &str = ".part";
+
+/// Which file is open: the path may come to lead to another.
+#[derive(Debug)]
+pub(crate) struct Place {
+    path: PathBuf,
+    file: Option<(u64, u64)>,
+}
+
+impl Place {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            file: identity(path),
+        }
+    }
+
+    pub(crate) fn is_in_place(&self) -> bool {
+        identity(&self.path) == self.file
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let file = fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
 
 impl StoreError {
     /// Says whether the database file itself is damaged, or no database at all.
@@ -223,7 +248,12 @@ fn write(connection: &Connection, unfinished: &Path) -> Result<(), StoreError> {
         source,
     };
     if let Some(folder) = unfinished.parent() {
-        fs::create_dir_all(folder).map_err(create_error(folder))?;
+        let mut private = DirBuilder::new();
+        private
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(create_error(folder))?;
     }
     let mut options = OpenOptions::new();
     options

@@ -3,7 +3,7 @@
 use std::{
     fs::OpenOptions,
     io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +11,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use crate::{
-    backup::back_up,
+    backup::{Place, back_up},
     migrate::{self, MIGRATIONS},
 };
 
@@ -111,31 +111,6 @@ impl Access {
 pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) place: Place,
-}
-
-/// Which file is open: the path may come to lead to another.
-#[derive(Debug)]
-pub(crate) struct Place {
-    path: PathBuf,
-    file: Option<(u64, u64)>,
-}
-
-impl Place {
-    fn of(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            file: identity(path),
-        }
-    }
-
-    pub(crate) fn is_in_place(&self) -> bool {
-        identity(&self.path) == self.file
-    }
-}
-
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let file = std::fs::metadata(path).ok()?;
-    Some((file.dev(), file.ino()))
 }
 
 impl Store {

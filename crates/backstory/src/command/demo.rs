@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::Status;
 use crate::{
-    clock,
     output::{BOLD, DIM, GOOD},
     process,
+    scratch::Scratch,
 };
 
 /// Show what is remembered: a sample session through the real hooks, in a home that is thrown away
@@ -66,8 +66,8 @@ const STORY: [(&str, &str, &str); 8] = [
 const SESSION: &str = "demo-0000-4000-8000-000000000001";
 
 pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
-    let scratch = Scratch::new()?;
-    let (home, project) = (scratch.0.join("home"), scratch.0.join("acme"));
+    let scratch = Scratch::new("demo")?;
+    let (home, project) = (scratch.path().join("home"), scratch.path().join("acme"));
     fs::create_dir_all(project.join(".git")).context("could not create the sample project")?;
     println!("{BOLD}A session with an agent, reported by its hooks{BOLD:#}");
     let mut slowest = Duration::ZERO;
@@ -153,24 +153,4 @@ fn holds(folder: &Path, bytes: &[u8]) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// A folder that is gone when the demo ends.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let name = format!("backstory-demo-{}-{}", std::process::id(), clock::now_ms());
-        let path = std::env::temp_dir().join(name);
-        // Not `create_dir_all`: a folder that is there already is somebody else's.
-        fs::create_dir(&path).with_context(|| format!("could not create {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left over is in the system's folder for temporary files.
-        fs::remove_dir_all(&self.0).ok();
-    }
 }

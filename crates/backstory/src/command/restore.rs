@@ -47,8 +47,8 @@ pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<Status> {
             _ => "nothing was changed; `backstory restore` lists the backups that are there",
         };
         // In words only: it is not our own database that is damaged.
-        let error = format!("{:#}", anyhow!(error));
-        anyhow!(error).context(format!("{} cannot be restored\nhint: {hint}", file.display()))
+        anyhow!(output::told(&error.into()))
+            .context(format!("{} cannot be restored\nhint: {hint}", file.display()))
     })?;
     if !arguments.yes {
         if !io::stdin().is_terminal() {

@@ -26,6 +26,7 @@ fn every_command_explains_itself() {
         "import claude-code",
         "import jsonl",
         "config",
+        "doctor",
         "worker",
         "hook",
     ] {

@@ -12,6 +12,7 @@ mod config;
 mod context;
 mod distil;
 mod docs;
+mod doctor;
 mod durability;
 mod faults;
 mod forget;

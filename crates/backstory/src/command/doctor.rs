@@ -1,0 +1,125 @@
+//! `backstory doctor`: every part looked over.
+
+use anstream::println;
+use anstyle::Style;
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Status;
+use crate::{
+    clock,
+    doctor::{Finding, GROUPS, Level, Patient},
+    environment,
+    home::Home,
+    output::{self, BAD, BOLD, BUSY, DIM, GOOD},
+    settings,
+};
+
+/// Look every part over, and say what to do about what is wrong
+///
+/// Home, settings, database, backups, capture, worker, hosts, disk and clock, and a round trip from hook to search in a
+/// throw-away home. Changes nothing. Exits 1 when something is broken; warnings are no failure.
+#[derive(clap::Args)]
+pub(crate) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, arguments: &Doctor) -> Result<Status> {
+    let patient = examine(home);
+    let mut all = Vec::new();
+    for (group, check) in GROUPS {
+        let findings = check(&patient);
+        if !arguments.json {
+            print(group, &findings);
+        }
+        all.push((group, findings));
+    }
+    let worst = all
+        .iter()
+        .flat_map(|(_, findings)| findings)
+        .map(|finding| finding.level)
+        .max()
+        .unwrap_or(Level::Ok);
+    match arguments.json {
+        true => println!("{}", to_json(&all, worst)?),
+        false => print_end(worst),
+    }
+    Ok(match worst {
+        Level::Broken => Status::Failed,
+        _ => Status::Done,
+    })
+}
+
+fn examine(home: &Home) -> Patient<'_> {
+    let path = home.config();
+    let (text, unreadable) = match settings::read(&path) {
+        Ok(text) => (text, None),
+        Err(error) => (None, Some(format!("{error:#}"))),
+    };
+    let (settings, problems) = settings::load(&path, text.as_deref(), &environment::settings());
+    let problems = problems.iter().map(ToString::to_string).chain(unreadable);
+    Patient {
+        home,
+        settings,
+        problems: problems.collect(),
+        now_ms: clock::now_ms(),
+    }
+}
+
+fn to_json(all: &[(&str, Vec<Finding>)], worst: Level) -> Result<Value> {
+    let mut findings = Vec::new();
+    for (group, of_group) in all {
+        for finding in of_group {
+            let mut fields = Map::from_iter([("group".to_owned(), json!(group))]);
+            if let Value::Object(rest) = serde_json::to_value(finding)? {
+                fields.extend(rest);
+            }
+            findings.push(Value::Object(fields));
+        }
+    }
+    Ok(
+        json!({"ok": worst < Level::Broken, "worst": worst, "version": env!("CARGO_PKG_VERSION"), "findings": findings}),
+    )
+}
+
+const fn sign(level: Level) -> (&'static str, Style) {
+    match level {
+        Level::Ok => ("✓", GOOD),
+        Level::Note => ("·", DIM),
+        Level::Warning => ("!", BUSY),
+        Level::Broken => ("✗", BAD),
+    }
+}
+
+/// Prints a group: its name once, then a line for each finding and one for its remedy.
+fn print(group: &str, findings: &[Finding]) {
+    const INDENT: usize = 14;
+    let mut name = group;
+    for finding in findings {
+        let (sign, style) = sign(finding.level);
+        let mut lines = output::wrap(&finding.message, output::width().saturating_sub(INDENT)).into_iter();
+        let first = lines.next().unwrap_or_default();
+        println!("{BOLD}{name:<11}{BOLD:#} {style}{sign}{style:#} {first}");
+        for line in lines {
+            println!("{:INDENT$}{line}", "");
+        }
+        if let Some(remedy) = &finding.remedy {
+            let lines = output::wrap(remedy, output::width().saturating_sub(INDENT + 2));
+            for (index, line) in lines.iter().enumerate() {
+                let arrow = if index == 0 { "→" } else { " " };
+                println!("{:INDENT$}{DIM}{arrow} {line}{DIM:#}", "");
+            }
+        }
+        name = "";
+    }
+}
+
+fn print_end(worst: Level) {
+    match worst {
+        Level::Ok | Level::Note => println!("\n{GOOD}All is well.{GOOD:#}"),
+        Level::Warning => println!("\n{BUSY}It works; see the lines marked !.{BUSY:#}"),
+        Level::Broken => println!("\n{BAD}Something is broken; see the lines marked ✗.{BAD:#}"),
+    }
+}

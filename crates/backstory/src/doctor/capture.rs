@@ -1,0 +1,118 @@
+//! Capture: who was heard of last, what waits in the spool, what was lost.
+
+use std::fs;
+
+use backstory_capture::counts::{self, Loss};
+use backstory_store::{Access, Store, StoreError};
+
+use super::{Finding, Patient};
+use crate::{
+    environment,
+    output::{self, count},
+};
+
+pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+    let mut findings = switched_off();
+    findings.extend(heard(patient));
+    findings.extend(lost(patient));
+    findings.extend(torn(patient));
+    findings
+}
+
+fn switched_off() -> Vec<Finding> {
+    ["BACKSTORY_DISABLED", "BACKSTORY_INTERNAL"]
+        .into_iter()
+        .filter(|name| environment::is_on(name))
+        .map(|name| {
+            Finding::warning(
+                "switched-off",
+                format!("{name} is set here: hooks record nothing"),
+            )
+            .remedy(format!("unset {name}"))
+        })
+        .collect()
+}
+
+/// The last hook of each host.
+fn heard(patient: &Patient<'_>) -> Vec<Finding> {
+    let hosts =
+        Store::open_read_only(&patient.home.database(), Access::Command).and_then(|store| store.hosts());
+    let hosts = match hosts {
+        Ok(hosts) => hosts,
+        Err(StoreError::Missing(_)) => Vec::new(),
+        // What is wrong with the database is said elsewhere.
+        Err(_) => return Vec::new(),
+    };
+    let live: Vec<Finding> = hosts
+        .iter()
+        .filter(|seen| seen.host != "import")
+        .map(|seen| {
+            let message = format!(
+                "{}: last heard of {}, {} remembered",
+                seen.host,
+                output::ago(patient.now_ms, seen.last_ms),
+                count(seen.sessions, "session")
+            );
+            Finding::ok("last-hook", message)
+        })
+        .collect();
+    match live.is_empty() && patient.home.spool().waiting().unwrap_or_default().is_empty() {
+        true => vec![
+            Finding::note("last-hook", "no hook has reported anything yet")
+                .remedy("`backstory install` sets hooks up; then start a new session"),
+        ],
+        false => live,
+    }
+}
+
+fn lost(patient: &Patient<'_>) -> Vec<Finding> {
+    let counts = match counts::read(&patient.home.spool()) {
+        Ok(counts) => counts,
+        Err(error) => {
+            return vec![Finding::warning(
+                "lost",
+                format!("spool/counts cannot be read: {error}"),
+            )];
+        }
+    };
+    let log = patient.home.log("hook.log").display().to_string();
+    let findings: Vec<Finding> = counts
+        .into_iter()
+        .filter(|&(_, number)| number > 0)
+        .map(|(loss, number)| {
+            let events = count(number, "event");
+            let find = |why: &str| format!("{events} not recorded: {why}");
+            match loss {
+                Loss::Dropped => Finding::warning("lost", find("the spool could not be written"))
+                    .remedy(format!("make room on the disk; {log} says when")),
+                Loss::Unreadable => Finding::warning("lost", find("no JSON object")).remedy(format!(
+                    "{log} says when; is your agent newer than this backstory?"
+                )),
+                Loss::Torn => Finding::warning("lost", find("half written when the power went"))
+                    .remedy("`backstory config set capture.durability full` survives that, at a price"),
+                Loss::UnknownEvent => {
+                    Finding::note("lost", find("of a kind that this version does not know"))
+                        .remedy("update backstory, or take the hook out of your agent's settings")
+                }
+                Loss::NoSession => Finding::note("lost", find("it named no session")),
+            }
+        })
+        .collect();
+    match findings.is_empty() {
+        true => vec![Finding::ok("lost", "no event was ever lost")],
+        false => findings,
+    }
+}
+
+fn torn(patient: &Patient<'_>) -> Option<Finding> {
+    let torn = patient.home.spool().torn().unwrap_or_default().len() as u64;
+    let folder = patient.home.spool().root().join("torn");
+    let holds = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
+    (torn > 0 && holds).then(|| {
+        Finding::note(
+            "torn",
+            format!("{} set aside in {}", count(torn, "torn file"), folder.display()),
+        )
+        .remedy("nothing can be made of them; delete them")
+    })
+}

@@ -1,0 +1,70 @@
+//! The database: its schema, whether it is whole, and whether it ever was not.
+
+use std::{fs, time::Instant};
+
+use backstory_store::{Access, Store, StoreError};
+
+use super::{Finding, Patient};
+use crate::{output, repair};
+
+/// A repair is worth mentioning for so long.
+const MONTH_MS: i64 = 30 * 24 * 3_600_000;
+
+pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+    let mut findings = vec![whole(patient)];
+    findings.extend(repairs(patient));
+    findings
+}
+
+fn whole(patient: &Patient<'_>) -> Finding {
+    let path = patient.home.database();
+    let start = Instant::now();
+    let found = Store::open_read_only(&path, Access::Command).and_then(|store| store.check());
+    match found {
+        Ok(found) if found.is_empty() => {
+            let size = fs::metadata(&path).map_or(0, |file| file.len());
+            let seconds = start.elapsed().as_secs_f64();
+            let size = output::size(size);
+            Finding::ok("database", format!("whole, {size}, checked in {seconds:.1} s"))
+        }
+        Ok(found) => damaged(&found.join("; ")),
+        Err(StoreError::Missing(_)) if patient.home.backups().exists() => {
+            Finding::warning("database", "there is none, but there are backups")
+                .remedy("`backstory restore` lists them, `backstory restore FILE` brings one back")
+        }
+        Err(StoreError::Missing(_)) => {
+            Finding::note("database", "there is none yet: the first event makes it")
+        }
+        Err(StoreError::Older { found, .. }) => Finding::note(
+            "database",
+            format!(
+                "schema {found} is older; the next command that uses it brings it up to date, after a backup"
+            ),
+        ),
+        Err(error @ StoreError::Newer { .. }) => {
+            Finding::broken("database", error.to_string()).remedy("update backstory; nothing was changed")
+        }
+        Err(error) if error.is_damage() => damaged(&output::told(&error.into())),
+        Err(error) => Finding::broken("database", output::told(&error.into()))
+            .remedy("is the disk full, or another program at it?"),
+    }
+}
+
+fn damaged(how: &str) -> Finding {
+    Finding::broken("database", format!("damaged: {}", output::one_line(how, 200)))
+        .remedy("any command that uses it, such as `backstory sessions`, sets it aside and rebuilds it")
+}
+
+fn repairs(patient: &Patient<'_>) -> Vec<Finding> {
+    let receipts = repair::receipts(patient.home).unwrap_or_default();
+    receipts
+        .into_iter()
+        .filter(|rebuilt| patient.now_ms - rebuilt.at < MONTH_MS)
+        .map(|rebuilt| {
+            let when = output::ago(patient.now_ms, rebuilt.at);
+            Finding::warning("repair", format!("{when}: {rebuilt}")).remedy(
+                "`backstory import claude-code` brings back sessions that are missing; delete the damaged file when nothing is",
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,64 @@
+//! The home: is it there, can it be written, and is it private?
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use super::{Finding, Patient};
+
+pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+    let root = patient.home.root();
+    if !root.exists() {
+        let message = format!("{} is not there yet: nothing was ever recorded", root.display());
+        return vec![
+            Finding::note("home", message)
+                .remedy("the first hook makes it; `backstory install` sets hooks up"),
+        ];
+    }
+    vec![writable(root), private(root)]
+}
+
+fn writable(root: &Path) -> Finding {
+    let access = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    match rustix::fs::access(root, access) {
+        Ok(()) => Finding::ok("home", root.display().to_string()),
+        Err(error) => Finding::broken("home", format!("{} cannot be written: {error}", root.display()))
+            .remedy(format!("sudo chown -R \"$USER\" {}", root.display())),
+    }
+}
+
+fn private(root: &Path) -> Finding {
+    let open = open_to_others(root);
+    let Some(first) = open.first() else {
+        return Finding::ok("modes", "only you can read it");
+    };
+    let message = match open.len() {
+        1 => format!("others can read {}", first.display()),
+        many => format!("others can read {} and {} more", first.display(), many - 1),
+    };
+    Finding::warning("modes", message).remedy(format!("chmod -R go= {}", root.display()))
+}
+
+/// Finds what others may read. The folder's own mode keeps everybody out of what is inside, so that comes first.
+fn open_to_others(root: &Path) -> Vec<PathBuf> {
+    let is_open =
+        |path: &Path| fs::symlink_metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
+    let folders = [
+        root.to_owned(),
+        root.join("spool"),
+        root.join("backups"),
+        root.join("logs"),
+    ];
+    let mut open = Vec::new();
+    for folder in folders {
+        if is_open(&folder) {
+            open.push(folder.clone());
+        }
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let files = entries.map(|entry| entry.path()).filter(|path| path.is_file());
+        open.extend(files.filter(|path| is_open(path)));
+    }
+    open
+}

@@ -1,0 +1,58 @@
+//! The machine: room on the disk, and a clock that can be believed.
+
+use std::path::Path;
+
+use backstory_store::{Access, Store};
+
+use super::{Finding, Patient};
+use crate::output;
+
+const SCARCE: u64 = 1_000_000_000;
+const NONE: u64 = 50_000_000;
+
+/// Clocks differ a little, and a hook may be ahead of us by the time it takes to look.
+const AHEAD_MS: i64 = 5 * 60 * 1000;
+
+/// Before this program existed: 2026-01-01.
+const LONG_AGO_MS: i64 = 1_767_225_600_000;
+
+pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+    vec![disk(patient.home.root()), clock(patient)]
+}
+
+fn disk(root: &Path) -> Finding {
+    // A home that is not there yet will be on the disk of the folder above it.
+    let there = root.ancestors().find(|path| path.exists()).unwrap_or(root);
+    let free = match rustix::fs::statvfs(there) {
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+        Err(error) => return Finding::warning("disk", format!("could not ask for free space: {error}")),
+    };
+    let message = format!("{} free", output::size(free));
+    match free {
+        ..NONE => {
+            Finding::broken("disk", message).remedy("make room: events that cannot be written are lost")
+        }
+        NONE..SCARCE => Finding::warning("disk", message)
+            .remedy("make room, or lower `retention.backups` and `retention.max_db_mb`"),
+        SCARCE.. => Finding::ok("disk", message),
+    }
+}
+
+fn clock(patient: &Patient<'_>) -> Finding {
+    let remedy = "set the clock; memories are ordered by it";
+    if patient.now_ms < LONG_AGO_MS {
+        return Finding::broken("clock", format!("it is {} here", output::rfc3339(patient.now_ms)))
+            .remedy(remedy);
+    }
+    let hosts =
+        Store::open_read_only(&patient.home.database(), Access::Command).and_then(|store| store.hosts());
+    let last = hosts.unwrap_or_default().iter().map(|seen| seen.last_ms).max();
+    match last.filter(|last| *last > patient.now_ms + AHEAD_MS) {
+        Some(last) => Finding::warning(
+            "clock",
+            format!("the last event is from the future: {}", output::rfc3339(last)),
+        )
+        .remedy(remedy),
+        None => Finding::ok("clock", "no event is from the future"),
+    }
+}

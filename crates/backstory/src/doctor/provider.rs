@@ -1,0 +1,60 @@
+//! The settings, and whether the provider that they name can be reached with them.
+
+use super::{Finding, Patient};
+use crate::{environment, settings::Provider};
+
+pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = patient
+        .problems
+        .iter()
+        .map(|problem| {
+            Finding::broken("settings", problem)
+                .remedy("`backstory config list` shows all keys and their values")
+        })
+        .collect();
+    if findings.is_empty() {
+        let path = patient.home.config();
+        findings.push(match path.exists() {
+            true => Finding::ok("settings", path.display().to_string()),
+            false => Finding::ok("settings", "all defaults"),
+        });
+    }
+    findings.push(provider(patient));
+    findings
+}
+
+fn provider(patient: &Patient<'_>) -> Finding {
+    let distill = &patient.settings.distill;
+    let (name, usual) = match distill.provider {
+        Provider::Builtin => return Finding::ok("provider", "built-in rules: no model, no key, no network"),
+        Provider::ClaudeCli => return claude_cli(),
+        Provider::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
+        Provider::Openai => ("openai", "OPENAI_API_KEY"),
+    };
+    let variable = distill.api_key_env.as_deref().unwrap_or(usual);
+    if environment::is_set(variable) {
+        return Finding::ok("provider", format!("{name}, with the key in {variable}"));
+    }
+    // An endpoint on this machine wants no key as a rule.
+    if distill.provider == Provider::Openai && distill.base_url.is_some() {
+        return Finding::note(
+            "provider",
+            format!("{name} at your own address, without a key: {variable} is not set"),
+        );
+    }
+    Finding::broken(
+        "provider",
+        format!("{name} needs a key, and {variable} is not set here"),
+    )
+    .remedy(format!(
+        "export {variable} where your agent starts, or `backstory config set distill.provider builtin`"
+    ))
+}
+
+fn claude_cli() -> Finding {
+    match environment::find_program("claude") {
+        Some(path) => Finding::ok("provider", format!("claude-cli, {}", path.display())),
+        None => Finding::broken("provider", "claude-cli is set, and no `claude` is on the PATH")
+            .remedy("install Claude Code, or `backstory config set distill.provider builtin`"),
+    }
+}

@@ -1,0 +1,71 @@
+//! A full round trip with this very binary in a throw-away home: from hooks to a search that finds what they told.
+
+use std::{fs, time::Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::{Finding, Patient};
+use crate::{output, process, scratch::Scratch};
+
+pub(super) fn check(_patient: &Patient<'_>) -> Vec<Finding> {
+    let start = Instant::now();
+    vec![match go() {
+        Ok(()) => Finding::ok(
+            "round-trip",
+            format!(
+                "hook, worker and search in a scratch home: {} ms",
+                start.elapsed().as_millis()
+            ),
+        ),
+        Err(error) => Finding::broken("round-trip", output::told(&error))
+            .remedy("run `backstory demo` to see where it ends; please report it"),
+    }]
+}
+
+fn go() -> Result<()> {
+    let scratch = Scratch::new("doctor")?;
+    let (home, project) = (scratch.path().join("home"), scratch.path().join("orchard"));
+    fs::create_dir_all(project.join(".git")).context("could not create a sample project")?;
+    let told = [
+        (
+            "user-prompt-submit",
+            json!({"prompt": "graft the pear tree onto quince"}),
+        ),
+        (
+            "post-tool-use",
+            json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "make graft"},
+                "tool_response": {"stdout": "grafted"}}),
+        ),
+        (
+            "stop",
+            json!({"last_assistant_message": "The pear is grafted onto a quince rootstock."}),
+        ),
+    ];
+    for (event, mut payload) in told {
+        payload["session_id"] = json!("doctor");
+        payload["cwd"] = json!(project);
+        let output = process::run_self(&["hook", event], &home, payload.to_string().as_bytes())?;
+        ensure!(
+            output.status.success(),
+            "the hook {event} ended with {}",
+            output.status
+        );
+    }
+    let output = process::run_self(&["worker", "run", "--once"], &home, b"")?;
+    ensure!(
+        output.status.success(),
+        "the worker: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    let output = process::run_self(&["search", "quince", "--all", "--json"], &home, b"")?;
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    ensure!(
+        found["results"]
+            .as_array()
+            .is_some_and(|results| !results.is_empty()),
+        "what the hooks told is not found again: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! What `doctor` finds, and what it says to do.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+
+use crate::{
+    backup::remembered,
+    home::{Home, settings, text},
+};
+
+/// Runs it; returns the exit code and the findings of one check.
+fn findings(home: &Home, check: &str) -> (i32, Vec<Value>) {
+    let output = home.run(&["doctor", "--json"], b"");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let code = output.status.code().unwrap();
+    assert_eq!(report["ok"], code == 0, "{report}");
+    for finding in report["findings"].as_array().unwrap() {
+        let is_bad = matches!(finding["level"].as_str().unwrap(), "warning" | "broken");
+        assert!(!is_bad || finding["remedy"].is_string(), "no remedy: {finding}");
+    }
+    let all = report["findings"].as_array().unwrap().iter();
+    (
+        code,
+        all.filter(|finding| finding["check"] == check).cloned().collect(),
+    )
+}
+
+/// The level of the one finding of a check, and the exit code.
+fn level(home: &Home, check: &str) -> (i32, String) {
+    let (code, found) = findings(home, check);
+    assert_eq!(found.len(), 1, "{found:?}");
+    (code, found[0]["level"].as_str().unwrap().to_owned())
+}
+
+fn filters() -> insta::Settings {
+    let mut settings = settings();
+    settings.add_filter(r"\d+ (GB|MB) free", "[n] free");
+    settings.add_filter(r"home: \d+ ms", "home: [n] ms");
+    settings.add_filter(r"\d+ KB", "[n] KB");
+    settings.add_filter(r"in \d+\.\d s", "in [n] s");
+    settings.add_filter(r"\d{8}T\d{9}Z", "[time]");
+    settings
+}
+
+#[test]
+fn a_new_home_and_one_in_use_are_well() {
+    let home = Home::new().with("COLUMNS", "200");
+    let mut said = home.ok(&["doctor"]);
+    assert!(!home.path().exists(), "looking changes nothing");
+    let home = remembered().with("COLUMNS", "200");
+    home.ok(&["backup"]);
+    said.push_str("\n---\n");
+    said.push_str(&home.ok(&["doctor"]));
+    filters().bind(|| insta::assert_snapshot!("doctor_well", said));
+}
+
+#[test]
+fn what_is_broken_fails_and_says_what_to_do() {
+    let home = remembered().with("COLUMNS", "200");
+    fs::write(
+        home.path().join("config.toml"),
+        "[distill]\nprovider = \"anthropic\"\nmodle = 1\n",
+    )
+    .unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    home.hook("stop", b"no json");
+    home.hook("no-such-event", b"{}");
+    let database = home.path().join("backstory.db");
+    let mut bytes = fs::read(&database).unwrap();
+    bytes[..16].fill(0);
+    fs::write(&database, bytes).unwrap();
+    fs::create_dir_all(home.outside().join("home/.claude")).unwrap();
+    fs::write(
+        home.outside().join("home/.claude/settings.json"),
+        "{\"disableAllHooks\": true}",
+    )
+    .unwrap();
+    let output = home.run(&["doctor"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), "");
+    let mut filters = filters();
+    filters.add_filter(r"others can read .*", "others can read [files]");
+    filters.bind(|| insta::assert_snapshot!("doctor_broken", text(&output.stdout)));
+}
+
+#[test]
+fn the_provider_needs_its_key() {
+    let home = Home::new().with("BACKSTORY_DISTILL_PROVIDER", "anthropic");
+    assert_eq!(level(&home, "provider"), (1, "broken".to_owned()));
+    let home = home.with("ANTHROPIC_API_KEY", "x");
+    assert_eq!(level(&home, "provider"), (0, "ok".to_owned()));
+    let home = home.with("BACKSTORY_DISTILL_API_KEY_ENV", "MY_KEY");
+    assert_eq!(level(&home, "provider"), (1, "broken".to_owned()));
+    let home = Home::new().with("BACKSTORY_DISTILL_PROVIDER", "claude-cli");
+    assert_eq!(level(&home, "provider"), (1, "broken".to_owned()));
+}
+
+#[test]
+fn a_newer_database_is_broken_and_a_missing_one_with_backups_a_warning() {
+    let home = remembered();
+    let path = home.path().join("backstory.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let schema: i64 = connection
+        .query_row("pragma user_version", [], |row| row.get(0))
+        .unwrap();
+    connection.pragma_update(None, "user_version", 999).unwrap();
+    assert_eq!(level(&home, "database"), (1, "broken".to_owned()));
+    connection.pragma_update(None, "user_version", schema).unwrap();
+    drop(connection);
+    home.ok(&["backup"]);
+    fs::remove_file(path).unwrap();
+    assert_eq!(level(&home, "database"), (0, "warning".to_owned()));
+}
+
+#[test]
+fn a_repair_is_told_until_it_is_long_ago() {
+    let home = remembered();
+    home.ok(&["backup"]);
+    fs::write(
+        home.path().join("backstory.db"),
+        "no database at all, whatever it was before",
+    )
+    .unwrap();
+    home.run(&["sessions"], b"");
+    assert_eq!(level(&home, "repair"), (0, "warning".to_owned()));
+    assert_eq!(level(&home, "database"), (0, "ok".to_owned()));
+}
+
+#[test]
+fn events_that_wait_too_long_or_come_from_the_future_are_noticed() {
+    let home = remembered();
+    home.report("stop", &json!({}));
+    assert_eq!(level(&home, "queue"), (0, "ok".to_owned()));
+    let waiting = home.spooled().remove(0);
+    let name = waiting.file_name().unwrap().to_str().unwrap().to_owned();
+    // Named as if it had been reported years ago.
+    fs::rename(&waiting, waiting.with_file_name(format!("00{}", &name[2..]))).unwrap();
+    assert_eq!(level(&home, "queue"), (0, "warning".to_owned()));
+    assert_eq!(level(&home, "clock"), (0, "ok".to_owned()));
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    connection
+        .execute(
+            "update session set last_event_at = last_event_at + 3600000000",
+            [],
+        )
+        .unwrap();
+    assert_eq!(level(&home, "clock"), (0, "warning".to_owned()));
+    connection
+        .execute("update event set state = 'failed'", [])
+        .unwrap();
+    assert_eq!(level(&home, "failed"), (0, "warning".to_owned()));
+}
+
+#[test]
+fn a_file_that_was_installed_and_is_gone_is_noticed() {
+    let home = remembered();
+    let receipt = json!({"hosts": {"claude-code": {"files": [{"path": "/nowhere/settings.json"}]}}});
+    fs::write(home.path().join("installed.json"), receipt.to_string()).unwrap();
+    assert_eq!(level(&home, "installed"), (0, "warning".to_owned()));
+}
