@@ -7,6 +7,7 @@
 mod backup;
 mod cards;
 mod changes;
+mod claude_mem;
 mod distilled;
 mod documents;
 mod edit;
@@ -42,6 +43,7 @@ mod words;
 pub use backup::{UNFINISHED, check_backup};
 pub use cards::{Card, CitedFile};
 pub use changes::Change;
+pub use claude_mem::{ClaudeMem, ForeignMemory};
 pub use distilled::{FileMark, Made, TurnEvent, TurnProgress, TurnToDistil};
 pub use documents::Fields;
 pub use edit::Edit;

@@ -30,6 +30,9 @@ pub enum StoreError {
     /// There is no database yet.
     #[error("there is no database at {}", .0.display())]
     Missing(PathBuf),
+    /// A database of another program than expected.
+    #[error("{} is no database of claude-mem", .0.display())]
+    Foreign(PathBuf),
     /// The database was written by a newer version.
     #[error("database {} has schema {found}, this version knows {known}", .path.display())]
     Newer {

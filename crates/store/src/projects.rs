@@ -95,6 +95,14 @@ impl Store {
         rows.and_then(Iterator::collect).map_err(attempt)
     }
 
+    /// Makes a project known that others will name by its id.
+    pub fn add_project(&mut self, facts: &ProjectFacts, now_ms: i64) -> Result<(), StoreError> {
+        let attempt = query("add a project");
+        let transaction = self.connection.transaction().map_err(attempt)?;
+        find_or_create(&transaction, facts, now_ms).map_err(attempt)?;
+        transaction.commit().map_err(attempt)
+    }
+
     fn projects_where(&self, sql: &str, value: &str) -> Result<Vec<Project>, StoreError> {
         let attempt = query("look for a project");
         let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;

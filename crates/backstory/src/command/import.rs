@@ -1,5 +1,6 @@
 //! `backstory import`: past sessions and other stores' memories become memories here.
 
+mod claude_mem;
 mod jsonl;
 
 use std::{
@@ -39,6 +40,13 @@ pub(crate) struct Import {
 enum Source {
     /// Read Claude Code's own transcripts; doing it again adds only what is new
     ClaudeCode(ClaudeCode),
+    /// Take over the memories of claude-mem; doing it again adds only what is new
+    ///
+    /// Its database is only read. It knows a project by its folder's name alone, so memories go to the project that their
+    /// session is known to belong to: from our own record, or from the folder that newer versions note. What cannot be
+    /// placed is kept apart in a project called `claude-mem:NAME`, unless --map says where it belongs; --dry-run shows
+    /// what would go where. Run `backstory import claude-code` first: then most sessions are known.
+    ClaudeMem(claude_mem::ClaudeMemArguments),
     /// Read memories from lines of JSON, as `backstory export` writes them
     ///
     /// Each line is an object with a `kind` (observation, summary, prompt, note, passage) and some text; every other
@@ -81,6 +89,7 @@ struct Tally {
 pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
     match &arguments.source {
         Source::ClaudeCode(arguments) => claude_code(home, arguments),
+        Source::ClaudeMem(arguments) => claude_mem::run(home, arguments),
         Source::Jsonl(arguments) => jsonl::run(home, arguments),
     }
 }

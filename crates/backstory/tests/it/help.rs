@@ -24,6 +24,7 @@ fn every_command_explains_itself() {
         "queue",
         "import",
         "import claude-code",
+        "import claude-mem",
         "import jsonl",
         "config",
         "doctor",

@@ -8,6 +8,7 @@
 )]
 
 mod backup;
+mod claude_mem;
 mod config;
 mod context;
 mod distil;

@@ -1,0 +1,294 @@
+//! `backstory import claude-mem`: another tool's memories.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::PathBuf,
+};
+
+use anstream::println;
+use anyhow::{Context, Result, anyhow};
+use backstory_capture::project;
+use backstory_model::ProjectFacts;
+use backstory_store::{ClaudeMem, ForeignMemory, ReadyLine, Store, StoreError};
+use serde_json::json;
+
+use super::Progress;
+use crate::{
+    clock,
+    command::{Status, open_store, settings},
+    environment,
+    home::Home,
+    jsonl,
+    output::{self, DIM, count},
+    repair::{self, Opener},
+    worker,
+};
+
+#[derive(clap::Args)]
+pub(super) struct ClaudeMemArguments {
+    /// Its database [default: ~/.claude-mem/claude-mem.db]
+    #[arg(value_name = "DB")]
+    database: Option<PathBuf>,
+    /// Where a project of that name is; may be given several times
+    #[arg(long, value_name = "NAME=DIR", value_parser = map)]
+    map: Vec<(String, PathBuf)>,
+    /// Say what would be imported and where it would go, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn map(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, folder) = text.split_once('=').ok_or("expected NAME=DIR")?;
+    let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
+    match folder.is_dir() {
+        true => Ok((name.to_owned(), folder)),
+        false => Err(format!("{} is no folder", folder.display())),
+    }
+}
+
+/// How many lines become one transaction.
+const BATCH: usize = 2_000;
+
+#[derive(Default)]
+struct Tally {
+    imported: u64,
+    unchanged: u64,
+    /// Prompts that the store has from the agent itself, and memories of sessions that were forgotten.
+    left_out: u64,
+    damaged: u64,
+    /// How many memories go from which name to which project.
+    places: BTreeMap<(String, String), u64>,
+}
+
+pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<Status> {
+    let redact = settings(home)?.capture.redact;
+    let path = find(arguments)?;
+    let theirs = ClaudeMem::open(&path).map_err(|error| open_error(error, &path))?;
+    let memories = theirs.memories()?;
+    let mut atlas = Atlas {
+        mapped: arguments.map.iter().cloned().collect(),
+        folders: theirs.folders()?,
+        known: HashMap::new(),
+    };
+    let mut store = match arguments.dry_run {
+        true => open_store(home)?,
+        false => {
+            home.create()?;
+            Some(repair::open(home, Opener::Command)?)
+        }
+    };
+    let mut tally = Tally::default();
+    let mut progress = Progress::new(arguments.json);
+    let had = store
+        .as_ref()
+        .map(Store::from_claude_mem)
+        .transpose()?
+        .unwrap_or_default();
+    for batch in memories.chunks(BATCH) {
+        let mut ready = Vec::with_capacity(batch.len());
+        for memory in batch {
+            if let Some((facts, line)) = choose(memory, &had, store.as_ref(), &mut atlas, redact, &mut tally)?
+            {
+                if !arguments.dry_run
+                    && let Some(store) = &mut store
+                {
+                    store.add_project(&facts, clock::now_ms())?;
+                }
+                ready.push(line);
+            }
+        }
+        match &mut store {
+            Some(store) if !arguments.dry_run => {
+                let taken = store.take_lines(&ready, &nowhere(), clock::now_ms())?;
+                tally.imported += taken.new;
+                tally.unchanged += taken.known;
+            }
+            _ => tally.imported += ready.len() as u64,
+        }
+        progress.show(&format!(
+            "{} of {} memories",
+            tally.imported + tally.unchanged,
+            memories.len()
+        ));
+    }
+    progress.end();
+    report(arguments, &path, &tally);
+    if tally.imported > 0 && !arguments.dry_run {
+        // It makes the vectors.
+        worker::ensure(home);
+    }
+    Ok(Status::Done)
+}
+
+fn find(arguments: &ClaudeMemArguments) -> Result<PathBuf> {
+    match &arguments.database {
+        Some(path) => Ok(path.clone()),
+        None => Ok(environment::user_home()
+            .context("could not find your home folder")?
+            .join(".claude-mem/claude-mem.db")),
+    }
+}
+
+fn open_error(error: StoreError, path: &std::path::Path) -> anyhow::Error {
+    // In words only: it is not our own database that may be damaged.
+    anyhow!(output::told(&error.into())).context(format!(
+        "could not read {}\nhint: name claude-mem's database; it was only looked at",
+        path.display()
+    ))
+}
+
+/// Decides about one memory: whether it is new, and where it belongs.
+fn choose(
+    memory: &ForeignMemory,
+    had: &HashSet<String>,
+    store: Option<&Store>,
+    atlas: &mut Atlas,
+    redact: bool,
+    tally: &mut Tally,
+) -> Result<Option<(ProjectFacts, ReadyLine)>> {
+    if had.contains(&memory.external_id) {
+        tally.unchanged += 1;
+        return Ok(None);
+    }
+    let place = atlas.place(memory, store)?;
+    let is_prompt = memory.fields.get("kind").is_some_and(|kind| kind == "prompt");
+    if place.is_forgotten || (is_prompt && place.is_live) {
+        tally.left_out += 1;
+        return Ok(None);
+    }
+    let mut fields = memory.fields.clone();
+    fields.insert("project".to_owned(), place.facts.key.clone().into());
+    match jsonl::read(serde_json::to_string(&fields)?.as_bytes(), redact) {
+        Ok(line) => {
+            let key = (memory.project.clone(), place.facts.key.clone());
+            *tally.places.entry(key).or_default() += 1;
+            Ok(Some((place.facts, line.into())))
+        }
+        Err(_) => {
+            tally.damaged += 1;
+            Ok(None)
+        }
+    }
+}
+
+/// Knows where memories belong.
+struct Atlas {
+    mapped: HashMap<String, PathBuf>,
+    folders: HashMap<String, PathBuf>,
+    known: HashMap<(Option<String>, String), Place>,
+}
+
+#[derive(Clone)]
+struct Place {
+    facts: ProjectFacts,
+    /// Whether the store has the session's prompts from the agent itself.
+    is_live: bool,
+    is_forgotten: bool,
+}
+
+impl Atlas {
+    fn place(&mut self, memory: &ForeignMemory, store: Option<&Store>) -> Result<Place> {
+        let key = (memory.session_id.clone(), memory.project.clone());
+        if let Some(place) = self.known.get(&key) {
+            return Ok(place.clone());
+        }
+        let session_id = memory.session_id.as_deref();
+        let session = match (store, session_id) {
+            (Some(store), Some(id)) if store.session_db_id(id)?.is_some() => store.session(id).ok(),
+            _ => None,
+        };
+        let is_live = session.as_ref().is_some_and(|session| session.host != "import");
+        let is_forgotten = match (store, session_id) {
+            (Some(store), Some(id)) => session.is_none() && store.forgotten_until(id)?.is_some(),
+            _ => false,
+        };
+        let folder = self
+            .mapped
+            .get(&memory.project)
+            .or_else(|| self.folders.get(session_id?))
+            .filter(|folder| folder.is_dir());
+        let facts = match (self.mapped.contains_key(&memory.project), session, folder) {
+            (false, Some(session), _) if is_live => facts(session.project_id, session.project),
+            (_, _, Some(folder)) => project::locate(folder).facts,
+            // No remote and no path looks like this, so it can be no other's.
+            _ => facts(format!("claude-mem:{}", memory.project), memory.project.clone()),
+        };
+        let place = Place {
+            facts,
+            is_live,
+            is_forgotten,
+        };
+        self.known.insert(key, place.clone());
+        Ok(place)
+    }
+}
+
+fn facts(key: String, name: String) -> ProjectFacts {
+    ProjectFacts {
+        root: key.clone(),
+        key,
+        name,
+        branch: None,
+        worktree: None,
+    }
+}
+
+/// Every line names its project.
+fn nowhere() -> ProjectFacts {
+    facts(String::new(), String::new())
+}
+
+fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, tally: &Tally) {
+    if arguments.json {
+        let places: Vec<_> = tally
+            .places
+            .iter()
+            .map(|((name, key), memories)| json!({"name": name, "project": key, "memories": memories}))
+            .collect();
+        println!(
+            "{}",
+            json!({"imported": tally.imported, "unchanged": tally.unchanged, "left_out": tally.left_out,
+                "damaged": tally.damaged, "projects": places, "dry_run": arguments.dry_run})
+        );
+        return;
+    }
+    let verb = if arguments.dry_run {
+        "Would import"
+    } else {
+        "Imported"
+    };
+    let memories = count(tally.imported, "memory").replace("memorys", "memories");
+    println!("{verb} {memories} from {}.", path.display());
+    for ((name, key), memories) in &tally.places {
+        println!(
+            "  {} {DIM}→{DIM:#} {} {DIM}({memories}){DIM:#}",
+            output::one_line(name, 40),
+            output::one_line(key, 80)
+        );
+    }
+    let apart = tally
+        .places
+        .keys()
+        .find(|(_, key)| key.starts_with("claude-mem:"));
+    if let Some((name, _)) = apart {
+        println!(
+            "{DIM}Where some belong is not known: they are kept apart. `--map {}=DIR` says where.{DIM:#}",
+            output::one_line(name, 40)
+        );
+    }
+    for (number, what) in [
+        (tally.unchanged, "were imported before"),
+        (
+            tally.left_out,
+            "are known from the agent itself, or were forgotten",
+        ),
+        (tally.damaged, "say nothing that can be kept"),
+    ] {
+        if number > 0 {
+            println!("{DIM}{number} {what}.{DIM:#}");
+        }
+    }
+}

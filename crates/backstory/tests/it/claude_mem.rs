@@ -1,0 +1,234 @@
+//! Taking over another tool's memories. The tables are those that claude-mem 13.25.3 makes, as far as they are read.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::home::{Home, settings, text};
+
+const TABLES: &str = "
+    create table sdk_sessions (id integer primary key autoincrement, content_session_id text not null,
+        memory_session_id text unique, project text not null, platform_source text not null default 'claude',
+        user_prompt text, started_at text not null, started_at_epoch integer not null, completed_at text,
+        completed_at_epoch integer, status text not null default 'active', worker_port integer,
+        prompt_counter integer default 0, custom_title text, observed_model text, observed_billing text);
+    create table user_prompts (id integer primary key autoincrement, session_db_id integer,
+        content_session_id text not null, prompt_number integer not null, prompt_text text not null,
+        created_at text not null, created_at_epoch integer not null, synced_at integer);
+    create table observations (id integer primary key autoincrement, memory_session_id text not null,
+        project text not null, text text, type text not null, title text, subtitle text, facts text, narrative text,
+        concepts text, files_read text, files_modified text, prompt_number integer, created_at text not null,
+        created_at_epoch integer not null, discovery_tokens integer default 0, content_hash text,
+        merged_into_project text);
+    create table session_summaries (id integer primary key autoincrement, memory_session_id text not null,
+        project text not null, request text, investigated text, learned text, completed text, next_steps text,
+        files_read text, files_edited text, notes text, prompt_number integer, created_at text not null,
+        created_at_epoch integer not null, merged_into_project text);
+    create table tool_uses (id integer primary key autoincrement, tool_use_id text not null,
+        content_session_id text not null, project text not null, tool_name text not null, cwd text,
+        created_at text not null, created_at_epoch integer not null);";
+
+/// A session each in a project whose folder is known (`app`) and in one whose folder is not (`lost`).
+const ROWS: &str = "
+    insert into sdk_sessions (content_session_id, memory_session_id, project, started_at, started_at_epoch) values
+        ('aaaa', 'mem-a', 'app', '2025-11-02T10:00:00Z', 1762077600000),
+        ('bbbb', 'mem-b', 'lost', '2025-11-03T10:00:00Z', 1762164000000);
+    insert into user_prompts (content_session_id, prompt_number, prompt_text, created_at, created_at_epoch) values
+        ('aaaa', 1, 'why does the cache miss', '2025-11-02T10:00:00Z', 1762077600000),
+        ('bbbb', 1, 'rename the widget', '2025-11-03T10:00:00Z', 1762164000000);
+    insert into observations (memory_session_id, project, type, title, subtitle, facts, narrative, concepts, files_read,
+        files_modified, created_at, created_at_epoch) values
+        ('mem-a', 'app', 'bugfix', 'Cache keys ignore the locale', 'Two languages shared one entry',
+            '[\"keys are built in cache.rs\"]', 'The key left the locale out. token=ghp_abcdefghijklmnopqrstuvwxyz0123456789',
+            '[\"gotcha\"]', '[\"src/cache.rs\"]', '[\"src/cache.rs\"]', '2025-11-02T10:05:00Z', 1762077900000),
+        ('mem-b', 'lost', 'security_alert', 'The widget is called gadget', null, null, null, null, null, null,
+            '2025-11-03T10:05:00Z', 1762164300000),
+        ('mem-b', 'lost', 'change', '', null, null, '<private>nobody</private>', null, null, null,
+            '2025-11-03T10:06:00Z', 1762164360000);
+    insert into session_summaries (memory_session_id, project, request, completed, next_steps, files_edited, created_at,
+        created_at_epoch) values
+        ('mem-a', 'app', 'why does the cache miss', 'keys carry the locale', 'clear the old entries',
+            '[\"src/cache.rs\"]', '2025-11-02T10:06:00Z', 1762077960000);";
+
+struct Theirs {
+    path: PathBuf,
+    connection: Connection,
+}
+
+/// Makes their database; it stays open, with everything in its log.
+fn theirs(home: &Home) -> Theirs {
+    let folder = home.outside().join("home/.claude-mem");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("claude-mem.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    connection.execute_batch(TABLES).unwrap();
+    connection.execute_batch(ROWS).unwrap();
+    let app = home.repository("src/app", Some("git@github.com:acme/app.git"));
+    connection
+        .execute(
+            "insert into tool_uses (tool_use_id, content_session_id, project, tool_name, cwd, created_at, created_at_epoch)
+            values ('t', 'aaaa', 'app', 'Bash', ?1, '', 0)",
+            [app.to_str().unwrap()],
+        )
+        .unwrap();
+    Theirs { path, connection }
+}
+
+/// The files of their folder with their content.
+fn files(theirs: &Theirs) -> BTreeMap<PathBuf, Vec<u8>> {
+    let folder = fs::read_dir(theirs.path.parent().unwrap()).unwrap();
+    folder
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn sessions_prompts_observations_and_summaries_are_taken_over_once() {
+    let home = Home::new();
+    let theirs = theirs(&home);
+    let mut said = String::new();
+    for arguments in [
+        vec!["import", "claude-mem", "--dry-run"],
+        vec!["import", "claude-mem"],
+        vec!["import", "claude-mem"],
+        vec!["search", "locale", "--project", "github.com/acme/app"],
+        vec!["sessions"],
+        vec!["show", "1", "S1", "P1", "2"],
+    ] {
+        let output = home.run(&arguments, b"");
+        said.push_str(&format!(
+            "$ backstory {}\n{}{}",
+            arguments.join(" "),
+            text(&output.stdout),
+            text(&output.stderr)
+        ));
+    }
+    let mut settings = settings();
+    settings.add_filter(r"\d+ ms", "[n] ms");
+    settings.bind(|| insta::assert_snapshot!("claude_mem", said));
+    home.assert_nowhere("ghp_abcdefghijklmnopqrstuvwxyz0123456789");
+    drop(theirs);
+}
+
+#[test]
+fn their_database_is_only_read_with_and_without_a_log() {
+    let home = Home::new();
+    let theirs = theirs(&home);
+    let shared = theirs.path.with_extension("db-shm");
+    let mut before = files(&theirs);
+    before.remove(&shared);
+    assert_eq!(
+        home.json(&["import", "claude-mem", "--json"])["imported"],
+        5,
+        "read from the log"
+    );
+    let mut after = files(&theirs);
+    after.remove(&shared);
+    assert_eq!(after, before);
+    theirs
+        .connection
+        .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+        .unwrap();
+    let path = theirs.path.clone();
+    let Theirs { connection, .. } = theirs;
+    connection.close().unwrap();
+    let before = fs::read(&path).unwrap();
+    let fresh = Home::new();
+    assert_eq!(
+        fresh.json(&["import", "claude-mem", path.to_str().unwrap(), "--json"])["imported"],
+        5
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(
+        fs::read_dir(path.parent().unwrap()).unwrap().count(),
+        1,
+        "no file beside it"
+    );
+}
+
+#[test]
+fn a_session_that_is_known_tells_where_its_memories_belong() {
+    let home = Home::new();
+    let theirs = theirs(&home);
+    let prompt = json!({"session_id": "bbbb", "cwd": home.project(), "prompt": "rename the widget"});
+    home.hook("user-prompt-submit", prompt.to_string().as_bytes());
+    home.drain();
+    let report = home.json(&["import", "claude-mem", "--json"]);
+    assert_eq!(
+        (&report["imported"], &report["left_out"]),
+        (&json!(4), &json!(1)),
+        "{report}"
+    );
+    let found: Value = home.json(&["search", "gadget", "--json"]);
+    assert_eq!(found["results"][0]["title"], "The widget is called gadget");
+    assert_eq!(
+        home.rows("select prompt from turn where prompt like '%widget%'")
+            .len(),
+        1
+    );
+    drop(theirs);
+}
+
+#[test]
+fn a_person_can_say_where_a_project_is() {
+    let home = Home::new();
+    let theirs = theirs(&home);
+    let map = format!("lost={}", home.project().display());
+    home.ok(&["import", "claude-mem", "--map", &map]);
+    assert_eq!(
+        home.json(&["search", "gadget", "--json"])["results"][0]["title"],
+        "The widget is called gadget"
+    );
+    let wrong = home.run(&["import", "claude-mem", "--map", "lost=/nowhere"], b"");
+    assert_eq!(wrong.status.code(), Some(2));
+    drop(theirs);
+}
+
+#[test]
+fn what_was_forgotten_does_not_come_back() {
+    let home = Home::new();
+    let theirs = theirs(&home);
+    home.ok(&["import", "claude-mem"]);
+    home.ok(&["forget", "--session", "bbbb", "--yes"]);
+    let report = home.json(&["import", "claude-mem", "--json"]);
+    assert_eq!(report["imported"], 0, "{report}");
+    drop(theirs);
+}
+
+#[test]
+fn an_older_database_and_one_of_another_program_are_told_apart() {
+    let home = Home::new();
+    let path = home.outside().join("old.db");
+    let connection = Connection::open(&path).unwrap();
+    let old = TABLES
+        .replace("content_session_id", "claude_session_id")
+        .replace("memory_session_id", "sdk_session_id")
+        .replace(", merged_into_project text", "");
+    let rows = ROWS
+        .replace("content_session_id", "claude_session_id")
+        .replace("memory_session_id", "sdk_session_id");
+    connection.execute_batch(&old).unwrap();
+    connection.execute_batch(&rows).unwrap();
+    connection.close().unwrap();
+    assert_eq!(
+        home.json(&["import", "claude-mem", path.to_str().unwrap(), "--json"])["imported"],
+        5
+    );
+    let other = home.outside().join("other.db");
+    Connection::open(&other)
+        .unwrap()
+        .execute_batch("create table x (y)")
+        .unwrap();
+    for path in [&other, &home.outside().join("nowhere.db")] {
+        let output = home.run(&["import", "claude-mem", path.to_str().unwrap()], b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            text(&output.stderr).contains("hint: name claude-mem's database"),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
