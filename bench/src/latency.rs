@@ -60,7 +60,7 @@ struct Condition {
 pub(crate) const NOOPS: usize = 3;
 
 /// Every hook at every size.
-const ALL: [(Shape, Size); 19] = [
+const ALL: [(Shape, Size); 20] = [
     (Shape::Bash, Size::SMALL),
     (Shape::Bash, Size::MEDIUM),
     (Shape::Bash, Size::LARGE),
@@ -80,10 +80,11 @@ const ALL: [(Shape, Size); 19] = [
     (Shape::SessionStart, Size::LEAST),
     (Shape::PreToolUse, Size::SMALL),
     (Shape::PreToolUse, Size::MEDIUM),
+    (Shape::Statusline, Size::LEAST),
 ];
 
 /// Those that have a limit.
-const CORE: [(Shape, Size); 7] = [
+const CORE: [(Shape, Size); 8] = [
     (Shape::Bash, Size::SMALL),
     (Shape::Bash, Size::MEDIUM),
     (Shape::Bash, Size::LARGE),
@@ -91,6 +92,7 @@ const CORE: [(Shape, Size); 7] = [
     (Shape::Prompt, Size::MEDIUM),
     (Shape::Prompt, Size::LARGE),
     (Shape::SessionStart, Size::LEAST),
+    (Shape::Statusline, Size::LEAST),
 ];
 
 /// The most that a hook may take, in medians of the no-op. A prompt may bring memories back: `search` measures that.
@@ -103,6 +105,8 @@ pub(crate) fn limit(shape: Shape, size: Size) -> Option<f64> {
             _ => None,
         },
         "session-start" => Some(10.0),
+        // A millisecond more than nothing.
+        "statusline" => Some(5.5),
         _ => None,
     }
 }
@@ -200,7 +204,7 @@ fn conditions(bench: &Bench, section: &mut Section) -> Result<Vec<Condition>> {
 
 /// Prepares a hook with a payload.
 pub(crate) fn case(bench: &Bench, home: &Home, shape: Shape, size: Size) -> Case {
-    let command = home.command(&["hook", shape.hook()]);
+    let command = home.command(&shape.arguments());
     let input = payload(shape, size, &bench.project, "latency", "toolu_latency");
     Case {
         shape,
@@ -225,7 +229,7 @@ fn all_record(home: &Home, cases: &mut [Case]) -> Result<bool> {
             .map(fs::read_to_string)
             .transpose()?
             .unwrap_or_default();
-        let records = case.shape != Shape::PreToolUse;
+        let records = case.shape.records();
         let leaks: Vec<&str> = unwanted.into_iter().filter(|word| text.contains(word)).collect();
         if files.len() != usize::from(records) || !leaks.is_empty() {
             let name = (case.shape.hook(), case.shape.name());

@@ -25,6 +25,8 @@ pub(crate) enum Shape {
     Stop,
     SessionStart,
     PreToolUse,
+    /// What a client tells its status line: no hook, but run as often.
+    Statusline,
 }
 
 impl Shape {
@@ -36,7 +38,21 @@ impl Shape {
             Self::Stop => "stop",
             Self::SessionStart => "session-start",
             Self::PreToolUse => "pre-tool-use",
+            Self::Statusline => "statusline",
         }
+    }
+
+    /// Returns what is typed for it.
+    pub(crate) fn arguments(self) -> Vec<&'static str> {
+        match self {
+            Self::Statusline => vec!["statusline"],
+            _ => vec!["hook", self.hook()],
+        }
+    }
+
+    /// Says whether an event is recorded.
+    pub(crate) fn records(self) -> bool {
+        !matches!(self, Self::PreToolUse | Self::Statusline)
     }
 
     /// Returns what tells it from others of the same hook.
@@ -48,7 +64,7 @@ impl Shape {
             Self::Write => "Write",
             Self::Prompt => "prompt",
             Self::PreToolUse => "Write",
-            Self::Stop | Self::SessionStart => "",
+            Self::Stop | Self::SessionStart | Self::Statusline => "",
         }
     }
 }
@@ -109,15 +125,23 @@ fn frame(shape: Shape, project: &Path, session: &str, id: &str) -> Value {
         frame["tool_use_id"] = json!(id);
         frame["effort"] = json!({"level": "medium"});
     }
+    if shape == Shape::Statusline {
+        frame["workspace"] = json!({"current_dir": project, "project_dir": project});
+        frame["model"] = json!({"id": "claude-opus", "display_name": "Opus"});
+        frame["cost"] =
+            json!({"total_cost_usd": 0.42, "total_duration_ms": 180_000, "total_lines_added": 156});
+    }
     frame
 }
+
+/// The file that is read or written.
+const FILE: &str = "/home/dev/acme/src/session.rs";
 
 fn filled(frame: &Value, shape: Shape, length: usize) -> String {
     let mut payload = frame.clone();
     let mut set = |name: &str, value: Value| payload[name] = value;
     let mut random = Random::new(length as u64);
     let mut piece = |style, length| text(style, length, &mut random);
-    let file = "/home/dev/acme/src/session.rs";
     match shape {
         Shape::Bash | Shape::Secrets => {
             let plain = piece(Style::Log, length);
@@ -150,11 +174,11 @@ fn filled(frame: &Value, shape: Shape, length: usize) -> String {
             set("tool_name", json!("Edit"));
             set(
                 "tool_input",
-                json!({"file_path": file, "old_string": old, "new_string": new, "replace_all": false}),
+                json!({"file_path": FILE, "old_string": old, "new_string": new, "replace_all": false}),
             );
             set(
                 "tool_response",
-                json!({"filePath": file, "oldString": old, "newString": new, "originalFile": original,
+                json!({"filePath": FILE, "oldString": old, "newString": new, "originalFile": original,
                 "structuredPatch": [{"oldStart": 1, "oldLines": 9, "newStart": 1, "newLines": 9, "lines": lines}],
                 "userModified": false, "replaceAll": false}),
             );
@@ -163,10 +187,10 @@ fn filled(frame: &Value, shape: Shape, length: usize) -> String {
             let content = piece(Style::Code, length / 2);
             set("hook_event_name", json!("PostToolUse"));
             set("tool_name", json!("Write"));
-            set("tool_input", json!({"file_path": file, "content": content}));
+            set("tool_input", json!({"file_path": FILE, "content": content}));
             set(
                 "tool_response",
-                json!({"type": "create", "filePath": file, "content": content, "structuredPatch": [],
+                json!({"type": "create", "filePath": FILE, "content": content, "structuredPatch": [],
                 "originalFile": null, "userModified": false}),
             );
         }
@@ -183,12 +207,13 @@ fn filled(frame: &Value, shape: Shape, length: usize) -> String {
             set("hook_event_name", json!("SessionStart"));
             set("source", json!("startup"));
         }
+        Shape::Statusline => set("hook_event_name", json!("Status")),
         Shape::PreToolUse => {
             set("hook_event_name", json!("PreToolUse"));
             set("tool_name", json!("Write"));
             set(
                 "tool_input",
-                json!({"file_path": file, "content": piece(Style::Code, length)}),
+                json!({"file_path": FILE, "content": piece(Style::Code, length)}),
             );
         }
     }

@@ -6,17 +6,18 @@ use std::{
 };
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, backup, config, context, demo, doctor, edit, export, forget, import, index, mcp, open, pin,
-        queue, remember, restore, search, session, sessions, show, timeline, why, worker,
+        Status, backup, completions, config, context, demo, doctor, edit, export, forget, import, index, mcp,
+        open, pin, queue, remember, restore, search, session, sessions, show, timeline, why, worker,
     },
     environment,
     home::Home,
     output,
     repair::{self, Opener},
+    version,
 };
 
 /// Long-term memory for coding agents.
@@ -27,6 +28,7 @@ use crate::{
 #[command(
     name = "backstory",
     version,
+    long_version = version::long(),
     max_term_width = 100,
     disable_help_subcommand = true
 )]
@@ -61,6 +63,14 @@ enum Command {
     Mcp(mcp::Mcp),
     Doctor(doctor::Doctor),
     Worker(worker::Worker),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(completions::Man),
+    /// Print one short line for Claude Code's status line (agents call this)
+    ///
+    /// Reads the status line's JSON on stdin. In ~/.claude/settings.json: "statusLine": {"type": "command", "command":
+    /// "backstory statusline"}. Says how many memories the project has and how many of them this session was given.
+    Statusline,
     /// Record what an agent reports (agents call this)
     ///
     /// Reads one JSON object on stdin, records it, and exits 0 whatever happens. Events: session-start,
@@ -143,8 +153,10 @@ fn run(command: Command) -> Result<Status> {
         Command::Mcp(arguments) => mcp::run(&Home::require()?, &arguments),
         Command::Doctor(arguments) => doctor::run(&Home::require()?, &arguments),
         Command::Worker(arguments) => worker::run(&Home::require()?, &arguments),
+        Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
+        Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
         // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
-        Command::Hook { .. } => Ok(Status::Done),
+        Command::Hook { .. } | Command::Statusline => Ok(Status::Done),
     }
 }
 
@@ -170,8 +182,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -1,6 +1,7 @@
 //! One file per subcommand: its arguments, its help text and what it does.
 
 pub(crate) mod backup;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod demo;

@@ -69,6 +69,14 @@ impl Log {
             .collect()
     }
 
+    /// Says how many memories the session was told, in full or by their titles.
+    pub(crate) fn count_told(&self) -> usize {
+        let told = self.entries.iter().filter(|entry| entry.told);
+        told.filter_map(|entry| entry.id.as_deref())
+            .collect::<HashSet<_>>()
+            .len()
+    }
+
     /// Says whether the session was told about a file, or nothing was worth telling.
     pub(crate) fn has_file(&self, path: &str) -> bool {
         self.entries

@@ -109,7 +109,8 @@ fn host(words: &[String]) -> Host {
 /// The most that is read. No agent sends this much; past it the JSON is torn and the event is counted as unreadable.
 const MOST_INPUT: usize = 64 << 20;
 
-fn read_stdin() -> io::Result<Vec<u8>> {
+/// Reads all of standard input; nothing from a terminal.
+pub(crate) fn read_stdin() -> io::Result<Vec<u8>> {
     const PIPE: usize = 64 << 10;
     // Large payloads are read in steps: growing costs nothing here, and memory that is not needed would.
     const STEP: usize = 256 << 10;

@@ -19,6 +19,8 @@ mod process;
 mod repair;
 mod scratch;
 mod settings;
+mod statusline;
+mod version;
 mod wash;
 mod when;
 mod worker;
@@ -27,13 +29,17 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    // Looked at before anything else: a hook runs for every tool call of an agent, and must not pay for a parser.
-    if args.next().is_some_and(|command| command == "hook") {
-        let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();
-        if !words.iter().any(|word| word == "-h" || word == "--help") {
-            hook::run(&words);
-            return ExitCode::SUCCESS;
-        }
+    let command = args.next().unwrap_or_default();
+    let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();
+    let asks_for_help = words.iter().any(|word| word == "-h" || word == "--help");
+    // Looked at before anything else: these run for every step of an agent, and must not pay for a parser.
+    if command == "hook" && !asks_for_help {
+        hook::run(&words);
+        return ExitCode::SUCCESS;
+    }
+    if command == "statusline" && !asks_for_help {
+        statusline::run();
+        return ExitCode::SUCCESS;
     }
     arena::turn_off();
     cli::main()

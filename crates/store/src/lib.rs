@@ -40,6 +40,16 @@ mod transfer;
 mod vectors;
 mod words;
 
+/// Returns the version of SQLite that is built in.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
+/// Returns the schema that this version reads and writes.
+pub fn schema_version() -> i64 {
+    migrate::target(&migrate::MIGRATIONS)
+}
+
 pub use backup::{UNFINISHED, check_backup};
 pub use cards::{Card, CitedFile};
 pub use changes::Change;

@@ -103,6 +103,20 @@ impl Store {
         transaction.commit().map_err(attempt)
     }
 
+    /// Counts what is remembered of a project, evidence and prompts aside, up to a limit for each kind.
+    pub fn count_memories(&self, key: &str, most: u32) -> Result<u32, StoreError> {
+        const COUNT: &str = "select
+            (select count(*) from (select 1 from observation where project_id = project.id limit ?2))
+            + (select count(*) from (select 1 from summary where project_id = project.id limit ?2))
+            + (select count(*) from (select 1 from note where project_id = project.id limit ?2))
+            from project where key = ?1";
+        let attempt = query("count memories");
+        let counted = self
+            .connection
+            .query_row(COUNT, params![key, most], |row| row.get(0));
+        Ok(counted.optional().map_err(attempt)?.unwrap_or_default())
+    }
+
     fn projects_where(&self, sql: &str, value: &str) -> Result<Vec<Project>, StoreError> {
         let attempt = query("look for a project");
         let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;

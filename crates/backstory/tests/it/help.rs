@@ -29,6 +29,8 @@ fn every_command_explains_itself() {
         "config",
         "doctor",
         "worker",
+        "completions",
+        "statusline",
         "hook",
     ] {
         let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();

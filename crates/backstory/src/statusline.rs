@@ -1,0 +1,92 @@
+//! `backstory statusline`: one short line for the bar below Claude Code's prompt.
+//!
+//! The agent runs it whenever a message changes, so it is as fast as a hook: around the argument parser, the store read-only,
+//! given up after 50 ms. Whatever goes wrong, it says nothing and exits 0.
+
+use std::{
+    io::{self, Write},
+    panic,
+    path::Path,
+    sync::mpsc::channel,
+    thread,
+    time::Duration,
+};
+
+use backstory_capture::{
+    payload::{self, Payload},
+    project,
+};
+use backstory_store::{Access, Store};
+
+use crate::{environment, given::Log, home::Home, hook};
+
+/// Nobody waits longer than this for a line. Tests run many of us at once, and not optimised.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });
+
+/// So many memories are counted: a number that large says enough.
+const MOST: u32 = 999;
+
+pub(crate) fn run() {
+    panic::set_hook(Box::new(|_| {}));
+    // A bug of ours costs the line, nothing else.
+    if let Ok(Some(line)) = panic::catch_unwind(say) {
+        // An agent that has closed the pipe does not want to know.
+        io::stdout().write_all(line.as_bytes()).ok();
+    }
+}
+
+fn say() -> Option<String> {
+    let input = hook::read_stdin().ok()?;
+    let text = payload::to_text(&input);
+    let payload = Payload::read(&text).ok()?;
+    let folder = folder(&payload)?;
+    let session = payload.text("session_id").map(std::borrow::Cow::into_owned);
+    let home = Home::find()?;
+    if environment::is_on("BACKSTORY_DISABLED") || project::is_ignored(Path::new(&folder)) {
+        return Some("backstory · off here\n".to_owned());
+    }
+    let (send, receive) = channel();
+    // Not joined: if it is late, the process ends under it. It only reads.
+    thread::Builder::new()
+        .spawn(move || send.send(look(&home, &folder, session.as_deref())))
+        .ok()?;
+    receive.recv_timeout(PATIENCE).ok()?
+}
+
+/// Where the session works: newer clients say it in `workspace`.
+fn folder(payload: &Payload<'_>) -> Option<String> {
+    let workspace = payload.raw("workspace").and_then(|raw| Payload::read(raw).ok());
+    let current = workspace
+        .as_ref()
+        .and_then(|workspace| workspace.text("current_dir"));
+    current
+        .or_else(|| payload.text("cwd"))
+        .map(std::borrow::Cow::into_owned)
+}
+
+fn look(home: &Home, folder: &str, session: Option<&str>) -> Option<String> {
+    let memories = match home.database().exists() {
+        true => {
+            // Leaked: the process ends in a moment, and closing takes time.
+            let store = Box::leak(Box::new(
+                Store::open_read_only(&home.database(), Access::Hook).ok()?,
+            ));
+            store
+                .count_memories(&project::locate(Path::new(folder)).facts.key, MOST)
+                .ok()?
+        }
+        false => 0,
+    };
+    let given = session.map_or(0, |session| Log::of(home, session).count_told());
+    let mut line = match memories {
+        0 => "backstory · no memories yet".to_owned(),
+        1 => "backstory · 1 memory".to_owned(),
+        MOST.. => format!("backstory · {MOST}+ memories"),
+        some => format!("backstory · {some} memories"),
+    };
+    if given > 0 {
+        line.push_str(&format!(" · {given} given"));
+    }
+    line.push('\n');
+    Some(line)
+}
