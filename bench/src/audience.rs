@@ -75,6 +75,9 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     let alone = status(pid, "VmRSS")?;
     // Before and after, so that a machine that grows faster or slower does not count.
     let mut quiet = session(bench, &home, "before", seconds / 2)?;
+    // All begin to listen in the same silence: what one hears, all must hear.
+    home.drain()?;
+    sleep(Duration::from_secs(2));
     let first = last_change(&home.database())?;
     let listeners: Vec<Listener> = (0..LISTENERS)
         .map(|_| Listener::start(&door))
