@@ -38,6 +38,8 @@ pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<
         )
         .env("BACKSTORY_HOME", home)
         .env("BACKSTORY_NO_WORKER", "1")
+        // Another home may have the usual port.
+        .env("BACKSTORY_HTTP_PORT", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

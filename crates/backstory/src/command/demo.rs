@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::{self, IsTerminal, Write},
     path::Path,
     time::{Duration, Instant},
 };
@@ -69,6 +70,11 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
     let scratch = Scratch::new("demo")?;
     let (home, project) = (scratch.path().join("home"), scratch.path().join("acme"));
     fs::create_dir_all(project.join(".git")).context("could not create the sample project")?;
+    let edited = project.join("auth.py");
+    create(
+        &edited,
+        "def renew(token):\n    return retry_once(refresh, token)\n",
+    )?;
     println!("{BOLD}A session with an agent, reported by its hooks{BOLD:#}");
     let mut slowest = Duration::ZERO;
     for (event, meaning, fields) in STORY {
@@ -101,6 +107,26 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
     {
         println!("  {DIM}│{DIM:#} {line}");
     }
+    // What it knows of the file is out of date from now on.
+    create(
+        &edited,
+        "def renew(token):\n    return retry_thrice(refresh, token)\n",
+    )?;
+    println!(
+        "\n{BOLD}Somebody changes auth.py; later you look for it{BOLD:#}  {DIM}$ backstory search why are tokens tried again{DIM:#}"
+    );
+    process::run_self(&["index", "--wait"], &home, b"")?;
+    show(
+        &home,
+        &[
+            "search",
+            "why are tokens tried again",
+            "--project",
+            "acme",
+            "--limit",
+            "2",
+        ],
+    )?;
     let leaked = ["Initech", "Zx81kd02mcQp"]
         .iter()
         .find(|secret| holds(&home, secret.as_bytes()).unwrap_or(true));
@@ -109,7 +135,33 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
         "\nNeither the private sentence nor the API key is anywhere on the disk, and no hook took longer than {:.1} ms.",
         slowest.as_secs_f64() * 1e3
     );
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        look_around(&home)?;
+    } else {
+        println!(
+            "{DIM}In a terminal, the demo ends with a look at all of this in the browser: `backstory open`.{DIM:#}"
+        );
+    }
     Ok(Status::Done)
+}
+
+/// Lets a person look at the demo's memory in the browser until they have seen enough.
+fn look_around(home: &Path) -> Result<()> {
+    process::run_self(&["worker", "start"], home, b"")?;
+    let output = process::run_self(&["open", "--print"], home, b"")?;
+    let link = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if !link.is_empty() {
+        println!("\n{BOLD}See it in the browser{BOLD:#}, as long as this waits for Enter: {link}");
+        // Whatever is typed, or nothing at all: it ends.
+        io::stdin().read_line(&mut String::new()).ok();
+    }
+    process::run_self(&["worker", "stop"], home, b"")?;
+    Ok(())
+}
+
+fn create(path: &Path, text: &str) -> Result<()> {
+    let create = fs::File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    create.with_context(|| format!("could not create {}", path.display()))
 }
 
 /// Makes what an agent would send.
