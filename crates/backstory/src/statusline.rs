@@ -1,27 +1,22 @@
 //! `backstory statusline`: one short line for the bar below Claude Code's prompt.
 //!
-//! The agent runs it whenever a message changes, so it is as fast as a hook: around the argument parser, the store read-only,
-//! given up after 50 ms. Whatever goes wrong, it says nothing and exits 0.
+//! The agent runs it whenever a message changes, so it is nearly as fast as a hook: around the argument parser, the store
+//! read-only, and a locked store is given up after 50 ms. Whatever goes wrong, it says nothing and exits 0. Unlike a hook it
+//! keeps no agent waiting, so it looks without a thread beside it to run away from: that would cost an eighth of its time.
 
 use std::{
     io::{self, Write},
     panic,
     path::Path,
-    sync::mpsc::channel,
-    thread,
-    time::Duration,
 };
 
 use backstory_capture::{
     payload::{self, Payload},
     project,
 };
-use backstory_store::{Access, Store};
+use backstory_store::Store;
 
 use crate::{environment, given::Log, home::Home, hook};
-
-/// Nobody waits longer than this for a line. Tests run many of us at once, and not optimised.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });
 
 /// So many memories are counted: a number that large says enough.
 const MOST: u32 = 999;
@@ -45,12 +40,7 @@ fn say() -> Option<String> {
     if environment::is_on("BACKSTORY_DISABLED") || project::is_ignored(Path::new(&folder)) {
         return Some("backstory · off here\n".to_owned());
     }
-    let (send, receive) = channel();
-    // Not joined: if it is late, the process ends under it. It only reads.
-    thread::Builder::new()
-        .spawn(move || send.send(look(&home, &folder, session.as_deref())))
-        .ok()?;
-    receive.recv_timeout(PATIENCE).ok()?
+    look(&home, &folder, session.as_deref())
 }
 
 /// Where the session works: newer clients say it in `workspace`.
@@ -68,9 +58,7 @@ fn look(home: &Home, folder: &str, session: Option<&str>) -> Option<String> {
     let memories = match home.database().exists() {
         true => {
             // Leaked: the process ends in a moment, and closing takes time.
-            let store = Box::leak(Box::new(
-                Store::open_read_only(&home.database(), Access::Hook).ok()?,
-            ));
+            let store = Box::leak(Box::new(Store::glance(&home.database()).ok()?));
             store
                 .count_memories(&project::locate(Path::new(folder)).facts.key, MOST)
                 .ok()?

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Store, StoreError,
+    glance::{connect_unchanging, log},
     open::{Access, connect, query},
 };
 
@@ -47,7 +48,12 @@ impl ClaudeMem {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        let connection = read_only(path)?;
+        // A log beside it has what is newest, and is read with the locks of whoever writes it. Without one nobody has the
+        // database open.
+        let connection = match log(path).exists() {
+            true => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, Access::Command)?,
+            false => connect_unchanging(path)?,
+        };
         let is_theirs = connection
             .prepare("select 1 from sqlite_schema where name = 'sdk_sessions'")
             .and_then(|mut theirs| theirs.exists([]))
@@ -268,29 +274,4 @@ fn each_row(connection: &Connection, sql: &str, mut each: impl FnMut(&Row<'_>)) 
         each(row);
     }
     Ok(())
-}
-
-/// A log beside it has what is newest, and is read with the locks of whoever writes it. Without one nobody has the database
-/// open, and it is read as a file that cannot change.
-fn read_only(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if Path::new(&log).exists() {
-        return connect(path, flags, Access::Command);
-    }
-    let spelt: String = path
-        .to_string_lossy()
-        .chars()
-        .map(|c| match c {
-            '%' | '?' | '#' => format!("%{:02x}", u32::from(c)),
-            c => c.to_string(),
-        })
-        .collect();
-    let address = format!("file:{spelt}?immutable=1");
-    connect(
-        Path::new(&address),
-        flags | OpenFlags::SQLITE_OPEN_URI,
-        Access::Command,
-    )
 }

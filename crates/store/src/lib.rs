@@ -15,6 +15,7 @@ mod export;
 mod filter;
 mod find;
 mod forget;
+mod glance;
 mod hosts;
 mod intake;
 mod line;

@@ -181,7 +181,11 @@ impl Store {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, access)?;
+        Self::of_this_schema(connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, access)?, path)
+    }
+
+    /// A store to read only, unless its schema is another.
+    pub(crate) fn of_this_schema(connection: Connection, path: &Path) -> Result<Self, StoreError> {
         let target = migrate::target(&MIGRATIONS);
         let found = check_not_newer(&connection, path, target)?;
         if found < target {
