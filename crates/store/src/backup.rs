@@ -318,3 +318,50 @@ fn create_error(path: &Path) -> impl Fn(io::Error) -> StoreError {
         source,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_space_goes_back_when_it_is_worth_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        let store = Store::open(&path, folder.path()).unwrap();
+        let fill = "insert into project values (1, 'k', 'n', '/', 0);
+            with recursive n (i) as (select 1 union all select i + 1 from n where i < 12000)
+            insert into passage (project_id, kind, text, created_at) select 1, 'prose', hex(zeroblob(2000)), i from n";
+        store.connection.execute_batch(fill).unwrap();
+        assert_eq!(store.give_back().unwrap(), 0, "nothing is free");
+        let size = |store: &Store| -> u64 {
+            let sql = "select page_count * page_size from pragma_page_count(), pragma_page_size()";
+            store.connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        let full = size(&store);
+        store
+            .connection
+            .execute("delete from passage where id > 1200", [])
+            .unwrap();
+        assert_eq!(size(&store), full);
+        let given = store.give_back().unwrap();
+        assert!(given > full / 2, "{given} of {full}");
+        assert!(size(&store) <= full - given);
+        assert_eq!(store.check().unwrap(), [""; 0]);
+        store.connection.execute("delete from passage", []).unwrap();
+        assert_eq!(store.give_back().unwrap(), 0, "too little to bother");
+    }
+
+    #[test]
+    fn a_copy_of_something_else_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other.db");
+        assert!(matches!(check_backup(&path), Err(StoreError::Missing(_))));
+        let other = Connection::open(&path).unwrap();
+        other
+            .execute_batch("create table x (y); pragma user_version = 1")
+            .unwrap();
+        assert!(matches!(check_backup(&path), Err(StoreError::Damaged { .. })));
+        other.pragma_update(None, "user_version", 99).unwrap();
+        assert!(matches!(check_backup(&path), Err(StoreError::Newer { .. })));
+    }
+}

@@ -106,7 +106,12 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
     loop {
         match work(home, until, duties, &stop) {
             // Nothing was removed from the spool that is not in the database at its place.
-            Err(error) if error.is::<Displaced>() => {}
+            Err(error) if error.is::<Displaced>() => {
+                // A home that was deleted wants no worker, and must not come back.
+                if !home.worker_lock().exists() {
+                    return Ok(Some(Work::default()));
+                }
+            }
             // Once is an accident, twice is a disk.
             Err(error) if repair::is_damage(&error) && rebuilt < MOST_REBUILT => {
                 repair::mend(home, Opener::Worker, &error)?;

@@ -8,7 +8,11 @@ use crate::home::{Home, eventually, settings, text};
 
 /// A home with one turn, its memories and a note.
 pub(crate) fn remembered() -> Home {
-    let home = Home::new();
+    remember_in(Home::new())
+}
+
+/// Makes a home remember one turn and a note.
+pub(crate) fn remember_in(home: Home) -> Home {
     home.report("user-prompt-submit", &json!({"prompt": "make the lexer faster"}));
     home.report(
         "post-tool-use",

@@ -248,8 +248,8 @@ fn an_event_that_does_not_fit_the_file_size_limit_is_dropped_and_counted() {
     assert_eq!((home.lost("dropped"), home.spooled().len()), (1, 1));
 }
 
-/// Mounts a file system of 64 KB; `None` where that is not allowed.
-fn small_disk(at: &Path) -> Option<impl Drop + use<>> {
+/// Mounts a small file system; `None` where that is not allowed.
+pub(crate) fn small_disk(at: &Path, size: &str) -> Option<impl Drop + use<>> {
     struct Mounted(std::path::PathBuf);
     impl Drop for Mounted {
         fn drop(&mut self) {
@@ -258,7 +258,7 @@ fn small_disk(at: &Path) -> Option<impl Drop + use<>> {
     }
     fs::create_dir_all(at).unwrap();
     let mount = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+        .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
         .arg(at)
         .stderr(Stdio::null())
         .status();
@@ -270,7 +270,7 @@ fn small_disk(at: &Path) -> Option<impl Drop + use<>> {
 #[test]
 fn on_a_full_disk_events_are_dropped_and_counted_and_those_before_are_kept() {
     let home = Home::new();
-    let Some(_disk) = small_disk(&home.path()) else {
+    let Some(_disk) = small_disk(&home.path(), "64k") else {
         eprintln!("not checked: mounting needs root");
         return;
     };

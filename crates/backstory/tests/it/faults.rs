@@ -11,7 +11,8 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    backup::{copies, notes, remembered},
+    backup::{copies, notes, remember_in, remembered},
+    durability::small_disk,
     home::{GO_ON, Home, eventually, run, settings, text},
 };
 
@@ -29,7 +30,10 @@ fn settle(home: &Home) {
 
 /// A home whose last backup has one note and one turn, and which remembers another note and another turn since.
 fn home_with_backup() -> Home {
-    let home = remembered();
+    back_up_and_go_on(remembered())
+}
+
+fn back_up_and_go_on(home: Home) -> Home {
     home.ok(&["backup"]);
     home.report("user-prompt-submit", &json!({"prompt": "now the parser"}));
     home.report(
@@ -305,4 +309,46 @@ fn a_repair_that_is_killed_anywhere_is_finished_by_the_next_command() {
         );
     }
     assert!(killed > 0, "the kills came too late");
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_lost_and_a_repair_waits_for_room() {
+    let home = Home::new();
+    let Some(_disk) = small_disk(&home.path(), "4m") else {
+        eprintln!("NOT CHECKED: mounting needs root");
+        return;
+    };
+    let home = back_up_and_go_on(remember_in(home));
+    let filler = home.path().join("filler");
+    let fill = || {
+        let mut file = fs::File::create(&filler).unwrap();
+        // Until it is full, and then a little is given back.
+        while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
+        file.set_len(file.metadata().unwrap().len().saturating_sub(64 << 10))
+            .unwrap();
+    };
+    fill();
+    let before = copies(&home, "");
+    let output = home.run(&["backup"], b"");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(copies(&home, ""), before, "no half backup");
+    home.report("stop", &json!({}));
+    assert_eq!(home.spooled().len(), 1, "there is room for an event");
+
+    // Damaged at the worst of times: it stays as it is until there is room.
+    flip(&database(&home), 0, 16);
+    let damaged = fs::read(database(&home)).unwrap();
+    let output = home.run(&["sessions"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("could not rebuild the damaged database"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(fs::read(database(&home)).unwrap(), damaged);
+    assert_eq!(home.spooled().len(), 1);
+    fs::remove_file(&filler).unwrap();
+    home.ok(&["sessions"]);
+    assert!(home.spooled().is_empty());
+    assert!(notes(&home).contains(&"releases are cut on Tuesdays".to_owned()));
 }
