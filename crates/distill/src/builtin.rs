@@ -11,6 +11,7 @@ mod change;
 mod claim;
 mod commit;
 mod complaint;
+mod deeds;
 mod delegate;
 mod draft;
 mod edits;
@@ -45,6 +46,8 @@ mod title;
 mod type_of;
 mod undo;
 mod verbs;
+
+pub(crate) use deeds::of as deeds;
 
 use change::Material;
 

@@ -1,12 +1,28 @@
 //! Distil: from a turn, all that was said and done after one prompt, to memories worth reading.
 //!
-//! Pure functions: no store, no clock, no network. `turn` is what goes in, `memory` what comes out, `builtin` the
-//! rules that need no model.
+//! `turn` is what goes in, `memory` what comes out, `builtin` the rules that need no model: pure functions, no store, no
+//! clock. With a model, `digest` says what it is shown, `prompt` how it is asked, `provider` who is asked, `answer` what it
+//! said and what counts of it.
 
+mod answer;
 mod builtin;
+mod digest;
 mod memory;
+mod price;
+mod prompt;
+mod provider;
+mod tokens;
 mod turn;
 
+pub use answer::{Answer, Told, ToldSummary, Unreadable, read as read_answer, refine};
 pub use builtin::distil;
+pub use digest::{Digest, ToolEvidence, digest};
 pub use memory::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
+pub use price::{Price, price};
+pub use prompt::{KnownMemory, Prompt, prompt};
+pub use provider::{
+    Anthropic, CALL_TIMEOUT, ClaudeCli, Endpoint, Invocation, Key, MAX_ANSWER_TOKENS, OpenAi, Provider, Ran,
+    Reply, RunClaude, RunError, Trouble, Usage,
+};
+pub use tokens::tokens;
 pub use turn::{Outcome, Step, ToolUse, Turn, TurnEnd};

@@ -39,6 +39,8 @@ pub struct NewObservation {
     pub files_modified: Vec<String>,
     /// The ids of the tool uses that it rests on.
     pub evidence: Vec<String>,
+    /// The numbers of known observations that hold no longer because of it, where somebody could tell.
+    pub supersedes: Vec<i64>,
 }
 
 /// A checkpoint of a session.

@@ -166,6 +166,7 @@ impl Draft {
             files_read,
             files_modified,
             evidence: once(self.evidence, MAX_EVIDENCE),
+            supersedes: Vec::new(),
         }
     }
 }

@@ -1,0 +1,267 @@
+//! Reads what a model answered: memories as XML, in whatever state models leave it.
+//!
+//! Prose around it, markdown fences, missing close tags, entities, unknown types and empty fields are all fine. What stands
+//! between the marks of the fence is a quotation of the record and never an answer.
+
+mod entities;
+mod refine;
+mod tags;
+
+use backstory_model::ObservationType;
+
+pub use refine::refine;
+
+use crate::prompt::{CLOSE, OPEN};
+use tags::{Block, Name};
+
+/// What a model answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What it wants remembered.
+    pub observations: Vec<Told>,
+    /// Its summary of the turn.
+    pub summary: Option<ToldSummary>,
+}
+
+/// A memory in the words of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What it is about.
+    pub kind: ObservationType,
+    /// What is true now.
+    pub title: String,
+    /// The circumstances.
+    pub subtitle: Option<String>,
+    /// What happened and why.
+    pub narrative: Option<String>,
+    /// Single facts.
+    pub facts: Vec<String>,
+    /// Concepts.
+    pub concepts: Vec<String>,
+    /// Files that it names; tools decide whether they count.
+    pub files: Vec<String>,
+    /// Known memories that hold no longer, it says.
+    pub supersedes: Vec<i64>,
+}
+
+/// A summary in the words of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToldSummary {
+    /// What was asked.
+    pub request: Option<String>,
+    /// What was looked at.
+    pub investigated: Option<String>,
+    /// What was found out.
+    pub learned: Option<String>,
+    /// What was done.
+    pub completed: Option<String>,
+    /// What is left to do.
+    pub next_steps: Option<String>,
+    /// Open problems.
+    pub notes: Option<String>,
+}
+
+/// Why an answer cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It has none of the tags that were asked for.
+    #[error("no observation and no summary in it")]
+    NoTags,
+    /// It has tags, and nothing in them.
+    #[error("its tags are empty")]
+    Empty,
+}
+
+const MAX_OBSERVATIONS: usize = 12;
+const MAX_TITLE: usize = 120;
+const MAX_SUBTITLE: usize = 200;
+const MAX_NARRATIVE: usize = 1_500;
+const MAX_FACT: usize = 300;
+const MAX_FACTS: usize = 12;
+const MAX_CONCEPTS: usize = 5;
+const MAX_FILES: usize = 24;
+const MAX_FIELD: usize = 1_200;
+
+/// Reads an answer. The marker is that of the fence in the question.
+pub fn read(text: &str, marker: &str) -> Result<Answer, Unreadable> {
+    let text = without_quotations(text, marker);
+    let blocks = tags::blocks(&text);
+    let mut answer = Answer::default();
+    let mut says_nothing = false;
+    for block in &blocks {
+        match block.name {
+            Name::Observation => answer.observations.extend(observation(block)),
+            Name::Summary => answer.summary = answer.summary.or_else(|| summary(block)),
+            Name::Nothing => says_nothing = true,
+            _ => {}
+        }
+    }
+    answer.observations.truncate(MAX_OBSERVATIONS);
+    if !answer.observations.is_empty() || answer.summary.is_some() || says_nothing {
+        return Ok(answer);
+    }
+    Err(if blocks.is_empty() {
+        Unreadable::NoTags
+    } else {
+        Unreadable::Empty
+    })
+}
+
+/// Says whether a text begins like one of the tags of an answer, opening or closing, whatever follows.
+pub(crate) fn begins_tag(text: &str) -> bool {
+    tags::name_at(text).is_some()
+}
+
+/// Cuts what stands between the marks of the fence; a fence that is not closed goes on to the end.
+fn without_quotations(text: &str, marker: &str) -> String {
+    let (open, close) = (format!("{OPEN}{marker}"), format!("{CLOSE}{marker}"));
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(&open) {
+        out.push_str(&rest[..at]);
+        let quoted = &rest[at + open.len()..];
+        rest = quoted.find(&close).map_or("", |end| &quoted[end + close.len()..]);
+    }
+    // A close without its open: the model began to quote before it wrote the mark.
+    match rest.rfind(&close) {
+        Some(at) if out.is_empty() => out.push_str(&rest[at + close.len()..]),
+        _ => out.push_str(rest),
+    }
+    out
+}
+
+fn observation(block: &Block<'_>) -> Option<Told> {
+    let text = |name: Name, most: usize| block.text(name).map(|text| clip(&text, most));
+    let narrative = text(Name::Narrative, MAX_NARRATIVE);
+    let subtitle = text(Name::Subtitle, MAX_SUBTITLE);
+    let facts = items(
+        block,
+        Name::Facts,
+        Name::Fact,
+        |text| lines(text, '\n'),
+        MAX_FACT,
+        MAX_FACTS,
+    );
+    let title = text(Name::Title, MAX_TITLE)
+        .map(|title| one_line(&title))
+        // A memory without a title has its first sentence for one.
+        .or_else(|| first_sentence(narrative.as_deref().or(facts.first().map(String::as_str))?))?;
+    let kind = block.text(Name::Type).unwrap_or_default();
+    Some(Told {
+        kind: observation_type(&kind),
+        title,
+        subtitle: subtitle.map(|text| one_line(&text)),
+        narrative,
+        facts,
+        concepts: items(block, Name::Concepts, Name::Concept, words, 40, MAX_CONCEPTS)
+            .into_iter()
+            .map(|concept| concept.to_lowercase().replace([' ', '_'], "-"))
+            .collect(),
+        files: items(block, Name::Files, Name::File, words, 300, MAX_FILES),
+        supersedes: block
+            .text(Name::Supersedes)
+            .unwrap_or_default()
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|word| word.parse().ok())
+            .take(MAX_FILES)
+            .collect(),
+    })
+}
+
+fn summary(block: &Block<'_>) -> Option<ToldSummary> {
+    let text = |name: Name| block.text(name).map(|text| clip(&text, MAX_FIELD));
+    let summary = ToldSummary {
+        request: text(Name::Request),
+        investigated: text(Name::Investigated),
+        learned: text(Name::Learned),
+        completed: text(Name::Completed),
+        next_steps: text(Name::NextSteps),
+        notes: text(Name::Notes),
+    };
+    (summary != ToldSummary::default()).then_some(summary)
+}
+
+/// The items of a list: tags of their own, or what a separator parts.
+fn items(
+    block: &Block<'_>,
+    list: Name,
+    item: Name,
+    part: fn(&str) -> Vec<String>,
+    most_letters: usize,
+    most: usize,
+) -> Vec<String> {
+    let tagged = block.texts(item);
+    let parted = match tagged.is_empty() {
+        true => block.texts(list).iter().flat_map(|text| part(text)).collect(),
+        false => tagged,
+    };
+    let mut items: Vec<String> = Vec::new();
+    for text in parted {
+        let text = clip(&one_line(&text), most_letters);
+        if !text.is_empty() && !items.contains(&text) {
+            items.push(text);
+        }
+    }
+    items.truncate(most);
+    items
+}
+
+fn lines(text: &str, separator: char) -> Vec<String> {
+    text.split(separator)
+        .map(|line| line.trim().trim_start_matches(['-', '*', '•', ' ']).to_owned())
+        .collect()
+}
+
+fn words(text: &str) -> Vec<String> {
+    let commas = |line: String| {
+        line.split(',')
+            .map(|word| word.trim().to_owned())
+            .collect::<Vec<_>>()
+    };
+    lines(text, '\n').into_iter().flat_map(commas).collect()
+}
+
+/// What is said to be some other type is what changed.
+fn observation_type(name: &str) -> ObservationType {
+    let name = name.trim().to_lowercase();
+    let first = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .find(|word| !word.is_empty())
+        .unwrap_or_default();
+    match first {
+        "bug" | "fix" => ObservationType::Bugfix,
+        "refactoring" => ObservationType::Refactor,
+        "insight" | "finding" | "learning" | "gotcha" => ObservationType::Discovery,
+        other => ObservationType::from_name(other).unwrap_or(ObservationType::Change),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn first_sentence(text: &str) -> Option<String> {
+    let line = one_line(text);
+    let end = line.find(". ").unwrap_or(line.len());
+    let title = clip(line[..end].trim_end_matches('.'), MAX_TITLE);
+    (!title.is_empty()).then_some(title)
+}
+
+/// Cuts a text at a blank, so that it has at most so many letters.
+fn clip(text: &str, most: usize) -> String {
+    let text = text.trim();
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return text.to_owned();
+    };
+    let start = text
+        .char_indices()
+        .nth(most.saturating_sub(1))
+        .map_or(end, |(at, _)| at);
+    let cut = text[..start]
+        .rfind(char::is_whitespace)
+        .filter(|cut| *cut > start / 2);
+    format!("{}…", text[..cut.unwrap_or(start)].trim_end())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! What tokens cost: a short table that goes out of date, and what the user says instead.
+
+use std::str::FromStr;
+
+/// What a million tokens cost, in micro-dollars.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// What the name of a model begins with.
+    model: String,
+    tokens_in: u64,
+    tokens_out: u64,
+}
+
+/// List prices in dollars for a million tokens, in and out; the first that fits counts.
+const LIST: &str = "\
+claude-haiku-4=1/5
+claude-3-5-haiku=0.80/4
+claude-sonnet=3/15
+claude-opus-4-1=15/75
+claude-opus-4-2=15/75
+claude-opus-4=5/25
+gpt-4.1-nano=0.10/0.40
+gpt-4.1-mini=0.40/1.60
+gpt-4.1=2/8
+gpt-4o-mini=0.15/0.60
+gpt-4o=2.50/10
+gpt-5-nano=0.05/0.40
+gpt-5-mini=0.25/2
+gpt-5=1.25/10
+gemini-2.5-flash-lite=0.10/0.40
+gemini-2.5-flash=0.30/2.50
+gemini-2.5-pro=1.25/10";
+
+/// Why a text is no price.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no price: expected a model and dollars for a million tokens in and out, such as gpt-5-mini=0.25/2"
+)]
+pub struct NotAPrice(String);
+
+impl Price {
+    /// Returns what a call cost, in micro-dollars.
+    pub fn cost(&self, tokens_in: u64, tokens_out: u64) -> u64 {
+        let part = |tokens: u64, price: u64| tokens.saturating_mul(price).div_ceil(1_000_000);
+        part(tokens_in, self.tokens_in) + part(tokens_out, self.tokens_out)
+    }
+}
+
+impl FromStr for Price {
+    type Err = NotAPrice;
+
+    fn from_str(text: &str) -> Result<Self, NotAPrice> {
+        let wrong = || NotAPrice(text.to_owned());
+        let (model, prices) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let (tokens_in, tokens_out) = prices.split_once('/').ok_or_else(wrong)?;
+        let model = model.trim();
+        match (micro_dollars(tokens_in), micro_dollars(tokens_out)) {
+            (Some(tokens_in), Some(tokens_out)) if !model.is_empty() => Ok(Self {
+                model: model.to_owned(),
+                tokens_in,
+                tokens_out,
+            }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Reads dollars with at most six decimals, without the detours of floating point.
+fn micro_dollars(text: &str) -> Option<u64> {
+    let (dollars, cents) = text.trim().split_once('.').unwrap_or((text.trim(), "0"));
+    let is_digits =
+        |text: &str| !text.is_empty() && text.len() <= 6 && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_digits(dollars) || !is_digits(cents) {
+        return None;
+    }
+    let millionths: u64 = format!("{cents:0<6}").parse().ok()?;
+    Some(dollars.parse::<u64>().ok()? * 1_000_000 + millionths)
+}
+
+/// Finds the price of a model: what the user says, else the list; `None` when nobody knows.
+pub fn price(model: &str, own: &[Price]) -> Option<Price> {
+    // OpenRouter puts the maker in front.
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let fits = |price: &&Price| model.starts_with(&price.model) || name.starts_with(&price.model);
+    own.iter().find(fits).cloned().or_else(|| {
+        LIST.lines()
+            .filter_map(|line| line.parse().ok())
+            .find(|one| fits(&one))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_list_is_a_price() {
+        for line in LIST.lines() {
+            assert!(line.parse::<Price>().is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_user_is_right_about_prices() {
+        let own: Vec<Price> = vec!["claude-haiku=2/10".parse().unwrap()];
+        assert_eq!(
+            price("claude-haiku-4-5", &own).unwrap().cost(1_000_000, 1_000),
+            2_010_000
+        );
+        assert_eq!(price("claude-haiku-4-5", &[]).unwrap().cost(6_000, 800), 10_000);
+        assert_eq!(
+            price("openai/gpt-4o-mini", &[]).unwrap().cost(1_000_000, 0),
+            150_000
+        );
+        assert_eq!(price("llama3.2", &own), None);
+        for wrong in ["", "x", "x=1", "=1/2", "x=a/b", "x=1/-2", "x=1.1234567/2", "x=1/"] {
+            assert!(wrong.parse::<Price>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! One HTTP call that can be given up: what the two APIs share.
+
+use std::{
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{RecvTimeoutError, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+use ureq::{Agent, Proxy};
+
+use super::{CALL_TIMEOUT, Endpoint, Trouble, trouble};
+
+/// The longest answer that is read.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// How often a call looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// What a server answered.
+pub(super) struct Response {
+    status: u16,
+    retry_after: Option<Duration>,
+    body: String,
+}
+
+/// Posts JSON and returns the answer of a call that went well.
+///
+/// A blocked read cannot be interrupted, so the call has a thread of its own. When it is not wanted any more, that thread is
+/// left behind; it ends with its time-out or with the process.
+pub(super) fn post(
+    endpoint: &Endpoint,
+    path: &str,
+    headers: Vec<(&'static str, String)>,
+    body: &Value,
+    stop: &AtomicBool,
+) -> Result<Value, Trouble> {
+    let agent = agent(endpoint)?;
+    let url = format!("{}{path}", endpoint.base_url.trim_end_matches('/'));
+    let body = body.to_string();
+    let (send, receive) = sync_channel(1);
+    let spawned = thread::Builder::new()
+        .name("model call".to_owned())
+        .spawn(move || {
+            // Nobody listens any more when the call was given up.
+            send.send(call(&agent, &url, headers, &body)).ok();
+        });
+    spawned.map_err(|error| unreachable(&error.to_string()))?;
+    loop {
+        match receive.recv_timeout(LOOK) {
+            Ok(Ok(response)) => return judge(endpoint, &response),
+            Ok(Err(error)) => return Err(unreachable(&hide(endpoint, &error.to_string()))),
+            Err(RecvTimeoutError::Disconnected) => return Err(unreachable("the call broke down")),
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(Trouble::Stopped),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+fn agent(endpoint: &Endpoint) -> Result<Agent, Trouble> {
+    let proxy = endpoint.proxy.as_deref().map(Proxy::new).transpose();
+    let proxy = proxy.map_err(|error| Trouble::NotSetUp(format!("the proxy cannot be used: {error}")))?;
+    Ok(Agent::config_builder()
+        .timeout_global(Some(CALL_TIMEOUT))
+        .timeout_connect(Some(Duration::from_secs(20)))
+        .http_status_as_error(false)
+        // A redirect would take the key to somebody else.
+        .max_redirects(0)
+        .proxy(proxy)
+        .user_agent(concat!("backstory/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .new_agent())
+}
+
+fn call(
+    agent: &Agent,
+    url: &str,
+    headers: Vec<(&'static str, String)>,
+    body: &str,
+) -> Result<Response, ureq::Error> {
+    let mut request = agent.post(url).header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let mut response = request.send(body)?;
+    let retry_after = response
+        .headers()
+        .get("retry-after")
+        .and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok())
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    Ok(Response {
+        status: response.status().as_u16(),
+        retry_after,
+        body: response
+            .body_mut()
+            .with_config()
+            .limit(MOST_BYTES)
+            .lossy_utf8(true)
+            .read_to_string()?,
+    })
+}
+
+/// Tells an answer from an error. Both APIs, and those that imitate them, put errors into `error`.
+fn judge(endpoint: &Endpoint, response: &Response) -> Result<Value, Trouble> {
+    let body: Option<Value> = serde_json::from_str(&response.body).ok();
+    if (200..300).contains(&response.status) {
+        return body.ok_or_else(|| Trouble::Nonsense("the server did not answer with JSON".to_owned()));
+    }
+    let error = body.as_ref().map(|body| match &body[0] {
+        // Gemini's wraps it into a list.
+        Value::Object(first) => &first["error"],
+        _ => &body["error"],
+    });
+    let text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or_default();
+    let message = match (text("message"), error.and_then(Value::as_str)) {
+        ("", Some(message)) => message,
+        (message, _) => message,
+    };
+    let code = match text("code") {
+        "" => text("type"),
+        code => code,
+    };
+    let message = hide(endpoint, message);
+    Err(trouble::of_status(
+        response.status,
+        code,
+        &message,
+        response.retry_after,
+    ))
+}
+
+fn hide(endpoint: &Endpoint, text: &str) -> String {
+    match &endpoint.key {
+        Some(key) => key.hide(text),
+        None => text.to_owned(),
+    }
+}
+
+fn unreachable(said: &str) -> Trouble {
+    Trouble::Unreachable {
+        retry_after: None,
+        said: trouble::short(said),
+    }
+}

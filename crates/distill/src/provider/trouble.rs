@@ -1,0 +1,202 @@
+//! What can go wrong with a provider.
+
+use std::time::Duration;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// Something is missing: a key, a program, a model of that name.
+    #[error("not set up: {0}")]
+    NotSetUp(String),
+    /// The key is not accepted.
+    #[error("the key is not accepted: {0}")]
+    BadKey(String),
+    /// Too many calls in too short a time.
+    #[error("rate limited: {said}")]
+    RateLimited {
+        /// How long to wait, if the server says.
+        retry_after: Option<Duration>,
+        /// What the server said.
+        said: String,
+    },
+    /// The account has nothing left to spend.
+    #[error("the quota is spent: {said}")]
+    QuotaSpent {
+        /// How long to wait, if the server says.
+        retry_after: Option<Duration>,
+        /// What the server said.
+        said: String,
+    },
+    /// The provider does not want to answer this.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// It cannot be reached, or is not well.
+    #[error("not reachable: {said}")]
+    Unreachable {
+        /// How long to wait, if the server says.
+        retry_after: Option<Duration>,
+        /// What went wrong.
+        said: String,
+    },
+    /// What came back makes no sense.
+    #[error("no answer that could be read: {0}")]
+    Nonsense(String),
+    /// Somebody asked us to stop before the answer was there.
+    #[error("stopped before the answer came")]
+    Stopped,
+}
+
+impl Trouble {
+    /// Returns the name used in the database and in `--json`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NotSetUp(_) => "not-set-up",
+            Self::BadKey(_) => "bad-key",
+            Self::RateLimited { .. } => "rate-limited",
+            Self::QuotaSpent { .. } => "quota-spent",
+            Self::Refused(_) => "refused",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Nonsense(_) => "nonsense",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// Returns how long to leave the provider alone after so many failures in a row; `None` when only this one question is
+    /// affected. What the server says counts, within bounds.
+    pub fn pause(&self, failures: u32) -> Option<Duration> {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let bounded = |asked: &Option<Duration>, usual: Duration, longest: Duration| {
+            Some(asked.unwrap_or(usual).clamp(Duration::from_secs(1), longest))
+        };
+        match self {
+            Self::NotSetUp(_) => Some(10 * MINUTE),
+            Self::BadKey(_) => Some(60 * MINUTE),
+            Self::RateLimited { retry_after, .. } => bounded(retry_after, MINUTE / 2, 10 * MINUTE),
+            Self::QuotaSpent { retry_after, .. } => bounded(retry_after, 60 * MINUTE, 24 * 60 * MINUTE),
+            Self::Unreachable { retry_after, .. } => {
+                let usual = Duration::from_secs(5) * 2_u32.pow(failures.min(7));
+                bounded(retry_after, usual.min(10 * MINUTE), 10 * MINUTE)
+            }
+            Self::Refused(_) | Self::Nonsense(_) | Self::Stopped => None,
+        }
+    }
+
+    /// Says what a person can do about it.
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::BadKey(_) => {
+                Some("check the key that `distill.api_key_env` or `distill.api_key_file` names")
+            }
+            Self::QuotaSpent { .. } => {
+                Some("the account has nothing left to spend; it is tried again by itself")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Tells troubles apart by what an HTTP API says: its status, its own name for the error, and its message.
+pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Option<Duration>) -> Trouble {
+    let said = match message.trim() {
+        "" => format!("status {status}"),
+        message => short(message),
+    };
+    let lower = message.to_lowercase();
+    let is_spent = status == 402
+        || [
+            "insufficient_quota",
+            "billing_error",
+            "billing_hard_limit_reached",
+        ]
+        .contains(&code)
+        || [
+            "credit balance",
+            "exceeded your current quota",
+            "insufficient credits",
+            "usage limit",
+        ]
+        .iter()
+        .any(|words| lower.contains(words));
+    match status {
+        _ if is_spent => Trouble::QuotaSpent { retry_after, said },
+        401 | 403 => Trouble::BadKey(said),
+        404 => Trouble::NotSetUp(said),
+        429 => Trouble::RateLimited { retry_after, said },
+        408 | 409 | 500.. => Trouble::Unreachable { retry_after, said },
+        400..500 => Trouble::Refused(said),
+        _ => Trouble::Unreachable { retry_after, said },
+    }
+}
+
+/// The beginning of what somebody said, on one line.
+pub(super) fn short(text: &str) -> String {
+    const MOST: usize = 200;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let clean: String = line
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .take(MOST)
+        .collect();
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_api_says_is_told_apart() {
+        let wait = Some(Duration::from_secs(7));
+        for (status, code, message, name) in [
+            (401, "authentication_error", "invalid x-api-key", "bad-key"),
+            (403, "permission_error", "", "bad-key"),
+            (404, "not_found_error", "model: x", "not-set-up"),
+            (429, "rate_limit_error", "slow down", "rate-limited"),
+            (
+                429,
+                "insufficient_quota",
+                "You exceeded your current quota",
+                "quota-spent",
+            ),
+            (
+                400,
+                "invalid_request_error",
+                "Your credit balance is too low",
+                "quota-spent",
+            ),
+            (402, "", "Insufficient credits", "quota-spent"),
+            (400, "invalid_request_error", "prompt is too long", "refused"),
+            (413, "request_too_large", "", "refused"),
+            (529, "overloaded_error", "Overloaded", "unreachable"),
+            (500, "", "", "unreachable"),
+            (302, "", "", "unreachable"),
+        ] {
+            assert_eq!(
+                of_status(status, code, message, wait).name(),
+                name,
+                "{status} {code}"
+            );
+        }
+    }
+
+    #[test]
+    fn pauses_follow_the_server_within_bounds_and_grow_while_it_is_away() {
+        let limited = |seconds| Trouble::RateLimited {
+            retry_after: seconds,
+            said: String::new(),
+        };
+        let secs = Duration::from_secs;
+        assert_eq!(limited(Some(secs(7))).pause(0), Some(secs(7)));
+        assert_eq!(limited(Some(secs(0))).pause(0), Some(secs(1)));
+        assert_eq!(limited(Some(secs(99_999))).pause(0), Some(secs(600)));
+        let away = Trouble::Unreachable {
+            retry_after: None,
+            said: String::new(),
+        };
+        let pauses: Vec<u64> = [0, 1, 2, 99]
+            .map(|failures| away.pause(failures).unwrap().as_secs())
+            .to_vec();
+        assert_eq!(pauses, [5, 10, 20, 600]);
+        assert_eq!(Trouble::Refused(String::new()).pause(0), None);
+    }
+}
