@@ -1,14 +1,11 @@
-//! What a turn is made of, and what was made of it.
+//! What a turn is made of.
 
 use std::collections::BTreeMap;
 
-use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage, NewSummary};
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use backstory_model::Distilled;
+use rusqlite::{OptionalExtension, params};
 
-use crate::{Store, StoreError, changes, documents, open::query, pack::pack, relation, survivors};
-
-/// The distiller whose results are replaced when a turn goes on.
-const BUILTIN: &str = "builtin";
+use crate::{Store, StoreError, TurnForModel, open::query};
 
 /// Everything that the store knows of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +58,33 @@ pub struct Made<'m> {
     pub files: &'m BTreeMap<String, FileMark>,
     /// How far the transcript was read, in the reader's own terms.
     pub transcript_read: Option<&'m str>,
+    /// Who made them.
+    pub by: Distiller<'m>,
+}
+
+/// Who makes memories of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distiller<'n> {
+    /// The built-in rules.
+    Rules(ThenModel),
+    /// A model.
+    Model {
+        /// Its name.
+        name: &'n str,
+        /// The claim on the turn: without it, somebody wanted the turn or a memory of it gone meanwhile.
+        claim: TurnForModel,
+    },
+}
+
+/// Whether a model follows the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThenModel {
+    /// There is none.
+    Never,
+    /// There is one, but this turn is not over or not worth it.
+    NotNow,
+    /// The turn is to be distilled by it.
+    Wanted,
 }
 
 /// What a file held, to tell later whether it changed.
@@ -169,241 +193,6 @@ impl Store {
         }
         events.reverse();
         Ok(Some(TurnToDistil { events, ..turn }))
-    }
-
-    /// Stores what was made of a turn in place of what was made of it before, and notes how far the transcript was read.
-    /// All of it or nothing: done again after a crash it is the same.
-    pub fn replace_turn(
-        &mut self,
-        turn: &TurnToDistil,
-        made: &Made<'_>,
-        now_ms: i64,
-    ) -> Result<(), StoreError> {
-        let distilled = made.distilled;
-        let attempt = query("store what was distilled");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        let place = Place {
-            transaction: &transaction,
-            turn,
-            files: made.files,
-            now_ms,
-        };
-        let run = || -> rusqlite::Result<()> {
-            place.clear()?;
-            place.note_progress()?;
-            if turn.prompt.is_some() && !turn.machine_made {
-                place.index(MemoryKind::Prompt, turn.id)?;
-            }
-            for observation in survivors::untold(&transaction, turn.id, &distilled.observations)? {
-                place.observation(observation)?;
-            }
-            if let Some(summary) = &distilled.summary
-                && !survivors::has_summary(&transaction, turn.id)?
-            {
-                place.summary(summary)?;
-            }
-            for passage in &distilled.passages {
-                if !survivors::has_passage(&transaction, turn.id, &passage.text)? {
-                    place.passage(passage)?;
-                }
-            }
-            place.session(distilled, made.transcript_read)
-        };
-        run().map_err(attempt)?;
-        transaction.commit().map_err(attempt)
-    }
-}
-
-struct Place<'t> {
-    transaction: &'t Transaction<'t>,
-    turn: &'t TurnToDistil,
-    files: &'t BTreeMap<String, FileMark>,
-    now_ms: i64,
-}
-
-impl Place<'_> {
-    fn clear(&self) -> rusqlite::Result<()> {
-        // What a person pinned or corrected stays whatever is found out later.
-        const OBSERVATIONS: &str = "delete from observation where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null";
-        const SUMMARIES: &str =
-            "delete from summary where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null";
-        const PASSAGES: &str = "delete from passage where turn_id = ?1 and pinned = 0";
-        const UNSEEN: &str = "update observation set seen = seen - 1
-            where id in (select observation_id from sighting where turn_id = ?1)";
-        const SIGHTINGS: &str = "delete from sighting where turn_id = ?1";
-        const TELL: &str = "insert into change (name, memory_id)
-            select 'observation_forgotten', id from observation
-                where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null
-            union all select 'summary_forgotten', id from summary
-                where turn_id = ?1 and distiller = ?2 and pinned = 0 and edited_at is null";
-        self.transaction
-            .prepare_cached(TELL)?
-            .execute(params![self.turn.id, BUILTIN])?;
-        self.transaction
-            .prepare_cached(OBSERVATIONS)?
-            .execute(params![self.turn.id, BUILTIN])?;
-        self.transaction
-            .prepare_cached(SUMMARIES)?
-            .execute(params![self.turn.id, BUILTIN])?;
-        for sql in [PASSAGES, UNSEEN, SIGHTINGS] {
-            self.transaction.prepare_cached(sql)?.execute([self.turn.id])?;
-        }
-        Ok(())
-    }
-
-    fn note_progress(&self) -> rusqlite::Result<()> {
-        // Distilled again, the turn is read from the same place, whatever was read since.
-        const PROGRESS: &str =
-            "update turn set transcript_from = coalesce(?2, ''), distilled = (select count(*) from event
-            where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure')) where id = ?1";
-        self.transaction
-            .prepare_cached(PROGRESS)?
-            .execute(params![self.turn.id, self.turn.transcript_from])
-            .map(drop)
-    }
-
-    fn observation(&self, new: &NewObservation) -> rusqlite::Result<()> {
-        const INSERT: &str =
-            "insert into observation (project_id, session_db_id, turn_id, type, title, subtitle, narrative,
-                facts, concepts, files_read, files_modified, evidence, distiller, created_at, last_seen_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14) returning id";
-        const FILE: &str =
-            "insert or ignore into observation_file (observation_id, path, modified, content_hash, size)
-            values (?1, ?2, ?3, ?4, ?5)";
-        const SEEN_AGAIN: &str =
-            "insert or ignore into sighting (observation_id, turn_id, at) values (?1, ?2, ?3)";
-        const COUNT: &str =
-            "update observation set seen = seen + 1, last_seen_at = max(last_seen_at, ?2) where id = ?1";
-        const SUPERSEDE: &str = "update observation set superseded_by = ?2 where id = ?1";
-        let turn = self.turn;
-        let related = relation::related(self.transaction, turn, new)?;
-        if let Some(same) = related.same {
-            self.transaction
-                .prepare_cached(SEEN_AGAIN)?
-                .execute(params![same, turn.id, self.now_ms])?;
-            self.transaction
-                .prepare_cached(COUNT)?
-                .execute(params![same, self.now_ms])?;
-            return changes::note(self.transaction, "observation", same);
-        }
-        let values = params![
-            turn.project_db_id,
-            turn.session_db_id,
-            turn.id,
-            new.kind.name(),
-            new.title,
-            new.subtitle,
-            new.narrative,
-            list(&new.facts),
-            list(&new.concepts),
-            list(&new.files_read),
-            list(&new.files_modified),
-            list(&new.evidence),
-            BUILTIN,
-            self.now_ms
-        ];
-        let id: i64 = self
-            .transaction
-            .prepare_cached(INSERT)?
-            .query_row(values, |row| row.get(0))?;
-        for (files, modified) in [(&new.files_modified, true), (&new.files_read, false)] {
-            for path in files {
-                let mark = self.files.get(path);
-                let (hash, size) = (mark.map(|mark| &mark.hash), mark.map(|mark| mark.size));
-                self.transaction
-                    .prepare_cached(FILE)?
-                    .execute(params![id, path, modified, hash, size])?;
-            }
-        }
-        for older in related.outdated {
-            // Imported history may come after what happened later.
-            let (old, by) = match older.created_ms > self.now_ms {
-                true => (id, older.id),
-                false => (older.id, id),
-            };
-            self.transaction
-                .prepare_cached(SUPERSEDE)?
-                .execute(params![old, by])?;
-            if old != id {
-                changes::note(self.transaction, "observation", old)?;
-            }
-        }
-        self.index(MemoryKind::Observation, id)
-    }
-
-    fn summary(&self, new: &NewSummary) -> rusqlite::Result<()> {
-        const INSERT: &str =
-            "insert into summary (project_id, session_db_id, turn_id, request, investigated, learned,
-                completed, next_steps, files_read, files_edited, notes, distiller, created_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) returning id";
-        let turn = self.turn;
-        let values = params![
-            turn.project_db_id,
-            turn.session_db_id,
-            turn.id,
-            new.request,
-            new.investigated,
-            new.learned,
-            new.completed,
-            new.next_steps,
-            list(&new.files_read),
-            list(&new.files_edited),
-            new.notes,
-            BUILTIN,
-            self.now_ms
-        ];
-        let id = self
-            .transaction
-            .prepare_cached(INSERT)?
-            .query_row(values, |row| row.get(0))?;
-        self.index(MemoryKind::Summary, id)
-    }
-
-    fn passage(&self, new: &NewPassage) -> rusqlite::Result<()> {
-        const INSERT: &str =
-            "insert into passage (project_id, session_db_id, turn_id, kind, text, packed, created_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
-        let turn = self.turn;
-        let packed = pack(&new.text);
-        let values = params![
-            turn.project_db_id,
-            turn.session_db_id,
-            turn.id,
-            new.kind.name(),
-            if packed.is_some() { "" } else { &new.text },
-            packed,
-            self.now_ms
-        ];
-        let id = self
-            .transaction
-            .prepare_cached(INSERT)?
-            .query_row(values, |row| row.get(0))?;
-        self.index(MemoryKind::Passage, id)
-    }
-
-    fn index(&self, kind: MemoryKind, id: i64) -> rusqlite::Result<()> {
-        documents::put(self.transaction, Handle { kind, id })
-    }
-
-    fn session(&self, distilled: &Distilled, transcript_read: Option<&str>) -> rusqlite::Result<()> {
-        // The first request names the session; the second line is about the latest turn.
-        const SESSION: &str =
-            "update session set title = coalesce(title, ?2), subtitle = coalesce(?3, subtitle),
-                transcript_read = coalesce(?4, transcript_read)
-            where id = ?1";
-        let values = params![
-            self.turn.session_db_id,
-            distilled.title,
-            distilled.subtitle,
-            transcript_read
-        ];
-        self.transaction
-            .prepare_cached(SESSION)?
-            .execute(values)
-            .map(drop)
     }
 }
 

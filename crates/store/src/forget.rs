@@ -335,10 +335,17 @@ fn remove(connection: &Connection, now_ms: i64, until_ms: i64) -> rusqlite::Resu
         on conflict (path) do update set stamp = max(cast(stamp as integer), cast(excluded.stamp as integer))";
     connection.execute(MARK, [now_ms.max(until_ms).to_string()])?;
     connection.execute(MARK_PARTS, [until_ms.to_string()])?;
-    // The first request names a session, the latest turn is its second line: they say what the prompt said.
+    // The first request names a session, the latest turn is its second line: they say what the prompt said. A model that is
+    // to distil the turn, or does so now, would bring back in other words what a person wanted gone.
     const REMOVE: &str = "
         insert into change (name, memory_id) select kind || '_forgotten', id from going
             where kind in ('observation', 'summary', 'note', 'prompt', 'session');
+        delete from turn_for_model where turn_id in (
+            select turn_id from observation where id in (select id from going where kind = 'observation')
+            union all select turn_id from summary where id in (select id from going where kind = 'summary')
+            union all select turn_id from passage where id in (select id from going where kind = 'passage')
+            union all select turn_id from event where id in (select id from going where kind = 'record')
+            union all select id from going where kind = 'prompt');
         update session set title = null, subtitle = null where id in (select session_db_id from turn
             where id in (select id from going where kind in ('prompt', 'turn')));
         delete from document where kind = 'prompt' and memory_id in (select id from going where kind = 'prompt');

@@ -23,7 +23,9 @@ use backstory_capture::{
 use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd, distil};
 use backstory_model::{Distilled, EventKind};
 use backstory_recall::mark;
-use backstory_store::{Claim, FileMark, Made, Store, TurnEvent, TurnProgress, TurnToDistil};
+use backstory_store::{
+    Claim, Distiller, FileMark, Made, Store, ThenModel, TurnEvent, TurnProgress, TurnToDistil,
+};
 use serde_json::Value;
 
 use crate::clock;
@@ -198,6 +200,7 @@ fn keep_result(store: &mut Store, job: &Job) -> Result<usize> {
             distilled: &made.distilled,
             files: &made.files,
             transcript_read: made.read.as_deref(),
+            by: Distiller::Rules(ThenModel::Never),
         };
         store.replace_turn(turn, &made, at_ms)?;
     }

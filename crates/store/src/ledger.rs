@@ -1,0 +1,437 @@
+//! The ledger: what models were asked, what it took, and whether the next call may be made.
+//!
+//! A call is entered with its estimate before it is made, in the same transaction that looks at the budget: however many ask at
+//! once, the budget is passed by the last call that was let through and by no other. What the provider counted comes after.
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use serde::Serialize;
+
+use crate::{Store, StoreError, open::query};
+
+/// A call that somebody wants to make.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCall<'c> {
+    /// Who is to be asked.
+    pub provider: &'c str,
+    /// Which model.
+    pub model: &'c str,
+    /// The session that it is about.
+    pub session_db_id: i64,
+    /// The turn that it is about.
+    pub turn_id: i64,
+    /// About how many tokens are sent.
+    pub estimated_in: u64,
+    /// About how many tokens come back.
+    pub estimated_out: u64,
+}
+
+/// What may be spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// When the day began, in milliseconds since 1970: the user's day, which only the caller knows.
+    pub day_from_ms: i64,
+    /// The most tokens of a day.
+    pub daily_tokens: u64,
+    /// The most tokens of a session.
+    pub session_tokens: u64,
+}
+
+/// Whether a call may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// It may, and has this number in the ledger.
+    Granted(i64),
+    /// The day's tokens are spent.
+    DaySpent,
+    /// The session's tokens are spent.
+    SessionSpent,
+    /// The provider is left alone.
+    Paused {
+        /// Until when, in milliseconds since 1970.
+        until_ms: i64,
+    },
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEnd<'c> {
+    /// `ok`, or the name of what went wrong.
+    pub outcome: &'c str,
+    /// Tokens sent and answered, as the provider counts; absent when nobody counted, and the estimate stands.
+    pub tokens: Option<(u64, u64)>,
+    /// In millionths of a dollar, where the price is known.
+    pub cost: Option<u64>,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// Why a provider is to be left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewPause<'c> {
+    /// The name of what went wrong.
+    pub reason: &'c str,
+    /// What was said about it.
+    pub said: &'c str,
+    /// Until when, in milliseconds since 1970.
+    pub until_ms: i64,
+}
+
+/// A provider that is left alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProviderPause {
+    /// Who.
+    pub provider: String,
+    /// The name of what went wrong.
+    pub reason: String,
+    /// What was said about it.
+    pub said: String,
+    /// Since when, in milliseconds since 1970.
+    #[serde(skip)]
+    pub since_ms: i64,
+    /// Until when, in milliseconds since 1970. Past that, one call looks whether all is well again.
+    #[serde(skip)]
+    pub until_ms: i64,
+    /// How often in a row it went wrong.
+    pub failures: u32,
+}
+
+/// What one model took in a span of time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Spending {
+    /// Who was asked.
+    pub provider: String,
+    /// Which model.
+    pub model: String,
+    /// How many calls were made.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// Tokens sent.
+    pub tokens_in: u64,
+    /// Tokens answered.
+    pub tokens_out: u64,
+    /// In millionths of a dollar; absent when no call has a known price.
+    pub cost_micro_dollars: Option<u64>,
+}
+
+/// The tokens of calls: as they were counted, else as they were estimated.
+const TOKENS: &str = "coalesce(sum(coalesce(tokens_in, estimated_in) + coalesce(tokens_out, estimated_out)), 0) from model_call";
+
+/// How long somebody may look whether a provider is well again.
+const PROBE_MS: i64 = 300_000;
+
+impl Store {
+    /// Asks whether a call may be made, and enters it when it may.
+    pub fn reserve_call(
+        &mut self,
+        call: &NewCall<'_>,
+        budget: &Budget,
+        now_ms: i64,
+    ) -> Result<Permit, StoreError> {
+        const ENTER: &str = "insert into model_call (at, provider, model, session_db_id, turn_id, estimated_in, estimated_out)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
+        let attempt = query("enter a call into the ledger");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let run = || -> rusqlite::Result<Permit> {
+            if spent(&transaction, budget.day_from_ms)? >= budget.daily_tokens {
+                return Ok(Permit::DaySpent);
+            }
+            if session_spent(&transaction, call.session_db_id)? >= budget.session_tokens {
+                return Ok(Permit::SessionSpent);
+            }
+            if let Some(until_ms) = paused_until(&transaction, call.provider, now_ms)? {
+                return Ok(Permit::Paused { until_ms });
+            }
+            let values = params![
+                now_ms,
+                call.provider,
+                call.model,
+                call.session_db_id,
+                call.turn_id,
+                call.estimated_in,
+                call.estimated_out
+            ];
+            let id = transaction
+                .prepare_cached(ENTER)?
+                .query_row(values, |row| row.get(0))?;
+            Ok(Permit::Granted(id))
+        };
+        let permit = run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)?;
+        Ok(permit)
+    }
+
+    /// Enters how a call ended.
+    pub fn close_call(&mut self, id: i64, end: &CallEnd<'_>) -> Result<(), StoreError> {
+        const CLOSE: &str =
+            "update model_call set tokens_in = ?2, tokens_out = ?3, cost = ?4, duration_ms = ?5, outcome = ?6
+            where id = ?1";
+        let (tokens_in, tokens_out) = end.tokens.unzip();
+        let values = params![id, tokens_in, tokens_out, end.cost, end.duration_ms, end.outcome];
+        self.connection
+            .execute(CLOSE, values)
+            .map(drop)
+            .map_err(query("enter the end of a call"))
+    }
+
+    /// Closes the calls of a process that is gone. What they were estimated at stays spent: nobody knows better.
+    pub fn close_lost_calls(&mut self, before_ms: i64) -> Result<usize, StoreError> {
+        const LOST: &str = "update model_call set outcome = 'lost' where outcome is null and at < ?1";
+        self.connection
+            .execute(LOST, [before_ms])
+            .map_err(query("close lost calls"))
+    }
+
+    /// Leaves a provider alone for a while.
+    pub fn pause_provider(
+        &mut self,
+        provider: &str,
+        pause: &NewPause<'_>,
+        now_ms: i64,
+    ) -> Result<(), StoreError> {
+        const PAUSE: &str = "insert into provider_pause (provider, reason, said, since, until, failures)
+            values (?1, ?2, ?3, ?4, ?5, 1)
+            on conflict (provider) do update set reason = ?2, said = ?3, until = ?5, failures = failures + 1, probe_until = null";
+        let values = params![provider, pause.reason, pause.said, now_ms, pause.until_ms];
+        self.connection
+            .execute(PAUSE, values)
+            .map(drop)
+            .map_err(query("note that a provider is in trouble"))
+    }
+
+    /// Notes that a provider is well.
+    pub fn resume_provider(&mut self, provider: &str) -> Result<(), StoreError> {
+        const RESUME: &str = "delete from provider_pause where provider = ?1";
+        self.connection
+            .execute(RESUME, [provider])
+            .map(drop)
+            .map_err(query("note that a provider is well"))
+    }
+
+    /// Ends the wait of a provider: the next call looks whether all is well again.
+    pub fn end_pause(&mut self, provider: &str, now_ms: i64) -> Result<(), StoreError> {
+        const END: &str =
+            "update provider_pause set until = min(until, ?2), probe_until = null where provider = ?1";
+        self.connection
+            .execute(END, params![provider, now_ms])
+            .map(drop)
+            .map_err(query("end the wait of a provider"))
+    }
+
+    /// Returns the providers that are left alone, or were until somebody looks.
+    pub fn provider_pauses(&self) -> Result<Vec<ProviderPause>, StoreError> {
+        const PAUSES: &str =
+            "select provider, reason, said, since, until, failures from provider_pause order by provider";
+        let attempt = query("read which providers are in trouble");
+        let mut statement = self.connection.prepare_cached(PAUSES).map_err(attempt)?;
+        let rows = statement.query_map([], |row| {
+            Ok(ProviderPause {
+                provider: row.get(0)?,
+                reason: row.get(1)?,
+                said: row.get(2)?,
+                since_ms: row.get(3)?,
+                until_ms: row.get(4)?,
+                failures: row.get(5)?,
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(attempt)
+    }
+
+    /// Returns how many tokens were spent, or set aside, since a moment.
+    pub fn tokens_since(&self, from_ms: i64) -> Result<u64, StoreError> {
+        spent(&self.connection, from_ms).map_err(query("read what was spent"))
+    }
+
+    /// Returns how many tokens were spent, or set aside, on a session.
+    pub fn session_tokens(&self, session_db_id: i64) -> Result<u64, StoreError> {
+        session_spent(&self.connection, session_db_id).map_err(query("read what was spent on a session"))
+    }
+
+    /// Returns what each model took from one moment to before another, the most expensive first.
+    pub fn spending(&self, from_ms: i64, to_ms: i64) -> Result<Vec<Spending>, StoreError> {
+        const SPENDING: &str = "select provider, model, count(*), count(*) filter (where outcome <> 'ok'),
+                sum(coalesce(tokens_in, estimated_in)), sum(coalesce(tokens_out, estimated_out)), sum(cost)
+            from model_call where at >= ?1 and at < ?2 group by provider, model order by 5 desc, 1, 2";
+        let attempt = query("read what was spent");
+        let mut statement = self.connection.prepare_cached(SPENDING).map_err(attempt)?;
+        let rows = statement.query_map([from_ms, to_ms], |row| {
+            Ok(Spending {
+                provider: row.get(0)?,
+                model: row.get(1)?,
+                calls: row.get(2)?,
+                failed: row.get(3)?,
+                tokens_in: row.get(4)?,
+                tokens_out: row.get(5)?,
+                cost_micro_dollars: row.get(6)?,
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(attempt)
+    }
+
+    /// Returns what was spent on each of some days, each given by its beginning; the last one goes on until now.
+    pub fn spending_by_day(&self, starts_ms: &[i64]) -> Result<Vec<(i64, Vec<Spending>)>, StoreError> {
+        let ends = starts_ms.iter().skip(1).copied().chain([i64::MAX]);
+        let days = starts_ms.iter().zip(ends);
+        days.map(|(&start, end)| Ok((start, self.spending(start, end)?)))
+            .collect()
+    }
+}
+
+fn spent(connection: &Connection, from_ms: i64) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached(&format!("select {TOKENS} where at >= ?1"))?
+        .query_row([from_ms], |row| row.get(0))
+}
+
+fn session_spent(connection: &Connection, session_db_id: i64) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached(&format!("select {TOKENS} where session_db_id = ?1"))?
+        .query_row([session_db_id], |row| row.get(0))
+}
+
+/// Says until when a provider is left alone. When that is over, the one who asks is to look, and others wait for him.
+fn paused_until(connection: &Connection, provider: &str, now_ms: i64) -> rusqlite::Result<Option<i64>> {
+    const PAUSE: &str = "select max(until, coalesce(probe_until, 0)) from provider_pause where provider = ?1";
+    const PROBE: &str = "update provider_pause set probe_until = ?2 where provider = ?1";
+    let mut statement = connection.prepare_cached(PAUSE)?;
+    let until: Option<i64> = statement
+        .query_row([provider], |row| row.get(0))
+        .optional()?
+        .flatten();
+    if until.is_some_and(|until| until <= now_ms) {
+        connection
+            .prepare_cached(PROBE)?
+            .execute(params![provider, now_ms + PROBE_MS])?;
+    }
+    Ok(until.filter(|until| *until > now_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{event, store};
+
+    fn call(turn: i64) -> NewCall<'static> {
+        NewCall {
+            provider: "anthropic",
+            model: "m",
+            session_db_id: turn,
+            turn_id: turn,
+            estimated_in: 600,
+            estimated_out: 200,
+        }
+    }
+
+    const BUDGET: Budget = Budget {
+        day_from_ms: 1_000,
+        daily_tokens: 1_000,
+        session_tokens: 5_000,
+    };
+
+    fn two_sessions() -> Store {
+        store(&[event("1", "a"), event("2", "b")])
+    }
+
+    #[test]
+    fn the_call_that_passes_the_budget_is_the_last_one() {
+        let mut store = two_sessions();
+        let Permit::Granted(first) = store.reserve_call(&call(1), &BUDGET, 2_000).unwrap() else {
+            panic!("the first call is within the budget");
+        };
+        assert!(matches!(
+            store.reserve_call(&call(2), &BUDGET, 2_001).unwrap(),
+            Permit::Granted(_)
+        ));
+        assert_eq!(
+            store.reserve_call(&call(1), &BUDGET, 2_002).unwrap(),
+            Permit::DaySpent
+        );
+        // It took less than was set aside: there is room again.
+        let end = CallEnd {
+            outcome: "ok",
+            tokens: Some((100, 50)),
+            cost: Some(7),
+            duration_ms: 5,
+        };
+        store.close_call(first, &end).unwrap();
+        assert_eq!(store.tokens_since(0).unwrap(), 950);
+        assert!(matches!(
+            store.reserve_call(&call(1), &BUDGET, 2_003).unwrap(),
+            Permit::Granted(_)
+        ));
+        // Another day has a budget of its own.
+        let tomorrow = Budget {
+            day_from_ms: 90_000,
+            ..BUDGET
+        };
+        assert!(matches!(
+            store.reserve_call(&call(1), &tomorrow, 90_001).unwrap(),
+            Permit::Granted(_)
+        ));
+        let days = store.spending_by_day(&[0, 90_000]).unwrap();
+        assert_eq!((days[0].1[0].calls, days[1].1[0].calls), (3, 1));
+        assert_eq!(days[0].1[0].cost_micro_dollars, Some(7));
+    }
+
+    #[test]
+    fn a_session_has_a_budget_of_its_own() {
+        let mut store = two_sessions();
+        let budget = Budget {
+            daily_tokens: 1_000_000,
+            session_tokens: 800,
+            ..BUDGET
+        };
+        assert!(matches!(
+            store.reserve_call(&call(1), &budget, 2_000).unwrap(),
+            Permit::Granted(_)
+        ));
+        assert_eq!(
+            store.reserve_call(&call(1), &budget, 2_000).unwrap(),
+            Permit::SessionSpent
+        );
+        assert!(matches!(
+            store.reserve_call(&call(2), &budget, 2_000).unwrap(),
+            Permit::Granted(_)
+        ));
+    }
+
+    #[test]
+    fn after_a_pause_one_call_looks_and_the_others_wait_for_it() {
+        let mut store = two_sessions();
+        let budget = Budget {
+            daily_tokens: 1_000_000,
+            ..BUDGET
+        };
+        let pause = |until_ms| NewPause {
+            reason: "quota-spent",
+            said: "no credit",
+            until_ms,
+        };
+        store.pause_provider("anthropic", &pause(5_000), 2_000).unwrap();
+        let ask = |store: &mut Store, now| store.reserve_call(&call(1), &budget, now).unwrap();
+        assert_eq!(ask(&mut store, 4_999), Permit::Paused { until_ms: 5_000 });
+        assert!(matches!(ask(&mut store, 5_000), Permit::Granted(_)));
+        assert!(matches!(ask(&mut store, 5_001), Permit::Paused { .. }));
+        // The look failed: a longer wait, and one more look.
+        store.pause_provider("anthropic", &pause(9_000), 5_002).unwrap();
+        assert_eq!(ask(&mut store, 6_000), Permit::Paused { until_ms: 9_000 });
+        let pauses = store.provider_pauses().unwrap();
+        assert_eq!((pauses[0].failures, pauses[0].since_ms), (2, 2_000));
+        assert!(matches!(ask(&mut store, 9_000), Permit::Granted(_)));
+        store.resume_provider("anthropic").unwrap();
+        assert!(matches!(ask(&mut store, 9_001), Permit::Granted(_)));
+        assert_eq!(store.provider_pauses().unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_lost_call_was_estimated_at_stays_spent() {
+        let mut store = two_sessions();
+        store.reserve_call(&call(1), &BUDGET, 2_000).unwrap();
+        assert_eq!(store.close_lost_calls(3_000).unwrap(), 1);
+        assert_eq!(store.close_lost_calls(3_000).unwrap(), 0);
+        assert_eq!(store.tokens_since(0).unwrap(), 800);
+    }
+}
