@@ -10,8 +10,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, backup, completions, config, context, demo, doctor, edit, export, forget, import, index, mcp,
-        open, pin, queue, remember, restore, search, session, sessions, show, timeline, why, worker,
+        Status, backup, completions, config, context, demo, distill, doctor, edit, export, forget, import,
+        index, mcp, open, pin, queue, remember, restore, search, session, sessions, show, stats, timeline,
+        why, worker,
     },
     environment,
     home::Home,
@@ -23,7 +24,8 @@ use crate::{
 /// Long-term memory for coding agents.
 ///
 /// Agents report what happens in a session through their hooks; backstory keeps it and gives it back when it helps.
-/// Everything is in one folder, ~/.backstory or `$BACKSTORY_HOME`, and nothing leaves this machine.
+/// Everything is in one folder, ~/.backstory or `$BACKSTORY_HOME`, and nothing leaves this machine unless you choose a model
+/// (`distill.provider`).
 #[derive(Parser)]
 #[command(
     name = "backstory",
@@ -54,6 +56,8 @@ enum Command {
     Edit(edit::EditArguments),
     Forget(forget::Forget),
     Queue(queue::QueueArguments),
+    Distill(distill::DistillArguments),
+    Stats(stats::Stats),
     Import(import::Import),
     Export(export::Export),
     Backup(backup::Backup),
@@ -132,6 +136,8 @@ fn run(command: Command) -> Result<Status> {
         Command::Restore(arguments) => restore::run(&Home::require()?, &arguments),
         Command::Import(arguments) => import::run(&Home::require()?, &arguments),
         Command::Queue(arguments) => queue::run(&Home::require()?, &arguments),
+        Command::Distill(arguments) => distill::run(&Home::require()?, &arguments),
+        Command::Stats(arguments) => stats::run(&Home::require()?, &arguments),
         Command::Config(arguments) => {
             let home = Home::require()?;
             let outcome = config::run(

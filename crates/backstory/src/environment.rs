@@ -48,8 +48,72 @@ pub(crate) fn variables(names: &[&str]) -> Vec<(String, String)> {
     names.iter().filter_map(set).collect()
 }
 
+/// What the installed `claude` finds its account and its way with.
+pub(crate) const FOR_CLAUDE: [&str; 14] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "ANTHROPIC_VERTEX_PROJECT_ID",
+    "CLOUD_ML_REGION",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+];
+
+/// Returns a variable that holds text.
+pub(crate) fn text(name: &str) -> Option<String> {
+    variable(name)?.into_string().ok()
+}
+
+/// Returns the proxy that an address is to be reached through. A host of this machine, or one that `NO_PROXY` names, is
+/// reached directly.
+pub(crate) fn proxy(address: &str) -> Option<String> {
+    let either = |name: &str| {
+        text(name)
+            .or_else(|| text(&name.to_lowercase()))
+            .filter(|text| !text.is_empty())
+    };
+    let (scheme, rest) = address.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let is_direct = |name: &str| {
+        let name = name.trim().trim_start_matches('.');
+        name == "*" || host == name || host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
+    };
+    if ["localhost", "127.0.0.1", "[::1]"].contains(&host)
+        || either("NO_PROXY").is_some_and(|names| names.split(',').any(is_direct))
+    {
+        return None;
+    }
+    let own = if scheme == "http" {
+        "HTTP_PROXY"
+    } else {
+        "HTTPS_PROXY"
+    };
+    either(own).or_else(|| either("ALL_PROXY"))
+}
+
+/// Returns the folders in which programs are looked for.
+pub(crate) fn program_folders() -> Vec<PathBuf> {
+    let path = variable("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    // Where its own installer puts `claude`, and a hook's PATH may not lead.
+    let more = user_home().map(|home| [home.join(".local/bin"), home.join(".claude/local")]);
+    folders.extend(more.into_iter().flatten());
+    // Never the folder that one happens to be in.
+    folders.retain(|folder| folder.is_absolute());
+    folders
+}
+
 /// Returns what the worker needs of the environment. An agent's own variables, and the keys among them, stay behind.
-pub(crate) fn for_worker() -> Vec<(OsString, OsString)> {
+/// Only those that `more` names go with it.
+pub(crate) fn for_worker(more: &[String]) -> Vec<(OsString, OsString)> {
     const KEPT: [&str; 9] = [
         "HOME",
         "PATH",
@@ -62,7 +126,11 @@ pub(crate) fn for_worker() -> Vec<(OsString, OsString)> {
         "RUST_BACKTRACE",
     ];
     const PREFIXES: [&str; 3] = ["BACKSTORY_", "LC_", "XDG_"];
-    let is_kept = |name: &str| KEPT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let is_kept = |name: &str| {
+        KEPT.contains(&name)
+            || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            || more.iter().any(|kept| kept == name)
+    };
     std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(is_kept))
         .collect()

@@ -124,6 +124,42 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     said.join(": ")
 }
 
+/// Writes a number with commas between thousands.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Writes millionths of a dollar: whole cents, and more of it where that would be nothing.
+pub(crate) fn dollars(micro_dollars: u64) -> String {
+    let (whole, part) = (micro_dollars / 1_000_000, micro_dollars % 1_000_000);
+    match micro_dollars {
+        0 => "$0".to_owned(),
+        1..10_000 => format!("${whole}.{part:06}").trim_end_matches('0').to_owned(),
+        _ => {
+            let cents = micro_dollars.div_ceil(10_000);
+            format!("${}.{:02}", cents / 100, cents % 100)
+        }
+    }
+}
+
+/// Says how long something lasts.
+pub(crate) fn span(ms: i64) -> String {
+    let seconds = ms.max(0).unsigned_abs().div_ceil(1000);
+    match seconds {
+        0..120 => count(seconds, "second"),
+        120..7200 => count(seconds / 60, "minute"),
+        _ => count(seconds / 3600, "hour"),
+    }
+}
+
 /// Says how long ago something was.
 pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
     let seconds = (now_ms - then_ms).max(0) / 1000;
@@ -181,6 +217,28 @@ mod tests {
                 "{lines:?}"
             );
         }
+    }
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        let cases = [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")];
+        for (number, text) in cases {
+            assert_eq!(thousands(number), text);
+        }
+        let cases = [
+            (0, "$0"),
+            (150, "$0.00015"),
+            (9_000, "$0.009"),
+            (12_345, "$0.02"),
+            (3_999_999, "$4.00"),
+        ];
+        for (micro, text) in cases {
+            assert_eq!(dollars(micro), text);
+        }
+        assert_eq!(
+            (span(1_500), span(600_000)),
+            ("2 seconds".to_owned(), "10 minutes".to_owned())
+        );
     }
 
     #[test]

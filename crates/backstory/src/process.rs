@@ -1,5 +1,7 @@
 //! The one place that starts programs.
 
+mod claude;
+
 use std::{
     io::{self, Write},
     path::Path,
@@ -8,15 +10,18 @@ use std::{
 
 use anyhow::{Context, Result};
 
+pub(crate) use claude::run_claude;
+
 use crate::environment;
 
-/// Starts this program again, detached: it keeps none of our streams, folders or secrets, and nobody waits for it.
-pub(crate) fn start_self_detached(arguments: &[&str]) -> io::Result<()> {
+/// Starts this program again, detached: it keeps none of our streams and folders, of our variables only those that it needs
+/// and those that are named, and nobody waits for it.
+pub(crate) fn start_self_detached(arguments: &[&str], variables: &[String]) -> io::Result<()> {
     let mut command = this_program()?;
     command
         .args(arguments)
         .env_clear()
-        .envs(environment::for_worker())
+        .envs(environment::for_worker(variables))
         .current_dir(Path::new("/"))
         // An agent waits half a second for a hook whose streams stay open.
         .stdin(Stdio::null())
@@ -32,7 +37,7 @@ pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<
         .args(arguments)
         .env_clear()
         .envs(
-            environment::for_worker()
+            environment::for_worker(&[])
                 .into_iter()
                 .filter(|(name, _)| !name.to_string_lossy().starts_with("BACKSTORY_")),
         )
@@ -78,10 +83,14 @@ pub(crate) fn open_in_browser(url: &str) -> bool {
 }
 
 fn this_program() -> io::Result<Command> {
-    let program = std::env::current_exe()?;
+    Ok(command(&std::env::current_exe()?))
+}
+
+/// Prepares to start a program, which is named by its absolute path.
+fn command(program: &Path) -> Command {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that starts programs"
     )]
-    Ok(Command::new(program))
+    Command::new(program)
 }

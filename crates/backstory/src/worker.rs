@@ -3,10 +3,13 @@
 //! Single by a lock on `worker.lock` that the system releases when the process ends, however it ends. Started by whoever
 //! finds no worker, never waited for, and gone by itself when nothing happens for a while.
 
+mod ask;
+mod assemble;
 mod bell;
 mod distil;
 mod index;
 mod intake;
+mod model;
 mod run;
 mod serve;
 mod upkeep;
@@ -23,10 +26,12 @@ use rustix::{
     process::{Flock, FlockType, Pid, Signal},
 };
 
-use crate::{clock, environment, home::Home, process};
+use crate::{clock, environment, home::Home, models, process, settings};
 
-pub(crate) use distil::distil_all;
+pub(crate) use ask::{Asked, EXPECTED_ANSWER, ask_about, question};
+pub(crate) use distil::{Rules, distil_all};
 pub(crate) use intake::{Intake, senses, take_in};
+pub(crate) use model::{Asking, LEASE_MS};
 pub(crate) use run::{Duties, Until, run};
 pub(crate) use serve::Door;
 
@@ -55,7 +60,7 @@ pub(crate) fn stop(home: &Home) -> io::Result<bool> {
 
 /// Starts a worker now, and waits a while until it is ready.
 pub(crate) fn start_and_wait(home: &Home) -> io::Result<()> {
-    process::start_self_detached(&["worker", "run", "--detached"])?;
+    process::start_self_detached(&["worker", "run", "--detached"], &variables(home))?;
     match eventually(|| is_ready(home)) {
         true => Ok(()),
         false => Err(io::ErrorKind::TimedOut.into()),
@@ -104,7 +109,19 @@ fn start(home: &Home) -> io::Result<()> {
         .mode(0o600)
         .open(path)?;
     mark.set_modified(clock::now())?;
-    process::start_self_detached(&["worker", "run", "--detached"])
+    process::start_self_detached(&["worker", "run", "--detached"], &variables(home))
+}
+
+/// Returns the variables that the worker needs for the model which the settings name. Hooks come here too, when no worker
+/// lives: whoever has no model must not pay for reading the settings.
+fn variables(home: &Home) -> Vec<String> {
+    let text = settings::read(&home.config()).ok().flatten();
+    let names_provider = text.as_deref().is_some_and(|text| text.contains("provider"));
+    if !names_provider && environment::text("BACKSTORY_DISTILL_PROVIDER").is_none() {
+        return Vec::new();
+    }
+    let (settings, _) = settings::load(&home.config(), text.as_deref(), &environment::settings());
+    models::variables(&settings.distill)
 }
 
 /// Holds the lock as long as it lives.

@@ -92,14 +92,6 @@ impl Store {
             .map_err(query("give a turn back"))
     }
 
-    /// Gives back what a process that is gone had claimed.
-    pub fn recover_turns_for_model(&mut self) -> Result<usize, StoreError> {
-        const RECOVER: &str = "update turn_for_model set lease_until = null where lease_until is not null";
-        self.connection
-            .execute(RECOVER, [])
-            .map_err(query("recover turns for a model"))
-    }
-
     /// Returns how many turns wait for a model.
     pub fn turns_for_model(&self) -> Result<u64, StoreError> {
         const COUNT: &str = "select count(*) from turn_for_model";

@@ -15,6 +15,8 @@ pub struct NewCall<'c> {
     pub provider: &'c str,
     /// Which model.
     pub model: &'c str,
+    /// What a pause of this provider is noted under.
+    pub place: &'c str,
     /// The session that it is about.
     pub session_db_id: i64,
     /// The turn that it is about.
@@ -142,7 +144,7 @@ impl Store {
             if session_spent(&transaction, call.session_db_id)? >= budget.session_tokens {
                 return Ok(Permit::SessionSpent);
             }
-            if let Some(until_ms) = paused_until(&transaction, call.provider, now_ms)? {
+            if let Some(until_ms) = paused_until(&transaction, call.place, now_ms)? {
                 return Ok(Permit::Paused { until_ms });
             }
             let values = params![
@@ -219,6 +221,15 @@ impl Store {
             .execute(END, params![provider, now_ms])
             .map(drop)
             .map_err(query("end the wait of a provider"))
+    }
+
+    /// Notes that nobody looks any more whether a provider is well again.
+    pub fn end_probe(&mut self, provider: &str) -> Result<(), StoreError> {
+        const END: &str = "update provider_pause set probe_until = null where provider = ?1";
+        self.connection
+            .execute(END, [provider])
+            .map(drop)
+            .map_err(query("note that nobody looks after a provider"))
     }
 
     /// Returns the providers that are left alone, or were until somebody looks.
@@ -318,6 +329,7 @@ mod tests {
         NewCall {
             provider: "anthropic",
             model: "m",
+            place: "anthropic",
             session_db_id: turn,
             turn_id: turn,
             estimated_in: 600,

@@ -4,7 +4,6 @@ mod claude_mem;
 mod jsonl;
 
 use std::{
-    io::{self, IsTerminal, Write},
     path::PathBuf,
     sync::{atomic::AtomicBool, mpsc::sync_channel},
     thread,
@@ -23,7 +22,9 @@ use crate::{
     clock, environment,
     home::Home,
     import::{self, Told},
+    models::Model,
     output::{DIM, count},
+    progress::Progress,
     repair::{self, Opener},
     settings::Settings,
     when, worker,
@@ -287,7 +288,11 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
     let mut finished = 0;
     worker::distil_all(
         store,
-        &settings.capture.to_keep(),
+        &worker::Rules {
+            keep: settings.capture.to_keep(),
+            // History is not asked for: `backstory distill` does that, and says what it will take.
+            with_model: Model::from_settings(settings).is_some(),
+        },
         &AtomicBool::new(false),
         &mut |events| {
             finished += events;
@@ -332,35 +337,5 @@ fn report(arguments: &ClaudeCode, tally: &Tally, distilled: usize, start: Instan
             "{DIM}Passed over {} that could not be read.{DIM:#}",
             count(tally.damaged, "line")
         );
-    }
-}
-
-/// A line on the terminal that says how far it is.
-struct Progress {
-    shown: i64,
-    is_on: bool,
-}
-
-impl Progress {
-    fn new(json: bool) -> Self {
-        Self {
-            shown: 0,
-            is_on: !json && io::stderr().is_terminal(),
-        }
-    }
-
-    fn show(&mut self, how_far: &str) {
-        let now = clock::now_ms();
-        if self.is_on && now - self.shown > 100 {
-            self.shown = now;
-            // A terminal that went away is no reason to stop.
-            write!(io::stderr(), "\r{how_far}\x1b[K").ok();
-        }
-    }
-
-    fn end(&self) {
-        if self.is_on {
-            write!(io::stderr(), "\r\x1b[K").ok();
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! `backstory worker`: the process that takes events in and distils them.
 
-use std::{fs, time::Duration};
+use std::{fs, sync::Arc, time::Duration};
 
 use anstream::println;
 use anyhow::{Context, Result};
@@ -12,8 +12,9 @@ use crate::{
     clock,
     home::Home,
     log,
+    models::Model,
     output::count,
-    worker::{self, Door, Duties, Until},
+    worker::{self, Asking, Door, Duties, Rules, Until},
 };
 
 /// Run the worker that takes events in and makes memories of them
@@ -79,8 +80,19 @@ fn work_here(home: &Home, once: bool) -> Result<Status> {
     let settings = settings(home)?;
     let idle = Duration::from_secs(60 * u64::from(settings.worker.idle_minutes));
     let until = if once { Until::Done } else { Until::Idle(idle) };
+    let keep = settings.capture.to_keep();
+    let asking = Model::from_settings(&settings).map(|model| {
+        Arc::new(Asking {
+            model,
+            keep: keep.clone(),
+        })
+    });
     let duties = Duties {
-        keep: settings.capture.to_keep(),
+        rules: Rules {
+            keep,
+            with_model: asking.is_some(),
+        },
+        asking,
         retention: settings.retention.to_retention(),
         door: settings.worker.http.then_some(Door {
             bind: settings.http.bind,

@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     Loopback,
     /// Any number of strings.
     List,
+    /// Any number of prices.
+    Prices,
     /// At least one of these words.
     ListOf(&'static [&'static str]),
 }
@@ -71,6 +73,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("distill", "model", Kind::Text),
     key("distill", "base_url", Kind::Address),
     key("distill", "api_key_env", Kind::Variable),
+    key("distill", "api_key_file", Kind::Text),
     key(
         "distill",
         "daily_tokens",
@@ -79,6 +82,15 @@ pub(crate) static KEYS: &[Key] = &[
             max: 1_000_000_000,
         },
     ),
+    key(
+        "distill",
+        "session_tokens",
+        Kind::Number {
+            min: 0,
+            max: 1_000_000_000,
+        },
+    ),
+    key("distill", "prices", Kind::Prices),
     key("distill", "concurrency", Kind::Number { min: 1, max: 8 }),
     key(
         "distill",
@@ -166,7 +178,7 @@ impl fmt::Display for Key {
 impl Kind {
     /// Says whether it takes several values.
     pub(crate) const fn is_list(self) -> bool {
-        matches!(self, Self::List | Self::ListOf(_))
+        matches!(self, Self::List | Self::Prices | Self::ListOf(_))
     }
 }
 
@@ -191,6 +203,7 @@ impl fmt::Display for Kind {
                 "127.0.0.1 or another address that only this machine reaches (for others, put a program in front that speaks TLS, asks who is there and forwards to it)",
             ),
             Self::List => f.write_str("a list of strings"),
+            Self::Prices => f.write_str("a list of prices such as gpt-5-mini=0.25/2"),
             Self::ListOf(words) => write!(f, "a list with at least one of {}", words.join(", ")),
         }
     }

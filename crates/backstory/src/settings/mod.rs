@@ -19,8 +19,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use backstory_capture::keep;
+use backstory_distill::Price;
 use backstory_model::ObservationType;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub(crate) use file::{Change, change, read};
 pub(crate) use keys::{KEYS, Key, section_names};
@@ -103,8 +104,16 @@ pub(crate) struct Distill {
     /// The variable that holds the API key, if not the provider's usual one.
     #[serde(deserialize_with = "empty_is_none")]
     pub api_key_env: Option<String>,
+    /// The file that holds the API key, if one does.
+    #[serde(deserialize_with = "empty_is_none")]
+    pub api_key_file: Option<String>,
     /// The most tokens a day; 0 spends nothing.
     pub daily_tokens: u32,
+    /// The most tokens a session; 0 spends nothing.
+    pub session_tokens: u32,
+    /// What models cost, beyond the list that is built in.
+    #[serde(deserialize_with = "prices")]
+    pub prices: Vec<Price>,
     /// How many model calls may run at once.
     pub concurrency: u8,
     /// The most tokens of one turn that are shown to the model.
@@ -238,6 +247,18 @@ pub(crate) enum Provider {
     Openai,
 }
 
+impl Provider {
+    /// Returns the name used in settings, in the database and outside.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::ClaudeCli => "claude-cli",
+            Self::Anthropic => "anthropic",
+            Self::Openai => "openai",
+        }
+    }
+}
+
 /// What an observation shown in full consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -270,6 +291,12 @@ fn defaults() -> &'static toml::Table {
 
 fn empty_is_none<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
     Ok(Some(String::deserialize(text)?).filter(|text| !text.is_empty()))
+}
+
+fn prices<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Price>, D::Error> {
+    let texts = Vec::<String>::deserialize(list)?;
+    let prices = texts.iter().map(|text| text.parse());
+    prices.collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
 fn zero_is_none<'de, D: Deserializer<'de>>(number: D) -> Result<Option<NonZeroU32>, D::Error> {

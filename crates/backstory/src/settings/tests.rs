@@ -44,6 +44,7 @@ fn extremes(kind: Kind) -> Vec<toml::Value> {
         Kind::TimeZone => vec!["".into(), "Europe/Berlin".into(), "UTC".into()],
         Kind::Loopback => vec!["127.0.0.1".into(), "127.9.9.9".into(), "::1".into()],
         Kind::List => vec![Vec::<String>::new().into(), vec!["/a/**", "b c"].into()],
+        Kind::Prices => vec![Vec::<String>::new().into(), vec!["a-model=1/2.5", "b=0/0"].into()],
         Kind::ListOf(words) => vec![words.to_vec().into(), words[..1].to_vec().into()],
     }
 }

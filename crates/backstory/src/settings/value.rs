@@ -1,5 +1,6 @@
 //! Checking values, from a TOML document or from words, into one form: what `defaults.toml` would hold.
 
+use backstory_distill::Price;
 use toml::Value;
 
 use super::keys::Kind;
@@ -91,6 +92,7 @@ fn list(kind: Kind, items: Vec<&str>) -> Option<Value> {
         Kind::List => items
             .iter()
             .all(|item| !item.trim().is_empty() && !item.contains(char::is_control)),
+        Kind::Prices => items.iter().all(|item| item.parse::<Price>().is_ok()),
         Kind::ListOf(words) => !items.is_empty() && items.iter().all(|item| words.contains(item)),
         _ => false,
     };

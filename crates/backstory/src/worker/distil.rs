@@ -16,18 +16,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use backstory_capture::{
-    keep,
-    transcript::{self, Position, What},
-};
-use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd, distil};
+use backstory_capture::keep;
+use backstory_distill::{Step, Turn, distil};
 use backstory_model::{Distilled, EventKind};
 use backstory_recall::mark;
-use backstory_store::{
-    Claim, Distiller, FileMark, Made, Store, ThenModel, TurnEvent, TurnProgress, TurnToDistil,
-};
-use serde_json::Value;
+use backstory_store::{Claim, Distiller, FileMark, Made, Store, ThenModel, TurnProgress, TurnToDistil};
 
+use super::assemble::{Assembled, assemble};
 use crate::clock;
 
 /// How long a share of the queue is kept for one worker: far longer than any share takes.
@@ -53,6 +48,17 @@ struct Thought {
     files: BTreeMap<String, FileMark>,
     /// How far the transcript was read.
     read: Option<String>,
+    /// Whether a model is to distil it after the rules.
+    then: ThenModel,
+}
+
+/// How turns are distilled by rules.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    /// What of a transcript may be kept.
+    pub(crate) keep: keep::Settings,
+    /// Whether a model follows.
+    pub(crate) with_model: bool,
 }
 
 /// Works until nothing in the queue is ready or it is told to stop, and tells of each share. Returns how many events were finished.
@@ -60,7 +66,7 @@ struct Thought {
 /// One thread has the store; others think. Order within a session holds because a session has one share at a time.
 pub(crate) fn distil_all(
     store: &mut Store,
-    settings: &keep::Settings,
+    rules: &Rules,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(usize),
 ) -> Result<usize> {
@@ -73,7 +79,7 @@ pub(crate) fn distil_all(
                 scope.spawn(move || {
                     for job in receive {
                         // Fails when the other side gave up: then nobody wants the result.
-                        done.send(think(job, settings)).ok();
+                        done.send(think(job, rules)).ok();
                     }
                 });
                 send
@@ -142,9 +148,9 @@ fn is_worth_it(turn: TurnProgress) -> bool {
 }
 
 /// Distils the turns of a share. A bug in a rule must cost one share, not the worker.
-fn think(job: Job, settings: &keep::Settings) -> Job {
+fn think(job: Job, rules: &Rules) -> Job {
     let made = panic::catch_unwind(AssertUnwindSafe(|| {
-        job.turns.iter().map(|turn| make(turn, settings)).collect()
+        job.turns.iter().map(|turn| make(turn, rules)).collect()
     }));
     Job {
         made: made.unwrap_or_else(|_| Err(anyhow!("the distiller panicked"))),
@@ -152,13 +158,18 @@ fn think(job: Job, settings: &keep::Settings) -> Job {
     }
 }
 
-fn make(stored: &TurnToDistil, settings: &keep::Settings) -> Result<Thought> {
-    let heard = listen(stored, settings);
-    let distilled = distil(&turn(stored, &heard.prose));
+fn make(stored: &TurnToDistil, rules: &Rules) -> Result<Thought> {
+    let Assembled { turn, position } = assemble(stored, &rules.keep);
+    let distilled = distil(&turn);
     // A turn that goes on is read again from the same place.
-    let read = heard.position.filter(|_| stored.is_ended);
+    let read = position.filter(|_| stored.is_ended);
     Ok(Thought {
         files: marks(stored, &distilled),
+        then: match rules.with_model {
+            false => ThenModel::Never,
+            true if stored.is_ended && is_worth_a_model(&turn) => ThenModel::Wanted,
+            true => ThenModel::NotNow,
+        },
         distilled,
         read: read
             .map(|position| serde_json::to_string(&position))
@@ -166,8 +177,17 @@ fn make(stored: &TurnToDistil, settings: &keep::Settings) -> Result<Thought> {
     })
 }
 
+/// A turn without a tool use and with few words ("thanks") says nothing that a model could say better.
+fn is_worth_a_model(turn: &Turn) -> bool {
+    const FEW_WORDS: usize = 400;
+    let is_deed = |step: &Step| !matches!(step, Step::Prose(_));
+    let said = [&turn.prompt, &turn.last_message];
+    let length: usize = said.into_iter().flatten().map(String::len).sum();
+    turn.steps.iter().any(is_deed) || length >= FEW_WORDS
+}
+
 /// Remembers what the cited files hold, those that were not written to after the turn.
-fn marks(turn: &TurnToDistil, distilled: &Distilled) -> BTreeMap<String, FileMark> {
+pub(super) fn marks(turn: &TurnToDistil, distilled: &Distilled) -> BTreeMap<String, FileMark> {
     /// A turn that touched more than this is not judged by its files.
     const MOST_FILES: usize = 64;
     /// Clocks of file systems are coarse.
@@ -200,183 +220,12 @@ fn keep_result(store: &mut Store, job: &Job) -> Result<usize> {
             distilled: &made.distilled,
             files: &made.files,
             transcript_read: made.read.as_deref(),
-            by: Distiller::Rules(ThenModel::Never),
+            by: Distiller::Rules(made.then),
         };
         store.replace_turn(turn, &made, at_ms)?;
     }
     store.finish(job.claim.session_db_id, &ids)?;
     Ok(ids.len())
-}
-
-/// What the transcript adds to the events of a turn.
-#[derive(Debug, Default)]
-struct Heard {
-    prose: Prose,
-    position: Option<Position>,
-}
-
-/// What the agent said and summed up, by the tool use that it came before.
-#[derive(Debug, Default)]
-struct Prose {
-    before: BTreeMap<String, Vec<Step>>,
-    at_end: Vec<Step>,
-}
-
-/// Reads what is new in the transcript. Without one, or with one that cannot be read, the events alone must do.
-fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
-    let Some(path) = turn.transcript_path.as_deref() else {
-        return Heard::default();
-    };
-    let from = turn
-        .transcript_from
-        .as_deref()
-        .and_then(|read| serde_json::from_str(read).ok())
-        .unwrap_or_default();
-    let path = Path::new(path);
-    let reader = transcript::open(path, from, settings)
-        .or_else(|_| transcript::open(path, Position::default(), settings));
-    let Ok(mut reader) = reader else {
-        return Heard::default();
-    };
-    let mut prose = Prose::default();
-    let mut begun = None;
-    let mut is_over = false;
-    for record in reader
-        .by_ref()
-        .filter(|record| !record.copied && record.agent_id.is_none())
-    {
-        match record.what {
-            What::Prompt { text, prompt_id, .. } => {
-                let fit = fit(turn, &text, prompt_id.as_deref());
-                // A later turn.
-                if begun.is_some() && fit < begun {
-                    is_over = true;
-                    break;
-                }
-                // What stands before the turn's own prompt is an earlier turn's: its last words, which came too late for it.
-                begun = begun.max(fit);
-                prose = Prose::default();
-            }
-            What::Prose { text, .. } => prose.at_end.push(Step::Prose(text)),
-            What::Compaction { summary } => prose.at_end.push(Step::Compaction(summary)),
-            What::ToolUse { id, .. } => {
-                let said = std::mem::take(&mut prose.at_end);
-                prose.before.entry(id).or_default().extend(said);
-            }
-            _ => {}
-        }
-    }
-    // The later turn looks for its own beginning from the same place.
-    let position = if is_over { None } else { reader.position().cloned() };
-    Heard { prose, position }
-}
-
-/// How well a prompt of the transcript fits a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
-    /// The same id, other words. A fork gives all turns that it copies the id of its first own turn, and what a person adds
-    /// while the agent works has the id of what was asked first.
-    Id,
-    /// The turn's own.
-    Whole,
-}
-
-fn fit(turn: &TurnToDistil, text: &str, prompt_id: Option<&str>) -> Option<Fit> {
-    let same_words = turn.prompt.as_deref() == Some(text);
-    match prompt_id {
-        Some(id) if Some(id) != turn.prompt_id.as_deref() => None,
-        _ if same_words => Some(Fit::Whole),
-        Some(_) => Some(Fit::Id),
-        None => None,
-    }
-}
-
-/// Puts a turn together from its events and what was said between them.
-fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
-    let mut steps = Vec::new();
-    let mut last_message = None;
-    let mut end = match (stored.is_ended, stored.goes_on) {
-        (false, _) => TurnEnd::Open,
-        (true, false) => TurnEnd::Interrupted,
-        // The end of the next turn is the end of this one too.
-        (true, true) => TurnEnd::Stopped,
-    };
-    let mut running: Vec<String> = Vec::new();
-    for event in &stored.events {
-        // Checked when it was taken in.
-        let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
-        let text = |name: &str| payload[name].as_str().map(ToOwned::to_owned);
-        match EventKind::from_name(&event.kind) {
-            Some(EventKind::PostToolUse | EventKind::PostToolUseFailure) => {
-                let id = text("tool_use_id");
-                let said = id.as_ref().and_then(|id| prose.before.get(id));
-                steps.extend(said.into_iter().flatten().cloned());
-                // Imported events bring what was said before them.
-                let brought = payload["said"].as_array().into_iter().flatten();
-                steps.extend(
-                    brought
-                        .filter_map(|said| said.as_str())
-                        .map(|said| Step::Prose(said.to_owned())),
-                );
-                steps.push(Step::Tool(tool_use(event, payload, id)));
-            }
-            Some(EventKind::SubagentStop) => {
-                let agent_id = text("agent_id");
-                running.retain(|task| Some(task) != agent_id.as_ref());
-                if end == TurnEnd::Background && running.is_empty() {
-                    end = TurnEnd::Stopped;
-                }
-                steps.push(Step::SubAgent {
-                    agent_id,
-                    agent_type: text("agent_type"),
-                    report: text("last_assistant_message").unwrap_or_default(),
-                });
-            }
-            // Imported; a live session's stands in its transcript.
-            Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(Step::Compaction)),
-            Some(EventKind::Stop) => {
-                last_message = text("last_assistant_message");
-                let tasks = payload["background_tasks"].as_array().into_iter().flatten();
-                running = tasks
-                    .map(|task| task["id"].as_str().unwrap_or_default().to_owned())
-                    .collect();
-                end = if running.is_empty() {
-                    TurnEnd::Stopped
-                } else {
-                    TurnEnd::Background
-                };
-            }
-            _ => {}
-        }
-    }
-    steps.extend(prose.at_end.iter().cloned());
-    Turn {
-        prompt: stored.prompt.clone(),
-        machine_made: stored.machine_made,
-        root: Some(stored.root.clone()),
-        branch: stored.branch.clone(),
-        steps,
-        last_message,
-        end,
-    }
-}
-
-fn tool_use(event: &TurnEvent, mut payload: Value, id: Option<String>) -> ToolUse {
-    let outcome = match payload["error"].as_str() {
-        Some(error) if event.kind == EventKind::PostToolUseFailure.name() => {
-            Outcome::Failed(error.to_owned())
-        }
-        _ if payload["tool_response"].is_null() => Outcome::Unknown,
-        _ => Outcome::Answered(payload["tool_response"].take()),
-    };
-    ToolUse {
-        id,
-        agent_id: payload["agent_id"].as_str().map(ToOwned::to_owned),
-        name: payload["tool_name"].as_str().unwrap_or_default().to_owned(),
-        input: payload["tool_input"].take(),
-        outcome,
-        at_ms: event.at_ms,
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use backstory_capture::{keep, private};
+use backstory_capture::private;
 use backstory_serve::{Counters, Serving};
 use backstory_store::Retention;
 use jiff::Timestamp;
@@ -21,11 +21,12 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{
-    Intake, Lock,
+    Asking, Intake, Lock, Rules,
     bell::Bell,
     distil::distil_all,
     index::Indexer,
     intake::Displaced,
+    model::{Askers, ask_all},
     serve::{self, Door},
     take_in, upkeep,
 };
@@ -57,8 +58,10 @@ pub(crate) struct Work {
 /// How a worker does its work.
 #[derive(Clone, Debug)]
 pub(crate) struct Duties {
-    /// What of a transcript may be kept.
-    pub(crate) keep: keep::Settings,
+    /// How turns are distilled.
+    pub(crate) rules: Rules,
+    /// Which model is asked after the rules, if any.
+    pub(crate) asking: Option<Arc<Asking>>,
     /// How long things are kept.
     pub(crate) retention: Retention,
     /// Where it is to be reached over HTTP, if at all.
@@ -133,16 +136,12 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
     let mut store = repair::open(home, Opener::Worker)?;
     store.recover()?;
-    spool
-        .sweep(clock::now(), LEFTOVER)
-        .context("could not sweep the spool")?;
-    private::sweep(&spool, clock::now(), PRIVATE_MARK)
-        .context("could not sweep the marks of private turns")?;
-    given::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")?;
+    sweep(home)?;
     let indexer = match until {
         Until::Done => None,
         Until::Idle(_) => Some(Indexer::start(home, Arc::clone(stop)).context("could not start indexing")?),
     };
+    let askers = start_asking(home, until, duties)?;
     let counters = Arc::new(Counters::default());
     let serving = match (until, duties.door) {
         (Until::Idle(_), Some(door)) => open_door(home, door, &counters),
@@ -161,7 +160,7 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
         store.interrupt_silent(now_ms, silent_since)?;
         silent_since = now_ms - RECENT_MS;
         let begun = Instant::now();
-        let distilled = distil_all(&mut store, &duties.keep, stop, &mut |_| {})?;
+        let distilled = distil_all(&mut store, &duties.rules, stop, &mut |_| {})?;
         for (host, events) in &taken.hosts {
             counters.events(host, "recorded", *events);
         }
@@ -192,7 +191,8 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
         let is_used = serving
             .as_ref()
             .is_some_and(|serving| serving.is_used_since(now_ms - USED_MS));
-        if taken.new > 0 || distilled > 0 || is_indexing || is_used {
+        let is_asking = askers.as_ref().is_some_and(Askers::look);
+        if taken.new > 0 || distilled > 0 || is_indexing || is_asking || is_used {
             last_event = Instant::now();
         }
         match until {
@@ -210,12 +210,40 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
             bail!(Displaced);
         }
     }
-    // What they have in hand is finished before the lock goes.
-    drop(serving);
-    drop(indexer);
+    // What they have in hand is finished, stored or given back before the lock goes.
+    drop((serving, indexer, askers));
+    ask_rest(home, until, duties, stop)?;
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     fs::remove_file(home.worker_json()).ok();
     Ok(work)
+}
+
+/// Removes what nobody comes back for.
+fn sweep(home: &Home) -> Result<()> {
+    let spool = home.spool();
+    spool
+        .sweep(clock::now(), LEFTOVER)
+        .context("could not sweep the spool")?;
+    private::sweep(&spool, clock::now(), PRIVATE_MARK)
+        .context("could not sweep the marks of private turns")?;
+    given::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")
+}
+
+/// Starts the threads that ask a model, where there is one and the worker stays.
+fn start_asking(home: &Home, until: Until, duties: &Duties) -> Result<Option<Askers>> {
+    let askers = match (until, &duties.asking) {
+        (Until::Idle(_), Some(asking)) => Some(Askers::start(home, Arc::clone(asking))),
+        _ => None,
+    };
+    askers.transpose().context("could not start asking a model")
+}
+
+/// Asks a model about what waits, where the worker does not stay.
+fn ask_rest(home: &Home, until: Until, duties: &Duties, stop: &AtomicBool) -> Result<()> {
+    match (until, &duties.asking) {
+        (Until::Done, Some(asking)) => ask_all(home, asking, stop),
+        _ => Ok(()),
+    }
 }
 
 /// Returns what becomes true when somebody asks this process to end.

@@ -8,6 +8,7 @@
 )]
 
 mod backup;
+mod claude;
 mod claude_mem;
 mod config;
 mod context;
@@ -28,6 +29,7 @@ mod layers;
 mod life;
 mod mcp;
 mod memory;
+mod models;
 mod privacy;
 mod projects;
 mod queue;
@@ -35,13 +37,16 @@ mod recall;
 mod search;
 mod serve;
 mod served;
+mod server;
 mod sessions;
 mod shell;
+mod spending;
 mod states;
 mod statusline;
 mod survival;
 mod switches;
 mod transfer;
+mod troubles;
 mod worker;
 
 /// A file that nobody lists here would never run.

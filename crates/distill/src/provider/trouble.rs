@@ -80,19 +80,6 @@ impl Trouble {
             Self::Refused(_) | Self::Nonsense(_) | Self::Stopped => None,
         }
     }
-
-    /// Says what a person can do about it.
-    pub const fn remedy(&self) -> Option<&'static str> {
-        match self {
-            Self::BadKey(_) => {
-                Some("check the key that `distill.api_key_env` or `distill.api_key_file` names")
-            }
-            Self::QuotaSpent { .. } => {
-                Some("the account has nothing left to spend; it is tried again by itself")
-            }
-            _ => None,
-        }
-    }
 }
 
 /// Tells troubles apart by what an HTTP API says: its status, its own name for the error, and its message.

@@ -79,7 +79,10 @@ fn list_shows_values_and_their_origin() {
       distill.model             (empty)               default
       distill.base_url          (empty)               default
       distill.api_key_env       (empty)               default
+      distill.api_key_file      (empty)               default
       distill.daily_tokens      200000                default
+      distill.session_tokens    100000                default
+      distill.prices            (empty)               default
       distill.concurrency       2                     default
       distill.max_input_tokens  6000                  default
       context.observations      50                    default

@@ -1,0 +1,357 @@
+//! `backstory distill`: ask a model about the past.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use backstory_store::{PastTurn, Permit, Store};
+use serde_json::json;
+
+use super::{Status, open_store, settings, with_hint};
+use crate::{
+    clock,
+    home::Home,
+    models::Model,
+    output::{DIM, count, dollars, thousands},
+    progress::Progress,
+    settings::{Provider, Settings},
+    when,
+    worker::{self, Asked, Asking, EXPECTED_ANSWER},
+};
+
+/// Let a model write the memories of past turns anew
+///
+/// Says what it will take and asks. Without --session or --since it takes the turns that wait for a model. What the model
+/// writes replaces what was there, except what you pinned or edited. The budget (`distill.daily_tokens`) holds here too.
+#[derive(clap::Args)]
+pub(crate) struct DistillArguments {
+    /// The turns of one session: its id, or the beginning of it
+    #[arg(long, value_name = "S", conflicts_with = "since")]
+    session: Option<String>,
+    /// Turns that began after a date, or so long ago: 2026-01-31, 90d
+    #[arg(long, value_name = "DATE", value_parser = when::moment)]
+    since: Option<i64>,
+    /// Who is asked, if not `distill.provider`: claude-cli, anthropic, openai
+    #[arg(long, value_name = "P", value_parser = provider)]
+    provider: Option<Provider>,
+    /// Say what it would take, and ask nobody
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask before
+    #[arg(long, short)]
+    yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What it would take.
+struct Plan {
+    turns: Vec<(PastTurn, u64)>,
+    tokens_in: u64,
+    tokens_out: u64,
+    /// Tokens that may still be spent today.
+    left: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+struct Outcome {
+    kept: usize,
+    left: usize,
+    /// Why it ended before all was asked.
+    ended: Option<String>,
+}
+
+pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<Status> {
+    let settings = chosen(settings(home)?, arguments.provider);
+    let Some(model) = Model::from_settings(&settings) else {
+        bail!(
+            "no model is set up\nhint: `backstory config set distill.provider claude-cli`, or name one with --provider; see docs/models.md"
+        );
+    };
+    let Some(mut store) = open_store(home)? else {
+        bail!("nothing is remembered yet\nhint: `backstory import claude-code` takes past sessions over");
+    };
+    let asking = Asking {
+        model,
+        keep: settings.capture.to_keep(),
+    };
+    let mut progress = Progress::new(arguments.json);
+    let plan = plan(&store, &asking, arguments, &mut progress)?;
+    progress.end();
+    if plan.turns.is_empty() || arguments.dry_run {
+        report_plan(&plan, &asking.model, arguments);
+        return Ok(Status::Done);
+    }
+    if !arguments.json {
+        report_plan(&plan, &asking.model, arguments);
+    }
+    if !arguments.yes {
+        if !io::stdin().is_terminal() {
+            anstream::eprintln!("Nobody was asked: nobody is here to say yes.");
+            anstream::eprintln!("{DIM}hint: say --yes to go on, --dry-run to only look{DIM:#}");
+            return Ok(Status::Refused);
+        }
+        if !is_meant()? {
+            println!("Nobody was asked.");
+            return Ok(Status::Failed);
+        }
+    }
+    // Whoever asks by hand wants to know now whether the provider is well again.
+    store.end_pause(&asking.model.place, clock::now_ms())?;
+    drop(store);
+    let start_ms = clock::now_ms();
+    let outcome = ask(home, &asking, &plan, &mut progress)?;
+    progress.end();
+    report(home, &outcome, &plan, start_ms, arguments)
+}
+
+/// The settings with another provider, whose model and address are its own.
+fn chosen(mut settings: Settings, provider: Option<Provider>) -> Settings {
+    if let Some(provider) = provider.filter(|provider| *provider != settings.distill.provider) {
+        let distill = &mut settings.distill;
+        distill.provider = provider;
+        distill.model = None;
+        distill.base_url = None;
+        distill.api_key_env = None;
+        distill.api_key_file = None;
+    }
+    settings
+}
+
+fn plan(
+    store: &Store,
+    asking: &Asking,
+    arguments: &DistillArguments,
+    progress: &mut Progress,
+) -> Result<Plan> {
+    let session = match &arguments.session {
+        None => None,
+        Some(start) => match store.session(start) {
+            Ok(session) => Some(session.session_id),
+            Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
+        },
+    };
+    let past = store.past_turns(session.as_deref(), arguments.since)?;
+    let all = past.len();
+    let mut turns = Vec::new();
+    for (at, turn) in past.into_iter().enumerate() {
+        progress.bar(at, all, "turns read");
+        if let Some(question) = worker::question(store, turn.id, &asking.model, &asking.keep)? {
+            turns.push((turn, question.prompt.tokens() as u64));
+        }
+    }
+    let budget = asking.model.budget(clock::now_ms());
+    Ok(Plan {
+        tokens_in: turns.iter().map(|(_, tokens)| tokens).sum(),
+        tokens_out: turns.len() as u64 * EXPECTED_ANSWER,
+        left: budget
+            .daily_tokens
+            .saturating_sub(store.tokens_since(budget.day_from_ms)?),
+        turns,
+    })
+}
+
+fn report_plan(plan: &Plan, model: &Model, arguments: &DistillArguments) {
+    let cost = model.cost(plan.tokens_in, plan.tokens_out);
+    if arguments.json {
+        let items: Vec<_> = plan
+            .turns
+            .iter()
+            .map(|(turn, tokens)| json!({"session_id": turn.session_id, "turn": turn.number, "tokens_in": tokens}))
+            .collect();
+        println!(
+            "{}",
+            json!({"dry_run": true, "provider": model.provider_name, "model": model.name, "turns": plan.turns.len(),
+                "tokens_in": plan.tokens_in, "tokens_out": plan.tokens_out, "cost_micro_dollars": cost,
+                "budget_left": plan.left, "items": items})
+        );
+        return;
+    }
+    if plan.turns.is_empty() {
+        println!("No turn to ask about.");
+        return;
+    }
+    println!(
+        "{}: about {} tokens in and {} out{} with {}.",
+        count(plan.turns.len() as u64, "turn"),
+        thousands(plan.tokens_in),
+        thousands(plan.tokens_out),
+        cost.map(|cost| format!(", {}", dollars(cost)))
+            .unwrap_or_default(),
+        model.distiller()
+    );
+    let wanted = plan.tokens_in + plan.tokens_out;
+    let rest = if wanted > plan.left {
+        ": not enough for all of it"
+    } else {
+        ""
+    };
+    println!(
+        "{DIM}{} tokens are left today{rest}.{DIM:#}",
+        thousands(plan.left)
+    );
+}
+
+fn is_meant() -> Result<bool> {
+    let mut answer = String::new();
+    let ask = write!(io::stderr(), "Ask the model? [y/N] ").and_then(|()| io::stderr().flush());
+    ask.and_then(|()| io::stdin().read_line(&mut answer))
+        .context("could not ask")?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// What the threads of one run share.
+struct Run<'r> {
+    asking: &'r Asking,
+    waiting: Mutex<Vec<i64>>,
+    outcome: Mutex<Outcome>,
+    stop: AtomicBool,
+}
+
+fn ask(home: &Home, asking: &Asking, plan: &Plan, progress: &mut Progress) -> Result<Outcome> {
+    let all = plan.turns.len();
+    let run = Run {
+        asking,
+        // Taken from the end: the oldest first, so that what is superseded is known when its successor comes.
+        waiting: Mutex::new(plan.turns.iter().map(|(turn, _)| turn.id).collect()),
+        outcome: Mutex::default(),
+        stop: AtomicBool::new(false),
+    };
+    thread::scope(|scope| -> Result<()> {
+        let threads: Vec<_> = (0..asking.model.concurrency.min(all))
+            .map(|_| scope.spawn(|| run.work(home)))
+            .collect();
+        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
+            let done = run.done();
+            progress.bar(done, all, "turns distilled");
+            thread::sleep(Duration::from_millis(50));
+        }
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+    })?;
+    Ok(run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Run<'_> {
+    fn done(&self) -> usize {
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.kept + outcome.left
+    }
+
+    fn work(&self, home: &Home) -> Result<()> {
+        let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+        while !self.stop.load(Ordering::Relaxed) {
+            let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(id) = next else { break };
+            let now_ms = clock::now_ms();
+            let Some(claim) = store.claim_this_for_model(id, now_ms, worker::LEASE_MS)? else {
+                // The worker is at it.
+                self.note(|outcome| outcome.left += 1);
+                continue;
+            };
+            let asked = worker::ask_about(
+                &mut store,
+                claim,
+                &self.asking.model,
+                &self.asking.keep,
+                &self.stop,
+            )?;
+            match asked {
+                Asked::Kept => self.note(|outcome| outcome.kept += 1),
+                Asked::Left(_) => self.note(|outcome| outcome.left += 1),
+                Asked::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
+                Asked::Waits(_) => self.wait_or_end(&store, id, "the provider is left alone")?,
+                Asked::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the provider can be asked again, if that is soon.
+    fn wait_or_end(&self, store: &Store, id: i64, why: &str) -> Result<()> {
+        const SOON_MS: i64 = 90_000;
+        let pauses = store.provider_pauses()?;
+        let pause = pauses
+            .iter()
+            .find(|pause| pause.provider == self.asking.model.place);
+        let rest = pause.map_or(100, |pause| (pause.until_ms - clock::now_ms()).max(100));
+        if rest > SOON_MS || pause.is_some_and(|pause| pause.failures > 3) {
+            self.end(why.to_owned());
+            return Ok(());
+        }
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(id);
+        thread::sleep(Duration::from_millis(u64::try_from(rest).unwrap_or(100)));
+        Ok(())
+    }
+
+    fn end(&self, why: String) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.note(|outcome| outcome.ended = outcome.ended.take().or(Some(why)));
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Outcome)) {
+        change(&mut self.outcome.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn report(
+    home: &Home,
+    outcome: &Outcome,
+    plan: &Plan,
+    start_ms: i64,
+    arguments: &DistillArguments,
+) -> Result<Status> {
+    let store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    let spent = store.spending(start_ms, i64::MAX)?;
+    let tokens_in: u64 = spent.iter().map(|one| one.tokens_in).sum();
+    let tokens_out: u64 = spent.iter().map(|one| one.tokens_out).sum();
+    let costs: Vec<u64> = spent.iter().filter_map(|one| one.cost_micro_dollars).collect();
+    let cost = (!costs.is_empty()).then(|| costs.iter().sum::<u64>());
+    let rest = plan.turns.len() - outcome.kept - outcome.left;
+    if arguments.json {
+        println!(
+            "{}",
+            json!({"dry_run": false, "turns": plan.turns.len(), "distilled": outcome.kept, "left_to_the_rules": outcome.left,
+                "not_asked": rest, "ended": outcome.ended, "tokens_in": tokens_in, "tokens_out": tokens_out,
+                "cost_micro_dollars": cost})
+        );
+    } else {
+        println!(
+            "Distilled {}, left {} to the rules: {} tokens in, {} out{}.",
+            count(outcome.kept as u64, "turn"),
+            outcome.left,
+            thousands(tokens_in),
+            thousands(tokens_out),
+            cost.map(|cost| format!(", {}", dollars(cost)))
+                .unwrap_or_default()
+        );
+        if let Some(why) = &outcome.ended {
+            println!("{} not asked about: {why}.", count(rest as u64, "turn"));
+        }
+    }
+    Ok(match outcome.ended {
+        Some(_) => Status::Failed,
+        None => Status::Done,
+    })
+}
+
+fn provider(name: &str) -> Result<Provider, String> {
+    [Provider::ClaudeCli, Provider::Anthropic, Provider::Openai]
+        .into_iter()
+        .find(|provider| provider.name() == name)
+        .ok_or_else(|| "expected one of claude-cli, anthropic, openai".to_owned())
+}

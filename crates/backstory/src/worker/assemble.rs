@@ -1,0 +1,201 @@
+//! Puts a turn together: from its events, and from what the transcript adds to them.
+
+use std::{collections::BTreeMap, path::Path};
+
+use backstory_capture::{
+    keep,
+    transcript::{self, Position, What},
+};
+use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd};
+use backstory_model::EventKind;
+use backstory_store::{TurnEvent, TurnToDistil};
+use serde_json::Value;
+
+/// A turn, whole.
+#[derive(Debug)]
+pub(super) struct Assembled {
+    /// The turn.
+    pub(super) turn: Turn,
+    /// How far the transcript was read for it.
+    pub(super) position: Option<Position>,
+}
+
+/// Puts a turn together.
+pub(super) fn assemble(stored: &TurnToDistil, settings: &keep::Settings) -> Assembled {
+    let heard = listen(stored, settings);
+    Assembled {
+        turn: turn(stored, &heard.prose),
+        position: heard.position,
+    }
+}
+
+/// What the transcript adds to the events of a turn.
+#[derive(Debug, Default)]
+struct Heard {
+    prose: Prose,
+    position: Option<Position>,
+}
+
+/// What the agent said and summed up, by the tool use that it came before.
+#[derive(Debug, Default)]
+struct Prose {
+    before: BTreeMap<String, Vec<Step>>,
+    at_end: Vec<Step>,
+}
+
+/// Reads what is new in the transcript. Without one, or with one that cannot be read, the events alone must do.
+fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
+    let Some(path) = turn.transcript_path.as_deref() else {
+        return Heard::default();
+    };
+    let from = turn
+        .transcript_from
+        .as_deref()
+        .and_then(|read| serde_json::from_str(read).ok())
+        .unwrap_or_default();
+    let path = Path::new(path);
+    let reader = transcript::open(path, from, settings)
+        .or_else(|_| transcript::open(path, Position::default(), settings));
+    let Ok(mut reader) = reader else {
+        return Heard::default();
+    };
+    let mut prose = Prose::default();
+    let mut begun = None;
+    let mut is_over = false;
+    for record in reader
+        .by_ref()
+        .filter(|record| !record.copied && record.agent_id.is_none())
+    {
+        match record.what {
+            What::Prompt { text, prompt_id, .. } => {
+                let fit = fit(turn, &text, prompt_id.as_deref());
+                // A later turn.
+                if begun.is_some() && fit < begun {
+                    is_over = true;
+                    break;
+                }
+                // What stands before the turn's own prompt is an earlier turn's: its last words, which came too late for it.
+                begun = begun.max(fit);
+                prose = Prose::default();
+            }
+            What::Prose { text, .. } => prose.at_end.push(Step::Prose(text)),
+            What::Compaction { summary } => prose.at_end.push(Step::Compaction(summary)),
+            What::ToolUse { id, .. } => {
+                let said = std::mem::take(&mut prose.at_end);
+                prose.before.entry(id).or_default().extend(said);
+            }
+            _ => {}
+        }
+    }
+    // The later turn looks for its own beginning from the same place.
+    let position = if is_over { None } else { reader.position().cloned() };
+    Heard { prose, position }
+}
+
+/// How well a prompt of the transcript fits a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// The same id, other words. A fork gives all turns that it copies the id of its first own turn, and what a person adds
+    /// while the agent works has the id of what was asked first.
+    Id,
+    /// The turn's own.
+    Whole,
+}
+
+fn fit(turn: &TurnToDistil, text: &str, prompt_id: Option<&str>) -> Option<Fit> {
+    let same_words = turn.prompt.as_deref() == Some(text);
+    match prompt_id {
+        Some(id) if Some(id) != turn.prompt_id.as_deref() => None,
+        _ if same_words => Some(Fit::Whole),
+        Some(_) => Some(Fit::Id),
+        None => None,
+    }
+}
+
+/// Puts a turn together from its events and what was said between them.
+fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
+    let mut steps = Vec::new();
+    let mut last_message = None;
+    let mut end = match (stored.is_ended, stored.goes_on) {
+        (false, _) => TurnEnd::Open,
+        (true, false) => TurnEnd::Interrupted,
+        // The end of the next turn is the end of this one too.
+        (true, true) => TurnEnd::Stopped,
+    };
+    let mut running: Vec<String> = Vec::new();
+    for event in &stored.events {
+        // Checked when it was taken in.
+        let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
+        let text = |name: &str| payload[name].as_str().map(ToOwned::to_owned);
+        match EventKind::from_name(&event.kind) {
+            Some(EventKind::PostToolUse | EventKind::PostToolUseFailure) => {
+                let id = text("tool_use_id");
+                let said = id.as_ref().and_then(|id| prose.before.get(id));
+                steps.extend(said.into_iter().flatten().cloned());
+                // Imported events bring what was said before them.
+                let brought = payload["said"].as_array().into_iter().flatten();
+                steps.extend(
+                    brought
+                        .filter_map(|said| said.as_str())
+                        .map(|said| Step::Prose(said.to_owned())),
+                );
+                steps.push(Step::Tool(tool_use(event, payload, id)));
+            }
+            Some(EventKind::SubagentStop) => {
+                let agent_id = text("agent_id");
+                running.retain(|task| Some(task) != agent_id.as_ref());
+                if end == TurnEnd::Background && running.is_empty() {
+                    end = TurnEnd::Stopped;
+                }
+                steps.push(Step::SubAgent {
+                    agent_id,
+                    agent_type: text("agent_type"),
+                    report: text("last_assistant_message").unwrap_or_default(),
+                });
+            }
+            // Imported; a live session's stands in its transcript.
+            Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(Step::Compaction)),
+            Some(EventKind::Stop) => {
+                last_message = text("last_assistant_message");
+                let tasks = payload["background_tasks"].as_array().into_iter().flatten();
+                running = tasks
+                    .map(|task| task["id"].as_str().unwrap_or_default().to_owned())
+                    .collect();
+                end = if running.is_empty() {
+                    TurnEnd::Stopped
+                } else {
+                    TurnEnd::Background
+                };
+            }
+            _ => {}
+        }
+    }
+    steps.extend(prose.at_end.iter().cloned());
+    Turn {
+        prompt: stored.prompt.clone(),
+        machine_made: stored.machine_made,
+        root: Some(stored.root.clone()),
+        branch: stored.branch.clone(),
+        steps,
+        last_message,
+        end,
+    }
+}
+
+fn tool_use(event: &TurnEvent, mut payload: Value, id: Option<String>) -> ToolUse {
+    let outcome = match payload["error"].as_str() {
+        Some(error) if event.kind == EventKind::PostToolUseFailure.name() => {
+            Outcome::Failed(error.to_owned())
+        }
+        _ if payload["tool_response"].is_null() => Outcome::Unknown,
+        _ => Outcome::Answered(payload["tool_response"].take()),
+    };
+    ToolUse {
+        id,
+        agent_id: payload["agent_id"].as_str().map(ToOwned::to_owned),
+        name: payload["tool_name"].as_str().unwrap_or_default().to_owned(),
+        input: payload["tool_input"].take(),
+        outcome,
+        at_ms: event.at_ms,
+    }
+}

@@ -1,0 +1,177 @@
+//! Asks a model about turns that wait for one: threads of their own, so that nobody else ever waits for an answer.
+
+use std::{
+    io,
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use anyhow::Result;
+use backstory_capture::keep;
+use backstory_store::Store;
+
+use super::ask::{Asked, ask_about};
+use crate::{clock, home::Home, log, models::Model};
+
+/// How long a turn is kept for one thread: longer than two calls and their time-outs.
+pub(crate) const LEASE_MS: i64 = 600_000;
+
+/// How often a thread looks around that nobody wakes.
+const LOOK: Duration = Duration::from_secs(20);
+
+/// What asking needs besides the store.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    /// Who is asked.
+    pub(crate) model: Model,
+    /// What of a transcript may be kept.
+    pub(crate) keep: keep::Settings,
+}
+
+/// Threads that ask a model whenever a turn waits for one.
+#[derive(Debug)]
+pub(crate) struct Askers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    asking: Arc<Asking>,
+    stop: AtomicBool,
+    busy: AtomicUsize,
+    /// Counts the wake-ups, so that none is missed.
+    wakes: Mutex<u64>,
+    wake: Condvar,
+}
+
+impl Askers {
+    /// Starts the threads. They end when this is dropped, in the middle of a call too.
+    pub(crate) fn start(home: &Home, asking: Arc<Asking>) -> io::Result<Self> {
+        let count = asking.model.concurrency;
+        let shared = Arc::new(Shared {
+            asking,
+            stop: AtomicBool::new(false),
+            busy: AtomicUsize::new(0),
+            wakes: Mutex::new(0),
+            wake: Condvar::new(),
+        });
+        let mut threads = Vec::new();
+        for _ in 0..count {
+            let (home, shared) = (home.clone(), Arc::clone(&shared));
+            let thread = thread::Builder::new().name("model".to_owned());
+            threads.push(thread.spawn(move || {
+                if let Err(error) = serve(&home, &shared) {
+                    // The rules' memories stand; the next worker asks again. Nobody to tell when the log cannot be written.
+                    let line = format!("asking a model ended: {error:#}");
+                    log::append(&home, "worker.log", clock::since_1970(), &line).ok();
+                }
+            })?);
+        }
+        Ok(Self { shared, threads })
+    }
+
+    /// Wakes them; says whether any is at work.
+    pub(crate) fn look(&self) -> bool {
+        self.shared.ring();
+        self.shared.busy.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Drop for Askers {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.ring();
+        for thread in self.threads.drain(..) {
+            // It logged why it ended.
+            thread.join().ok();
+        }
+    }
+}
+
+impl Shared {
+    fn ring(&self) {
+        *self.wakes.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.wake.notify_all();
+    }
+
+    /// Sleeps until somebody rings who has not been heard yet, at most so long.
+    fn sleep(&self, heard: &mut u64, most: Duration) {
+        let wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .wake
+            .wait_timeout_while(wakes, most, |wakes| wakes == heard)
+            .unwrap_or_else(PoisonError::into_inner);
+        *heard = *waited.0;
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn serve(home: &Home, shared: &Shared) -> Result<()> {
+    let mut store = Store::open(&home.database(), &home.backups())?;
+    store.close_lost_calls(clock::now_ms() - LEASE_MS)?;
+    let mut heard = 0;
+    while !shared.is_stopped() {
+        shared.busy.fetch_add(1, Ordering::Relaxed);
+        let worked = work(&mut store, &shared.asking, &shared.stop);
+        shared.busy.fetch_sub(1, Ordering::Relaxed);
+        let rest = worked?;
+        shared.sleep(&mut heard, rest);
+    }
+    Ok(())
+}
+
+/// Asks about what waits, with several calls at once, until nothing can be asked now.
+pub(crate) fn ask_all(home: &Home, asking: &Asking, stop: &AtomicBool) -> Result<()> {
+    thread::scope(|scope| {
+        let one = || -> Result<()> {
+            let mut store = Store::open(&home.database(), &home.backups())?;
+            work(&mut store, asking, stop).map(drop)
+        };
+        let threads: Vec<_> = (0..asking.model.concurrency).map(|_| scope.spawn(one)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+    })
+}
+
+/// Asks about one turn after the other until none waits, or the model may not be asked now. Returns how long to rest.
+fn work(store: &mut Store, asking: &Asking, stop: &AtomicBool) -> Result<Duration> {
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(rest) = closed(store, &asking.model)? {
+            return Ok(rest);
+        }
+        let Some(claim) = store.claim_turn_for_model(clock::now_ms(), LEASE_MS)? else {
+            break;
+        };
+        match ask_about(store, claim, &asking.model, &asking.keep, stop)? {
+            Asked::Kept | Asked::Left(_) | Asked::Troubled(_) => {}
+            // Somebody else looks whether the provider is well again.
+            Asked::Waits(_) => break,
+        }
+    }
+    Ok(LOOK)
+}
+
+/// Says how long it makes no sense to put a question together: the day's tokens are spent, or the provider is left alone.
+fn closed(store: &Store, model: &Model) -> Result<Option<Duration>> {
+    let now_ms = clock::now_ms();
+    let budget = model.budget(now_ms);
+    if store.tokens_since(budget.day_from_ms)? >= budget.daily_tokens {
+        return Ok(Some(LOOK));
+    }
+    let pauses = store.provider_pauses()?;
+    let until_ms = pauses
+        .iter()
+        .find(|pause| pause.provider == model.place)
+        .map_or(0, |pause| pause.until_ms);
+    let rest = u64::try_from(until_ms - now_ms).ok().filter(|rest| *rest > 0);
+    Ok(rest.map(|rest| Duration::from_millis(rest).min(LOOK)))
+}
