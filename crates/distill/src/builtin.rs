@@ -48,6 +48,7 @@ mod undo;
 mod verbs;
 
 pub(crate) use deeds::of as deeds;
+pub(crate) use passages::is_telling;
 
 use change::Material;
 

@@ -4,7 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Step, Turn, TurnEnd, builtin::deeds, tokens::bytes_in};
+use crate::{
+    Step, Turn, TurnEnd,
+    builtin::{deeds, is_telling},
+    tokens::bytes_in,
+};
 
 /// What a model is shown of a turn, and what its tools prove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,6 +82,7 @@ fn words(turn: &Turn, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
     for (step, entry) in turn.steps.iter().enumerate() {
         let step = step + 1;
         pieces.extend(match entry {
+            Step::Prose(text) if !is_telling(text) => None,
             Step::Prose(text) => Some(piece(step, 3, "the agent said", text, MAX_PROSE)),
             Step::SubAgent { report, .. } => Some(piece(step, 2, "a sub-agent reported", report, MAX_REPORT)),
             Step::Compaction(text) => Some(piece(step, 4, "the session so far", text, MAX_REPORT)),
@@ -204,7 +209,10 @@ mod tests {
     #[test]
     fn a_digest_tells_what_was_asked_said_changed_and_run() {
         let steps = vec![
-            Step::Prose("`refresh()` never retries.".to_owned()),
+            Step::Prose(
+                "The refresh gives up on the first 401 because `refresh()` never retries.".to_owned(),
+            ),
+            Step::Prose("Let me look at the tests.".to_owned()),
             tool(
                 "t1",
                 "Read",

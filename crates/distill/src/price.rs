@@ -13,11 +13,13 @@ pub struct Price {
 
 /// List prices in dollars for a million tokens, in and out; the first that fits counts.
 const LIST: &str = "\
+claude-haiku-5=0.10/0.50
 claude-haiku-4=1/5
-claude-3-5-haiku=0.80/4
-claude-sonnet=3/15
+claude-sonnet-5=2/10
+claude-sonnet-4=3/15
+claude-opus-5=4/20
+claude-opus-4-0=15/75
 claude-opus-4-1=15/75
-claude-opus-4-2=15/75
 claude-opus-4=5/25
 gpt-4.1-nano=0.10/0.40
 gpt-4.1-mini=0.40/1.60

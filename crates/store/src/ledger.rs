@@ -3,10 +3,10 @@
 //! A call is entered with its estimate before it is made, in the same transaction that looks at the budget: however many ask at
 //! once, the budget is passed by the last call that was let through and by no other. What the provider counted comes after.
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, open::query};
+use crate::{Store, StoreError, open::query, pauses::paused_until};
 
 /// A call that somebody wants to make.
 #[derive(Clone, Copy, Debug)]
@@ -67,36 +67,6 @@ pub struct CallEnd<'c> {
     pub duration_ms: u64,
 }
 
-/// Why a provider is to be left alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewPause<'c> {
-    /// The name of what went wrong.
-    pub reason: &'c str,
-    /// What was said about it.
-    pub said: &'c str,
-    /// Until when, in milliseconds since 1970.
-    pub until_ms: i64,
-}
-
-/// A provider that is left alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ProviderPause {
-    /// Who.
-    pub provider: String,
-    /// The name of what went wrong.
-    pub reason: String,
-    /// What was said about it.
-    pub said: String,
-    /// Since when, in milliseconds since 1970.
-    #[serde(skip)]
-    pub since_ms: i64,
-    /// Until when, in milliseconds since 1970. Past that, one call looks whether all is well again.
-    #[serde(skip)]
-    pub until_ms: i64,
-    /// How often in a row it went wrong.
-    pub failures: u32,
-}
-
 /// What one model took in a span of time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Spending {
@@ -118,9 +88,6 @@ pub struct Spending {
 
 /// The tokens of calls: as they were counted, else as they were estimated.
 const TOKENS: &str = "coalesce(sum(coalesce(tokens_in, estimated_in) + coalesce(tokens_out, estimated_out)), 0) from model_call";
-
-/// How long somebody may look whether a provider is well again.
-const PROBE_MS: i64 = 300_000;
 
 impl Store {
     /// Asks whether a call may be made, and enters it when it may.
@@ -187,70 +154,6 @@ impl Store {
             .map_err(query("close lost calls"))
     }
 
-    /// Leaves a provider alone for a while.
-    pub fn pause_provider(
-        &mut self,
-        provider: &str,
-        pause: &NewPause<'_>,
-        now_ms: i64,
-    ) -> Result<(), StoreError> {
-        const PAUSE: &str = "insert into provider_pause (provider, reason, said, since, until, failures)
-            values (?1, ?2, ?3, ?4, ?5, 1)
-            on conflict (provider) do update set reason = ?2, said = ?3, until = ?5, failures = failures + 1, probe_until = null";
-        let values = params![provider, pause.reason, pause.said, now_ms, pause.until_ms];
-        self.connection
-            .execute(PAUSE, values)
-            .map(drop)
-            .map_err(query("note that a provider is in trouble"))
-    }
-
-    /// Notes that a provider is well.
-    pub fn resume_provider(&mut self, provider: &str) -> Result<(), StoreError> {
-        const RESUME: &str = "delete from provider_pause where provider = ?1";
-        self.connection
-            .execute(RESUME, [provider])
-            .map(drop)
-            .map_err(query("note that a provider is well"))
-    }
-
-    /// Ends the wait of a provider: the next call looks whether all is well again.
-    pub fn end_pause(&mut self, provider: &str, now_ms: i64) -> Result<(), StoreError> {
-        const END: &str =
-            "update provider_pause set until = min(until, ?2), probe_until = null where provider = ?1";
-        self.connection
-            .execute(END, params![provider, now_ms])
-            .map(drop)
-            .map_err(query("end the wait of a provider"))
-    }
-
-    /// Notes that nobody looks any more whether a provider is well again.
-    pub fn end_probe(&mut self, provider: &str) -> Result<(), StoreError> {
-        const END: &str = "update provider_pause set probe_until = null where provider = ?1";
-        self.connection
-            .execute(END, [provider])
-            .map(drop)
-            .map_err(query("note that nobody looks after a provider"))
-    }
-
-    /// Returns the providers that are left alone, or were until somebody looks.
-    pub fn provider_pauses(&self) -> Result<Vec<ProviderPause>, StoreError> {
-        const PAUSES: &str =
-            "select provider, reason, said, since, until, failures from provider_pause order by provider";
-        let attempt = query("read which providers are in trouble");
-        let mut statement = self.connection.prepare_cached(PAUSES).map_err(attempt)?;
-        let rows = statement.query_map([], |row| {
-            Ok(ProviderPause {
-                provider: row.get(0)?,
-                reason: row.get(1)?,
-                said: row.get(2)?,
-                since_ms: row.get(3)?,
-                until_ms: row.get(4)?,
-                failures: row.get(5)?,
-            })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
-    }
-
     /// Returns how many tokens were spent, or set aside, since a moment.
     pub fn tokens_since(&self, from_ms: i64) -> Result<u64, StoreError> {
         spent(&self.connection, from_ms).map_err(query("read what was spent"))
@@ -303,29 +206,12 @@ fn session_spent(connection: &Connection, session_db_id: i64) -> rusqlite::Resul
         .query_row([session_db_id], |row| row.get(0))
 }
 
-/// Says until when a provider is left alone. When that is over, the one who asks is to look, and others wait for him.
-fn paused_until(connection: &Connection, provider: &str, now_ms: i64) -> rusqlite::Result<Option<i64>> {
-    const PAUSE: &str = "select max(until, coalesce(probe_until, 0)) from provider_pause where provider = ?1";
-    const PROBE: &str = "update provider_pause set probe_until = ?2 where provider = ?1";
-    let mut statement = connection.prepare_cached(PAUSE)?;
-    let until: Option<i64> = statement
-        .query_row([provider], |row| row.get(0))
-        .optional()?
-        .flatten();
-    if until.is_some_and(|until| until <= now_ms) {
-        connection
-            .prepare_cached(PROBE)?
-            .execute(params![provider, now_ms + PROBE_MS])?;
-    }
-    Ok(until.filter(|until| *until > now_ms))
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::testing::{event, store};
 
-    fn call(turn: i64) -> NewCall<'static> {
+    pub(crate) fn call(turn: i64) -> NewCall<'static> {
         NewCall {
             provider: "anthropic",
             model: "m",
@@ -337,13 +223,13 @@ mod tests {
         }
     }
 
-    const BUDGET: Budget = Budget {
+    pub(crate) const BUDGET: Budget = Budget {
         day_from_ms: 1_000,
         daily_tokens: 1_000,
         session_tokens: 5_000,
     };
 
-    fn two_sessions() -> Store {
+    pub(crate) fn two_sessions() -> Store {
         store(&[event("1", "a"), event("2", "b")])
     }
 
@@ -408,34 +294,6 @@ mod tests {
             store.reserve_call(&call(2), &budget, 2_000).unwrap(),
             Permit::Granted(_)
         ));
-    }
-
-    #[test]
-    fn after_a_pause_one_call_looks_and_the_others_wait_for_it() {
-        let mut store = two_sessions();
-        let budget = Budget {
-            daily_tokens: 1_000_000,
-            ..BUDGET
-        };
-        let pause = |until_ms| NewPause {
-            reason: "quota-spent",
-            said: "no credit",
-            until_ms,
-        };
-        store.pause_provider("anthropic", &pause(5_000), 2_000).unwrap();
-        let ask = |store: &mut Store, now| store.reserve_call(&call(1), &budget, now).unwrap();
-        assert_eq!(ask(&mut store, 4_999), Permit::Paused { until_ms: 5_000 });
-        assert!(matches!(ask(&mut store, 5_000), Permit::Granted(_)));
-        assert!(matches!(ask(&mut store, 5_001), Permit::Paused { .. }));
-        // The look failed: a longer wait, and one more look.
-        store.pause_provider("anthropic", &pause(9_000), 5_002).unwrap();
-        assert_eq!(ask(&mut store, 6_000), Permit::Paused { until_ms: 9_000 });
-        let pauses = store.provider_pauses().unwrap();
-        assert_eq!((pauses[0].failures, pauses[0].since_ms), (2, 2_000));
-        assert!(matches!(ask(&mut store, 9_000), Permit::Granted(_)));
-        store.resume_provider("anthropic").unwrap();
-        assert!(matches!(ask(&mut store, 9_001), Permit::Granted(_)));
-        assert_eq!(store.provider_pauses().unwrap(), []);
     }
 
     #[test]

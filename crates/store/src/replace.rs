@@ -303,3 +303,123 @@ impl Place<'_> {
             .map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use backstory_model::{Event, EventKind, ObservationType};
+
+    use super::*;
+    use crate::{
+        TurnForModel,
+        testing::{SENSES, event, store},
+    };
+
+    fn ended() -> Store {
+        let kinds = [
+            EventKind::UserPromptSubmit,
+            EventKind::PostToolUse,
+            EventKind::Stop,
+        ];
+        let events: Vec<Event> = kinds
+            .into_iter()
+            .enumerate()
+            .map(|(at, kind)| Event {
+                kind,
+                payload: r#"{"prompt": "mend it"}"#.to_owned(),
+                ..event(&at.to_string(), "s")
+            })
+            .collect();
+        store(&events)
+    }
+
+    fn says(title: &str) -> Distilled {
+        let observation = NewObservation {
+            kind: ObservationType::Change,
+            title: title.to_owned(),
+            subtitle: None,
+            narrative: None,
+            facts: Vec::new(),
+            concepts: Vec::new(),
+            files_read: Vec::new(),
+            files_modified: Vec::new(),
+            evidence: Vec::new(),
+            supersedes: Vec::new(),
+        };
+        Distilled {
+            observations: vec![observation],
+            ..Distilled::default()
+        }
+    }
+
+    fn replace(store: &mut Store, by: Distiller<'_>, title: &str) -> Vec<String> {
+        let turn = store.turn_to_distil(1).unwrap().unwrap();
+        let made = Made {
+            distilled: &says(title),
+            files: &BTreeMap::new(),
+            transcript_read: None,
+            by,
+        };
+        store.replace_turn(&turn, &made, 2_000).unwrap();
+        let mut statement = store.connection.prepare("select title from observation").unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
+    fn claim(store: &mut Store) -> Option<TurnForModel> {
+        store.claim_turn_for_model(5_000, 1_000).unwrap()
+    }
+
+    #[test]
+    fn a_model_is_asked_once_and_again_when_the_turn_goes_on() {
+        let mut store = ended();
+        let wanted = Distiller::Rules(ThenModel::Wanted);
+        assert_eq!(replace(&mut store, wanted, "by rules"), ["by rules"]);
+        let claimed = claim(&mut store).unwrap();
+        assert_eq!(claim(&mut store), None, "somebody has it");
+        let model = Distiller::Model {
+            name: "m",
+            claim: claimed,
+        };
+        assert_eq!(replace(&mut store, model, "by a model"), ["by a model"]);
+        assert_eq!(store.turns_for_model().unwrap(), 0);
+        // Nothing new happened: what the model wrote stands, and it is not asked again.
+        assert_eq!(replace(&mut store, wanted, "by rules"), ["by a model"]);
+        assert_eq!(store.turns_for_model().unwrap(), 0);
+        store.take_in(&[event("9", "s")], SENSES).unwrap();
+        assert_eq!(replace(&mut store, wanted, "by rules"), ["by a model"]);
+        assert_eq!(store.turns_for_model().unwrap(), 1);
+        // Without a model the rules have to do, and they do it with the whole turn.
+        let never = Distiller::Rules(ThenModel::Never);
+        assert_eq!(replace(&mut store, never, "by rules"), ["by rules"]);
+    }
+
+    #[test]
+    fn a_turn_that_goes_on_while_a_model_thinks_is_asked_about_again() {
+        let mut store = ended();
+        let wanted = Distiller::Rules(ThenModel::Wanted);
+        replace(&mut store, wanted, "by rules");
+        let claimed = claim(&mut store).unwrap();
+        store.take_in(&[event("9", "s")], SENSES).unwrap();
+        replace(&mut store, wanted, "by rules");
+        let model = Distiller::Model {
+            name: "m",
+            claim: claimed,
+        };
+        assert_eq!(replace(&mut store, model, "by a model"), ["by a model"]);
+        let again = claim(&mut store).unwrap();
+        assert_eq!(
+            (again.turn_id, again.revision),
+            (claimed.turn_id, claimed.revision + 1)
+        );
+    }
+
+    #[test]
+    fn what_comes_without_a_claim_is_not_kept() {
+        let mut store = ended();
+        replace(&mut store, Distiller::Rules(ThenModel::Wanted), "by rules");
+        let claim = claim(&mut store).unwrap();
+        store.finish_turn_for_model(claim).unwrap();
+        let model = Distiller::Model { name: "m", claim };
+        assert_eq!(replace(&mut store, model, "by a model"), ["by rules"]);
+    }
+}

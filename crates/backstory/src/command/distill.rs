@@ -1,18 +1,12 @@
 //! `backstory distill`: ask a model about the past.
 
-use std::{
-    io::{self, IsTerminal, Write},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+mod ask;
+
+use std::io::{self, IsTerminal, Write};
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
-use backstory_store::{PastTurn, Permit, Store};
+use backstory_store::{PastTurn, Store};
 use serde_json::json;
 
 use super::{Status, open_store, settings, with_hint};
@@ -24,8 +18,9 @@ use crate::{
     progress::Progress,
     settings::{Provider, Settings},
     when,
-    worker::{self, Asked, Asking, EXPECTED_ANSWER},
+    worker::{self, Asking, EXPECTED_ANSWER},
 };
+use ask::{Outcome, ask};
 
 /// Let a model write the memories of past turns anew
 ///
@@ -60,15 +55,6 @@ struct Plan {
     tokens_out: u64,
     /// Tokens that may still be spent today.
     left: u64,
-}
-
-/// What came of it.
-#[derive(Debug, Default)]
-struct Outcome {
-    kept: usize,
-    left: usize,
-    /// Why it ended before all was asked.
-    ended: Option<String>,
 }
 
 pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<Status> {
@@ -110,7 +96,8 @@ pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<Status> {
     store.end_pause(&asking.model.place, clock::now_ms())?;
     drop(store);
     let start_ms = clock::now_ms();
-    let outcome = ask(home, &asking, &plan, &mut progress)?;
+    let turns = plan.turns.iter().map(|(turn, _)| turn.id).collect();
+    let outcome = ask(home, &asking, turns, &mut progress)?;
     progress.end();
     report(home, &outcome, &plan, start_ms, arguments)
 }
@@ -208,104 +195,6 @@ fn is_meant() -> Result<bool> {
     ask.and_then(|()| io::stdin().read_line(&mut answer))
         .context("could not ask")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
-/// What the threads of one run share.
-struct Run<'r> {
-    asking: &'r Asking,
-    waiting: Mutex<Vec<i64>>,
-    outcome: Mutex<Outcome>,
-    stop: AtomicBool,
-}
-
-fn ask(home: &Home, asking: &Asking, plan: &Plan, progress: &mut Progress) -> Result<Outcome> {
-    let all = plan.turns.len();
-    let run = Run {
-        asking,
-        // Taken from the end: the oldest first, so that what is superseded is known when its successor comes.
-        waiting: Mutex::new(plan.turns.iter().map(|(turn, _)| turn.id).collect()),
-        outcome: Mutex::default(),
-        stop: AtomicBool::new(false),
-    };
-    thread::scope(|scope| -> Result<()> {
-        let threads: Vec<_> = (0..asking.model.concurrency.min(all))
-            .map(|_| scope.spawn(|| run.work(home)))
-            .collect();
-        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
-            let done = run.done();
-            progress.bar(done, all, "turns distilled");
-            thread::sleep(Duration::from_millis(50));
-        }
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or(Ok(())))
-    })?;
-    Ok(run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
-}
-
-impl Run<'_> {
-    fn done(&self) -> usize {
-        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.kept + outcome.left
-    }
-
-    fn work(&self, home: &Home) -> Result<()> {
-        let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
-        while !self.stop.load(Ordering::Relaxed) {
-            let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(id) = next else { break };
-            let now_ms = clock::now_ms();
-            let Some(claim) = store.claim_this_for_model(id, now_ms, worker::LEASE_MS)? else {
-                // The worker is at it.
-                self.note(|outcome| outcome.left += 1);
-                continue;
-            };
-            let asked = worker::ask_about(
-                &mut store,
-                claim,
-                &self.asking.model,
-                &self.asking.keep,
-                &self.stop,
-            )?;
-            match asked {
-                Asked::Kept => self.note(|outcome| outcome.kept += 1),
-                Asked::Left(_) => self.note(|outcome| outcome.left += 1),
-                Asked::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
-                Asked::Waits(_) => self.wait_or_end(&store, id, "the provider is left alone")?,
-                Asked::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until the provider can be asked again, if that is soon.
-    fn wait_or_end(&self, store: &Store, id: i64, why: &str) -> Result<()> {
-        const SOON_MS: i64 = 90_000;
-        let pauses = store.provider_pauses()?;
-        let pause = pauses
-            .iter()
-            .find(|pause| pause.provider == self.asking.model.place);
-        let rest = pause.map_or(100, |pause| (pause.until_ms - clock::now_ms()).max(100));
-        if rest > SOON_MS || pause.is_some_and(|pause| pause.failures > 3) {
-            self.end(why.to_owned());
-            return Ok(());
-        }
-        self.waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(id);
-        thread::sleep(Duration::from_millis(u64::try_from(rest).unwrap_or(100)));
-        Ok(())
-    }
-
-    fn end(&self, why: String) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.note(|outcome| outcome.ended = outcome.ended.take().or(Some(why)));
-    }
-
-    fn note(&self, change: impl FnOnce(&mut Outcome)) {
-        change(&mut self.outcome.lock().unwrap_or_else(PoisonError::into_inner));
-    }
 }
 
 fn report(

@@ -129,7 +129,7 @@ fn told(run: &Run, count: usize) -> Deed {
     };
     let mut text = format!("$ {}\n[{state}{tests}{again}]", head(&run.command, MAX_COMMAND));
     let output = readable(&run.output);
-    let end = tail(output.trim(), most);
+    let end = last_lines(output.trim(), most);
     if let Some(error) = run.error.as_deref().filter(|error| !end.contains(error)) {
         text.push('\n');
         text.push_str(head(error, MAX_RESULT));
@@ -209,6 +209,15 @@ fn read(evidence: &Evidence) -> Vec<String> {
         .filter(|path| !modified.contains(path))
         .cloned()
         .collect()
+}
+
+/// The last lines of a text, whole ones where there are several.
+fn last_lines(text: &str, most: usize) -> &str {
+    let end = tail(text, most);
+    match end.split_once('\n') {
+        Some((_, lines)) if end.len() < text.len() => lines,
+        _ => end,
+    }
 }
 
 /// Without control characters, and with each line once where it is repeated.

@@ -63,15 +63,19 @@ fn within_bounds(mut ranked: Vec<(u8, usize, NewPassage)>) -> Vec<NewPassage> {
     kept.into_iter().map(|(_, passage)| passage).collect()
 }
 
-/// Prose is kept when at least one of its sentences says something.
-fn prose(ranked: &mut Vec<(u8, usize, NewPassage)>, step: usize, text: &str, rank: u8) {
-    let telling = markdown::items(text).iter().any(|item| {
+/// Whether at least one sentence of a text says something: not "Let me look at that file".
+pub(crate) fn is_telling(text: &str) -> bool {
+    markdown::items(text).iter().any(|item| {
         sentences(&item.text).iter().any(|sentence| {
             !matches!(claim::says(sentence, item.section), Says::Filler | Says::Plan)
                 && sentence.split_whitespace().count() > 4
         })
-    });
-    if !telling {
+    })
+}
+
+/// Prose is kept when at least one of its sentences says something.
+fn prose(ranked: &mut Vec<(u8, usize, NewPassage)>, step: usize, text: &str, rank: u8) {
+    if !is_telling(text) {
         return;
     }
     for piece in pieces(text.trim()) {

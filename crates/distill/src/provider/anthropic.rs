@@ -20,7 +20,7 @@ impl Anthropic {
     /// Where it is, unless the settings say otherwise.
     pub const ADDRESS: &'static str = "https://api.anthropic.com";
     /// Who is asked, unless the settings say otherwise.
-    pub const MODEL: &'static str = "claude-haiku-4-5";
+    pub const MODEL: &'static str = "claude-haiku-5-5";
 
     /// Prepares to ask.
     pub fn new(endpoint: Endpoint) -> Self {

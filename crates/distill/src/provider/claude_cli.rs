@@ -91,6 +91,8 @@ impl ClaudeCli {
                 // Hooks that an administrator enforces still run: they must not record this.
                 ("BACKSTORY_INTERNAL", "1".to_owned()),
                 ("CLAUDE_CODE_DISABLE_THINKING", "1".to_owned()),
+                // No looking for updates, no telemetry: this is no session of anybody's.
+                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
                 ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", MAX_ANSWER_TOKENS.to_string()),
             ],
             // Arguments are seen by everyone on the machine, input is not.

@@ -1,0 +1,131 @@
+//! Asks a model about many turns, several at once.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::Result;
+use backstory_store::{Permit, Store};
+
+use crate::{
+    clock,
+    command::with_hint,
+    home::Home,
+    progress::Progress,
+    worker::{self, Asked, Asking},
+};
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Turns whose memories the model wrote.
+    pub(super) kept: usize,
+    /// Turns that are left to the rules.
+    pub(super) left: usize,
+    /// Why it ended before all was asked.
+    pub(super) ended: Option<String>,
+}
+
+/// What the threads of one run share.
+struct Run<'r> {
+    asking: &'r Asking,
+    waiting: Mutex<Vec<i64>>,
+    outcome: Mutex<Outcome>,
+    stop: AtomicBool,
+}
+
+/// Asks about turns, the last first, several at once, until all are done or it makes no sense to go on.
+pub(super) fn ask(home: &Home, asking: &Asking, turns: Vec<i64>, progress: &mut Progress) -> Result<Outcome> {
+    let all = turns.len();
+    let run = Run {
+        asking,
+        // Taken from the end: the oldest first, so that what is superseded is known when its successor comes.
+        waiting: Mutex::new(turns),
+        outcome: Mutex::default(),
+        stop: AtomicBool::new(false),
+    };
+    thread::scope(|scope| -> Result<()> {
+        let threads: Vec<_> = (0..asking.model.concurrency.min(all))
+            .map(|_| scope.spawn(|| run.work(home)))
+            .collect();
+        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
+            let done = run.done();
+            progress.bar(done, all, "turns distilled");
+            thread::sleep(Duration::from_millis(50));
+        }
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+    })?;
+    Ok(run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Run<'_> {
+    fn done(&self) -> usize {
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.kept + outcome.left
+    }
+
+    fn work(&self, home: &Home) -> Result<()> {
+        let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+        while !self.stop.load(Ordering::Relaxed) {
+            let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(id) = next else { break };
+            let now_ms = clock::now_ms();
+            let Some(claim) = store.claim_this_for_model(id, now_ms, worker::LEASE_MS)? else {
+                // The worker is at it.
+                self.note(|outcome| outcome.left += 1);
+                continue;
+            };
+            let asked = worker::ask_about(
+                &mut store,
+                claim,
+                &self.asking.model,
+                &self.asking.keep,
+                &self.stop,
+            )?;
+            match asked {
+                Asked::Kept => self.note(|outcome| outcome.kept += 1),
+                Asked::Left(_) => self.note(|outcome| outcome.left += 1),
+                Asked::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
+                Asked::Waits(_) => self.wait_or_end(&store, id, "the provider is left alone")?,
+                Asked::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the provider can be asked again, if that is soon.
+    fn wait_or_end(&self, store: &Store, id: i64, why: &str) -> Result<()> {
+        const SOON_MS: i64 = 90_000;
+        let pauses = store.provider_pauses()?;
+        let pause = pauses
+            .iter()
+            .find(|pause| pause.provider == self.asking.model.place);
+        let rest = pause.map_or(100, |pause| (pause.until_ms - clock::now_ms()).max(100));
+        if rest > SOON_MS || pause.is_some_and(|pause| pause.failures > 3) {
+            self.end(why.to_owned());
+            return Ok(());
+        }
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(id);
+        thread::sleep(Duration::from_millis(u64::try_from(rest).unwrap_or(100)));
+        Ok(())
+    }
+
+    fn end(&self, why: String) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.note(|outcome| outcome.ended = outcome.ended.take().or(Some(why)));
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Outcome)) {
+        change(&mut self.outcome.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
