@@ -168,7 +168,7 @@ pub(crate) fn import(bench: &Bench) -> Result<Section> {
 }
 
 /// Runs an import to its end; returns its time and the most memory that it had.
-fn run_import(home: &Home, folder: &Path) -> Result<(Duration, u64)> {
+pub(crate) fn run_import(home: &Home, folder: &Path) -> Result<(Duration, u64)> {
     let start = Instant::now();
     let mut child = home
         .command(&["import", "claude-code", "--json"])
@@ -190,12 +190,12 @@ fn run_import(home: &Home, folder: &Path) -> Result<(Duration, u64)> {
     Ok((start.elapsed(), peak))
 }
 
-fn remembered(home: &Home) -> Result<(u64, u64)> {
+pub(crate) fn remembered(home: &Home) -> Result<(u64, u64)> {
     let sql = "select (select count(*) from observation), (select count(*) from summary)";
     Ok(look_into(home)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
         let path = entry?.path();

@@ -1,6 +1,7 @@
 //! Measures backstory: what agents wait for, what arrives when processes are killed.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|search|serve|all] [--quick]
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|search|serve|tokens|all]
+//! [--quick]
 //! [--rounds N] [--transcripts DIR] [--list|--scores] [--report-only] [--million] [--json FILE] [--product FILE]`. Times are
 //! reported, never failed on; a lost event fails, and so does memory that keeps silent or speaks up at the wrong prompts.
 #![expect(
@@ -29,6 +30,7 @@ mod report;
 mod search;
 mod store;
 mod text;
+mod tokens;
 
 use std::{
     fs,
@@ -108,11 +110,13 @@ memory that keeps silent or speaks up at the wrong prompts.
                 processes, and in memory; how fast memories are imported and embedded
   serve         200 listeners and 50 requests a second for a minute while a session is captured: what hooks notice, what
                 listeners miss, how much memory it takes
+  tokens        what a model is sent for past sessions (with --transcripts), next to one call for every tool use. Fails
+                above 3,000 tokens a memory, or when the others take less than 15 times as many
   all           all of these
 
   --quick             a minute instead of ten
   --rounds N          how often each thing is measured
-  --transcripts DIR   past sessions of Claude Code, for distil
+  --transcripts DIR   past sessions of Claude Code, for distil and tokens
   --list              for gate: each prompt with what came
   --report-only       for gate: a broken promise is no failure
   --scores            for gate: what search says to each prompt, and what every threshold would give
@@ -139,7 +143,7 @@ impl Arguments {
                 "--million" => arguments.million = true,
                 "--help" | "-h" | "help" => arguments.help = true,
                 "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "search" | "serve"
-                | "all" => {
+                | "tokens" | "all" => {
                     arguments.question = Some(word);
                 }
                 _ => bail!("unknown argument {word}\nhint: --help lists them"),
@@ -203,7 +207,7 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
     };
     home::create_project(&bench.project)?;
     priority::come_first();
-    let questions: [(&str, Measure); 12] = [
+    let questions: [(&str, Measure); 13] = [
         ("latency", latency::measure),
         ("latency", orientation::measure),
         ("instructions", instructions::measure),
@@ -216,6 +220,7 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         ("gate", gate::measure),
         ("search", search::measure),
         ("serve", audience::measure),
+        ("tokens", tokens::measure),
     ];
     let mut sections = Vec::new();
     for (name, measure) in questions {

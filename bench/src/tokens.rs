@@ -1,0 +1,190 @@
+//! What a model is sent: one call a turn on its digest, next to one call for every tool use on all that it was given and said.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use backstory_distill::tokens;
+use serde_json::{Value, json};
+
+use crate::{
+    Bench,
+    distil::{files, remembered, run_import},
+    home::Home,
+    report::{Section, rounded},
+};
+
+/// About how many tokens of instructions come with each of the other's calls: as many as with ours.
+const INSTRUCTIONS: u64 = 800;
+
+/// About how many tokens a memory of one tool use has: fewer than any that we have seen.
+const ANSWER: u64 = 150;
+
+/// Tools that nobody records.
+const SKIPPED: [&str; 5] = [
+    "ListMcpResourcesTool",
+    "SlashCommand",
+    "Skill",
+    "TodoWrite",
+    "AskUserQuestion",
+];
+
+/// The promises.
+const MOST_PER_MEMORY: f64 = 3_000.0;
+const LEAST_TIMES: f64 = 15.0;
+
+/// Calls, and what they take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Calls {
+    calls: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+}
+
+impl Calls {
+    fn tokens(self) -> u64 {
+        self.tokens_in + self.tokens_out
+    }
+}
+
+/// Tokens for each turn and each memory of past sessions.
+pub(crate) fn measure(bench: &Bench) -> Result<Section> {
+    let columns = &[
+        "what",
+        "calls",
+        "tokens in",
+        "tokens out",
+        "per turn",
+        "per memory",
+        "times ours",
+    ];
+    let mut section = Section::new("What a model is sent", columns);
+    let Some(folder) = &bench.transcripts else {
+        section.note("not measured: --transcripts DIR names a folder of transcripts");
+        return Ok(section);
+    };
+    let home = Home::create(bench.folder("tokens"), &bench.programs.product, None)?;
+    run_import(&home, folder)?;
+    let (observations, summaries) = remembered(&home)?;
+    let memories = observations + summaries;
+    let (ours, sizes) = digests(&home)?;
+    ensure!(ours.calls > 0 && memories > 0, "no turn in {}", folder.display());
+    let (alone, growing) = others(folder)?;
+    for (what, calls) in [
+        ("one call a turn, on its digest", ours),
+        ("one call a tool use, each by itself", alone),
+        ("one call a tool use, in a growing conversation", growing),
+    ] {
+        section.row(vec![
+            json!(what),
+            json!(calls.calls),
+            json!(calls.tokens_in),
+            json!(calls.tokens_out),
+            ratio(calls.tokens(), ours.calls),
+            ratio(calls.tokens(), memories),
+            ratio(calls.tokens(), ours.tokens()),
+        ]);
+    }
+    section.check(
+        "at most 3,000 tokens a memory",
+        ours.tokens() as f64 / memories as f64 <= MOST_PER_MEMORY,
+    );
+    for (what, calls) in [("each by itself", alone), ("in a growing conversation", growing)] {
+        section.check(
+            format!("at least 15 times fewer than one call a tool use, {what}"),
+            calls.tokens() as f64 / ours.tokens() as f64 >= LEAST_TIMES,
+        );
+    }
+    section.note(format!(
+        "{} turns: the smallest question has {} tokens, the median {}, the largest {}",
+        sizes.len(),
+        sizes[0],
+        sizes[sizes.len() / 2],
+        sizes[sizes.len() - 1]
+    ));
+    section.note(format!(
+        "{observations} observations and {summaries} summaries, as the rules write them; a model is asked for about as many"
+    ));
+    section.note("estimated at 3.5 bytes a token, ours and theirs; payloads are what tools were given and what the agent saw of their answers");
+    Ok(section)
+}
+
+/// What the product itself says it would send.
+fn digests(home: &Home) -> Result<(Calls, Vec<u64>)> {
+    let arguments = [
+        "distill",
+        "--since",
+        "1990-01-01",
+        "--provider",
+        "anthropic",
+        "--dry-run",
+        "--json",
+    ];
+    let output = home.command(&arguments).output()?;
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let plan: Value = serde_json::from_slice(&output.stdout)?;
+    let number = |name: &str| plan[name].as_u64().with_context(|| format!("no {name}"));
+    let items = plan["items"].as_array().context("no items")?;
+    let mut sizes: Vec<u64> = items
+        .iter()
+        .filter_map(|item| item["tokens_in"].as_u64())
+        .collect();
+    sizes.sort_unstable();
+    let calls = Calls {
+        calls: number("turns")?,
+        tokens_in: number("tokens_in")?,
+        tokens_out: number("tokens_out")?,
+    };
+    Ok((calls, sizes))
+}
+
+/// What others would send: each tool use by itself, and each after all that was said before in its session.
+fn others(folder: &Path) -> Result<(Calls, Calls)> {
+    let (mut alone, mut growing) = (Calls::default(), Calls::default());
+    for file in files(folder)? {
+        let mut before = INSTRUCTIONS;
+        for payload in payloads(&fs::read_to_string(file)?) {
+            before += payload;
+            for (calls, sent) in [(&mut alone, INSTRUCTIONS + payload), (&mut growing, before)] {
+                calls.calls += 1;
+                calls.tokens_in += sent;
+                calls.tokens_out += ANSWER;
+            }
+            before += ANSWER;
+        }
+    }
+    Ok((alone, growing))
+}
+
+/// The tokens of each tool use of a transcript: what the tool was given, and what it answered.
+fn payloads(transcript: &str) -> Vec<u64> {
+    let mut uses: Vec<(String, u64)> = Vec::new();
+    for line in transcript.lines() {
+        let record: Value = serde_json::from_str(line).unwrap_or_default();
+        for block in record["message"]["content"].as_array().into_iter().flatten() {
+            let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
+            match block["type"].as_str() {
+                Some("tool_use") if SKIPPED.contains(&text("name").as_str()) => {}
+                Some("tool_use") => {
+                    let given = tokens(&format!("{}{}", text("name"), block["input"]));
+                    uses.push((text("id"), given as u64));
+                }
+                Some("tool_result") => {
+                    let id = text("tool_use_id");
+                    if let Some(one) = uses.iter_mut().find(|one| one.0 == id) {
+                        one.1 += tokens(&block["content"].to_string()) as u64;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    uses.into_iter().map(|(_, tokens)| tokens).collect()
+}
+
+fn ratio(tokens: u64, things: u64) -> Value {
+    rounded(tokens as f64 / things as f64)
+}
