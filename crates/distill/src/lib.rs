@@ -21,8 +21,8 @@ pub use memory::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind}
 pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};
 pub use provider::{
-    Anthropic, CALL_TIMEOUT, ClaudeCli, Endpoint, Invocation, Key, MAX_ANSWER_TOKENS, OpenAi, Provider, Ran,
-    Reply, RunClaude, RunError, Trouble, Usage,
+    Anthropic, ClaudeCli, Endpoint, Invocation, Key, OpenAi, Provider, Ran, Reply, RunClaude, RunError,
+    Trouble, Usage,
 };
 pub use tokens::tokens;
 pub use turn::{Outcome, Step, ToolUse, Turn, TurnEnd};

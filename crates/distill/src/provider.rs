@@ -19,10 +19,10 @@ pub use trouble::Trouble;
 use crate::Prompt;
 
 /// The most tokens that an answer may have.
-pub const MAX_ANSWER_TOKENS: u32 = 2_000;
+const MAX_ANSWER_TOKENS: u32 = 2_000;
 
-/// How long one call may take.
-pub const CALL_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long one call may take: a local model without a graphics card is slow.
+const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Someone who answers.
 pub trait Provider: Send + Sync + fmt::Debug {

@@ -159,11 +159,6 @@ impl Store {
         spent(&self.connection, from_ms).map_err(query("read what was spent"))
     }
 
-    /// Returns how many tokens were spent, or set aside, on a session.
-    pub fn session_tokens(&self, session_db_id: i64) -> Result<u64, StoreError> {
-        session_spent(&self.connection, session_db_id).map_err(query("read what was spent on a session"))
-    }
-
     /// Returns what each model took from one moment to before another, the most expensive first.
     pub fn spending(&self, from_ms: i64, to_ms: i64) -> Result<Vec<Spending>, StoreError> {
         const SPENDING: &str = "select provider, model, count(*), count(*) filter (where outcome <> 'ok'),

@@ -38,7 +38,7 @@ pub struct ProviderPause {
 }
 
 /// How long somebody may look whether a provider is well again.
-const PROBE_MS: i64 = 300_000;
+const PROBE_MS: i64 = 900_000;
 
 impl Store {
     /// Leaves a provider alone for a while.

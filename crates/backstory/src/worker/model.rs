@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    panic::{self, AssertUnwindSafe},
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -10,15 +11,18 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use backstory_capture::keep;
-use backstory_store::Store;
+use backstory_store::{Store, TurnForModel};
 
 use super::ask::{Asked, ask_about};
 use crate::{clock, home::Home, log, models::Model};
 
 /// How long a turn is kept for one thread: longer than two calls and their time-outs.
-pub(crate) const LEASE_MS: i64 = 600_000;
+pub(crate) const LEASE_MS: i64 = 900_000;
+
+/// How long a turn waits that made us fail: each try may cost tokens.
+const LATER_MS: i64 = 6 * 3_600_000;
 
 /// How often a thread looks around that nobody wakes.
 const LOOK: Duration = Duration::from_secs(20);
@@ -66,9 +70,7 @@ impl Askers {
             let thread = thread::Builder::new().name("model".to_owned());
             threads.push(thread.spawn(move || {
                 if let Err(error) = serve(&home, &shared) {
-                    // The rules' memories stand; the next worker asks again. Nobody to tell when the log cannot be written.
-                    let line = format!("asking a model ended: {error:#}");
-                    log::append(&home, "worker.log", clock::since_1970(), &line).ok();
+                    note(&home, &error);
                 }
             })?);
         }
@@ -119,10 +121,11 @@ fn serve(home: &Home, shared: &Shared) -> Result<()> {
     store.close_lost_calls(clock::now_ms() - LEASE_MS)?;
     let mut heard = 0;
     while !shared.is_stopped() {
-        shared.busy.fetch_add(1, Ordering::Relaxed);
-        let worked = work(&mut store, &shared.asking, &shared.stop);
-        shared.busy.fetch_sub(1, Ordering::Relaxed);
-        let rest = worked?;
+        let worked = work(&mut store, &shared.asking, &shared.stop, &shared.busy);
+        let rest = worked.unwrap_or_else(|error| {
+            note(home, &error);
+            LOOK
+        });
         shared.sleep(&mut heard, rest);
     }
     Ok(())
@@ -133,7 +136,7 @@ pub(crate) fn ask_all(home: &Home, asking: &Asking, stop: &AtomicBool) -> Result
     thread::scope(|scope| {
         let one = || -> Result<()> {
             let mut store = Store::open(&home.database(), &home.backups())?;
-            work(&mut store, asking, stop).map(drop)
+            work(&mut store, asking, stop, &AtomicUsize::new(0)).map(drop)
         };
         let threads: Vec<_> = (0..asking.model.concurrency).map(|_| scope.spawn(one)).collect();
         threads
@@ -143,7 +146,7 @@ pub(crate) fn ask_all(home: &Home, asking: &Asking, stop: &AtomicBool) -> Result
 }
 
 /// Asks about one turn after the other until none waits, or the model may not be asked now. Returns how long to rest.
-fn work(store: &mut Store, asking: &Asking, stop: &AtomicBool) -> Result<Duration> {
+fn work(store: &mut Store, asking: &Asking, stop: &AtomicBool, busy: &AtomicUsize) -> Result<Duration> {
     while !stop.load(Ordering::Relaxed) {
         if let Some(rest) = closed(store, &asking.model)? {
             return Ok(rest);
@@ -151,13 +154,34 @@ fn work(store: &mut Store, asking: &Asking, stop: &AtomicBool) -> Result<Duratio
         let Some(claim) = store.claim_turn_for_model(clock::now_ms(), LEASE_MS)? else {
             break;
         };
-        match ask_about(store, claim, &asking.model, &asking.keep, stop)? {
+        busy.fetch_add(1, Ordering::Relaxed);
+        let asked = ask_safely(store, claim, asking, stop);
+        busy.fetch_sub(1, Ordering::Relaxed);
+        match asked? {
             Asked::Kept | Asked::Left(_) | Asked::Troubled(_) => {}
             // Somebody else looks whether the provider is well again.
             Asked::Waits(_) => break,
         }
     }
     Ok(LOOK)
+}
+
+/// Asks about a turn. A bug must cost one turn, not the thread, and not a call each time somebody looks.
+fn ask_safely(store: &mut Store, claim: TurnForModel, asking: &Asking, stop: &AtomicBool) -> Result<Asked> {
+    let asked = panic::catch_unwind(AssertUnwindSafe(|| {
+        ask_about(store, claim, &asking.model, &asking.keep, stop)
+    }));
+    let asked = asked.unwrap_or_else(|_| Err(anyhow!("asking about turn {} panicked", claim.turn_id)));
+    if asked.is_err() {
+        store.release_turn_for_model(claim, clock::now_ms() + LATER_MS)?;
+    }
+    asked
+}
+
+/// Says what went wrong: the rules' memories stand. Nobody to tell when the log cannot be written.
+fn note(home: &Home, error: &anyhow::Error) {
+    let line = format!("asking a model failed: {error:#}");
+    log::append(home, "worker.log", clock::since_1970(), &line).ok();
 }
 
 /// Says how long it makes no sense to put a question together: the day's tokens are spent, or the provider is left alone.
