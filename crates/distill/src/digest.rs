@@ -82,7 +82,7 @@ fn words(turn: &Turn, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
     for (step, entry) in turn.steps.iter().enumerate() {
         let step = step + 1;
         pieces.extend(match entry {
-            Step::Prose(text) if !is_telling(text) => None,
+            Step::Prose(text) if is_filler(text) => None,
             Step::Prose(text) => Some(piece(step, 3, "the agent said", text, MAX_PROSE)),
             Step::SubAgent { report, .. } => Some(piece(step, 2, "a sub-agent reported", report, MAX_REPORT)),
             Step::Compaction(text) => Some(piece(step, 4, "the session so far", text, MAX_REPORT)),
@@ -104,6 +104,13 @@ fn words(turn: &Turn, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
         text: format!("[how it ended]\n{how}"),
     });
     pieces
+}
+
+/// Whether a text says nothing, as far as the rules can tell: they read English.
+fn is_filler(text: &str) -> bool {
+    let letters = || text.chars().filter(|letter| letter.is_alphabetic());
+    let is_latin = letters().filter(char::is_ascii).count() * 2 > letters().count();
+    is_latin && !is_telling(text)
 }
 
 /// Takes the most telling pieces until there is no more room; the last one that fits in part is cut. What was said before in
@@ -267,6 +274,17 @@ mod tests {
                 assert!(text.contains(told), "{most}: {told}");
             }
         }
+    }
+
+    #[test]
+    fn what_the_rules_cannot_read_is_no_filler() {
+        let said = "刷新令牌在第一次401时就放弃了。";
+        let steps = vec![
+            Step::Prose(said.to_owned()),
+            Step::Prose("Let me look.".to_owned()),
+        ];
+        let text = digest(&turn(steps), 6_000, &same).text;
+        assert!(text.contains(said) && !text.contains("Let me look"), "{text}");
     }
 
     #[test]
