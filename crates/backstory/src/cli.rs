@@ -1,18 +1,19 @@
 //! What can be typed, and where it goes.
 
 use std::{
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, IsTerminal as _},
     process::ExitCode,
 };
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     command::{
         Status, backup, completions, config, context, demo, distill, doctor, edit, export, forget, import,
-        index, mcp, open, pin, queue, remember, restore, search, session, sessions, show, stats, timeline,
-        why, worker,
+        index, install, mcp, open, pin, queue, remember, restore, search, session, sessions, show, stats,
+        timeline, why, worker,
     },
     environment,
     home::Home,
@@ -42,6 +43,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Demo),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
     Search(search::Search),
     Context(context::ContextArguments),
     Why(why::Why),
@@ -92,6 +95,9 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
+        // Some editors call the hooks of Claude Code's settings without their arguments, and take status 2 as a wish to
+        // stop the agent.
+        Err(_) if std::env::args_os().len() == 1 && is_report_on_stdin() => return ExitCode::SUCCESS,
         Err(error) => {
             // Broken pipe or closed stderr: the exit code says it all.
             error.print().ok();
@@ -115,9 +121,24 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
+/// Says whether a program waits with what a hook would be given. A person's pipe that stays empty is not waited for long.
+fn is_report_on_stdin() -> bool {
+    const PATIENCE: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 300_000_000,
+    };
+    let stdin = io::stdin();
+    let mut first = [0];
+    let has_input =
+        poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&PATIENCE)).is_ok_and(|ready| ready > 0);
+    !stdin.is_terminal() && has_input && rustix::io::read(&stdin, &mut first).is_ok() && first == *b"{"
+}
+
 fn run(command: Command) -> Result<Status> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Install(arguments) => install::install(&Home::require()?, &arguments),
+        Command::Uninstall(arguments) => install::uninstall(&Home::require()?, &arguments),
         Command::Search(arguments) => search::run(&Home::require()?, &arguments),
         Command::Context(arguments) => context::run(&Home::require()?, &arguments),
         Command::Why(arguments) => why::run(&Home::require()?, &arguments),

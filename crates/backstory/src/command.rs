@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod install;
 pub(crate) mod mcp;
 pub(crate) mod open;
 pub(crate) mod pin;

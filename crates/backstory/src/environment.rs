@@ -33,6 +33,18 @@ pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute())
 }
 
+/// Returns the folder that another program's variable names.
+pub(crate) fn folder(name: &str) -> Option<PathBuf> {
+    let path = variable(name).filter(|path| !path.is_empty())?;
+    std::path::absolute(path).ok()
+}
+
+/// Returns the folders that programs are looked for in.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    let path = variable("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect()
+}
+
 /// Returns the variables that override settings.
 pub(crate) fn settings() -> Vec<(String, String)> {
     std::env::vars_os()

@@ -71,6 +71,11 @@ impl Home {
         self.root.join("spool").join("config.cache")
     }
 
+    /// What `install` wrote, and how to undo it.
+    pub(crate) fn receipt(&self) -> PathBuf {
+        self.root.join("installed.json")
+    }
+
     pub(crate) fn worker_lock(&self) -> PathBuf {
         self.root.join("worker.lock")
     }

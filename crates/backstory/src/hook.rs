@@ -13,10 +13,14 @@ use std::{
     panic,
 };
 
+use backstory_capture::{
+    host::{self, Report},
+    payload::{self, Payload},
+};
 use backstory_model::{EventKind, Host};
 use rustix::buffer::spare_capacity;
 
-use crate::{environment, home::Home};
+use crate::{environment, home::Home, receipt};
 use capture::Outcome;
 use look::Look;
 
@@ -77,21 +81,59 @@ fn handle(words: &[String]) -> Outcome {
         return Outcome::Failed("no home folder: set HOME or BACKSTORY_HOME".to_owned());
     };
     let name = words.first().map_or("", String::as_str);
+    if words.iter().any(|word| word == "--plugin") && receipt::has_claude_code(&home) {
+        return Outcome::Off("Claude Code's settings call this hook too");
+    }
+    let host = host(words);
+    let spec = host::find(host.as_str());
+    let (name, input) = match (spec.and_then(|spec| spec.translate), input) {
+        (Some(translate), Ok(input)) => match translated(translate, name, input) {
+            Ok((name, input)) => (name, Ok(input)),
+            Err(outcome) => return outcome,
+        },
+        (_, input) => (name, input),
+    };
     let Some(hook) = Hook::from_name(name) else {
         return capture::unknown_event(&home, name);
     };
+    // A host that is not in the table is taken for one that speaks as the first host does.
+    let spec = spec.unwrap_or(host::HOSTS[0]);
     let outcome = match (hook, input) {
         (Hook::PreToolUse, input) => {
             if let Some(look) = input.ok().and_then(|input| Look::read(&home, input)) {
-                answer::print_file(&home, &look);
+                answer::print_file(&home, spec, &look);
             }
             return Outcome::Nothing("nothing is recorded before a tool is used");
         }
-        (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host(words), input, None),
+        (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host, input, None),
         (Hook::Record(_), Err(error)) => Outcome::Failed(format!("could not read stdin: {error}")),
     };
-    answer::print(&home, hook, &outcome);
+    answer::print(&home, spec, hook, &outcome);
     outcome
+}
+
+/// Puts what another host sent into our words. What is no JSON stays as it is: it is counted where all such is.
+fn translated<'w>(
+    translate: host::Translate,
+    name: &'w str,
+    input: &'static [u8],
+) -> Result<(&'w str, &'static [u8]), Outcome> {
+    let text = payload::to_text(input);
+    let Ok(payload) = Payload::read(&text) else {
+        return Ok((name, input));
+    };
+    let folder = std::env::current_dir().unwrap_or_default();
+    let report = Report {
+        event: name,
+        payload: &payload,
+        folder: &folder.to_string_lossy(),
+    };
+    match translate(&report) {
+        Some(ours) => Ok((ours.event, ours.json.leak().as_bytes())),
+        // An event that we do not know is counted by its name.
+        None if Hook::from_name(name).is_none() => Ok((name, input)),
+        None => Err(Outcome::Nothing("the host means something else by it")),
+    }
 }
 
 /// Reads `--host NAME` or `--host=NAME`; anything else means the first host we served.

@@ -8,6 +8,7 @@ mod bulk;
 mod clean;
 pub mod counts;
 pub mod exclude;
+pub mod host;
 pub mod keep;
 pub mod payload;
 pub mod private;

@@ -2,17 +2,22 @@
 
 use std::{
     io::{self, Write},
+    path::Path,
     sync::mpsc::channel,
     thread,
     time::Duration,
 };
 
-use backstory_capture::{keep, payload::Payload, project};
+use backstory_capture::{
+    host::{Form, HostSpec, Moment, Silence},
+    keep,
+    payload::Payload,
+    project,
+};
 use backstory_model::{Event, EventKind, Handle, ProjectFacts};
 use backstory_recall::{Listener, Said, Situation, at_failure, at_file, at_prompt, context};
 use backstory_store::{Access, Store};
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::{Hook, capture::Outcome, look::Look};
 use crate::{
@@ -22,9 +27,6 @@ use crate::{
     settings::{self, Context},
 };
 
-/// Tells the agent to go on and not to show this to anyone.
-const GO_ON: &str = "{\"continue\":true,\"suppressOutput\":true}\n";
-
 /// An agent waits no longer than this for what it may be told. Tests run many of us at once, and not optimised.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });
 
@@ -32,33 +34,53 @@ const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_0
 const MOST_LEFT_OUT: usize = 20;
 
 /// Answers an event that was recorded, or was not.
-pub(crate) fn print(home: &Home, hook: Hook, outcome: &Outcome) {
-    let told = match (hook, outcome) {
-        (Hook::Record(EventKind::SessionStart), Outcome::Recorded(event)) => {
-            in_time(home, &**event, "SessionStart", session_start)
-        }
-        (Hook::Record(EventKind::UserPromptSubmit), Outcome::Recorded(event)) => {
-            in_time(home, &**event, "UserPromptSubmit", prompt)
-        }
-        (Hook::Record(EventKind::PostToolUseFailure), Outcome::Recorded(event)) => {
-            in_time(home, &**event, "PostToolUseFailure", failure)
-        }
+pub(crate) fn print(home: &Home, host: &HostSpec, hook: Hook, outcome: &Outcome) {
+    let told = match outcome {
+        Outcome::Recorded(event) => told(home, host, event),
         _ => None,
     };
-    let text = match (hook, told) {
-        (_, Some(answer)) => answer,
-        // Text printed here would go into the conversation.
-        (Hook::Record(EventKind::SessionStart | EventKind::UserPromptSubmit) | Hook::PreToolUse, None) => {
-            return;
-        }
-        (Hook::Record(_), None) => GO_ON.to_owned(),
+    let is_start = matches!(
+        hook,
+        Hook::Record(EventKind::SessionStart | EventKind::UserPromptSubmit)
+    );
+    match (told, host.silence) {
+        (Some(answer), _) => write(&answer),
+        (None, Silence::AfterWork(text)) if !is_start => write(text),
+        (None, Silence::Always(text)) => write(text),
+        (None, _) => {}
+    }
+}
+
+/// Looks for what an event gives occasion to say, if the host listens then.
+fn told(home: &Home, host: &HostSpec, event: &Event) -> Option<String> {
+    let (moment, look): (Moment, Search<Event>) = match event.kind {
+        // What stands in the file is in the conversation already.
+        EventKind::SessionStart if has_rules(host, event) => return None,
+        EventKind::SessionStart => (Moment::Start, session_start),
+        EventKind::UserPromptSubmit => (Moment::Prompt, prompt),
+        EventKind::PostToolUseFailure => (Moment::Failure, failure),
+        _ => return None,
     };
-    write(&text);
+    in_time(home, event, host.form(moment)?, look)
+}
+
+/// Says whether the project has a file that its host reads by itself.
+fn has_rules(host: &HostSpec, event: &Event) -> bool {
+    let root = event
+        .project
+        .as_ref()
+        .map(|facts| facts.worktree.as_ref().unwrap_or(&facts.root));
+    host.rules
+        .zip(root)
+        .is_some_and(|(rules, root)| Path::new(root).join(rules.path).exists())
 }
 
 /// Answers before a tool is used on a file.
-pub(crate) fn print_file(home: &Home, look: &Look) {
-    if let Some(answer) = in_time(home, look, "PreToolUse", file) {
+pub(crate) fn print_file(home: &Home, host: &HostSpec, look: &Look) {
+    let told = host
+        .form(Moment::File)
+        .and_then(|form| in_time(home, look, form, file));
+    if let Some(answer) = told {
         write(&answer);
     }
 }
@@ -68,13 +90,11 @@ fn write(text: &str) {
     io::stdout().write_all(text.as_bytes()).ok();
 }
 
+/// Looks for what is worth telling about something.
+type Search<T> = fn(&Home, &T) -> Option<Answer>;
+
 /// Looks for what is worth telling, and gives up silently when that takes too long.
-fn in_time<T: Clone + Send + 'static>(
-    home: &Home,
-    about: &T,
-    event_name: &'static str,
-    look: fn(&Home, &T) -> Option<Answer>,
-) -> Option<String> {
+fn in_time<T: Clone + Send + 'static>(home: &Home, about: &T, form: Form, look: Search<T>) -> Option<String> {
     if !home.database().exists() {
         return None;
     }
@@ -87,9 +107,7 @@ fn in_time<T: Clone + Send + 'static>(
     let answer = receive.recv_timeout(PATIENCE).ok()??;
     // Noted before it is said: rather not said again than said twice.
     answer.log.append(&answer.given).ok()?;
-    let output =
-        json!({"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": answer.text}});
-    (!answer.text.is_empty()).then(|| format!("{output}\n"))
+    (!answer.text.is_empty()).then(|| format!("{}\n", form.answer(&answer.text)))
 }
 
 /// What is told, and what is noted of it.
@@ -194,7 +212,7 @@ fn file(home: &Home, look: &Look) -> Option<Answer> {
     let facts = project::locate(look.cwd.as_ref()).facts;
     let here = Here::find(home, &facts, &look.session_id, look.at_ms)?;
     let root = facts.worktree.as_deref().unwrap_or(&facts.root);
-    let path = std::path::Path::new(&look.cwd).join(&look.path);
+    let path = Path::new(&look.cwd).join(&look.path);
     let path = path
         .strip_prefix(root)
         .unwrap_or(&path)

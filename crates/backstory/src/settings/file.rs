@@ -1,14 +1,14 @@
 //! `config.toml` on disk: read whole, changed one key at a time, replaced in one step.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
 use super::keys::Key;
 use super::{Problem, Source, document, resolve};
+use crate::replace;
 
 /// What a new file starts with.
 const HEAD: &str = "\
@@ -54,14 +54,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
 
 /// Changes one key in the file and leaves the rest of it as it is.
 pub(crate) fn change(path: &Path, key: &'static Key, change: &Change) -> Result<Changed> {
-    let target =
-        follow_links(path).with_context(|| format!("could not follow the link {}", path.display()))?;
-    let folder = target
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let target = replace::follow_links(path)
+        .with_context(|| format!("could not follow the link {}", path.display()))?;
+    let folder = replace::folder_of(&target);
     // Two changes at once must not each write the file they read. The folder is locked because the file is replaced.
-    let folder = lock(folder).with_context(|| format!("could not open the folder {}", folder.display()))?;
+    let folder =
+        replace::lock(folder).with_context(|| format!("could not open the folder {}", folder.display()))?;
 
     let text = read(&target)?;
     let before = resolve(path, text.as_deref(), &[]);
@@ -98,7 +96,7 @@ pub(crate) fn change(path: &Path, key: &'static Key, change: &Change) -> Result<
     }
     let written = new != text.unwrap_or_default();
     if written {
-        write_atomically(&target, &new, &folder)
+        replace::write_atomically(&target, new.as_bytes(), &folder)
             .with_context(|| format!("could not write {}", path.display()))?;
     }
     Ok(Changed {
@@ -133,63 +131,4 @@ fn edited(now: &super::Resolved, key: &Key, add: &[String], remove: &[String]) -
             key.kind
         ),
     }
-}
-
-/// Replaces a file in one step, so that a crash leaves the old one or the new one; its mode is kept.
-fn write_atomically(target: &Path, text: &str, folder: &File) -> io::Result<()> {
-    let mode = fs::metadata(target).map_or(0o600, |old| old.permissions().mode() & 0o7777);
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = target.with_file_name(name);
-    let result = write_new(&temporary, text, mode).and_then(|()| fs::rename(&temporary, target));
-    match result {
-        Ok(()) => folder.sync_all(),
-        Err(error) => {
-            // The first error is the one to tell; the rest of it is a stray file of a few bytes.
-            let _gone = fs::remove_file(&temporary);
-            Err(error)
-        }
-    }
-}
-
-fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    // Left behind by a crashed process that had our number.
-    if fs::symlink_metadata(path).is_ok() {
-        fs::remove_file(path)?;
-    }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.set_permissions(Permissions::from_mode(mode))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
-}
-
-/// Opens and locks a folder, making it when it is not there.
-fn lock(folder: &Path) -> io::Result<File> {
-    if !folder.exists() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let file = File::open(folder)?;
-    // Some network file systems have no locks; there, the last change wins.
-    let _locked = file.lock();
-    Ok(file)
-}
-
-/// Returns where a file really is, so that a link into a folder of dotfiles survives a change.
-fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..32 {
-        match fs::read_link(&path) {
-            Ok(link) => path = path.parent().unwrap_or(Path::new("")).join(link),
-            // Not a link, or nothing there yet.
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
-                return Ok(path);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::Error::other("it leads to itself"))
 }

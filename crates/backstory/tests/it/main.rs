@@ -25,6 +25,7 @@ mod home;
 mod hooks;
 mod hostile;
 mod import;
+mod install;
 mod layers;
 mod life;
 mod mcp;

@@ -1,0 +1,288 @@
+//! `backstory install`: teach the agents on this machine to report what they do and to be told what is remembered.
+
+mod carry_out;
+mod diff;
+mod json;
+mod places;
+mod plan;
+mod toml;
+
+use std::io::{self, IsTerminal, Write as _};
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use backstory_capture::host::{HOSTS, HostSpec, find};
+use serde_json::{Value, json};
+
+use super::Status;
+use crate::{
+    home::Home,
+    output::{BAD, BOLD, DIM, GOOD},
+    receipt::Receipt,
+};
+use diff::Line;
+use plan::Change;
+
+/// Set up the agents on this machine
+///
+/// Shows what will be written and asks. Copies of what was there are kept, everything else in the files stays as it is,
+/// and `backstory uninstall` puts them back. Doing it again brings older entries of ours up to date.
+///
+/// Hosts: claude-code, codex, cursor, gemini-cli, opencode, windsurf, copilot-cli, vscode.
+#[derive(clap::Args)]
+pub(crate) struct Install {
+    /// The agents to set up; without any, those found on this machine
+    #[arg(value_name = "HOST", value_parser = host)]
+    hosts: Vec<&'static HostSpec>,
+    /// All agents found on this machine
+    #[arg(long, conflicts_with = "hosts")]
+    all: bool,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// Put back what `backstory install` changed
+///
+/// Files that are as install left them become what they were, byte for byte. From others only our own entries are taken
+/// out. Memories stay where they are.
+#[derive(clap::Args)]
+pub(crate) struct Uninstall {
+    /// The agents; without any, all that were set up
+    #[arg(value_name = "HOST", value_parser = host)]
+    hosts: Vec<&'static HostSpec>,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// How it is done.
+#[derive(clap::Args)]
+struct Manner {
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Show what would be written, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn host(name: &str) -> Result<&'static HostSpec, String> {
+    find(name).ok_or_else(|| {
+        let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+pub(crate) fn install(home: &Home, arguments: &Install) -> Result<Status> {
+    let hosts = match arguments.hosts.as_slice() {
+        [] => places::present(),
+        named => named.to_vec(),
+    };
+    if hosts.is_empty() {
+        let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
+        bail!("no agent was found here\nhint: name one: {}", names.join(", "));
+    }
+    let program = places::program()?;
+    let mut receipt = Receipt::read(home)?;
+    let mut changes = Vec::new();
+    for host in &hosts {
+        changes.extend(plan::install(&receipt, host, &program)?);
+    }
+    let question = match arguments.hosts.is_empty() && !arguments.all && hosts.len() > 1 {
+        true => "Write all of this? [y/N, or the hosts that you want]",
+        false => "Write this? [y/N]",
+    };
+    let Go::Ahead(changes) = ask(&arguments.manner, changes, question)? else {
+        return Ok(status_of(&arguments.manner));
+    };
+    carry_out::install(home, &mut receipt, &changes)?;
+    if arguments.manner.json {
+        println!("{}", as_json(&changes, false));
+        return Ok(Status::Done);
+    }
+    for host in of_changes(&changes) {
+        let is_new = changes
+            .iter()
+            .any(|change| change.host.name == host.name && change.is_needed());
+        let done = if is_new { "set up" } else { "set up already" };
+        println!("{GOOD}{} is {done}.{GOOD:#}", host.title);
+        if let Some(afterwards) = host.afterwards {
+            println!("  {afterwards}");
+        }
+    }
+    println!("{DIM}The next session is remembered; `backstory uninstall` puts everything back.{DIM:#}");
+    Ok(Status::Done)
+}
+
+pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
+    let mut receipt = Receipt::read(home)?;
+    let hosts: Vec<&'static HostSpec> = match arguments.hosts.as_slice() {
+        [] => receipt.hosts.keys().filter_map(|name| find(name)).collect(),
+        named => named.to_vec(),
+    };
+    let mut changes = Vec::new();
+    for host in &hosts {
+        changes.extend(plan::uninstall(&receipt, host)?);
+    }
+    if !changes.iter().any(Change::is_needed) {
+        // The files may be gone while the receipt still speaks of them.
+        for host in &hosts {
+            receipt.hosts.remove(host.name);
+        }
+        receipt.write(home)?;
+        match arguments.manner.json {
+            true => println!("{}", as_json(&changes, arguments.manner.dry_run)),
+            false => println!("Nothing of ours is installed."),
+        }
+        return Ok(Status::Done);
+    }
+    let Go::Ahead(changes) = ask(&arguments.manner, changes, "Put this back? [y/N]")? else {
+        return Ok(status_of(&arguments.manner));
+    };
+    carry_out::uninstall(home, &mut receipt, &changes)?;
+    if arguments.manner.json {
+        println!("{}", as_json(&changes, false));
+        return Ok(Status::Done);
+    }
+    for change in changes.iter().filter(|change| change.is_needed()) {
+        let shown = places::shown(&change.path);
+        match (&change.new, change.is_exact) {
+            (None, _) => println!("{shown} is removed."),
+            (Some(_), true) => println!("{shown} is what it was before."),
+            (Some(_), false) => println!("{shown} was changed since: only our entries were taken out."),
+        }
+    }
+    println!(
+        "{DIM}Memories are where they were: {}{DIM:#}",
+        places::shown(home.root())
+    );
+    Ok(Status::Done)
+}
+
+/// What a person decided.
+enum Go {
+    /// These.
+    Ahead(Vec<Change>),
+    /// Nothing.
+    Away,
+}
+
+/// Shows the plan and asks, unless told not to.
+fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
+    if !manner.json {
+        for change in &changes {
+            print(change, !manner.yes);
+        }
+    }
+    if manner.dry_run {
+        match manner.json {
+            true => println!("{}", as_json(&changes, true)),
+            false => println!("{DIM}Nothing was changed.{DIM:#}"),
+        }
+        return Ok(Go::Away);
+    }
+    if manner.yes || !changes.iter().any(Change::is_needed) {
+        return Ok(Go::Ahead(changes));
+    }
+    if !io::stdin().is_terminal() {
+        anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
+        anstream::eprintln!("{DIM}hint: say --yes to go ahead, --dry-run to only look{DIM:#}");
+        return Ok(Go::Away);
+    }
+    let mut answer = String::new();
+    let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
+    asked
+        .and_then(|()| io::stdin().read_line(&mut answer))
+        .context("could not ask")?;
+    let answer = answer.to_lowercase();
+    let words: Vec<&str> = answer
+        .split([' ', ',', '\n'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    let chosen = match words.as_slice() {
+        ["y" | "yes"] => changes,
+        names => changes
+            .into_iter()
+            .filter(|change| names.contains(&change.host.name))
+            .collect(),
+    };
+    if chosen.is_empty() {
+        println!("Nothing was changed.");
+        return Ok(Go::Away);
+    }
+    Ok(Go::Ahead(chosen))
+}
+
+/// The end of a command that did nothing: it was only to look, or nobody agreed.
+const fn status_of(manner: &Manner) -> Status {
+    match manner.dry_run {
+        true => Status::Done,
+        false => Status::Refused,
+    }
+}
+
+fn of_changes(changes: &[Change]) -> Vec<&'static HostSpec> {
+    let mut hosts: Vec<&'static HostSpec> = Vec::new();
+    for change in changes {
+        if !hosts.iter().any(|host| host.name == change.host.name) {
+            hosts.push(change.host);
+        }
+    }
+    hosts
+}
+
+/// Shows what becomes of a file and, for a person who decides, what it loses and gains.
+fn print(change: &Change, in_full: bool) {
+    let what = match (&change.current, &change.new) {
+        _ if !change.is_needed() => "stays as it is",
+        (None, _) => "is made",
+        (Some(_), None) => "is removed",
+        (Some(_), Some(_)) => "is changed",
+    };
+    println!(
+        "{BOLD}{}{BOLD:#} {DIM}({}) {what}{DIM:#}",
+        places::shown(&change.path),
+        change.host.title
+    );
+    if !in_full || !change.is_needed() {
+        return;
+    }
+    let text = |content: &Option<Vec<u8>>| {
+        String::from_utf8_lossy(content.as_deref().unwrap_or_default()).into_owned()
+    };
+    let (old, new) = (text(&change.current), text(&change.new));
+    for line in diff::diff(&old, &new) {
+        match line {
+            Line::Same(line) => println!("    {DIM}{}{DIM:#}", visible(line)),
+            Line::Old(line) => println!("  {BAD}- {}{BAD:#}", visible(line)),
+            Line::New(line) => println!("  {GOOD}+ {}{GOOD:#}", visible(line)),
+            Line::Gap => println!("    {DIM}…{DIM:#}"),
+        }
+    }
+    println!();
+}
+
+/// Files of others may hold anything: what would move the cursor is not shown, and no line is endless.
+fn visible(line: &str) -> String {
+    const WIDEST: usize = 160;
+    line.chars()
+        .filter(|c| *c == '\t' || !c.is_control())
+        .take(WIDEST)
+        .collect()
+}
+
+fn as_json(changes: &[Change], is_dry: bool) -> Value {
+    let file = |change: &Change| {
+        let action = match (&change.current, &change.new) {
+            _ if !change.is_needed() => "none",
+            (None, _) => "create",
+            (Some(_), None) => "remove",
+            (Some(_), Some(_)) => "change",
+        };
+        json!({"host": change.host.name, "path": change.path, "action": action, "exact": change.is_exact})
+    };
+    let files: Vec<Value> = changes.iter().map(file).collect();
+    json!({"files": files, "dry_run": is_dry})
+}

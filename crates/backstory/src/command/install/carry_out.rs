@@ -1,0 +1,141 @@
+//! Writes what was planned: copies first, the receipt next, then the files; all of them or none.
+
+use std::{
+    fs::{self, DirBuilder},
+    io::{self, ErrorKind},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::{places, plan::Change};
+use crate::{
+    home::Home,
+    receipt::{self, Receipt, Written},
+    replace,
+};
+
+/// Writes the files of an installation.
+pub(crate) fn install(home: &Home, receipt: &mut Receipt, changes: &[Change]) -> Result<()> {
+    check_unchanged(changes)?;
+    for change in changes {
+        let Some(new) = &change.new else { continue };
+        if let Some(current) = &change.current {
+            receipt::save(home, change.host.name, &change.path, current)?;
+        }
+        let before = match &change.base {
+            Some(base) => Some(receipt::save(home, change.host.name, &change.path, base)?),
+            None => None,
+        };
+        let earlier = receipt.written(change.host.name, &change.path);
+        let folders = match earlier {
+            Some(earlier) => earlier.folders.clone(),
+            None => missing_folders(&change.path),
+        };
+        let written = Written {
+            path: change.path.clone(),
+            before,
+            after: receipt::fingerprint(new),
+            folders,
+        };
+        let files = receipt.hosts.entry(change.host.name.to_owned()).or_default();
+        files.retain(|known| known.path != written.path);
+        files.push(written);
+    }
+    // Before the files: however this ends, what was there is known.
+    receipt.write(home)?;
+    write_all(changes)
+}
+
+/// Puts the files back, and forgets that they were written.
+pub(crate) fn uninstall(home: &Home, receipt: &mut Receipt, changes: &[Change]) -> Result<()> {
+    check_unchanged(changes)?;
+    for change in changes {
+        if let Some(current) = change.current.as_deref().filter(|_| change.is_needed()) {
+            receipt::save(home, change.host.name, &change.path, current)?;
+        }
+    }
+    write_all(changes)?;
+    for change in changes {
+        let folders = receipt.written(change.host.name, &change.path);
+        for folder in folders
+            .into_iter()
+            .flat_map(|written| written.folders.iter().rev())
+        {
+            // Somebody has put something there: it stays.
+            fs::remove_dir(folder).ok();
+        }
+    }
+    for change in changes {
+        receipt.hosts.remove(change.host.name);
+    }
+    receipt.write(home)
+}
+
+/// A file that changed since it was shown would lose what came in between.
+fn check_unchanged(changes: &[Change]) -> Result<()> {
+    for change in changes {
+        let now = match fs::read(&change.path) {
+            Ok(content) => Some(content),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(error).with_context(|| format!("could not read {}", change.path.display()));
+            }
+        };
+        if now != change.current {
+            let shown = places::shown(&change.path);
+            bail!("{shown} has just been changed by somebody else\nhint: try again; nothing was changed");
+        }
+    }
+    Ok(())
+}
+
+/// Writes all files; when one cannot be written, those before it get back what they had.
+fn write_all(changes: &[Change]) -> Result<()> {
+    for (at, change) in changes
+        .iter()
+        .enumerate()
+        .filter(|(_, change)| change.is_needed())
+    {
+        let Err(error) = put(&change.path, change.new.as_deref()) else {
+            continue;
+        };
+        for done in changes[..at].iter().filter(|change| change.is_needed()) {
+            let back = put(&done.path, done.current.as_deref());
+            back.with_context(|| format!("could not put {} back", done.path.display()))?;
+        }
+        let shown = places::shown(&change.path);
+        return Err(error).with_context(|| format!("could not write {shown}\nhint: nothing was changed"));
+    }
+    Ok(())
+}
+
+fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
+    match content {
+        Some(content) => {
+            let target = replace::follow_links(path)?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(replace::folder_of(&target))?;
+            replace::write(&target, content)
+        }
+        None => match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// Returns the folders that have to be made for a file, the outermost first.
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| !folder.exists())
+        .map(Path::to_owned)
+        .collect();
+    missing.reverse();
+    missing
+}

@@ -1,0 +1,131 @@
+//! What a change looks like: lines that go and come, with a little around them.
+
+/// Lines shown around a change.
+const AROUND: usize = 2;
+
+/// More than this is not compared line by line: what lies between the first and the last change is shown whole.
+const MOST_COMPARED: usize = 4_000_000;
+
+/// A line of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line<'t> {
+    /// Stands in both.
+    Same(&'t str),
+    /// Goes.
+    Old(&'t str),
+    /// Comes.
+    New(&'t str),
+    /// Lines that are left out.
+    Gap,
+}
+
+/// Compares two texts.
+pub(super) fn diff<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let end = old[start..]
+        .iter()
+        .rev()
+        .zip(new[start..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let mut lines: Vec<Line<'t>> = old[..start].iter().map(|line| Line::Same(line)).collect();
+    middle(
+        &old[start..old.len() - end],
+        &new[start..new.len() - end],
+        &mut lines,
+    );
+    lines.extend(old[old.len() - end..].iter().map(|line| Line::Same(line)));
+    shorten(&lines)
+}
+
+/// Finds the longest run of lines that both have, and what goes and comes between them.
+fn middle<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<Line<'t>>) {
+    if old.len() * new.len() > MOST_COMPARED {
+        lines.extend(old.iter().map(|line| Line::Old(line)));
+        lines.extend(new.iter().map(|line| Line::New(line)));
+        return;
+    }
+    let width = new.len() + 1;
+    let mut common = vec![0_u32; (old.len() + 1) * width];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            common[i * width + j] = match old[i] == new[j] {
+                true => common[(i + 1) * width + j + 1] + 1,
+                false => common[(i + 1) * width + j].max(common[i * width + j + 1]),
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < old.len() || j < new.len() {
+        if i < old.len() && j < new.len() && old[i] == new[j] {
+            lines.push(Line::Same(old[i]));
+            (i, j) = (i + 1, j + 1);
+        } else if j == new.len()
+            || (i < old.len() && common[(i + 1) * width + j] >= common[i * width + j + 1])
+        {
+            lines.push(Line::Old(old[i]));
+            i += 1;
+        } else {
+            lines.push(Line::New(new[j]));
+            j += 1;
+        }
+    }
+}
+
+/// Leaves out what is far from any change.
+fn shorten<'t>(lines: &[Line<'t>]) -> Vec<Line<'t>> {
+    let changed: Vec<usize> = (0..lines.len())
+        .filter(|&at| !matches!(lines[at], Line::Same(_)))
+        .collect();
+    let mut near = vec![false; lines.len()];
+    for at in changed {
+        let last = (at + AROUND + 1).min(lines.len());
+        near[at.saturating_sub(AROUND)..last].fill(true);
+    }
+    let mut shown = Vec::new();
+    for (line, is_near) in lines.iter().zip(near) {
+        match is_near {
+            true => shown.push(*line),
+            false if shown.last() != Some(&Line::Gap) => shown.push(Line::Gap),
+            false => {}
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(old: &str, new: &str) -> String {
+        diff(old, new)
+            .iter()
+            .map(|line| match line {
+                Line::Same(text) => format!(" {text}\n"),
+                Line::Old(text) => format!("-{text}\n"),
+                Line::New(text) => format!("+{text}\n"),
+                Line::Gap => "…\n".to_owned(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_change_is_shown_with_what_is_around_it() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\n";
+        let new = "a\nb\nc\nd\nX\nf\ng\nh\nZ\n";
+        assert_eq!(shown(old, new), "…\n c\n d\n-e\n+X\n f\n g\n h\n+Z\n");
+        assert_eq!(shown("", "a\nb\n"), "+a\n+b\n");
+        assert_eq!(shown("a\n", "a\n"), "…\n");
+        assert_eq!(shown("x\ny\n", ""), "-x\n-y\n");
+    }
+
+    #[test]
+    fn a_large_file_takes_no_time() {
+        let old: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+        let new = format!("first\n{}last\n", old.replace("line 10000\n", "other\n"));
+        assert!(shown(&old, &new).starts_with("-line 0\n"));
+        let few = shown(&old, &old.replace("line 10000\n", "other\n"));
+        assert_eq!(few.lines().count(), 8, "{few}");
+    }
+}

@@ -1,0 +1,318 @@
+//! Our entries in other programs' JSON files: put in and taken out, everything else left as it is.
+
+use anyhow::{Result, anyhow, bail};
+use backstory_capture::host::HookRow;
+use jsonc_parser::{
+    ParseOptions,
+    cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode},
+};
+use serde_json::Value;
+
+/// The name of our entry among MCP servers.
+const SERVER: &str = "backstory";
+
+/// A JSON file, with its comments and blanks.
+pub(super) struct Document {
+    root: CstRootNode,
+}
+
+impl Document {
+    /// Reads a file: JSON, comments and commas too many; an empty file is an empty object.
+    pub(super) fn read(text: &str) -> Result<Self> {
+        let options = ParseOptions {
+            allow_comments: true,
+            allow_trailing_commas: true,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let root = CstRootNode::parse(text, &options).map_err(|error| {
+            let (line, column) = (error.line_display(), error.column_display());
+            let what = error.kind().to_string().to_lowercase();
+            anyhow!("line {line}, column {column}: {what}")
+        })?;
+        Ok(Self { root })
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.root.to_string()
+    }
+
+    fn object(&self) -> Result<CstObject> {
+        let object = self.root.object_value_or_create();
+        object.ok_or_else(|| anyhow!("it holds something else than an object"))
+    }
+
+    /// Puts a hook at the end of the list of its event.
+    pub(super) fn add_hook(&self, row: &HookRow, entry: &Value) -> Result<()> {
+        let hooks = self.object()?.object_value_or_create("hooks");
+        let list = hooks.and_then(|hooks| hooks.array_value_or_create(row.theirs));
+        let Some(list) = list else {
+            bail!(
+                "`hooks` or `hooks.{}` is of another type than expected",
+                row.theirs
+            );
+        };
+        list.append(input(entry));
+        Ok(())
+    }
+
+    /// Says which version of its format the file follows, unless it does.
+    pub(super) fn add_version(&self, version: u8) -> Result<()> {
+        let object = self.object()?;
+        if object.get("version").is_none() {
+            object.insert(0, "version", u32::from(version).into());
+        }
+        Ok(())
+    }
+
+    /// Adds our MCP server.
+    pub(super) fn add_server(&self, key: &str, entry: &Value) -> Result<()> {
+        let Some(servers) = self.object()?.object_value_or_create(key) else {
+            bail!("`{key}` is of another type than expected");
+        };
+        servers.append(SERVER, input(entry));
+        Ok(())
+    }
+
+    /// Takes out every hook that calls us, and what is empty without it.
+    pub(super) fn remove_hooks(&self) {
+        let Some(property) = self.root.object_value().and_then(|object| object.get("hooks")) else {
+            return;
+        };
+        let Some(hooks) = property.object_value() else {
+            return;
+        };
+        let mut has_changed = false;
+        for event in hooks.properties() {
+            if event.array_value().is_some_and(|list| clear(&list)) {
+                has_changed = true;
+                remove_if_empty(event);
+            }
+        }
+        if has_changed {
+            remove_if_empty(property);
+        }
+    }
+
+    /// Takes out our MCP server, and the object around it when it is empty without it.
+    pub(super) fn remove_server(&self, key: &str) {
+        let Some(property) = self.root.object_value().and_then(|object| object.get(key)) else {
+            return;
+        };
+        let ours = property.object_value().and_then(|servers| servers.get(SERVER));
+        if let Some(ours) = ours {
+            ours.remove();
+            remove_if_empty(property);
+        }
+    }
+}
+
+/// What was there empty before we came goes too: nothing tells the two apart.
+fn remove_if_empty(property: CstObjectProp) {
+    let is_empty = match (property.array_value(), property.object_value()) {
+        (Some(list), _) => list.elements().is_empty(),
+        (_, Some(object)) => object.properties().is_empty(),
+        _ => false,
+    };
+    if is_empty {
+        property.remove();
+    }
+}
+
+/// Takes our hooks out of the list of an event; says whether there were any.
+fn clear(list: &CstArray) -> bool {
+    let mut has_changed = false;
+    for element in list.elements() {
+        let group = element.as_object().and_then(|object| object.array_value("hooks"));
+        match group {
+            // Others' hooks may stand in the same group.
+            Some(group) => {
+                let ours: Vec<CstNode> = group.elements().into_iter().filter(is_ours).collect();
+                if ours.is_empty() {
+                    continue;
+                }
+                has_changed = true;
+                ours.into_iter().for_each(CstNode::remove);
+                if group.elements().is_empty() {
+                    element.remove();
+                }
+            }
+            None if is_ours(&element) => {
+                has_changed = true;
+                element.remove();
+            }
+            None => {}
+        }
+    }
+    has_changed
+}
+
+/// Says whether a hook runs `backstory hook`, wherever that is.
+fn is_ours(hook: &CstNode) -> bool {
+    let Some(hook) = hook.to_serde_value() else {
+        return false;
+    };
+    let command = ["command", "bash"].iter().find_map(|key| hook[key].as_str());
+    let Some(command) = command else {
+        return false;
+    };
+    match hook["args"].as_array() {
+        Some(args) => is_program(command) && args.first().is_some_and(|word| word == "hook"),
+        None => command
+            .split_once(" hook ")
+            .is_some_and(|(program, _)| is_program(program.trim_matches(['\'', '"', ' ']))),
+    }
+}
+
+fn is_program(path: &str) -> bool {
+    path.rsplit('/').next() == Some("backstory")
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(list) => CstInputValue::Array(list.iter().map(input).collect()),
+        Value::Object(object) => CstInputValue::Object(
+            object
+                .iter()
+                .map(|(name, value)| (name.clone(), input(value)))
+                .collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backstory_capture::host::{self, Part};
+
+    use super::*;
+
+    /// The hooks of Claude Code, and the entry of each.
+    fn claude_code() -> Vec<(&'static HookRow, Value)> {
+        let spec = host::find("claude-code").unwrap();
+        let Part::Hooks { entry, .. } = &spec.parts[0] else {
+            panic!("hooks come first")
+        };
+        let rows = spec.hooks.iter();
+        rows.map(|row| (row, entry(row, "/usr/bin/backstory"))).collect()
+    }
+
+    fn with_ours(text: &str) -> String {
+        let document = Document::read(text).unwrap();
+        for (row, entry) in &claude_code()[..2] {
+            document.add_hook(row, entry).unwrap();
+        }
+        document.text()
+    }
+
+    fn without_ours(text: &str) -> String {
+        let document = Document::read(text).unwrap();
+        document.remove_hooks();
+        document.text()
+    }
+
+    #[test]
+    fn hooks_are_added_in_the_style_of_the_file() {
+        let text = "{\n\t// mine\n\t\"a\": 1,\n\t\"hooks\": {\n\t\t\"Stop\": []\n\t}\n}\n";
+        insta::assert_snapshot!(with_ours(text).replace('\t', "→"), @r#"
+        {
+        →// mine
+        →"a": 1,
+        →"hooks": {
+        →→"Stop": [],
+        →→"SessionStart": [
+        →→→{
+        →→→→"hooks": [
+        →→→→→{
+        →→→→→→"type": "command",
+        →→→→→→"command": "/usr/bin/backstory",
+        →→→→→→"args": ["hook", "session-start"]
+        →→→→→}
+        →→→→]
+        →→→}
+        →→],
+        →→"UserPromptSubmit": [
+        →→→{
+        →→→→"hooks": [
+        →→→→→{
+        →→→→→→"type": "command",
+        →→→→→→"command": "/usr/bin/backstory",
+        →→→→→→"args": ["hook", "user-prompt-submit"]
+        →→→→→}
+        →→→→]
+        →→→}
+        →→]
+        →}
+        }
+        "#);
+    }
+
+    #[test]
+    fn what_is_added_is_taken_out_again() {
+        for text in [
+            "{}\n",
+            "{\n  \"a\": [1, 2], // why\n  \"b\": {}\n}",
+            "{\r\n    \"model\": \"x\"\r\n}\r\n",
+            "{\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [] }\n    ]\n  }\n}\n",
+        ] {
+            let added = with_ours(text);
+            assert!(added.contains("session-start"));
+            assert_eq!(without_ours(&added), text);
+        }
+    }
+
+    #[test]
+    fn only_our_own_hooks_are_taken_out() {
+        let ours = [
+            r#"{"command": "/opt/bin/backstory", "args": ["hook", "stop"]}"#,
+            r#"{"command": "backstory hook stop --host cursor"}"#,
+            r#"{"bash": "'/a b/backstory' hook stop"}"#,
+        ];
+        let others = [
+            r#"{"command": "/opt/bin/backstory", "args": ["export"]}"#,
+            r#"{"command": "notbackstory hook stop"}"#,
+            r#"{"command": "backstory-sync hook stop"}"#,
+            r#"{"type": "prompt", "prompt": "backstory hook stop"}"#,
+        ];
+        for hook in ours {
+            let text = format!("{{\"hooks\": {{\"Stop\": [{hook}]}}}}");
+            assert_eq!(without_ours(&text), "{}", "{hook}");
+            let group = format!(
+                "{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{hook}, {}]}}]}}}}",
+                others[0]
+            );
+            assert!(!without_ours(&group).contains(hook) && without_ours(&group).contains("export"));
+        }
+        for hook in others {
+            let text = format!("{{\"hooks\": {{\"Stop\": [{hook}, {{\"hooks\": [{hook}]}}]}}}}");
+            assert_eq!(without_ours(&text), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_its_place() {
+        let told = |text: &str| Document::read(text).err().unwrap().to_string();
+        assert_eq!(
+            told("{\n  \"a\": \n}"),
+            "line 3, column 1: unexpected close brace"
+        );
+        for text in ["{", "{\"a\": 1 \"b\": 2}", "{a: 1}", "{'a': 1}", "{} x"] {
+            told(text);
+        }
+        let list = Document::read("[]").unwrap();
+        assert!(list.add_version(1).is_err());
+        let odd = Document::read("{\"hooks\": [], \"mcpServers\": 5}").unwrap();
+        let (row, entry) = &claude_code()[0];
+        assert!(odd.add_hook(row, entry).is_err());
+        assert!(odd.add_server("mcpServers", &Value::Null).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! Where things are on this machine: the files of hosts, and this program.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use backstory_capture::host::{HOSTS, HostSpec, Place};
+
+use crate::environment;
+
+/// Finds the file or folder that a host means.
+pub(crate) fn resolve(place: &Place) -> Result<PathBuf> {
+    let moved = place.variable.and_then(environment::folder);
+    let folder = match moved {
+        Some(folder) => folder,
+        None => environment::user_home()
+            .context("could not find your home folder\nhint: set HOME")?
+            .join(place.folder),
+    };
+    Ok(match place.path {
+        "" => folder,
+        path => folder.join(path),
+    })
+}
+
+/// Returns the hosts that are used on this machine.
+pub(crate) fn present() -> Vec<&'static HostSpec> {
+    let is_there = |place: &Place| resolve(place).is_ok_and(|path| path.exists());
+    HOSTS
+        .into_iter()
+        .filter(|host| host.signs.iter().any(is_there))
+        .collect()
+}
+
+/// Returns the path by which hosts shall call this program.
+///
+/// The one that the search path has, if it leads here: it stays when an update puts the file itself elsewhere.
+pub(crate) fn program() -> Result<String> {
+    let own = std::env::current_exe().context("could not find this program's own file")?;
+    let own = fs::canonicalize(&own).unwrap_or(own);
+    let on_path = environment::search_path()
+        .into_iter()
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join("backstory"))
+        .find(|path| fs::canonicalize(path).is_ok_and(|target| target == own));
+    let path = on_path.unwrap_or(own);
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| anyhow::anyhow!("the path of this program is no text: {}", path.display()))
+}
+
+/// Writes a path as people do: `~` for the home folder.
+pub(crate) fn shown(path: &Path) -> String {
+    let below = environment::user_home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    match below {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
+}

@@ -1,0 +1,256 @@
+//! What each file holds now, held without us, and shall hold. Nothing is written here.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use backstory_capture::host::{HostSpec, OUR_MARK, Part};
+
+use super::{json::Document, places, toml};
+use crate::receipt::{Receipt, Written, fingerprint};
+
+/// What is to become of one file.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// Whose file it is.
+    pub(crate) host: &'static HostSpec,
+    /// The file, as the host knows it.
+    pub(crate) path: PathBuf,
+    /// What it holds; `None` when there is no file.
+    pub(crate) current: Option<Vec<u8>>,
+    /// What it held without us.
+    pub(crate) base: Option<Vec<u8>>,
+    /// What it shall hold; `None` when it shall go.
+    pub(crate) new: Option<Vec<u8>>,
+    /// Whether `base` is, byte for byte, what was there before we came.
+    pub(crate) is_exact: bool,
+}
+
+impl Change {
+    /// Says whether there is anything to write.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.new != self.current
+    }
+}
+
+/// Plans what installing for a host would write.
+pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str) -> Result<Vec<Change>> {
+    plan(receipt, host, &|file, base| {
+        let old = base.map(readable).transpose()?.unwrap_or_default();
+        let (mark, text) = match old.strip_prefix(BYTE_ORDER_MARK) {
+            Some(text) => (BYTE_ORDER_MARK, text),
+            None => ("", old),
+        };
+        let mut text = text.to_owned();
+        for part in &file.parts {
+            text = add(host, part, &text, program)?;
+        }
+        Ok(Some(format!("{mark}{text}").into_bytes()))
+    })
+}
+
+/// Plans what it takes to undo that.
+pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<Change>> {
+    plan(receipt, host, &|_, base| Ok(base.map(<[u8]>::to_vec)))
+}
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// A file and all that is written to it for one host.
+struct File {
+    path: PathBuf,
+    parts: Vec<&'static Part>,
+}
+
+/// Makes what a file shall hold out of what it held without us.
+type Make<'m> = &'m dyn Fn(&File, Option<&[u8]>) -> Result<Option<Vec<u8>>>;
+
+fn plan(receipt: &Receipt, host: &'static HostSpec, make: Make<'_>) -> Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    for file in files(host)? {
+        let shown = places::shown(&file.path);
+        let current = read(&file.path).with_context(|| format!("could not read {shown}"))?;
+        let hint = "hint: mend it by hand; nothing was changed";
+        let not_understood = || format!("could not understand {shown}\n{hint}");
+        let (base, is_exact) = base(receipt, host, &file, current.as_deref()).with_context(not_understood)?;
+        let new = make(&file, base.as_deref()).with_context(not_understood)?;
+        let change = Change {
+            host,
+            path: file.path,
+            current,
+            base,
+            new,
+            is_exact,
+        };
+        if change.is_needed() {
+            check_writable(&change.path)?;
+        }
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+/// Finds the files of a host and what goes into each.
+fn files(host: &'static HostSpec) -> Result<Vec<File>> {
+    let mut files: Vec<File> = Vec::new();
+    for part in host.parts {
+        let path = match part {
+            Part::Server {
+                file,
+                instead: Some(instead),
+                ..
+            } => {
+                let instead = places::resolve(instead)?;
+                match instead.exists() {
+                    true => instead,
+                    false => places::resolve(file)?,
+                }
+            }
+            Part::Hooks { file, .. }
+            | Part::Server { file, .. }
+            | Part::ServerToml { file, .. }
+            | Part::File { file, .. } => places::resolve(file)?,
+        };
+        match files.iter_mut().find(|known| known.path == path) {
+            Some(known) => known.parts.push(part),
+            None => files.push(File {
+                path,
+                parts: vec![part],
+            }),
+        }
+    }
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file that its owner has protected is left alone, though replacing it would be possible.
+fn check_writable(path: &Path) -> Result<()> {
+    let is_protected = fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o222 == 0);
+    if is_protected {
+        let shown = places::shown(path);
+        bail!("{shown} is write-protected\nhint: `chmod u+w {shown}` allows it; nothing was changed");
+    }
+    Ok(())
+}
+
+/// Finds what a file held without us: exactly, if it is as we left it; else by taking our entries out.
+fn base(
+    receipt: &Receipt,
+    host: &HostSpec,
+    file: &File,
+    current: Option<&[u8]>,
+) -> Result<(Option<Vec<u8>>, bool)> {
+    let Some(current) = current else {
+        return Ok((None, true));
+    };
+    let written = receipt.written(host.name, &file.path);
+    if let Some(written) = written.filter(|written| written.after == fingerprint(current)) {
+        match saved(written) {
+            Ok(before) => return Ok((before, true)),
+            // The copy is gone: our entries can still be taken out.
+            Err(_) => return Ok((without_ours(file, current)?, false)),
+        }
+    }
+    let base = without_ours(file, current)?;
+    // A file that we made, and that nobody has added to.
+    let is_left_over =
+        |text: &[u8]| is_empty(text) && written.is_some_and(|written| written.before.is_none());
+    if base.as_deref().is_some_and(is_left_over) {
+        return Ok((None, true));
+    }
+    let is_exact = written.is_none() && base.as_deref() == Some(current);
+    Ok((base, is_exact))
+}
+
+fn saved(written: &Written) -> Result<Option<Vec<u8>>> {
+    let Some(before) = &written.before else {
+        return Ok(None);
+    };
+    let content = fs::read(&before.copy)?;
+    match fingerprint(&content) == before.sha256 {
+        true => Ok(Some(content)),
+        false => bail!("{} has changed", before.copy.display()),
+    }
+}
+
+fn is_empty(content: &[u8]) -> bool {
+    let text: String = String::from_utf8_lossy(content).split_whitespace().collect();
+    matches!(text.as_str(), "" | "{}" | "{\"version\":1}")
+}
+
+fn without_ours(file: &File, current: &[u8]) -> Result<Option<Vec<u8>>> {
+    let old = readable(current)?;
+    let (mark, text) = match old.strip_prefix(BYTE_ORDER_MARK) {
+        Some(text) => (BYTE_ORDER_MARK, text),
+        None => ("", old),
+    };
+    let mut text = text.to_owned();
+    for part in &file.parts {
+        match remove(part, &text)? {
+            Some(left) => text = left,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(format!("{mark}{text}").into_bytes()))
+}
+
+fn readable(content: &[u8]) -> Result<&str> {
+    std::str::from_utf8(content).map_err(|_| anyhow!("it is no text"))
+}
+
+/// Puts one part into a file.
+fn add(host: &HostSpec, part: &Part, text: &str, program: &str) -> Result<String> {
+    let start = if text.trim().is_empty() { "{}\n" } else { text };
+    match part {
+        Part::Hooks { version, entry, .. } => {
+            let document = Document::read(start)?;
+            if let Some(version) = version {
+                document.add_version(*version)?;
+            }
+            for row in host.hooks {
+                document.add_hook(row, &entry(row, program))?;
+            }
+            Ok(document.text())
+        }
+        Part::Server { key, entry, .. } => {
+            let document = Document::read(start)?;
+            document.add_server(key, &entry(program))?;
+            Ok(document.text())
+        }
+        Part::ServerToml { key, .. } => toml::add_server(text, key, program),
+        Part::File { text, .. } => {
+            Ok(text.replace("{program}", &serde_json::Value::from(program).to_string()))
+        }
+    }
+}
+
+/// Takes one part out of a file; `None` when the file is ours alone.
+fn remove(part: &Part, text: &str) -> Result<Option<String>> {
+    match part {
+        Part::Hooks { .. } | Part::Server { .. } if text.trim().is_empty() => Ok(Some(text.to_owned())),
+        Part::Hooks { .. } => {
+            let document = Document::read(text)?;
+            document.remove_hooks();
+            Ok(Some(document.text()))
+        }
+        Part::Server { key, .. } => {
+            let document = Document::read(text)?;
+            document.remove_server(key);
+            Ok(Some(document.text()))
+        }
+        Part::ServerToml { key, .. } => toml::remove_server(text, key).map(Some),
+        Part::File { .. } if text.contains(OUR_MARK) => Ok(None),
+        Part::File { .. } => bail!("another program wrote it"),
+    }
+}

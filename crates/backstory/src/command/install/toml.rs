@@ -1,0 +1,101 @@
+//! Our table in other programs' TOML files: put at the end as text, so that nothing else changes.
+
+use anyhow::{Result, anyhow, bail};
+use toml_edit::{DocumentMut, Item};
+
+/// Adds `[KEY.backstory]`.
+pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String> {
+    let document = read(text)?;
+    if document
+        .get(key)
+        .is_some_and(|servers| servers.as_table().is_none())
+    {
+        bail!("`{key}` is written in a form that cannot be added to");
+    }
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut new = text.to_owned();
+    if !new.is_empty() && !new.ends_with('\n') {
+        new.push_str(newline);
+    }
+    if !new.is_empty() {
+        new.push_str(newline);
+    }
+    let program = toml_edit::Value::from(program);
+    for line in [
+        format!("[{key}.backstory]"),
+        format!("command = {}", program.to_string().trim()),
+        "args = [\"mcp\"]".to_owned(),
+    ] {
+        new.push_str(&line);
+        new.push_str(newline);
+    }
+    // What was written must be what a reader finds.
+    let is_there = read(&new)?[key]["backstory"]["args"].is_array();
+    is_there
+        .then_some(new)
+        .ok_or_else(|| anyhow!("`{key}` cannot be added to"))
+}
+
+/// Takes `[KEY.backstory]` out.
+pub(super) fn remove_server(text: &str, key: &str) -> Result<String> {
+    let mut document = read(text)?;
+    let servers = document.get_mut(key).and_then(Item::as_table_like_mut);
+    let Some(servers) = servers.filter(|servers| servers.contains_key("backstory")) else {
+        return Ok(text.to_owned());
+    };
+    servers.remove("backstory");
+    if servers.is_empty() {
+        document.remove(key);
+    }
+    Ok(document.to_string())
+}
+
+fn read(text: &str) -> Result<DocumentMut> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        let line = error
+            .span()
+            .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        anyhow!("line {line}: {}", error.message())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_comes_last_and_goes_again() {
+        for text in [
+            "",
+            "model = \"x\" # why\n",
+            "model = \"x\"",
+            "[mcp_servers.other]\ncommand = \"o\"\n",
+            "a = 1\r\n",
+        ] {
+            let added = add_server(text, "mcp_servers", "/a \"b\"/backstory").unwrap();
+            assert!(
+                added.starts_with(text) && added.contains("args = [\"mcp\"]"),
+                "{added}"
+            );
+            assert_eq!(added.contains("\r\n"), text.contains("\r\n"));
+            let value: toml::Value = added.parse::<toml::Table>().unwrap().into();
+            assert_eq!(
+                value["mcp_servers"]["backstory"]["command"].as_str(),
+                Some("/a \"b\"/backstory")
+            );
+            let removed = remove_server(&added, "mcp_servers").unwrap();
+            assert_eq!(
+                removed.parse::<toml::Table>().unwrap(),
+                text.parse::<toml::Table>().unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_added_to_is_refused() {
+        assert!(add_server("a = [", "mcp_servers", "x").is_err());
+        assert!(add_server("mcp_servers = { a = { command = \"x\" } }\n", "mcp_servers", "x").is_err());
+        let untouched = "x = 1 # note\n";
+        assert_eq!(remove_server(untouched, "mcp_servers").unwrap(), untouched);
+    }
+}

@@ -1,0 +1,126 @@
+//! What `install` wrote: kept in the home, so that `uninstall` can put everything back.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    fs::{self, DirBuilder},
+    io::ErrorKind,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{home::Home, replace};
+
+/// Everything that was written, by host.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Receipt {
+    version: u32,
+    /// The files of each host.
+    pub(crate) hosts: BTreeMap<String, Vec<Written>>,
+}
+
+/// The version of the receipt itself.
+const VERSION: u32 = 1;
+
+/// One file that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Written {
+    /// The file, as the host knows it.
+    pub(crate) path: PathBuf,
+    /// What it held without us; `None` when there was no file.
+    pub(crate) before: Option<Saved>,
+    /// The fingerprint of what we wrote.
+    pub(crate) after: String,
+    /// Folders that were made for it, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// A copy of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Saved {
+    pub(crate) sha256: String,
+    pub(crate) copy: PathBuf,
+}
+
+impl Receipt {
+    /// Reads the receipt; without one, nothing was installed.
+    pub(crate) fn read(home: &Home) -> Result<Self> {
+        let path = home.receipt();
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(error).with_context(|| format!("could not read {}", path.display())),
+        };
+        let hint = "hint: move it away; `backstory install` and `uninstall` do without it, less exactly";
+        let receipt: Self = serde_json::from_slice(&text)
+            .with_context(|| format!("could not understand {}\n{hint}", path.display()))?;
+        if receipt.version > VERSION {
+            bail!(
+                "{} was written by a newer backstory\nhint: update this one",
+                path.display()
+            );
+        }
+        Ok(receipt)
+    }
+
+    /// Writes the receipt, or removes it when nothing is installed any more.
+    pub(crate) fn write(&mut self, home: &Home) -> Result<()> {
+        let path = home.receipt();
+        self.version = VERSION;
+        if self.hosts.is_empty() {
+            return match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    Err(error).with_context(|| format!("could not remove {}", path.display()))
+                }
+                _ => Ok(()),
+            };
+        }
+        home.create()?;
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        replace::write(&path, text.as_bytes()).with_context(|| format!("could not write {}", path.display()))
+    }
+
+    /// Returns what was written to a file for a host.
+    pub(crate) fn written(&self, host: &str, path: &Path) -> Option<&Written> {
+        self.hosts.get(host)?.iter().find(|written| written.path == path)
+    }
+}
+
+/// Says whether Claude Code's settings call our hooks; read by hooks, so the receipt is not parsed for it.
+pub(crate) fn has_claude_code(home: &Home) -> bool {
+    fs::read_to_string(home.receipt()).is_ok_and(|text| text.contains("\"claude-code\""))
+}
+
+/// Keeps a copy of a file in the home. The same content is kept once.
+pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Result<Saved> {
+    let sha256 = fingerprint(content);
+    let folder = home.backups().join("install");
+    let create = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    create.with_context(|| format!("could not create {}", folder.display()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let copy = folder.join(format!(
+        "{host}-{}-{}",
+        &sha256[..12],
+        name.trim_start_matches('.')
+    ));
+    if !copy.exists() {
+        replace::write(&copy, content).with_context(|| format!("could not write {}", copy.display()))?;
+    }
+    Ok(Saved { sha256, copy })
+}
+
+/// Tells one content from another.
+pub(crate) fn fingerprint(content: &[u8]) -> String {
+    Sha256::digest(content)
+        .iter()
+        .fold(String::new(), |mut hex, byte| {
+            // Writing to a string cannot fail.
+            write!(hex, "{byte:02x}").ok();
+            hex
+        })
+}

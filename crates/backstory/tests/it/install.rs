@@ -1,0 +1,413 @@
+//! Installing and undoing it, on every kind of settings file that people have.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::home::{Home, run, settings, text};
+
+/// The hooks that Claude Code is asked to call.
+const EVENTS: [&str; 9] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Stop",
+    "SubagentStop",
+    "PreCompact",
+    "SessionEnd",
+];
+
+/// Settings files that are added to: what they are called, and what they hold.
+fn kinds() -> Vec<(&'static str, Vec<u8>)> {
+    let others = r#"{
+  "permissions": { "allow": ["Bash(ls:*)"] },
+  "hooks": {
+    "Stop": [
+      {
+        "hooks": [
+          { "type": "command", "command": "notify done" }
+        ]
+      }
+    ],
+    "PreToolUse": [
+      { "matcher": "Bash", "hooks": [ { "type": "command", "command": "guard" } ] }
+    ],
+    "Notification": []
+  }
+}
+"#;
+    let comments = "// my settings\n{\n  /* which */ \"model\": \"opus\", // the large one\n  \"env\": {\n    \"A\": \"1\",\n  },\n  // nothing below\n}\n// the end\n";
+    let huge: String = (0..60_000)
+        .map(|n| format!("    \"key {n}\": \"{}\",\n", "value ".repeat(12)))
+        .collect();
+    vec![
+        ("empty", Vec::new()),
+        ("blank", b" \n\n".to_vec()),
+        ("an empty object", b"{}".to_vec()),
+        ("plain", b"{\n  \"model\": \"opus\"\n}\n".to_vec()),
+        ("comments and commas", comments.into()),
+        ("other tools' hooks", others.into()),
+        ("CRLF", others.replace('\n', "\r\n").into()),
+        ("byte order mark", format!("\u{feff}{others}").into()),
+        ("tabs", others.replace("  ", "\t").into()),
+        ("four blanks", others.replace("  ", "    ").into()),
+        ("no line break at the end", others.trim_end().into()),
+        (
+            "one line",
+            br#"{"model":"opus","hooks":{"Notification":[]},"env":{}}"#.to_vec(),
+        ),
+        (
+            "other scripts",
+            "{\n  \"名前\": \"\u{1f600} é \\u00e9\"\n}\n".into(),
+        ),
+        (
+            "huge",
+            format!("{{\n  \"env\": {{\n{huge}    \"last\": \"\"\n  }}\n}}\n").into(),
+        ),
+    ]
+}
+
+fn claude(home: &Home) -> PathBuf {
+    home.outside().join("home/.claude/settings.json")
+}
+
+/// A home whose Claude Code has these settings.
+fn home_with(content: &[u8]) -> Home {
+    let home = Home::new();
+    fs::create_dir_all(claude(&home).parent().unwrap()).unwrap();
+    fs::write(claude(&home), content).unwrap();
+    home
+}
+
+fn install(home: &Home) -> String {
+    home.ok(&["install", "claude-code", "--yes"])
+}
+
+/// Runs the same program from another path, as an older installation would have been.
+fn install_from_elsewhere(home: &Home) {
+    let elsewhere = home.outside().join("old place/backstory");
+    fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_backstory"), &elsewhere).unwrap();
+    let mut command = std::process::Command::new(&elsewhere);
+    command
+        .args(["install", "claude-code", "--yes"])
+        .env_clear()
+        .env("HOME", home.outside().join("home"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let output = run(command, b"");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let settings = fs::read_to_string(claude(home)).unwrap();
+    assert!(settings.contains("old place/backstory"));
+}
+
+#[test]
+fn whatever_was_there_is_there_after_install_upgrade_and_uninstall() {
+    for (name, before) in kinds() {
+        let home = home_with(&before);
+        install_from_elsewhere(&home);
+        install(&home);
+        let installed = fs::read_to_string(claude(&home)).unwrap();
+        assert!(!installed.contains("old place"), "{name}");
+        for event in EVENTS {
+            assert!(
+                installed.contains(&format!("\"{event}\": [")) || name == "one line",
+                "{name}: {event}"
+            );
+        }
+        assert_eq!(installed.matches("\"hook\"").count(), EVENTS.len(), "{name}");
+        // What a person wrote stands there still, line by line.
+        let mut lines = installed.lines();
+        let kept = |line: &str| line.trim().trim_end_matches(['}', ']', ',', ' ']).to_owned();
+        for line in text(&before)
+            .lines()
+            .filter(|_| name != "one line" && name != "huge")
+        {
+            let line = kept(line);
+            assert!(
+                lines.any(|ours| ours.contains(&line)),
+                "{name}: {line}\n{installed}"
+            );
+        }
+        assert!(install(&home).contains("set up already"), "{name}");
+        assert_eq!(fs::read_to_string(claude(&home)).unwrap(), installed, "{name}");
+        let said = home.ok(&["uninstall", "--yes"]);
+        assert!(said.contains("is what it was before"), "{name}: {said}");
+        assert_eq!(fs::read(claude(&home)).unwrap(), before, "{name}");
+        assert!(!home.path().join("installed.json").exists(), "{name}");
+        assert!(home.ok(&["uninstall"]).contains("Nothing of ours is installed"));
+    }
+}
+
+#[test]
+fn from_a_file_that_was_changed_since_only_our_entries_are_taken_out() {
+    for (name, before) in kinds() {
+        let before = text(&before);
+        if before.trim().is_empty() || before == "{}" {
+            continue;
+        }
+        let home = home_with(before.as_bytes());
+        install(&home);
+        let add = |file: &str| file.replacen('{', "{\n  \"added since\": [1, 2], // by a person\n", 1);
+        let installed = fs::read_to_string(claude(&home)).unwrap();
+        fs::write(claude(&home), add(&installed)).unwrap();
+        let said = home.ok(&["uninstall", "--yes"]);
+        assert!(
+            said.contains("was changed since: only our entries"),
+            "{name}: {said}"
+        );
+        let after = fs::read_to_string(claude(&home)).unwrap();
+        match name {
+            // Not one line any more, but the same.
+            "one line" => assert_eq!(
+                after.split_whitespace().collect::<String>(),
+                add(&before).split_whitespace().collect::<String>()
+            ),
+            _ => assert_eq!(after, add(&before), "{name}"),
+        }
+    }
+}
+
+#[test]
+fn entries_of_an_older_version_are_replaced_and_go_in_the_end() {
+    let old = r#"{
+  "hooks": {
+    "Stop": [
+      { "hooks": [ { "type": "command", "command": "notify" }, { "type": "command", "command": "backstory hook summary" } ] }
+    ],
+    "PostToolUse": [
+      { "matcher": "*", "hooks": [ { "type": "command", "command": "'/old/backstory' hook save --host claude-code" } ] }
+    ],
+    "SessionStart": [
+      { "hooks": [ { "type": "command", "command": "/old/bin/backstory", "args": ["hook", "context"] } ] }
+    ]
+  }
+}
+"#;
+    let without = r#"{
+  "hooks": {
+    "Stop": [
+      { "hooks": [ { "type": "command", "command": "notify" } ] }
+    ]
+  }
+}
+"#;
+    let home = home_with(old.as_bytes());
+    install(&home);
+    let installed = fs::read_to_string(claude(&home)).unwrap();
+    assert!(
+        !installed.contains("/old/") && installed.contains("\"notify\""),
+        "{installed}"
+    );
+    assert_eq!(installed.matches("\"hook\"").count(), EVENTS.len());
+    home.ok(&["uninstall", "--yes"]);
+    assert_eq!(fs::read_to_string(claude(&home)).unwrap(), without);
+    // The file as it was, old entries and all, is kept.
+    let copies = fs::read_dir(home.path().join("backups/install")).unwrap();
+    assert!(
+        copies
+            .map(|copy| fs::read_to_string(copy.unwrap().path()).unwrap())
+            .any(|copy| copy == old)
+    );
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused_and_nothing_at_all_is_changed() {
+    let cases: [(&str, &[u8], &str); 7] = [
+        (
+            "broken",
+            b"{\n  \"model\": \"opus\"\n  \"env\": {}\n}\n",
+            "line 2, column 18",
+        ),
+        ("half", b"{\"hooks\": {", "line 1"),
+        ("a list", b"[1]", "something else than an object"),
+        ("hooks are a list", b"{\"hooks\": []}", "another type"),
+        (
+            "an event is an object",
+            b"{\"hooks\": {\"Stop\": {}}}",
+            "another type",
+        ),
+        ("no text", b"{\"a\": \"\xff\xfe\"}", "it is no text"),
+        ("loose", b"{model: 'opus'}", "line 1"),
+    ];
+    for (name, before, reason) in cases {
+        let home = home_with(before);
+        // Another host, whose files are fine, comes first.
+        fs::create_dir_all(home.outside().join("home/.gemini")).unwrap();
+        let output = home.run(&["install", "gemini-cli", "claude-code", "--yes"], b"");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(
+            said.contains(reason) && said.contains("nothing was changed"),
+            "{name}: {said}"
+        );
+        assert_eq!(fs::read(claude(&home)).unwrap(), before, "{name}");
+        assert!(
+            !home.outside().join("home/.gemini/settings.json").exists(),
+            "{name}"
+        );
+        assert!(!home.path().join("installed.json").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_write_protected_file_is_left_alone() {
+    let home = home_with(b"{}\n");
+    fs::set_permissions(claude(&home), fs::Permissions::from_mode(0o444)).unwrap();
+    let output = home.run(&["install", "claude-code", "--yes"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("is write-protected"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(fs::read(claude(&home)).unwrap(), b"{}\n");
+    assert!(!home.outside().join("home/.claude.json").exists());
+}
+
+#[test]
+fn a_link_stays_a_link_and_the_mode_stays() {
+    let home = home_with(b"");
+    let real = home.outside().join("dotfiles/claude.json");
+    fs::create_dir_all(real.parent().unwrap()).unwrap();
+    fs::write(&real, "{ \"a\": 1 }\n").unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    fs::remove_file(claude(&home)).unwrap();
+    symlink("../../dotfiles/claude.json", claude(&home)).unwrap();
+    install(&home);
+    let check = |holds_ours: bool| {
+        assert!(fs::symlink_metadata(claude(&home)).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(
+            fs::read_to_string(&real).unwrap().contains("session-start"),
+            holds_ours
+        );
+    };
+    check(true);
+    home.ok(&["uninstall", "claude-code", "--yes"]);
+    check(false);
+    assert_eq!(fs::read_to_string(&real).unwrap(), "{ \"a\": 1 }\n");
+    assert_eq!(
+        fs::read_dir(real.parent().unwrap()).unwrap().count(),
+        1,
+        "nothing is left beside it"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_written_gives_the_others_back() {
+    let home = home_with(b"{ \"a\": 1 }\n");
+    // Where the second file should go there is a folder that cannot be replaced by a file.
+    let second = home.outside().join("home/.claude.json");
+    symlink("/proc/nowhere/claude.json", &second).unwrap();
+    let output = home.run(&["install", "claude-code", "--yes"], b"");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    assert_eq!(fs::read(claude(&home)).unwrap(), b"{ \"a\": 1 }\n");
+}
+
+#[test]
+fn only_what_is_asked_for_is_written_and_it_is_said_before() {
+    let home = home_with(b"{\n  \"model\": \"opus\"\n}\n");
+    let refused = home.run(&["install"], b"");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("nobody is here to be asked"));
+    let shown = home.ok(&["install", "--dry-run"]);
+    assert_eq!(fs::read(claude(&home)).unwrap(), b"{\n  \"model\": \"opus\"\n}\n");
+    assert!(!home.path().exists(), "looking leaves nothing behind");
+    let program = env!("CARGO_BIN_EXE_backstory");
+    settings().bind(|| insta::assert_snapshot!("install_plan", shown.replace(program, "[program]")));
+    let json = home.json(&["install", "claude-code", "--yes", "--json"]);
+    assert_eq!(json["files"][0]["action"], "change");
+    assert_eq!(json["files"][1]["action"], "create");
+    let none = Home::new();
+    let output = none.run(&["install"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no agent was found here"));
+    let unknown = none.run(&["install", "emacs"], b"");
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+#[test]
+fn settings_in_another_folder_are_found_and_new_folders_go_again() {
+    let home = Home::new();
+    let folder = home.outside().join("else/where");
+    let home = home.with("CLAUDE_CONFIG_DIR", folder.to_str().unwrap());
+    install(&home);
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(
+        read("settings.json")["hooks"].as_object().unwrap().len(),
+        EVENTS.len()
+    );
+    assert_eq!(
+        read(".claude.json")["mcpServers"]["backstory"]["args"],
+        serde_json::json!(["mcp"])
+    );
+    home.ok(&["uninstall", "--yes"]);
+    assert!(!home.outside().join("else").exists());
+}
+
+#[test]
+fn every_host_is_installed_and_uninstalled() {
+    let home = Home::new();
+    let user = home.outside().join("home");
+    let files_of = |folder: &Path| -> Vec<PathBuf> {
+        let mut folders = vec![folder.to_owned()];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.push(path);
+                }
+            }
+        }
+        files.retain(|file| !file.starts_with(home.path()));
+        files.sort();
+        files
+    };
+    let hosts = [
+        "claude-code",
+        "codex",
+        "cursor",
+        "gemini-cli",
+        "opencode",
+        "windsurf",
+        "copilot-cli",
+        "vscode",
+    ];
+    home.ok(&[&["install"], &hosts[..], &["--yes"]].concat());
+    let program = env!("CARGO_BIN_EXE_backstory");
+    let mut listing = String::new();
+    for file in files_of(&user) {
+        let shown = file.strip_prefix(&user).unwrap().display();
+        let content = fs::read_to_string(&file).unwrap().replace(program, "[program]");
+        if file.extension().is_some_and(|extension| extension == "json") {
+            serde_json::from_str::<Value>(&content).unwrap();
+        }
+        listing += &format!("===== {shown}\n{content}");
+    }
+    settings().bind(|| insta::assert_snapshot!("installed_files", listing));
+    home.ok(&["uninstall", "--yes"]);
+    assert_eq!(files_of(&user), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn called_with_nothing_by_a_program_it_does_nothing() {
+    let home = Home::new();
+    let output = home.run(&[], br#"{"hook_event_name":"PreToolUse","session_id":"s1"}"#);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout), text(&output.stderr)),
+        (Some(0), String::new(), String::new())
+    );
+}

@@ -1,0 +1,70 @@
+//! Codex CLI. After its hook schemas and documentation of October 2026 (0.166).
+
+use serde_json::{Value, json};
+
+use super::{Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated, object::Object};
+
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "codex",
+    title: "Codex CLI",
+    signs: &[place("")],
+    hooks: &[
+        HookRow::new("SessionStart", "session-start"),
+        HookRow::new("UserPromptSubmit", "user-prompt-submit"),
+        HookRow::new("PostToolUse", "post-tool-use"),
+        HookRow::new("Stop", "stop"),
+        HookRow::new("PreCompact", "pre-compact"),
+    ],
+    parts: &[
+        Part::Hooks {
+            file: place("hooks.json"),
+            version: None,
+            entry,
+        },
+        Part::ServerToml {
+            file: place("config.toml"),
+            key: "mcp_servers",
+        },
+    ],
+    translate: Some(translate),
+    hears: &[
+        (Moment::Start, Form::Specific("SessionStart")),
+        (Moment::Prompt, Form::Specific("UserPromptSubmit")),
+    ],
+    silence: Silence::Nothing,
+    rules: None,
+    afterwards: Some("Codex runs a new hook only when you have trusted it: type /hooks in Codex."),
+};
+
+const fn place(path: &'static str) -> Place {
+    Place {
+        variable: Some("CODEX_HOME"),
+        folder: ".codex",
+        path,
+    }
+}
+
+fn entry(row: &HookRow, program: &str) -> Value {
+    json!({"hooks": [{"type": "command", "command": row.shell(program, "codex"), "timeout": 10}]})
+}
+
+/// The words are Claude Code's, except that a turn has an id of its own. Its transcript is another kind of file.
+fn translate(report: &Report<'_>) -> Option<Translated> {
+    let payload = report.payload;
+    let event = super::our_event(report.event)?;
+    let json = Object::new()
+        .take("session_id", payload, &["session_id"])
+        .take("prompt_id", payload, &["turn_id"])
+        .take("cwd", payload, &["cwd"])
+        .take("model", payload, &["model"])
+        .take("source", payload, &["source"])
+        .take("prompt", payload, &["prompt"])
+        .take("tool_name", payload, &["tool_name"])
+        .take("tool_use_id", payload, &["tool_use_id"])
+        .take("tool_input", payload, &["tool_input"])
+        .take("tool_response", payload, &["tool_response"])
+        .take("last_assistant_message", payload, &["last_assistant_message"])
+        .take("trigger", payload, &["trigger"])
+        .end();
+    Some(Translated { event, json })
+}

@@ -1,0 +1,125 @@
+//! GitHub Copilot CLI. After its hooks reference of April 2026 and what its issues say of later versions (to 1.0.82).
+
+use serde_json::{Value, json};
+
+use super::{
+    Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated,
+    object::{Object, unpacked},
+};
+use crate::payload::Payload;
+
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "copilot-cli",
+    title: "Copilot CLI",
+    signs: &[place("")],
+    hooks: &[
+        HookRow::new("sessionStart", "session-start"),
+        HookRow::new("userPromptSubmitted", "user-prompt-submit"),
+        HookRow::new("postToolUse", "post-tool-use"),
+        HookRow::new("postToolUseFailure", "post-tool-use-failure"),
+        HookRow::new("agentStop", "stop"),
+        HookRow::new("preCompact", "pre-compact"),
+        HookRow::new("sessionEnd", "session-end"),
+    ],
+    parts: &[
+        Part::Hooks {
+            file: place("hooks/backstory.json"),
+            version: Some(1),
+            entry,
+        },
+        Part::Server {
+            file: place("mcp-config.json"),
+            instead: None,
+            key: "mcpServers",
+            entry: server,
+        },
+    ],
+    translate: Some(translate),
+    hears: &[
+        (Moment::Start, Form::Field("additionalContext")),
+        (Moment::Prompt, Form::Field("additionalContext")),
+        (Moment::Failure, Form::Field("additionalContext")),
+    ],
+    silence: Silence::Nothing,
+    rules: None,
+    afterwards: None,
+};
+
+const fn place(path: &'static str) -> Place {
+    Place {
+        variable: Some("COPILOT_HOME"),
+        folder: ".copilot",
+        path,
+    }
+}
+
+fn entry(row: &HookRow, program: &str) -> Value {
+    json!({"type": "command", "bash": row.shell(program, "copilot-cli"), "timeoutSec": 10})
+}
+
+fn server(program: &str) -> Value {
+    json!({"type": "local", "command": program, "args": ["mcp"], "tools": ["*"]})
+}
+
+/// Field names come in two spellings, by how the event is spelled in the file; arguments sometimes as a string.
+fn translate(report: &Report<'_>) -> Option<Translated> {
+    let payload = report.payload;
+    let source = match payload.text("source").as_deref() {
+        Some("resume") => "resume",
+        _ => "startup",
+    };
+    let input = unpacked(payload, "toolArgs").or_else(|| unpacked(payload, "tool_input"));
+    let tool = payload.text("toolName").or_else(|| payload.text("tool_name"));
+    let mut object = Object::new()
+        .take("session_id", payload, &["sessionId", "session_id"])
+        .take("cwd", payload, &["cwd"])
+        .take("prompt", payload, &["prompt"])
+        .take("reason", payload, &["reason"])
+        .take("trigger", payload, &["trigger"])
+        .raw("tool_input", input.as_deref());
+    if let Some(tool) = tool {
+        object = object.text("tool_name", ours(&tool));
+    }
+    let event = super::our_event(report.event)?;
+    let object = match event {
+        "session-start" => object.text("source", source),
+        "post-tool-use-failure" => object.take("error", payload, &["error"]),
+        "post-tool-use" => return Some(tool_use(payload, object)),
+        _ => object,
+    };
+    Some(Translated {
+        event,
+        json: object.end(),
+    })
+}
+
+/// Older versions report a failure as a result of another type.
+fn tool_use(payload: &Payload<'_>, object: Object) -> Translated {
+    let result = payload.raw("toolResult").or_else(|| payload.raw("tool_result"));
+    let result = result.and_then(|raw| Payload::read(raw).ok());
+    let text = |names: [&str; 2]| {
+        let result = result.as_ref()?;
+        names.iter().find_map(|name| result.text(name))
+    };
+    let said = text(["textResultForLlm", "text_result_for_llm"]).unwrap_or_default();
+    match text(["resultType", "result_type"]).as_deref() {
+        Some("failure" | "error") => Translated {
+            event: "post-tool-use-failure",
+            json: object.text("error", &said).end(),
+        },
+        _ => Translated {
+            event: "post-tool-use",
+            json: object.text("tool_response", &said).end(),
+        },
+    }
+}
+
+fn ours(tool: &str) -> &str {
+    match tool {
+        "bash" => "Bash",
+        "edit" => "Edit",
+        "create" => "Write",
+        "view" => "Read",
+        other => other,
+    }
+}

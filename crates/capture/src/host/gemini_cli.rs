@@ -1,0 +1,111 @@
+//! Gemini CLI. After its hooks reference, and seen with the real client, 0.61.
+
+use serde_json::{Value, json};
+
+use super::{Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated, object::Object};
+use crate::payload::Payload;
+
+const SETTINGS: Place = Place::home(".gemini", "settings.json");
+
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "gemini-cli",
+    title: "Gemini CLI",
+    signs: &[Place::home(".gemini", "")],
+    hooks: &[
+        HookRow::new("SessionStart", "session-start"),
+        HookRow::new("BeforeAgent", "user-prompt-submit"),
+        HookRow::new("AfterTool", "post-tool-use"),
+        HookRow::new("AfterAgent", "stop"),
+        HookRow::new("PreCompress", "pre-compact"),
+        HookRow::new("SessionEnd", "session-end"),
+    ],
+    parts: &[
+        Part::Hooks {
+            file: SETTINGS,
+            version: None,
+            entry,
+        },
+        Part::Server {
+            file: SETTINGS,
+            instead: None,
+            key: "mcpServers",
+            entry: super::plain_server,
+        },
+    ],
+    translate: Some(translate),
+    hears: &[
+        (Moment::Start, Form::Specific("SessionStart")),
+        (Moment::Prompt, Form::Specific("BeforeAgent")),
+        (Moment::Failure, Form::Specific("AfterTool")),
+    ],
+    silence: Silence::Nothing,
+    rules: None,
+    afterwards: None,
+};
+
+/// Its time-outs are milliseconds.
+fn entry(row: &HookRow, program: &str) -> Value {
+    let hook = json!({
+        "name": "backstory",
+        "type": "command",
+        "command": row.shell(program, "gemini-cli"),
+        "timeout": 10_000,
+    });
+    json!({"matcher": "*", "hooks": [hook]})
+}
+
+fn translate(report: &Report<'_>) -> Option<Translated> {
+    let payload = report.payload;
+    let object = Object::new()
+        .take("session_id", payload, &["session_id"])
+        .take("cwd", payload, &["cwd"])
+        .take("source", payload, &["source"])
+        .take("tool_name", payload, &["tool_name"])
+        .take("tool_input", payload, &["tool_input"])
+        .take("last_assistant_message", payload, &["prompt_response"])
+        .take("reason", payload, &["reason"])
+        .take("trigger", payload, &["trigger"]);
+    let event = super::our_event(report.event)?;
+    if event == "user-prompt-submit" {
+        // The end of a turn repeats its prompt: only the beginning is one.
+        let json = object.take("prompt", payload, &["prompt"]).end();
+        return Some(Translated { event, json });
+    }
+    let answer = payload
+        .raw("tool_response")
+        .and_then(|raw| Payload::read(raw).ok());
+    let failure = answer.as_ref().and_then(failure);
+    let (event, object) = match failure {
+        Some(error) => ("post-tool-use-failure", object.text("error", &error)),
+        None => {
+            let printed = answer.as_ref().and_then(|answer| answer.text("llmContent"));
+            let object = match (printed, &answer) {
+                (Some(printed), _) => object.text("tool_response", &printed),
+                (None, Some(_)) => object.take("tool_response", payload, &["tool_response"]),
+                (None, None) => object,
+            };
+            (event, object)
+        }
+    };
+    Some(Translated {
+        event,
+        json: object.end(),
+    })
+}
+
+/// A tool that could not run has an error; a command that failed says so in its last lines only.
+fn failure(answer: &Payload<'_>) -> Option<String> {
+    if let Some(error) = answer.raw("error").filter(|raw| *raw != "null") {
+        let told = Payload::read(error).ok().and_then(|error| error.text("message"));
+        return Some(match told.or_else(|| answer.text("llmContent")) {
+            Some(message) => message.into_owned(),
+            None => error.to_owned(),
+        });
+    }
+    let printed = answer.text("llmContent")?;
+    let status = printed
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("Exit Code: "))?;
+    (status != "0" && status != "(none)").then(|| format!("Exit code {status}\n{printed}"))
+}

@@ -1,0 +1,127 @@
+//! Windsurf. After the documentation of its Cascade hooks of 2026; not tried with the editor itself. It cannot be told
+//! anything by a hook, so it reads a rules file.
+
+use serde_json::{Value, json};
+
+use super::{HookRow, HostSpec, Part, Place, Report, Rules, Silence, Translated, object::Object};
+use crate::payload::Payload;
+
+const FOLDER: &str = ".codeium/windsurf";
+
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "windsurf",
+    title: "Windsurf",
+    signs: &[Place::home(FOLDER, "")],
+    hooks: &[
+        HookRow::new("pre_user_prompt", "user-prompt-submit"),
+        HookRow::new("post_read_code", "post-tool-use"),
+        HookRow::new("post_write_code", "post-tool-use"),
+        HookRow::new("post_run_command", "post-tool-use"),
+        HookRow::new("post_mcp_tool_use", "post-tool-use"),
+        HookRow::new("post_cascade_response", "stop"),
+    ],
+    parts: &[
+        Part::Hooks {
+            file: Place::home(FOLDER, "hooks.json"),
+            version: None,
+            entry,
+        },
+        Part::Server {
+            file: Place::home(FOLDER, "mcp_config.json"),
+            instead: None,
+            key: "mcpServers",
+            entry: super::plain_server,
+        },
+    ],
+    translate: Some(translate),
+    hears: &[],
+    silence: Silence::Nothing,
+    rules: Some(Rules {
+        path: ".windsurf/rules/backstory-context.md",
+        head: "---\ntrigger: always_on\n---\n",
+    }),
+    afterwards: None,
+};
+
+fn entry(row: &HookRow, program: &str) -> Value {
+    json!({"command": row.shell(program, "windsurf"), "show_output": false})
+}
+
+/// A trajectory is a session, an execution a turn. Nothing says where the work is: hooks run in the workspace.
+fn translate(report: &Report<'_>) -> Option<Translated> {
+    let payload = report.payload;
+    let info = payload.raw("tool_info").unwrap_or("{}");
+    let info = Payload::read(info).ok()?;
+    let base = Object::new()
+        .take("session_id", payload, &["trajectory_id"])
+        .take("prompt_id", payload, &["execution_id"])
+        .text("cwd", report.folder);
+    let action = payload.text("agent_action_name")?;
+    let (event, object) = match action.as_ref() {
+        "pre_user_prompt" => ("user-prompt-submit", base.take("prompt", &info, &["user_prompt"])),
+        "post_cascade_response" => ("stop", base.take("last_assistant_message", &info, &["response"])),
+        "post_read_code" => {
+            let path = Object::new().take("file_path", &info, &["file_path"]);
+            let answer = Object::new().take("content", &info, &["content"]);
+            ("post-tool-use", tool(base, "Read", path, answer))
+        }
+        "post_write_code" => {
+            let input =
+                Object::new()
+                    .take("file_path", &info, &["file_path"])
+                    .take("edits", &info, &["edits"]);
+            let answer = Object::new().take("filePath", &info, &["file_path"]);
+            ("post-tool-use", tool(base, "MultiEdit", input, answer))
+        }
+        "post_run_command" => return Some(command(&info, base)),
+        "post_mcp_tool_use" => {
+            let text = |name: &str| info.text(name).unwrap_or_default();
+            let name = format!("mcp__{}__{}", text("mcp_server_name"), text("mcp_tool_name"));
+            let object = base
+                .text("tool_name", &name)
+                .take("tool_input", &info, &["mcp_tool_arguments"])
+                .take("tool_response", &info, &["mcp_result"]);
+            ("post-tool-use", object)
+        }
+        _ => return None,
+    };
+    Some(Translated {
+        event,
+        json: object.end(),
+    })
+}
+
+fn tool(base: Object, name: &str, input: Object, answer: Object) -> Object {
+    base.text("tool_name", name)
+        .raw("tool_input", Some(&input.end()))
+        .raw("tool_response", Some(&answer.end()))
+}
+
+/// Newer versions say how a command ended.
+fn command(info: &Payload<'_>, base: Object) -> Translated {
+    let input = Object::new().take("command", info, &["command_line"]);
+    let object = base
+        .text("tool_name", "Bash")
+        .raw("tool_input", Some(&input.end()));
+    match info
+        .raw("exit_code")
+        .filter(|status| !matches!(*status, "0" | "null"))
+    {
+        Some(status) => {
+            let printed = info.text("output").unwrap_or_default();
+            Translated {
+                event: "post-tool-use-failure",
+                json: object
+                    .text("error", &format!("Exit code {status}\n{printed}"))
+                    .end(),
+            }
+        }
+        None => {
+            let answer = Object::new().take("stdout", info, &["output"]);
+            Translated {
+                event: "post-tool-use",
+                json: object.raw("tool_response", Some(&answer.end())).end(),
+            }
+        }
+    }
+}
