@@ -76,6 +76,11 @@ impl Home {
         self.root.join("installed.json")
     }
 
+    /// Which rules files were written into projects.
+    pub(crate) fn rules(&self) -> PathBuf {
+        self.root.join("rules")
+    }
+
     pub(crate) fn worker_lock(&self) -> PathBuf {
         self.root.join("worker.lock")
     }

@@ -10,6 +10,7 @@ mod distil;
 mod index;
 mod intake;
 mod model;
+pub(crate) mod rules;
 mod run;
 mod serve;
 mod upkeep;

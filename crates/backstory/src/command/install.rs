@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use super::Status;
 use crate::{
     home::Home,
-    output::{BAD, BOLD, DIM, GOOD},
+    output::{BAD, BOLD, DIM, GOOD, count},
     receipt::Receipt,
+    worker::rules,
 };
 use diff::Line;
 use plan::Change;
@@ -142,6 +143,10 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
         return Ok(status_of(&arguments.manner));
     };
     carry_out::uninstall(home, &mut receipt, &changes)?;
+    let mut rules_files = 0;
+    for rules in of_changes(&changes).iter().filter_map(|host| host.rules) {
+        rules_files += rules::remove_all(home, rules)?;
+    }
     if arguments.manner.json {
         println!("{}", as_json(&changes, false));
         return Ok(Status::Done);
@@ -153,6 +158,12 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
             (Some(_), true) => println!("{shown} is what it was before."),
             (Some(_), false) => println!("{shown} was changed since: only our entries were taken out."),
         }
+    }
+    if rules_files > 0 {
+        println!(
+            "{} in your projects removed.",
+            count(rules_files as u64, "rules file")
+        );
     }
     println!(
         "{DIM}Memories are where they were: {}{DIM:#}",

@@ -93,6 +93,7 @@ fn work_here(home: &Home, once: bool) -> Result<Status> {
             with_model: asking.is_some(),
         },
         asking,
+        context: settings.context,
         retention: settings.retention.to_retention(),
         door: settings.worker.http.then_some(Door {
             bind: settings.http.bind,

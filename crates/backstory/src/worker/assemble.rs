@@ -156,7 +156,8 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
             // Imported; a live session's stands in its transcript.
             Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(Step::Compaction)),
             Some(EventKind::Stop) => {
-                last_message = text("last_assistant_message");
+                // Some hosts say the last words and the end of the turn in two events.
+                last_message = text("last_assistant_message").or(last_message);
                 let tasks = payload["background_tasks"].as_array().into_iter().flatten();
                 running = tasks
                     .map(|task| task["id"].as_str().unwrap_or_default().to_owned())

@@ -1,13 +1,17 @@
 //! Moves events from the spool into the database: in order, in batches, exactly once.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::{Context, Result, bail};
 use backstory_capture::{
     counts::{self, Loss},
-    keep, project,
+    host, keep, project,
     spool::{Spool, SpoolError},
 };
+use backstory_model::Event;
 use backstory_store::{Senses, Store};
 
 /// How many events go into one transaction.
@@ -29,6 +33,8 @@ pub(crate) struct Intake {
     pub(crate) left: usize,
     /// How many events each host reported.
     pub(crate) hosts: BTreeMap<String, u64>,
+    /// Sessions of hosts that read what is remembered from a file.
+    pub(crate) readers: BTreeSet<String>,
 }
 
 /// Takes in everything that waits at this moment.
@@ -73,6 +79,11 @@ fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut In
     for event in &events {
         *intake.hosts.entry(event.host.as_str().to_owned()).or_default() += 1;
     }
+    let reads = |event: &&Event| host::find(event.host.as_str()).is_some_and(|host| host.rules.is_some());
+    let readers = events.iter().filter(reads);
+    intake
+        .readers
+        .extend(readers.map(|event| event.session_id.clone()));
     intake.new += store.take_in(&events, senses())?.new;
     if !store.is_in_place() {
         bail!(Displaced);

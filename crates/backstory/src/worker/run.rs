@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use backstory_capture::private;
 use backstory_serve::{Counters, Serving};
 use backstory_store::Retention;
@@ -27,6 +27,7 @@ use super::{
     index::Indexer,
     intake::Displaced,
     model::{Askers, ask_all},
+    rules,
     serve::{self, Door},
     take_in, upkeep,
 };
@@ -35,6 +36,7 @@ use crate::{
     home::Home,
     log,
     repair::{self, Opener},
+    settings::Context,
 };
 
 /// When the worker ends.
@@ -62,6 +64,8 @@ pub(crate) struct Duties {
     pub(crate) rules: Rules,
     /// Which model is asked after the rules, if any.
     pub(crate) asking: Option<Arc<Asking>>,
+    /// What a session that starts may be told.
+    pub(crate) context: Context,
     /// How long things are kept.
     pub(crate) retention: Retention,
     /// Where it is to be reached over HTTP, if at all.
@@ -167,6 +171,7 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
         if distilled > 0 {
             counters.distilled(distilled as u64, begun.elapsed());
         }
+        rules::refresh(home, &store, &taken.readers, &duties.context)?;
         work.taken.new += taken.new;
         work.taken.torn += taken.torn;
         work.taken.left = taken.left;

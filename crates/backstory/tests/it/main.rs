@@ -24,6 +24,7 @@ mod help;
 mod home;
 mod hooks;
 mod hostile;
+mod hosts;
 mod import;
 mod install;
 mod layers;

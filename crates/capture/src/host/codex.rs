@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated, object::Object};
+use super::{
+    Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated,
+    object::{Object, renamed},
+};
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "codex",
@@ -48,10 +51,14 @@ fn entry(row: &HookRow, program: &str) -> Value {
     json!({"hooks": [{"type": "command", "command": row.shell(program, "codex"), "timeout": 10}]})
 }
 
-/// The words are Claude Code's, except that a turn has an id of its own. Its transcript is another kind of file.
+/// The words are Claude Code's, except that a turn has an id of its own and a patch is called a command. Its transcript is
+/// another kind of file.
 fn translate(report: &Report<'_>) -> Option<Translated> {
     let payload = report.payload;
     let event = super::our_event(report.event)?;
+    let is_patch = payload.text("tool_name").as_deref() == Some("apply_patch");
+    let names: &[(&str, &str)] = if is_patch { &[("command", "patch")] } else { &[] };
+    let input = payload.raw("tool_input").map(|raw| renamed(raw, names));
     let json = Object::new()
         .take("session_id", payload, &["session_id"])
         .take("prompt_id", payload, &["turn_id"])
@@ -61,7 +68,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
         .take("prompt", payload, &["prompt"])
         .take("tool_name", payload, &["tool_name"])
         .take("tool_use_id", payload, &["tool_use_id"])
-        .take("tool_input", payload, &["tool_input"])
+        .raw("tool_input", input.as_deref())
         .take("tool_response", payload, &["tool_response"])
         .take("last_assistant_message", payload, &["last_assistant_message"])
         .take("trigger", payload, &["trigger"])

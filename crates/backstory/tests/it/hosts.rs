@@ -1,0 +1,317 @@
+//! Other hosts: what each sends reaches the store, and what is remembered comes back in the form that it honours.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, run, settings, text};
+
+/// A host, its fixtures, and how it is told something: where the text stands in the answer.
+struct Row {
+    host: &'static str,
+    folder: &'static str,
+    told: Option<&'static str>,
+}
+
+const HOSTS: [Row; 6] = [
+    Row {
+        host: "codex",
+        folder: "codex/0.166",
+        told: Some("/hookSpecificOutput/additionalContext"),
+    },
+    Row {
+        host: "cursor",
+        folder: "cursor/2026-06",
+        told: Some("/additional_context"),
+    },
+    Row {
+        host: "gemini-cli",
+        folder: "gemini-cli/0.61",
+        told: Some("/hookSpecificOutput/additionalContext"),
+    },
+    Row {
+        host: "opencode",
+        folder: "opencode/1.18",
+        told: Some("/context"),
+    },
+    Row {
+        host: "windsurf",
+        folder: "windsurf/2026-06",
+        told: None,
+    },
+    Row {
+        host: "copilot-cli",
+        folder: "copilot-cli/2026-04",
+        told: Some("/additionalContext"),
+    },
+];
+
+/// The recorded session of a host: our name of each event, and its payload in this home's project.
+fn session(home: &Home, folder: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata")
+        .join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    let read = |file: &PathBuf| {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let payload = fs::read_to_string(file).unwrap();
+        (
+            name[3..].to_owned(),
+            payload.replace("CWD", home.project().to_str().unwrap()),
+        )
+    };
+    files.iter().map(read).collect()
+}
+
+/// Runs a hook of a host in the project, as hosts do.
+fn hook(home: &Home, host: &str, event: &str, payload: &str) -> String {
+    let output = run(home.command(&["hook", event, "--host", host]), payload.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{host} {event}");
+    assert_eq!(text(&output.stderr), "", "{host} {event}");
+    text(&output.stdout)
+}
+
+fn play(home: &Home, row: &Row) {
+    for (event, payload) in session(home, row.folder) {
+        let printed = hook(home, row.host, &event, &payload);
+        let is_object = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+        assert!(
+            printed.is_empty() || is_object(&printed),
+            "{}: {printed}",
+            row.host
+        );
+    }
+    home.drain();
+}
+
+#[test]
+fn a_session_of_any_host_is_remembered() {
+    let mut listing = String::new();
+    for row in HOSTS {
+        let home = Home::new();
+        play(&home, &row);
+        let sessions = home.json(&["sessions", "--json"]);
+        let session = &sessions["sessions"][0];
+        assert_eq!(session["host"], row.host);
+        assert_eq!(session["project"], "acme", "{}", row.host);
+        assert_eq!(session["prompts"], 1, "{}", row.host);
+        let shown = home.json(&["session", session["session_id"].as_str().unwrap(), "--json"]);
+        let turn = &shown["turns"][0];
+        assert_eq!(
+            turn["prompt"], "Retry the token refresh once when the server answers 401",
+            "{}",
+            row.host
+        );
+        home.assert_nowhere("someone@example.com");
+        writeln!(
+            listing,
+            "{}: {} tools, {} failures",
+            row.host, turn["tools"], turn["failures"]
+        )
+        .unwrap();
+        for memory in home.json(&["search", "token refresh", "--json", "--kind", "observation"])["results"]
+            .as_array()
+            .unwrap()
+        {
+            let full = home.json(&["show", memory["id"].as_str().unwrap(), "--json"]);
+            writeln!(
+                listing,
+                "  {} {} {}",
+                memory["type"], memory["title"], full[0]["files_modified"]
+            )
+            .unwrap();
+        }
+    }
+    settings().bind(|| insta::assert_snapshot!("hosts", listing));
+}
+
+#[test]
+fn the_next_session_is_told_in_the_form_that_its_host_honours() {
+    for row in HOSTS {
+        let home = Home::new();
+        play(&home, &row);
+        home.ok(&["index", "--wait"]);
+        let rules = ["cursor", "windsurf"].contains(&row.host);
+        for (event, payload) in session(&home, row.folder) {
+            let payload = payload
+                .replace("\"session_id\": \"", "\"session_id\": \"next-")
+                .replace("_id\": \"c0", "_id\": \"next-c0")
+                .replace("sessionId\": \"", "sessionId\": \"next-")
+                .replace("traj-", "next-");
+            let printed = hook(&home, row.host, &event, &payload);
+            let answer: Value = serde_json::from_str(&printed).unwrap_or_default();
+            match (event.as_str(), row.told) {
+                ("session-start", Some(place)) if !rules => {
+                    let told = answer.pointer(place).and_then(Value::as_str).unwrap_or_default();
+                    assert!(told.contains("retry_once"), "{}: {printed}", row.host);
+                    assert_eq!(answer.as_object().unwrap().len(), 1, "{}: {printed}", row.host);
+                }
+                // It has been told all there is at the start.
+                _ => assert!(
+                    ["", "{}\n"].contains(&printed.as_str()),
+                    "{} {event}: {printed}",
+                    row.host
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prompt_brings_memories_back_where_the_host_listens() {
+    let prompt = "The token refresh fails with 401 again, look into the retry";
+    let cases = [
+        (
+            "codex",
+            json!({"session_id": "n", "turn_id": "t", "prompt": prompt}),
+            "/hookSpecificOutput/additionalContext",
+        ),
+        (
+            "gemini-cli",
+            json!({"session_id": "n", "prompt": prompt}),
+            "/hookSpecificOutput/additionalContext",
+        ),
+        (
+            "opencode",
+            json!({"session_id": "n", "prompt": prompt}),
+            "/context",
+        ),
+        (
+            "copilot-cli",
+            json!({"sessionId": "n", "prompt": prompt}),
+            "/additionalContext",
+        ),
+    ];
+    for (host, mut payload, place) in cases {
+        let home = Home::new();
+        play(&home, &HOSTS[0]);
+        home.ok(&["index", "--wait"]);
+        payload["cwd"] = home.project().to_str().into();
+        let answer: Value =
+            serde_json::from_str(&hook(&home, host, "user-prompt-submit", &payload.to_string())).unwrap();
+        let told = answer.pointer(place).and_then(Value::as_str).unwrap();
+        assert!(told.contains("retries once"), "{host}: {told}");
+        let unrelated = payload
+            .to_string()
+            .replace(prompt, "Draw a nicer icon for the settings page");
+        assert_eq!(hook(&home, host, "user-prompt-submit", &unrelated), "", "{host}");
+    }
+}
+
+#[test]
+fn hosts_that_do_not_listen_read_a_file_that_git_does_not_see() {
+    for (row, path) in [
+        (&HOSTS[1], ".cursor/rules/backstory-context.mdc"),
+        (&HOSTS[4], ".windsurf/rules/backstory-context.md"),
+    ] {
+        let home = Home::new();
+        let other = home.repository("other", None);
+        let elsewhere =
+            json!({"session_id": "s9", "cwd": other, "prompt": "Paint the zebra crossing on the map"});
+        home.hook("user-prompt-submit", elsewhere.to_string().as_bytes());
+        let end = json!({"session_id": "s9", "cwd": other, "last_assistant_message": "The zebra crossing is painted."});
+        home.hook("stop", end.to_string().as_bytes());
+        play(&home, row);
+        let file = home.project().join(path);
+        let written = fs::read_to_string(&file).unwrap();
+        assert!(
+            written.starts_with("---\n") && written.contains("<backstory-context>"),
+            "{written}"
+        );
+        assert!(
+            written.contains("token refresh retries once") && !written.contains("zebra"),
+            "{written}"
+        );
+        assert!(!other.join(path).exists());
+        let exclude = fs::read_to_string(home.project().join(".git/info/exclude")).unwrap();
+        assert_eq!(exclude, format!("/{path}\n"));
+        // A file of somebody else's is left alone.
+        fs::write(&file, "mine\n").unwrap();
+        play(&home, row);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
+        fs::write(&file, written).unwrap();
+        home.ok(&["install", row.host, "--yes"]);
+        assert!(
+            home.ok(&["uninstall", row.host, "--yes"])
+                .contains("1 rules file in your projects removed")
+        );
+        assert!(!file.exists());
+    }
+}
+
+#[test]
+fn a_host_may_send_anything() {
+    let values = [
+        json!(null),
+        json!(5),
+        json!("x"),
+        json!("{"),
+        json!([]),
+        json!([{"a": null}]),
+        json!({"b": {}}),
+    ];
+    let fields = [
+        "conversation_id",
+        "workspace_roots",
+        "hook_event_name",
+        "tool_info",
+        "agent_action_name",
+        "toolArgs",
+        "toolResult",
+        "tool_input",
+        "tool_response",
+        "tool_output",
+        "prompt",
+        "prompt_response",
+        "exit",
+        "cwd",
+        "text",
+        "edits",
+    ];
+    for row in HOSTS {
+        let home = Home::new();
+        for event in [
+            "session-start",
+            "user-prompt-submit",
+            "post-tool-use",
+            "post-tool-use-failure",
+            "stop",
+            "session-end",
+            "nope",
+        ] {
+            for value in &values {
+                let mut payload = json!({"session_id": "s1", "sessionId": "s1", "trajectory_id": "s1"});
+                for field in fields {
+                    payload[field] = value.clone();
+                }
+                hook(&home, row.host, event, &payload.to_string());
+            }
+            hook(&home, row.host, event, "no JSON at all");
+        }
+        home.drain();
+        assert_eq!(home.json(&["queue", "--json"])["failed"], 0, "{}", row.host);
+    }
+}
+
+#[test]
+fn the_plugin_is_silent_where_the_settings_call_the_hooks_already() {
+    let home = Home::new();
+    let payload = json!({"session_id": "s1", "cwd": home.project(), "prompt": "go"}).to_string();
+    let plugin = |home: &Home| text(&home.run(&["hook", "stop", "--plugin"], payload.as_bytes()).stdout);
+    assert!(!plugin(&home).is_empty());
+    assert_eq!(home.spooled().len(), 1);
+    home.ok(&["install", "claude-code", "--yes"]);
+    assert_eq!(plugin(&home), "");
+    assert_eq!(home.spooled().len(), 1);
+    home.ok(&["uninstall", "--yes"]);
+    assert!(!plugin(&home).is_empty());
+    assert_eq!(home.spooled().len(), 2);
+}
