@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::Status;
 use crate::{
     home::Home,
-    output::{BAD, BOLD, DIM, GOOD, count},
+    output::{BAD, BOLD, BUSY, DIM, GOOD, count},
     receipt::Receipt,
     worker::rules,
 };
@@ -182,9 +182,16 @@ enum Go {
 
 /// Shows the plan and asks, unless told not to.
 fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
-    if !manner.json {
-        for change in &changes {
+    for change in &changes {
+        if !manner.json {
             print(change, !manner.yes);
+        }
+        if !is_read_by_host(change) {
+            anstream::eprintln!(
+                "{BUSY}{} has comments or commas too many: {} ignores such a file, and our entries in it.{BUSY:#}",
+                places::shown(&change.path),
+                change.host.title
+            );
         }
     }
     if manner.dry_run {
@@ -224,6 +231,15 @@ fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
         return Ok(Go::Away);
     }
     Ok(Go::Ahead(chosen))
+}
+
+/// Says whether the host will read the file as it will be. Seen with the real client: it says nothing when it does not.
+fn is_read_by_host(change: &Change) -> bool {
+    let Some(new) = change.new.as_deref().filter(|_| change.host.wants_plain_json) else {
+        return true;
+    };
+    let new = new.strip_prefix(b"\xef\xbb\xbf").unwrap_or(new);
+    new.trim_ascii().is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(new).is_ok()
 }
 
 /// The end of a command that did nothing: it was only to look, or nobody agreed.

@@ -273,6 +273,22 @@ fn a_write_protected_file_is_left_alone() {
 }
 
 #[test]
+fn what_the_client_would_not_read_is_said() {
+    let warning = "ignores such a file";
+    for (content, is_said) in [
+        ("{}", false),
+        ("{ \"a\": 1, }", true),
+        ("{ /* why */ }", true),
+        ("\u{feff}{}", false),
+    ] {
+        let home = home_with(content.as_bytes());
+        let output = home.run(&["install", "claude-code", "--yes"], b"");
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(text(&output.stderr).contains(warning), is_said, "{content}");
+    }
+}
+
+#[test]
 fn a_link_stays_a_link_and_the_mode_stays() {
     let home = home_with(b"");
     let real = home.outside().join("dotfiles/claude.json");

@@ -32,6 +32,7 @@ mod life;
 mod mcp;
 mod memory;
 mod models;
+mod plugin;
 mod privacy;
 mod projects;
 mod queue;

@@ -44,6 +44,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     silence: Silence::AfterWork("{\"continue\":true,\"suppressOutput\":true}\n"),
     rules: None,
+    wants_plain_json: true,
     afterwards: None,
 };
 

@@ -36,6 +36,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     silence: Silence::Nothing,
     rules: None,
+    wants_plain_json: false,
     afterwards: Some("Codex runs a new hook only when you have trusted it: type /hooks in Codex."),
 };
 

@@ -42,6 +42,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     silence: Silence::Nothing,
     rules: None,
+    wants_plain_json: false,
     afterwards: None,
 };
 

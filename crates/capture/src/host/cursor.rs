@@ -44,6 +44,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         path: ".cursor/rules/backstory-context.mdc",
         head: "---\ndescription: What past sessions in this project did (kept up to date by backstory)\nalwaysApply: true\n---\n",
     }),
+    wants_plain_json: false,
     afterwards: None,
 };
 

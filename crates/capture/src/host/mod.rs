@@ -57,6 +57,8 @@ pub struct HostSpec {
     pub silence: Silence,
     /// The file in a project that it reads by itself, for one that does not listen well.
     pub rules: Option<Rules>,
+    /// Whether it ignores a JSON file that has comments or commas too many.
+    pub wants_plain_json: bool,
     /// What a person has to do after an installation.
     pub afterwards: Option<&'static str>,
 }

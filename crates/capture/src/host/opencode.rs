@@ -33,6 +33,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     silence: Silence::Nothing,
     rules: None,
+    wants_plain_json: false,
     afterwards: None,
 };
 

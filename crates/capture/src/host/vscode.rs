@@ -25,6 +25,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     hears: &[],
     silence: Silence::Nothing,
     rules: None,
+    wants_plain_json: false,
     afterwards: Some("VS Code asks whether it may start the server when its tools are first used."),
 };
 

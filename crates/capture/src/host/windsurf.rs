@@ -40,6 +40,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         path: ".windsurf/rules/backstory-context.md",
         head: "---\ntrigger: always_on\n---\n",
     }),
+    wants_plain_json: false,
     afterwards: None,
 };
 

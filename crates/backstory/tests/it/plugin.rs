@@ -1,0 +1,131 @@
+//! The plugin's files, the recipe of `install` and the hooks that exist agree.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use backstory_capture::host;
+use serde_json::{Value, json};
+
+use crate::home::{Home, run, text};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn read(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(repository().join(path)).unwrap()).unwrap()
+}
+
+#[test]
+fn the_plugin_registers_what_install_registers() {
+    let hooks = read("plugin/hooks/hooks.json");
+    let hooks = hooks["hooks"].as_object().unwrap();
+    let rows = host::find("claude-code").unwrap().hooks;
+    assert_eq!(hooks.len(), rows.len());
+    for row in rows {
+        let group = &hooks[row.theirs][0];
+        assert_eq!(group["matcher"].as_str(), row.matcher, "{}", row.theirs);
+        let hook = &group["hooks"][0];
+        assert_eq!(hook["command"], "${CLAUDE_PLUGIN_ROOT}/bin/backstory");
+        assert_eq!(hook["args"], json!(["hook", row.ours, "--plugin"]));
+        assert_eq!(
+            hook["timeout"].is_null(),
+            row.ours != "session-end",
+            "{}",
+            row.theirs
+        );
+        // Whatever is registered exists.
+        let home = Home::new();
+        home.report(row.ours, &json!({}));
+        assert_eq!(home.lost("unknown_event"), 0, "{}", row.ours);
+    }
+    let server = &read("plugin/.mcp.json")["mcpServers"]["backstory"];
+    assert_eq!(server["args"], json!(["mcp"]));
+}
+
+#[test]
+fn the_marketplace_offers_the_plugin_of_this_version() {
+    let market = read(".claude-plugin/marketplace.json");
+    assert_eq!(market["name"], "backstory");
+    let offered = &market["plugins"][0];
+    let plugin = read(&format!(
+        "{}/.claude-plugin/plugin.json",
+        offered["source"].as_str().unwrap()
+    ));
+    assert_eq!(offered["name"], plugin["name"]);
+    assert_eq!(offered["description"], plugin["description"]);
+    assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn what_skill_and_commands_tell_to_run_can_be_run() {
+    let home = Home::new();
+    for file in [
+        "skills/search/SKILL.md",
+        "commands/remember.md",
+        "commands/status.md",
+    ] {
+        let text = fs::read_to_string(repository().join("plugin").join(file)).unwrap();
+        let told = text.split("backstory ").skip(1);
+        let commands = told.filter_map(|rest| rest.split([' ', '`', '\n', ':', '"']).next());
+        let mut known = 0;
+        for command in commands.filter(|command| host_word(command)) {
+            assert!(
+                home.run(&[command, "--help"], b"").status.success(),
+                "{file}: {command}"
+            );
+            known += 1;
+        }
+        assert!(known > 0, "{file}");
+    }
+}
+
+/// The words after `backstory` that are commands.
+fn host_word(word: &str) -> bool {
+    [
+        "search", "show", "timeline", "remember", "sessions", "queue", "context", "worker",
+    ]
+    .contains(&word)
+}
+
+#[test]
+fn the_launcher_finds_the_program_and_is_silent_without_it() {
+    let launcher = repository().join("plugin/bin/backstory");
+    assert_eq!(
+        fs::metadata(&launcher).unwrap().permissions().mode() & 0o111,
+        0o111
+    );
+    let home = Home::new();
+    let start = |home: &Home, arguments: &[&str]| {
+        let mut command = std::process::Command::new(&launcher);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", home.outside().join("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .env("BACKSTORY_NO_WORKER", "1")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        run(command, br#"{"session_id":"s1"}"#)
+    };
+    let silent = start(&home, &["hook", "stop", "--plugin"]);
+    assert_eq!(
+        (silent.status.code(), silent.stdout.len(), silent.stderr.len()),
+        (Some(0), 0, 0)
+    );
+    assert!(!home.path().exists());
+    assert_eq!(start(&home, &["mcp"]).status.code(), Some(1));
+    let folder = home.outside().join("home/.local/bin");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_backstory"), folder.join("backstory")).unwrap();
+    let heard = start(&home, &["hook", "stop", "--plugin"]);
+    assert!(text(&heard.stdout).contains("continue"));
+    assert_eq!(home.spooled().len(), 1);
+}
