@@ -9,6 +9,7 @@ mod bell;
 mod distil;
 mod index;
 mod intake;
+mod last_words;
 mod model;
 pub(crate) mod rules;
 mod run;

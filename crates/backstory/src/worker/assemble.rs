@@ -11,6 +11,9 @@ use backstory_model::EventKind;
 use backstory_store::{TurnEvent, TurnToDistil};
 use serde_json::Value;
 
+use super::last_words;
+use crate::wash::Wash;
+
 /// A turn, whole.
 #[derive(Debug)]
 pub(super) struct Assembled {
@@ -23,8 +26,13 @@ pub(super) struct Assembled {
 /// Puts a turn together.
 pub(super) fn assemble(stored: &TurnToDistil, settings: &keep::Settings) -> Assembled {
     let heard = listen(stored, settings);
+    let mut turn = turn(stored, &heard.prose);
+    if turn.last_message.is_none() && stored.is_ended {
+        let words = last_words::of(stored);
+        turn.last_message = words.and_then(|words| Wash::new(settings.redact).text(&words));
+    }
     Assembled {
-        turn: turn(stored, &heard.prose),
+        turn,
         position: heard.position,
     }
 }

@@ -45,7 +45,7 @@ const HOSTS: [Row; 6] = [
     },
     Row {
         host: "copilot-cli",
-        folder: "copilot-cli/2026-04",
+        folder: "copilot-cli/1.0.102",
         told: Some("/additionalContext"),
     },
 ];
@@ -55,14 +55,15 @@ fn session(home: &Home, folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata")
         .join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|file| file.unwrap().path())
+    let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|file| file.extension().is_some_and(|kind| kind == "json"))
         .collect();
     files.sort();
     let read = |file: &PathBuf| {
         let name = file.file_stem().unwrap().to_str().unwrap();
         let payload = fs::read_to_string(file).unwrap();
+        let payload = payload.replace("TESTDATA", home.outside().to_str().unwrap());
         (
             name[3..].to_owned(),
             payload.replace("CWD", home.project().to_str().unwrap()),
@@ -79,8 +80,19 @@ fn hook(home: &Home, host: &str, event: &str, payload: &str) -> String {
     text(&output.stdout)
 }
 
+/// Copilot CLI's own record of a session, with what was said a moment ago.
+fn write_record(home: &Home) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/copilot-cli/1.0.102/events.jsonl");
+    let record = fs::read_to_string(path).unwrap();
+    let now = jiff::Timestamp::now().to_string();
+    fs::write(home.outside().join("events.jsonl"), record.replace("NOW", &now)).unwrap();
+}
+
 fn play(home: &Home, row: &Row) {
     for (event, payload) in session(home, row.folder) {
+        if event == "stop" {
+            write_record(home);
+        }
         let printed = hook(home, row.host, &event, &payload);
         let is_object = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
         assert!(

@@ -1,4 +1,5 @@
-//! Codex CLI. After its hook schemas and documentation of October 2026 (0.166).
+//! Codex CLI. After its hook schemas and documentation, and seen with the real client, 0.166. It does not say how a command
+//! ended, so failures are not told from successes.
 
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         HookRow::new("PostToolUse", "post-tool-use"),
         HookRow::new("Stop", "stop"),
         HookRow::new("PreCompact", "pre-compact"),
+        HookRow::new("SessionEnd", "session-end"),
     ],
     parts: &[
         Part::Hooks {
@@ -73,6 +75,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
         .take("tool_response", payload, &["tool_response"])
         .take("last_assistant_message", payload, &["last_assistant_message"])
         .take("trigger", payload, &["trigger"])
+        .take("reason", payload, &["reason"])
         .end();
     Some(Translated { event, json })
 }

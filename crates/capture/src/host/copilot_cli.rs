@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI. After its hooks reference of April 2026 and what its issues say of later versions (to 1.0.82).
+//! GitHub Copilot CLI. After its hooks reference of April 2026, and seen with the real client, 1.0.102.
 
 use serde_json::{Value, json};
 
@@ -86,6 +86,8 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
         "session-start" => object.text("source", source),
         "post-tool-use-failure" => object.take("error", payload, &["error"]),
         "post-tool-use" => return Some(tool_use(payload, object)),
+        // What the agent said last stands in its record of the session, a moment later.
+        "stop" => object.take("transcript_path", payload, &["transcriptPath", "transcript_path"]),
         _ => object,
     };
     Some(Translated {
@@ -94,7 +96,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
     })
 }
 
-/// Older versions report a failure as a result of another type.
+/// A command that failed is a success whose last line tells its status; older versions report a result of another type.
 fn tool_use(payload: &Payload<'_>, object: Object) -> Translated {
     let result = payload.raw("toolResult").or_else(|| payload.raw("tool_result"));
     let result = result.and_then(|raw| Payload::read(raw).ok());
@@ -103,8 +105,15 @@ fn tool_use(payload: &Payload<'_>, object: Object) -> Translated {
         names.iter().find_map(|name| result.text(name))
     };
     let said = text(["textResultForLlm", "text_result_for_llm"]).unwrap_or_default();
-    match text(["resultType", "result_type"]).as_deref() {
-        Some("failure" | "error") => Translated {
+    let status = said
+        .rsplit_once("completed with exit code ")
+        .map(|(_, rest)| rest.trim_end_matches(['>', '\n']));
+    match (text(["resultType", "result_type"]).as_deref(), status) {
+        (_, Some(status)) if status != "0" => Translated {
+            event: "post-tool-use-failure",
+            json: object.text("error", &format!("Exit code {status}\n{said}")).end(),
+        },
+        (Some("failure" | "error"), _) => Translated {
             event: "post-tool-use-failure",
             json: object.text("error", &said).end(),
         },

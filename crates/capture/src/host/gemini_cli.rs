@@ -11,12 +11,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
     name: "gemini-cli",
     title: "Gemini CLI",
     signs: &[Place::home(".gemini", "")],
+    // `PreCompress` comes before every request, whether anything is compressed or not.
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
         HookRow::new("BeforeAgent", "user-prompt-submit"),
         HookRow::new("AfterTool", "post-tool-use"),
         HookRow::new("AfterAgent", "stop"),
-        HookRow::new("PreCompress", "pre-compact"),
         HookRow::new("SessionEnd", "session-end"),
     ],
     parts: &[
