@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Other real clients with backstory: installed, one session that works, later ones that are told. By hand, not by CI.
+
+    npm install @openai/codex@0.166.0          (or @google/gemini-cli@0.61.0, opencode-ai@1.18.33, @github/copilot@1.0.102)
+    e2e/hosts.py codex node_modules/.bin/codex target/debug/backstory
+"""
+
+import json
+import os
+import sys
+
+from machine import Failed, Machine
+from test import LAST_WORDS, REMEMBERED, check
+from wires import Completions, Gemini, Responses
+
+# Without brackets: Gemini CLI writes them as entities.
+BLOCK = "backstory-context"
+OLD, NEW = "    refresh(token)\n", "    retry_once(|| refresh(token))\n"
+
+
+class Codex:
+    wire = Responses
+    patch = "*** Begin Patch\n*** Update File: src/auth.rs\n@@\n-%s+%s*** End Patch\n" % (OLD, NEW)
+    work = [{"tool": "apply_patch", "input": patch}, {"tool": "exec_command", "args": {"cmd": "echo ok"}}]
+
+    def prepare(self, machine):
+        os.makedirs(machine.path("home/.codex"))
+        return {"E2E_KEY": "x"}
+
+    def command(self, machine, prompt):
+        provider = '{name="e2e", base_url="%s/v1", wire_api="responses", env_key="E2E_KEY"}' % machine.model.address
+        return ["exec", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox", "-c", "model=gpt-5.5",
+                "-c", 'model_provider="e2e"', "-c", "model_providers.e2e=" + provider, prompt]
+
+
+class GeminiCli:
+    wire = Gemini
+    work = [{"tool": "replace", "args": {"file_path": "{auth}", "instruction": "retry", "old_string": OLD, "new_string": NEW}},
+            {"tool": "run_shell_command", "args": {"command": "echo ok"}}]
+
+    def prepare(self, machine):
+        machine.write("home/.gemini/settings.json", '{\n  // mine\n  "security": { "auth": { "selectedType": "gemini-api-key" } }\n}\n')
+        return {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": machine.model.address, "GEMINI_CLI_TRUST_WORKSPACE": "true",
+                "PATH": machine.path("bin") + ":" + os.environ["PATH"]}
+
+    def command(self, machine, prompt):
+        return ["-m", "gemini-2.5-flash", "--yolo", "-p", prompt]
+
+
+class OpenCode:
+    wire = Completions
+    work = [{"tool": "read", "args": {"filePath": "{auth}"}},
+            {"tool": "edit", "args": {"filePath": "{auth}", "oldString": OLD, "newString": NEW}},
+            {"tool": "bash", "args": {"command": "echo ok", "description": "Say ok"}}]
+
+    def prepare(self, machine):
+        model = {"name": "M", "tool_call": True, "limit": {"context": 100000, "output": 4000}}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "e2e", "models": {"m": model},
+                    "options": {"baseURL": machine.model.address + "/v1", "apiKey": "x"}}
+        settings = {"$schema": "https://opencode.ai/config.json", "model": "e2e/m", "small_model": "e2e/m", "permission": "allow", "provider": {"e2e": provider}}
+        machine.write("home/.config/opencode/opencode.json", json.dumps(settings, indent=2))
+        return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
+
+    def command(self, machine, prompt):
+        return ["run", prompt]
+
+
+class CopilotCli:
+    wire = Completions
+    work = [{"tool": "edit", "args": {"path": "{auth}", "old_str": OLD, "new_str": NEW}},
+            {"tool": "bash", "args": {"command": "echo ok", "description": "Say ok"}}]
+
+    def prepare(self, machine):
+        os.makedirs(machine.path("home/.copilot"))
+        return {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": machine.model.address + "/v1", "COPILOT_MODEL": "gpt-4.1",
+                "COPILOT_ALLOW_ALL": "true"}
+
+    def command(self, machine, prompt):
+        return ["-p", prompt, "--allow-all-tools"]
+
+
+HOSTS = {"codex": Codex(), "gemini-cli": GeminiCli(), "opencode": OpenCode(), "copilot-cli": CopilotCli()}
+
+
+def story(name, host, machine):
+    machine.write("acme/src/auth.rs", "fn again(token: &str) {\n%s}\n" % OLD)
+    environment = host.prepare(machine)
+    files = {path: machine.read(path) for path in ("home/.gemini/settings.json", "home/.config/opencode/opencode.json") if os.path.exists(machine.path(path))}
+    print(machine.backstory("install", name, "--yes").split("\n")[0])
+
+    def session(prompt, *turns, extra=None):
+        machine.model.expect(*turns)
+        machine.run([machine.client, *host.command(machine, prompt)], {**environment, **(extra or {})})
+        machine.settle()
+        return machine.model.told()
+
+    work = json.loads(json.dumps(host.work).replace("{auth}", machine.path("acme/src/auth.rs")))
+    session("Token refresh fails with 401 after the laptop slept, mend it", *work, LAST_WORDS)
+    check(NEW in machine.read("acme/src/auth.rs").decode(), "a session works")
+    sessions = json.loads(machine.backstory("sessions", "--json"))["sessions"]
+    check(len(sessions) == 1 and sessions[0]["host"] == name and sessions[0]["prompts"] == 1, "it is remembered", sessions)
+    turn = json.loads(machine.backstory("session", sessions[0]["session_id"], "--json"))["turns"][0]
+    check(turn["tools"] == len(work), "with each of its tool uses", turn)
+    requests = session("Hello.", "Hi.")
+    check(BLOCK in requests[0] and REMEMBERED in requests[0], "the first request of the second holds what the first did", requests[0])
+    quiet = {"BACKSTORY_CONTEXT_ON_START": "false"}
+    requests = session("The token refresh answers 401 again when I open the laptop", "I see.", extra=quiet)
+    check(BLOCK in requests[0] and REMEMBERED in requests[0], "a similar prompt brings the memory", requests[0])
+    requests = session("Draw a nicer icon for the settings page", "Drawn.", extra=quiet)
+    check(BLOCK not in requests[0], "an unrelated prompt brings nothing", requests[0])
+    machine.backstory("uninstall", "--yes")
+    check(all(machine.read(path) == before for path, before in files.items()), "uninstalled, its files are what they were")
+
+
+def main():
+    name, client, program = sys.argv[1:4]
+    host = HOSTS[name]
+    machine = Machine(os.path.abspath(client), os.path.abspath(program), host.wire())
+    try:
+        story(name, host, machine)
+    except Failed as error:
+        print("  FAILED  %s\n  (kept: %s)" % (error, machine.root))
+        machine.close(keep=True)
+        sys.exit(1)
+    machine.close()
+
+
+if __name__ == "__main__":
+    main()
