@@ -9,19 +9,24 @@ import json
 import os
 import sys
 
-from machine import Failed, Machine
+from machine import Machine
 from test import LAST_WORDS, REMEMBERED, check
 from wires import Completions, Gemini, Responses
 
 # Without brackets: Gemini CLI writes them as entities.
 BLOCK = "backstory-context"
+FAILS = """echo "RefreshError: clock skew of 312 s is not allowed (src/auth.rs:2)"; test -e fixed"""
 OLD, NEW = "    refresh(token)\n", "    retry_once(|| refresh(token))\n"
 
 
 class Codex:
     wire = Responses
     patch = "*** Begin Patch\n*** Update File: src/auth.rs\n@@\n-%s+%s*** End Patch\n" % (OLD, NEW)
-    work = [{"tool": "apply_patch", "input": patch}, {"tool": "exec_command", "args": {"cmd": "echo ok"}}]
+    hears_failures = False
+    work = [{"tool": "apply_patch", "input": patch}]
+
+    def run(self, command):
+        return {"tool": "exec_command", "args": {"cmd": command}}
 
     def prepare(self, machine):
         os.makedirs(machine.path("home/.codex"))
@@ -35,8 +40,11 @@ class Codex:
 
 class GeminiCli:
     wire = Gemini
-    work = [{"tool": "replace", "args": {"file_path": "{auth}", "instruction": "retry", "old_string": OLD, "new_string": NEW}},
-            {"tool": "run_shell_command", "args": {"command": "echo ok"}}]
+    hears_failures = True
+    work = [{"tool": "replace", "args": {"file_path": "{auth}", "instruction": "retry", "old_string": OLD, "new_string": NEW}}]
+
+    def run(self, command):
+        return {"tool": "run_shell_command", "args": {"command": command}}
 
     def prepare(self, machine):
         machine.write("home/.gemini/settings.json", '{\n  // mine\n  "security": { "auth": { "selectedType": "gemini-api-key" } }\n}\n')
@@ -49,9 +57,12 @@ class GeminiCli:
 
 class OpenCode:
     wire = Completions
+    hears_failures = True
     work = [{"tool": "read", "args": {"filePath": "{auth}"}},
-            {"tool": "edit", "args": {"filePath": "{auth}", "oldString": OLD, "newString": NEW}},
-            {"tool": "bash", "args": {"command": "echo ok", "description": "Say ok"}}]
+            {"tool": "edit", "args": {"filePath": "{auth}", "oldString": OLD, "newString": NEW}}]
+
+    def run(self, command):
+        return {"tool": "bash", "args": {"command": command, "description": "Run it"}}
 
     def prepare(self, machine):
         model = {"name": "M", "tool_call": True, "limit": {"context": 100000, "output": 4000}}
@@ -67,8 +78,11 @@ class OpenCode:
 
 class CopilotCli:
     wire = Completions
-    work = [{"tool": "edit", "args": {"path": "{auth}", "old_str": OLD, "new_str": NEW}},
-            {"tool": "bash", "args": {"command": "echo ok", "description": "Say ok"}}]
+    hears_failures = True
+    work = [{"tool": "edit", "args": {"path": "{auth}", "old_str": OLD, "new_str": NEW}}]
+
+    def run(self, command):
+        return {"tool": "bash", "args": {"command": command, "description": "Run it"}}
 
     def prepare(self, machine):
         os.makedirs(machine.path("home/.copilot"))
@@ -94,7 +108,8 @@ def story(name, host, machine):
         machine.settle()
         return machine.model.told()
 
-    work = json.loads(json.dumps(host.work).replace("{auth}", machine.path("acme/src/auth.rs")))
+    work = [host.run("cargo test auth 2>/dev/null; " + FAILS), *host.work, host.run("touch fixed; cargo test auth 2>/dev/null; " + FAILS)]
+    work = json.loads(json.dumps(work).replace("{auth}", machine.path("acme/src/auth.rs")))
     session("Token refresh fails with 401 after the laptop slept, mend it", *work, LAST_WORDS)
     check(NEW in machine.read("acme/src/auth.rs").decode(), "a session works")
     sessions = json.loads(machine.backstory("sessions", "--json"))["sessions"]
@@ -108,6 +123,10 @@ def story(name, host, machine):
     check(BLOCK in requests[0] and REMEMBERED in requests[0], "a similar prompt brings the memory", requests[0])
     requests = session("Draw a nicer icon for the settings page", "Drawn.", extra=quiet)
     check(BLOCK not in requests[0], "an unrelated prompt brings nothing", requests[0])
+    if host.hears_failures:
+        os.remove(machine.path("acme/fixed"))
+        requests = session("Look around.", host.run("cargo test auth 2>/dev/null; " + FAILS), "I see.", extra=quiet)
+        check(BLOCK not in requests[0] and BLOCK in requests[1], "a failure that was solved before says how", requests[1][-6000:])
     machine.backstory("uninstall", "--yes")
     check(all(machine.read(path) == before for path, before in files.items()), "uninstalled, its files are what they were")
 
@@ -118,7 +137,7 @@ def main():
     machine = Machine(os.path.abspath(client), os.path.abspath(program), host.wire())
     try:
         story(name, host, machine)
-    except Failed as error:
+    except Exception as error:  # the worker must end, whatever it is
         print("  FAILED  %s\n  (kept: %s)" % (error, machine.root))
         machine.close(keep=True)
         sys.exit(1)

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 KEY = "sk-ant-e2e-000000000000000000000000"
-PATIENCE = 60
+PATIENCE = 90
 
 
 class Failed(Exception):
