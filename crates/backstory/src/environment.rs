@@ -28,6 +28,11 @@ pub(crate) fn backstory_home() -> Option<PathBuf> {
     }
 }
 
+/// Says whether another folder than the usual one is named.
+pub(crate) fn has_other_home() -> bool {
+    backstory_home() != user_home().map(|home| home.join(".backstory"))
+}
+
 /// Returns the user's home folder.
 pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute())

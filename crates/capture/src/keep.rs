@@ -91,10 +91,16 @@ pub fn is_machine_made(prompt: &str) -> bool {
     STARTS.iter().any(|start| prompt.starts_with(start))
 }
 
-/// The memory's own tools, as a server of its own or out of a plugin: what they answer is remembered already.
+/// The memory's own tools, as a server of its own or out of a plugin, in the spelling of any host: what they answer is
+/// remembered already.
 pub(crate) fn is_own_tool(tool: &str) -> bool {
-    tool.strip_prefix("mcp__")
-        .is_some_and(|rest| rest.starts_with("backstory__") || rest.starts_with("plugin_backstory_"))
+    let name = tool
+        .strip_prefix("mcp__")
+        .or_else(|| tool.strip_prefix("mcp_"))
+        .unwrap_or(tool);
+    ["backstory_", "backstory-", "plugin_backstory_"]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// What a tool call is about, as far as it decides how the answer is treated.
@@ -243,6 +249,9 @@ mod tests {
             "TodoWrite",
             "mcp__backstory__search",
             "mcp__plugin_backstory_backstory__timeline",
+            "mcp_backstory_search",
+            "backstory_search",
+            "backstory-search",
         ] {
             assert_eq!(
                 kept(EventKind::PostToolUse, &json!({"tool_name": tool})),

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::Status;
 use crate::{
+    environment,
     home::Home,
     output::{BAD, BOLD, BUSY, DIM, GOOD, count},
     receipt::Receipt,
@@ -112,6 +113,11 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<Status> {
         if let Some(afterwards) = host.afterwards {
             println!("  {afterwards}");
         }
+    }
+    if environment::has_other_home() {
+        anstream::eprintln!(
+            "{BUSY}BACKSTORY_HOME is set here: agents must be started with it too, or they use ~/.backstory.{BUSY:#}"
+        );
     }
     println!("{DIM}The next session is remembered; `backstory uninstall` puts everything back.{DIM:#}");
     Ok(Status::Done)

@@ -289,6 +289,16 @@ fn what_the_client_would_not_read_is_said() {
 }
 
 #[test]
+fn another_home_is_said_to_be_one() {
+    let home = home_with(b"{}");
+    let said = |home: &Home| text(&home.run(&["install", "claude-code", "--yes"], b"").stderr);
+    assert_eq!(said(&home), "");
+    let elsewhere = home.outside().join("elsewhere");
+    let home = home.with("BACKSTORY_HOME", elsewhere.to_str().unwrap());
+    assert!(said(&home).contains("agents must be started with it too"));
+}
+
+#[test]
 fn a_link_stays_a_link_and_the_mode_stays() {
     let home = home_with(b"");
     let real = home.outside().join("dotfiles/claude.json");

@@ -12,13 +12,13 @@ const report = (event, payload) =>
   new Promise((resolve) => {
     try {
       const child = spawn(PROGRAM, ["hook", event, "--host", "opencode"], { stdio: ["pipe", "pipe", "ignore"] })
-      const give_up = setTimeout(() => resolve(undefined), PATIENCE_MS)
+      const giveUp = setTimeout(() => resolve(undefined), PATIENCE_MS)
       let printed = ""
       child.stdout.on("data", (data) => (printed += data))
       child.stdin.on("error", () => {})
       child.on("error", () => resolve(undefined))
       child.on("close", () => {
-        clearTimeout(give_up)
+        clearTimeout(giveUp)
         try {
           resolve(JSON.parse(printed).context)
         } catch {
@@ -43,7 +43,7 @@ export const Backstory = async ({ client, directory }) => {
   }
 
   // The last words of the agent, which no event carries whole.
-  const last_words = async (sessionID) => {
+  const lastWords = async (sessionID) => {
     try {
       const answer = await client.session.messages({ path: { id: sessionID } })
       const messages = answer.data ?? []
@@ -65,7 +65,7 @@ export const Backstory = async ({ client, directory }) => {
       } else if (event.type === "session.idle") {
         const id = event.properties.sessionID
         if (children.has(id)) return
-        await report("stop", { ...base(id), last_assistant_message: await last_words(id) })
+        await report("stop", { ...base(id), last_assistant_message: await lastWords(id) })
       } else if (event.type === "session.compacted") {
         await report("pre-compact", { ...base(event.properties.sessionID), trigger: "auto" })
       } else if (event.type === "session.deleted" && session?.id) {
