@@ -57,6 +57,15 @@ pub(crate) struct Work {
     pub(crate) distilled: usize,
 }
 
+impl Work {
+    fn add(&mut self, taken: &Intake, distilled: usize) {
+        self.taken.new += taken.new;
+        self.taken.torn += taken.torn;
+        self.taken.left = taken.left;
+        self.distilled += distilled;
+    }
+}
+
 /// How a worker does its work.
 #[derive(Clone, Debug)]
 pub(crate) struct Duties {
@@ -172,10 +181,7 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
             counters.distilled(distilled as u64, begun.elapsed());
         }
         rules::refresh(home, &store, &taken.readers, &duties.context)?;
-        work.taken.new += taken.new;
-        work.taken.torn += taken.torn;
-        work.taken.left = taken.left;
-        work.distilled += distilled;
+        work.add(&taken, distilled);
         if upkeep.as_ref().is_none_or(|(last, _)| last.elapsed() >= DAY) {
             store.retain(duties.retention, now_ms)?;
             store.drop_old_changes(KEPT_CHANGES)?;
