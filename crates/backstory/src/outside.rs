@@ -10,7 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::{
     clock,
-    command::config::{key_named, setting_json},
+    command::{
+        config::{key_named, setting_json},
+        stats,
+    },
     environment,
     home::Home,
     hook::capture::{self, Outcome},
@@ -46,6 +49,10 @@ pub(crate) fn of(home: &Home) -> Outside {
         limits: {
             let home = with_home();
             Box::new(move || current(&home).context.limits())
+        },
+        stats: {
+            let home = with_home();
+            Box::new(move |store| stats::of(&home, &current(&home), store))
         },
         settings: {
             let home = with_home();

@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use backstory_model::{EventKind, Host, ProjectFacts};
 use backstory_recall::Limits;
-use backstory_store::Store;
+use backstory_store::{Store, StoreError};
 use serde_json::{Map, Value};
 
 /// What became of an event that was handed in.
@@ -29,6 +29,7 @@ pub struct Refusal {
 
 type Record = dyn Fn(EventKind, &Host, &str, Option<ProjectFacts>) -> Recorded + Send + Sync;
 type Wash = dyn Fn(&str) -> Option<String> + Send + Sync;
+type Stats = dyn Fn(&Store) -> Result<Value, StoreError> + Send + Sync;
 type Change = dyn Fn(&Map<String, Value>) -> Result<(), Refusal> + Send + Sync;
 
 /// Clock, file system and settings, as the program around the server sees them.
@@ -50,6 +51,8 @@ pub struct Outside {
     pub wash: Box<Wash>,
     /// Returns how much a new session is told.
     pub limits: Box<dyn Fn() -> Limits + Send + Sync>,
+    /// Returns how much is remembered, and what models cost.
+    pub stats: Box<Stats>,
     /// Returns every setting with its value, where it comes from and what it accepts.
     pub settings: Box<dyn Fn() -> Value + Send + Sync>,
     /// Changes settings, all of them or none.

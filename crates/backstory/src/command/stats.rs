@@ -5,7 +5,7 @@ use std::fs;
 use anstream::println;
 use anyhow::Result;
 use backstory_model::MemoryKind;
-use backstory_store::{Counts, ProviderPause, Spending};
+use backstory_store::{Counts, ProviderPause, Spending, Store, StoreError};
 use serde_json::{Map, Value, json};
 
 use super::{Status, open_store, settings};
@@ -14,6 +14,7 @@ use crate::{
     home::Home,
     models::{self, Model},
     output::{self, BAD, BOLD, DIM, count, dollars, thousands},
+    settings::Settings,
 };
 
 /// Show how much is remembered, and what models were asked and what that cost
@@ -51,14 +52,28 @@ pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<Status> {
         }
         return Ok(Status::Done);
     };
+    let facts = facts(home, &settings, &store)?;
+    match arguments.json {
+        true => println!("{}", as_json(&facts)),
+        false => print(&facts, clock::now_ms()),
+    }
+    Ok(Status::Done)
+}
+
+/// Returns what `--json` prints, for whoever asks over HTTP.
+pub(crate) fn of(home: &Home, settings: &Settings, store: &Store) -> Result<Value, StoreError> {
+    Ok(as_json(&facts(home, settings, store)?))
+}
+
+fn facts(home: &Home, settings: &Settings, store: &Store) -> Result<Facts, StoreError> {
     let now_ms = clock::now_ms();
-    let day = models::start_of_day(now_ms, &models::zone(&settings));
+    let day = models::start_of_day(now_ms, &models::zone(settings));
     // Seven days with today; an hour more or less where clocks change.
-    let week = models::start_of_day(day - 6 * DAY_MS, &models::zone(&settings));
-    let facts = Facts {
+    let week = models::start_of_day(day - 6 * DAY_MS, &models::zone(settings));
+    Ok(Facts {
         counts: store.counts()?,
         bytes: size(home),
-        model: Model::from_settings(&settings),
+        model: Model::from_settings(settings),
         spans: [
             ("today", store.spending(day, i64::MAX)?),
             ("7 days", store.spending(week, i64::MAX)?),
@@ -68,12 +83,7 @@ pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<Status> {
         daily_tokens: u64::from(settings.distill.daily_tokens),
         waiting: store.turns_for_model()?,
         pauses: store.provider_pauses()?,
-    };
-    match arguments.json {
-        true => println!("{}", as_json(&facts)),
-        false => print(&facts, now_ms),
-    }
-    Ok(Status::Done)
+    })
 }
 
 /// How large everything is that is remembered.
@@ -251,8 +261,8 @@ fn print_state(facts: &Facts, now_ms: i64) {
     }
 }
 
-/// What a person can do about it.
-fn remedy(reason: &str) -> Option<&'static str> {
+/// What a person can do about a provider in trouble.
+pub(crate) fn remedy(reason: &str) -> Option<&'static str> {
     match reason {
         "not-set-up" => Some(
             "see docs/models.md; a key is read from `distill.api_key_file`, or from the environment in which the agent runs",

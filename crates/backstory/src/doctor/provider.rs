@@ -1,7 +1,9 @@
 //! The settings, and whether the provider that they name can be reached with them.
 
 use super::{Finding, Patient};
-use crate::{environment, settings::Provider};
+use backstory_store::{Access, Store};
+
+use crate::{clock, command::stats, environment, models, output, settings::Provider};
 
 pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = patient
@@ -20,6 +22,40 @@ pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
         });
     }
     findings.push(provider(patient));
+    findings.extend(troubles(patient));
+    findings
+}
+
+/// What went wrong with models lately, and whether the day's tokens are spent.
+fn troubles(patient: &Patient<'_>) -> Vec<Finding> {
+    // A database that does not open is told of elsewhere.
+    let Ok(store) = Store::open_read_only(&patient.home.database(), Access::Command) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for pause in store.provider_pauses().unwrap_or_default() {
+        let said = output::one_line(&pause.said, 200);
+        let finding = Finding::broken("model", format!("{}: {said}", pause.provider));
+        findings.push(match stats::remedy(&pause.reason) {
+            Some(remedy) => finding.remedy(remedy),
+            None => {
+                finding.remedy("it is asked again by itself; the built-in rules write the memories meanwhile")
+            }
+        });
+    }
+    let distill = &patient.settings.distill;
+    let day = models::start_of_day(clock::now_ms(), &models::zone(&patient.settings));
+    let spent = store.tokens_since(day).unwrap_or_default();
+    if distill.provider != Provider::Builtin && spent >= u64::from(distill.daily_tokens) {
+        let told = format!(
+            "the {} tokens of today are spent",
+            output::thousands(distill.daily_tokens.into())
+        );
+        findings.push(Finding::note(
+            "budget",
+            format!("{told}: until tomorrow the built-in rules write the memories"),
+        ));
+    }
     findings
 }
 

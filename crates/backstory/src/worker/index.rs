@@ -32,8 +32,10 @@ pub(crate) struct Indexer {
 }
 
 impl Indexer {
-    /// Starts the thread. It ends when it is dropped or `stop` becomes true.
-    pub(crate) fn start(home: &Home, stop: Arc<AtomicBool>) -> io::Result<Self> {
+    /// Starts the thread. It ends when it is dropped.
+    pub(crate) fn start(home: &Home) -> io::Result<Self> {
+        // Its own: a worker that goes on with another database starts another thread.
+        let stop = Arc::new(AtomicBool::new(false));
         let (tell, told) = sync_channel(1);
         let is_busy = Arc::new(AtomicBool::new(false));
         let (home, busy, stopped) = (home.clone(), Arc::clone(&is_busy), Arc::clone(&stop));

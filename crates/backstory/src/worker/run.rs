@@ -152,7 +152,7 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
     sweep(home)?;
     let indexer = match until {
         Until::Done => None,
-        Until::Idle(_) => Some(Indexer::start(home, Arc::clone(stop)).context("could not start indexing")?),
+        Until::Idle(_) => Some(Indexer::start(home).context("could not start indexing")?),
     };
     let askers = start_asking(home, until, duties)?;
     let counters = Arc::new(Counters::default());

@@ -402,6 +402,15 @@ fn metrics_and_health_say_how_the_worker_is() {
         let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         assert!(value.parse::<u64>().unwrap() > 0, "{name}{value}");
     }
+    let stats = served.get("/api/stats").json();
+    assert_eq!(
+        (
+            stats["memories"]["prompt"].as_u64(),
+            stats["models"]["provider"].as_str()
+        ),
+        (Some(1), Some("builtin"))
+    );
+    assert_eq!(stats, served.home.json(&["stats", "--json"]));
     let health = served.get("/api/health").json();
     assert_eq!(
         (health["status"].as_str(), health["failed"].as_i64()),

@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use backstory_store::Spending;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -54,6 +55,8 @@ struct Health {
     oldest_seconds: f64,
     /// Who writes the memories.
     provider: String,
+    /// What is wrong with the model's provider; absent when all is well.
+    provider_trouble: Option<String>,
     /// The version of the program.
     version: &'static str,
     /// How long the worker has lived.
@@ -106,11 +109,16 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
 
 async fn health(State(server): State<Arc<Server>>) -> Answer<Health> {
     let at_hand = Arc::clone(&server);
-    let queue = server
+    let (queue, trouble) = server
         .stores
         .read(move |store| {
             let spooled = (at_hand.outside.spooled)();
-            Ok(answer::Queue::new(store.queue(0)?, spooled, at_hand.now_ms()))
+            let queue = answer::Queue::new(store.queue(0)?, spooled, at_hand.now_ms());
+            let pauses = store.provider_pauses()?;
+            let trouble = pauses
+                .first()
+                .map(|pause| format!("{}: {}", pause.provider, pause.reason));
+            Ok((queue, trouble))
         })
         .await?;
     let settings = (server.outside.settings)();
@@ -124,6 +132,7 @@ async fn health(State(server): State<Arc<Server>>) -> Answer<Health> {
             .as_str()
             .unwrap_or("builtin")
             .to_owned(),
+        provider_trouble: trouble,
         version: server.version,
         uptime_seconds: (server.now_ms() - server.started_ms).max(0) / 1000,
         listeners: server.feed.listeners(),
@@ -132,11 +141,12 @@ async fn health(State(server): State<Arc<Server>>) -> Answer<Health> {
 
 async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, Problem> {
     let at_hand = Arc::clone(&server);
-    let queue = server
+    let (queue, spending) = server
         .stores
         .read(move |store| {
             let spooled = (at_hand.outside.spooled)();
-            Ok(answer::Queue::new(store.queue(0)?, spooled, at_hand.now_ms()))
+            let queue = answer::Queue::new(store.queue(0)?, spooled, at_hand.now_ms());
+            Ok((queue, store.spending(0, i64::MAX)?))
         })
         .await?;
     let mut text = String::new();
@@ -160,11 +170,40 @@ async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, Problem>
     let about = "Listeners to live events.";
     gauge("backstory_listeners", about, &server.feed.listeners());
     server.counters.write(&mut text);
+    write_spending(&mut text, &spending);
     Ok((
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
         text,
     )
         .into_response())
+}
+
+fn write_spending(text: &mut String, spending: &[Spending]) {
+    headline(
+        text,
+        "backstory_model_tokens_total",
+        "counter",
+        "Tokens that models took.",
+    );
+    for one in spending {
+        for (direction, tokens) in [("in", one.tokens_in), ("out", one.tokens_out)] {
+            let (provider, model) = (label(&one.provider), label(&one.model));
+            let name = "backstory_model_tokens_total";
+            line(
+                text,
+                &format!("{name}{{provider=\"{provider}\",model=\"{model}\",direction=\"{direction}\"}}"),
+                tokens,
+            );
+        }
+    }
+}
+
+/// A value between quotes.
+fn label(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', " ")
 }
 
 fn store_bytes(server: &Server) -> u64 {

@@ -13,6 +13,7 @@ use backstory_model::{Handle, MemoryKind};
 use backstory_store::{At, SessionFilter, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::{Answer, Asked, Input, search::WireFilter};
@@ -111,9 +112,9 @@ impl JsonSchema for WireHandle {
 
 impl<'de> Deserialize<'de> for WireHandle {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match serde_json::Value::deserialize(deserializer)? {
-            serde_json::Value::String(text) => Ok(Self(text)),
-            serde_json::Value::Number(number) => Ok(Self(number.to_string())),
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) => Ok(Self(number.to_string())),
             _ => Err(serde::de::Error::custom(
                 "expected a handle such as 123 or \"S12\"",
             )),
@@ -206,6 +207,16 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             about.says("Lists projects").json::<ProjectPage>();
         },
         get(projects),
+    )
+    .route(
+        "GET",
+        "/api/stats",
+        |about| {
+            about
+                .says("Tells how much is remembered, and what models were asked and what that cost")
+                .json::<Map<String, Value>>();
+        },
+        get(stats),
     )
 }
 
@@ -385,5 +396,13 @@ async fn projects(State(server): State<Arc<Server>>) -> Answer<ProjectPage> {
                 items: cards.into_iter().map(Project::from).collect(),
             }))
         })
+        .await
+}
+
+async fn stats(State(server): State<Arc<Server>>) -> Answer<Value> {
+    let at_hand = Arc::clone(&server);
+    server
+        .stores
+        .read(move |store| Ok(Json((at_hand.outside.stats)(store)?)))
         .await
 }
