@@ -102,7 +102,7 @@ fn the_launcher_finds_the_program_and_is_silent_without_it() {
         0o111
     );
     let home = Home::new();
-    let start = |home: &Home, arguments: &[&str]| {
+    let start = |home: &Home, arguments: &[&str], input: &[u8]| {
         let mut command = std::process::Command::new(&launcher);
         command
             .args(arguments)
@@ -113,19 +113,46 @@ fn the_launcher_finds_the_program_and_is_silent_without_it() {
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped());
-        run(command, br#"{"session_id":"s1"}"#)
+        run(command, input)
     };
-    let silent = start(&home, &["hook", "stop", "--plugin"]);
+    let stop = br#"{"session_id":"s1"}"#;
+    let silent = start(&home, &["hook", "stop", "--plugin"], stop);
     assert_eq!(
         (silent.status.code(), silent.stdout.len(), silent.stderr.len()),
         (Some(0), 0, 0)
     );
     assert!(!home.path().exists());
-    assert_eq!(start(&home, &["mcp"]).status.code(), Some(1));
+    // The client would pass over a server that failed, also later.
+    let asked = concat!(
+        r#"{"method":"initialize","params":{"protocolVersion":"2025-11-25"},"jsonrpc":"2.0","id":"a-1"}"#,
+        "\n",
+        r#"{"method":"notifications/initialized","jsonrpc":"2.0"}"#,
+        "\n",
+        r#"{"method":"tools/list","jsonrpc":"2.0","id":2}"#,
+        "\n"
+    );
+    let server = start(&home, &["mcp"], asked.as_bytes());
+    assert_eq!(server.status.code(), Some(0));
+    let said = text(&server.stdout);
+    let answers: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&answers[0]["id"], &answers[1]["id"], answers.len()),
+        (&json!("a-1"), &json!(2), 2)
+    );
+    assert!(
+        answers[0]["result"]["instructions"]
+            .as_str()
+            .unwrap()
+            .contains("not installed")
+    );
+    assert_eq!(answers[1]["error"]["code"], -32601);
     let folder = home.outside().join("home/.local/bin");
     fs::create_dir_all(&folder).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_backstory"), folder.join("backstory")).unwrap();
-    let heard = start(&home, &["hook", "stop", "--plugin"]);
+    let heard = start(&home, &["hook", "stop", "--plugin"], stop);
     assert!(text(&heard.stdout).contains("continue"));
     assert_eq!(home.spooled().len(), 1);
 }
