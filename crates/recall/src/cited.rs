@@ -18,7 +18,7 @@ const HASH_BYTES: usize = 16;
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// It holds what it held, perhaps under another name.
     Unchanged,
     /// It holds something else.
@@ -116,7 +116,7 @@ fn hash(path: &Path) -> Option<Vec<u8>> {
     Some(Sha256::digest(&content)[..HASH_BYTES].to_vec())
 }
 
-fn modified_ms(metadata: &Metadata) -> Option<i64> {
+pub(crate) fn modified_ms(metadata: &Metadata) -> Option<i64> {
     let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()
 }

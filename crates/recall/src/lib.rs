@@ -6,6 +6,7 @@
 mod cited;
 mod context;
 mod everyday;
+mod files_now;
 mod index;
 mod mapped;
 mod meaning;
@@ -17,8 +18,9 @@ mod snippet;
 mod vector_file;
 
 pub use backstory_embed::Encoder;
-pub use cited::mark;
+pub use cited::{Fate, mark};
 pub use context::{Context, Entry, FullField, Limits, Situation, context};
+pub use files_now::{FileNow, files_now};
 pub use index::{IndexError, When, embed_next, file_vectors, mend_vectors};
 pub use moment::{Listener, Said, at_failure, at_file, at_prompt};
 pub use one_line::{is_invisible, one_line};

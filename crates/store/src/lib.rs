@@ -4,6 +4,7 @@
 //! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
+mod activity;
 mod backup;
 mod cards;
 mod changes;
@@ -13,6 +14,7 @@ mod distilled;
 mod documents;
 mod edit;
 mod export;
+mod file_history;
 mod filter;
 mod find;
 mod for_model;
@@ -35,9 +37,11 @@ mod queue;
 mod relation;
 mod replace;
 mod retain;
+mod running;
 mod salvage;
 mod sessions;
 mod show;
+mod supersede;
 mod survivors;
 #[cfg(test)]
 mod testing;
@@ -46,6 +50,7 @@ mod transfer;
 mod vectors;
 mod words;
 
+pub use activity::{Branch, BusyFile, DayCount, NextSteps};
 /// Returns the version of SQLite that is built in.
 pub fn sqlite_version() -> &'static str {
     rusqlite::version()
@@ -80,9 +85,11 @@ pub use pauses::{NewPause, ProviderPause};
 pub use projects::{Project, ProjectCard, ProjectError};
 pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
 pub use retain::{Dropped, Retention};
+pub use running::{Action, Running};
 pub use salvage::Salvaged;
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
 pub use show::{Evidence, Provenance, Shown, ToolUse};
+pub use supersede::Superseding;
 pub use timeline::Moment;
 pub use transfer::{ReadyLine, TakenLines};
 pub use vectors::{Begin, Coverage, StoredVector, ToEmbed};

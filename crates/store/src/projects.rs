@@ -1,5 +1,7 @@
 //! Projects, and how people name them.
 
+use std::collections::HashMap;
+
 use backstory_model::ProjectFacts;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
@@ -115,6 +117,15 @@ impl Store {
             .connection
             .query_row(COUNT, params![key, most], |row| row.get(0));
         Ok(counted.optional().map_err(attempt)?.unwrap_or_default())
+    }
+
+    /// Returns what projects are called, by their ids.
+    pub fn project_names(&self) -> Result<HashMap<String, String>, StoreError> {
+        const NAMES: &str = "select key, name from project";
+        let attempt = query("list the projects");
+        let mut statement = self.connection.prepare_cached(NAMES).map_err(attempt)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        rows.and_then(Iterator::collect).map_err(attempt)
     }
 
     fn projects_where(&self, sql: &str, value: &str) -> Result<Vec<Project>, StoreError> {

@@ -1,0 +1,49 @@
+//! What became of the files that a memory cites.
+
+use std::{fs, path::Path};
+
+use backstory_model::MemoryKind;
+use backstory_store::{Card, Store, StoreError};
+
+use crate::cited::{Fate, fate, modified_ms};
+
+/// A file that a memory cites, then and now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileNow {
+    /// Where it was, from the root of the working tree.
+    pub path: String,
+    /// Whether tools changed it then.
+    pub is_modified: bool,
+    /// What became of it.
+    pub fate: Fate,
+    /// Its size then, in bytes.
+    pub size_then: Option<u64>,
+    /// Its size now.
+    pub size_now: Option<u64>,
+    /// When it was last written, in milliseconds since 1970.
+    pub written_ms: Option<i64>,
+}
+
+/// Says what became of each file that a memory cites.
+pub fn files_now(store: &Store, card: &Card) -> Result<Vec<FileNow>, StoreError> {
+    let (MemoryKind::Observation, Some(root)) = (card.handle.kind, &card.root) else {
+        return Ok(Vec::new());
+    };
+    let root = Path::new(root);
+    let files = store.cited_files(card.handle.id)?;
+    let now = files.into_iter().map(|file| {
+        let metadata = fs::metadata(root.join(&file.path)).ok();
+        FileNow {
+            fate: match &file.mark {
+                Some(mark) => fate(root, &file.path, mark, card.created_ms),
+                None => Fate::Unknown,
+            },
+            is_modified: file.is_modified,
+            size_then: file.mark.map(|mark| mark.size),
+            size_now: metadata.as_ref().map(fs::Metadata::len),
+            written_ms: metadata.as_ref().and_then(modified_ms),
+            path: file.path,
+        }
+    });
+    Ok(now.collect())
+}
