@@ -6,7 +6,7 @@ use backstory_capture::project;
 use backstory_model::{EventKind, Host, ProjectFacts};
 use backstory_serve::{Outside, Recorded, Refusal};
 use backstory_store::Store;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     clock,
@@ -17,7 +17,7 @@ use crate::{
     environment,
     home::Home,
     hook::capture::{self, Outcome},
-    settings::{self, Change, Key, Settings, change, from_words, meanings, resolve},
+    settings::{self, Change, Key, Kind, Settings, change, from_words, meanings, resolve},
     wash::Wash,
     when, worker,
 };
@@ -86,9 +86,27 @@ fn all_settings(home: &Home) -> Value {
     let named = resolved.entries.iter().zip(meanings()).map(|(entry, about)| {
         let mut setting = setting_json(entry);
         setting["about"] = about.into();
+        setting["control"] = control(entry.key.kind);
         (entry.key.to_string(), setting)
     });
     Value::Object(named.collect())
+}
+
+/// Says how a page lets a person set it.
+fn control(kind: Kind) -> Value {
+    match kind {
+        Kind::Flag => json!({"kind": "choice", "of": ["true", "false"]}),
+        Kind::OnOff => json!({"kind": "choice", "of": ["on", "off"]}),
+        Kind::Number { min, max } => json!({"kind": "number", "min": min, "max": max}),
+        // Zero is allowed too, below the smallest limit.
+        Kind::Limit { max, .. } => json!({"kind": "number", "min": 0, "max": max}),
+        Kind::Choice(words) => json!({"kind": "choice", "of": words}),
+        Kind::ListOf(words) => json!({"kind": "several", "of": words}),
+        Kind::List | Kind::Prices => json!({"kind": "list"}),
+        Kind::Text | Kind::Address | Kind::Variable | Kind::TimeZone | Kind::Loopback => {
+            json!({"kind": "text"})
+        }
+    }
 }
 
 /// Changes settings when all of them can be.

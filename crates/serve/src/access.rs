@@ -178,7 +178,7 @@ pub(crate) async fn guard(State(server): State<Arc<Server>>, request: Request, n
 }
 
 /// Whether a person's browser asks, which shows what it gets.
-fn wants_page(request: &Parts) -> bool {
+pub(crate) fn wants_page(request: &Parts) -> bool {
     let accept = request.headers.get(header::ACCEPT);
     accept
         .and_then(|accept| accept.to_str().ok())

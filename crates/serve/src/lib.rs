@@ -19,6 +19,7 @@ mod route;
 mod server;
 mod stores;
 mod tools;
+mod viewer;
 
 pub use access::token;
 pub use counters::Counters;

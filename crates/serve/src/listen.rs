@@ -33,6 +33,7 @@ use crate::{
     mcp,
     route::routes,
     server::{Server, around},
+    viewer,
 };
 
 /// So many connections at once; more are closed at once.
@@ -159,6 +160,7 @@ pub fn serve(config: Config, outside: Outside, counters: Arc<Counters>) -> Resul
         outside,
         access: Access::new(config.bind, port, token),
         logins: Logins::default(),
+        leaving: viewer::Leaving::default(),
         counters,
         description,
         address: SocketAddr::new(config.bind, port),
@@ -167,7 +169,10 @@ pub fn serve(config: Config, outside: Outside, counters: Arc<Counters>) -> Resul
         last_request_ms: AtomicI64::new(now_ms),
     });
     let (stop, stopped) = oneshot::channel();
-    let open = around(routes.merge(mcp::routes(&server)), &server);
+    let open = around(
+        routes.merge(mcp::routes(&server)).merge(viewer::routes(&server)),
+        &server,
+    );
     let served = Arc::clone(&server);
     let thread = thread::Builder::new()
         .name("serve".to_owned())
@@ -233,6 +238,7 @@ fn run(
             () = connections.accept_tcp(tcp, &guarded) => {}
             () = connections.accept_unix(unix, open) => {}
         }
+        viewer::forget_what_waits(server).await;
         server.feed.end();
         // What takes longer is cut off: nobody waits for a worker that ends.
         tokio::time::timeout(DRAIN, graceful.shutdown()).await.ok();

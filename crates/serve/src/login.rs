@@ -87,7 +87,7 @@ pub(crate) async fn login(State(server): State<Arc<Server>>, Query(code): Query<
 }
 
 /// A page of ours: a link must not lead elsewhere.
-fn own_page(page: &str) -> String {
+pub(crate) fn own_page(page: &str) -> String {
     let page = page.trim_start_matches('/');
     let is_plain = page
         .chars()
@@ -98,7 +98,7 @@ fn own_page(page: &str) -> String {
     }
 }
 
-fn encoded(page: &str) -> String {
+pub(crate) fn encoded(page: &str) -> String {
     page.bytes()
         .map(
             |byte| match byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {

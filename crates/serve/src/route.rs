@@ -1,12 +1,12 @@
 //! The routes: one file for what belongs together.
 
-mod change;
+pub(crate) mod change;
 mod context;
 mod events;
 mod health;
-mod list;
+pub(crate) mod list;
 pub(crate) mod record;
-mod search;
+pub(crate) mod search;
 mod settings;
 
 use std::{sync::Arc, time::Duration};
@@ -14,14 +14,15 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json, Router,
     body::{Body, Bytes, HttpBody, to_bytes},
-    extract::{FromRequest, FromRequestParts, Request},
+    extract::{FromRequest, FromRequestParts, Request, State},
     http::{StatusCode, header::CONTENT_TYPE, request::Parts},
+    response::{IntoResponse, Response},
     routing::{get, post},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{api::Api, login, problem::Problem, server::Server};
+use crate::{access::wants_page, api::Api, login, problem::Problem, server::Server, viewer::problem_page};
 
 pub(crate) use health::status;
 
@@ -58,8 +59,15 @@ pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
     (router, description)
 }
 
-async fn nowhere() -> Problem {
-    Problem::missing("there is nothing at this address").hint("GET /api/openapi.json lists what there is")
+async fn nowhere(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let problem = Problem::missing("there is nothing at this address");
+    let (parts, _) = request.into_parts();
+    match wants_page(&parts) {
+        true => problem_page(&server, &parts, &problem),
+        false => problem
+            .hint("GET /api/openapi.json lists what there is")
+            .into_response(),
+    }
 }
 
 async fn not_so() -> Problem {

@@ -14,7 +14,7 @@ use axum::{
 };
 use serde_json::Value;
 
-use crate::{Counters, Outside, Stores, access::Access, feed::Feed, login::Logins};
+use crate::{Counters, Outside, Stores, access::Access, feed::Feed, login::Logins, viewer::Leaving};
 
 /// The server.
 pub(crate) struct Server {
@@ -23,6 +23,7 @@ pub(crate) struct Server {
     pub(crate) access: Access,
     pub(crate) feed: Feed,
     pub(crate) logins: Logins,
+    pub(crate) leaving: Leaving,
     pub(crate) counters: Arc<Counters>,
     pub(crate) description: Value,
     pub(crate) address: SocketAddr,

@@ -24,7 +24,7 @@ use backstory_model::ObservationType;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub(crate) use file::{Change, change, read};
-pub(crate) use keys::{KEYS, Key, section_names};
+pub(crate) use keys::{KEYS, Key, Kind, section_names};
 pub(crate) use problem::Problem;
 pub(crate) use reference::{meanings, reference};
 pub(crate) use resolve::{Entry, Resolved, Source, repeatable, resolve};

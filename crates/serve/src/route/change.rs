@@ -51,7 +51,7 @@ struct SavedMemory {
 
 /// What to change; what is left out stays.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-struct MemoryChange {
+pub(crate) struct MemoryChange {
     /// Observations: what is true since.
     #[schemars(regex(pattern = r"[^\s]"))]
     title: Option<String>,
@@ -169,7 +169,11 @@ async fn remember(State(server): State<Arc<Server>>, Input(new): Input<NewMemory
 }
 
 impl MemoryChange {
-    fn read(self, kind: MemoryKind, wash: impl Fn(&str) -> Option<String>) -> Result<Edit, Problem> {
+    pub(crate) fn read(
+        self,
+        kind: MemoryKind,
+        wash: impl Fn(&str) -> Option<String>,
+    ) -> Result<Edit, Problem> {
         let given = [
             ("title", self.title),
             ("subtitle", self.subtitle),

@@ -255,7 +255,7 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> A
 }
 
 /// Reads a handle, or says what is wrong with it.
-pub(super) fn handle(text: &str) -> Result<Handle, Problem> {
+pub(crate) fn handle(text: &str) -> Result<Handle, Problem> {
     text.parse()
         .map_err(|error: backstory_model::NotAHandle| Problem::bad(error.to_string()))
 }

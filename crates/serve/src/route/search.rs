@@ -40,9 +40,9 @@ struct SearchQuery {
 
 /// Which memories count.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub(super) struct WireFilter {
+pub(crate) struct WireFilter {
     /// Only this project: its folder name, a path inside it, or its id.
-    pub(super) project: Option<String>,
+    pub(crate) project: Option<String>,
     /// Only the project of this folder.
     #[schemars(regex(pattern = "^/"))]
     pub(super) cwd: Option<String>,
@@ -72,7 +72,7 @@ pub(super) struct WireFilter {
 
 impl WireFilter {
     /// Reads it, or says what is wrong.
-    pub(super) fn read(&self, outside: &Outside) -> Result<Filter, Problem> {
+    pub(crate) fn read(&self, outside: &Outside) -> Result<Filter, Problem> {
         let wrong = |what: &str, value: &str, expected: &str| {
             Problem::bad(format!("{what} `{value}`: expected {expected}"))
         };

@@ -1,0 +1,67 @@
+//! The viewer: pages on which a person sees, searches and mends what is remembered.
+//!
+//! HTML made by the server, one stylesheet, one script; nothing comes from elsewhere. Every page works without the script,
+//! except that it does not change by itself. Text from sessions goes through [`text`]: it never becomes markup.
+
+mod assets;
+mod card;
+mod context;
+mod file;
+mod leaving;
+mod link;
+mod memory;
+mod memory_actions;
+mod memory_parts;
+mod now;
+mod plot;
+mod project;
+mod projects;
+mod search;
+mod session;
+mod session_turn;
+mod sessions;
+mod settings;
+mod status;
+mod text;
+mod time;
+mod view;
+
+use std::sync::Arc;
+
+use axum::{
+    Router, middleware,
+    routing::{get, post},
+};
+
+use crate::server::Server;
+
+pub(crate) use leaving::{Leaving, forget_what_waits};
+pub(crate) use view::problem_page;
+
+/// Every page, and what its forms do.
+pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
+    Router::new()
+        .route("/", get(now::page))
+        .route("/search", get(search::page))
+        .route("/sessions", get(sessions::page))
+        .route("/sessions/{id}", get(session::page))
+        .route("/projects", get(projects::page))
+        .route("/projects/{*id}", get(project::page))
+        .route("/memories/{handle}", get(memory::page))
+        .route("/memories/{handle}/edit", post(memory_actions::edit))
+        .route("/memories/{handle}/pin", post(memory_actions::pin))
+        .route("/memories/{handle}/forget", post(memory_actions::forget))
+        .route("/memories/{handle}/keep", post(memory_actions::keep))
+        .route("/memories/{handle}/supersede", post(memory_actions::supersede))
+        .route("/files", get(file::page))
+        .route("/context", get(context::page).post(context::save))
+        .route("/status", get(status::page))
+        .route("/status/retry", post(status::retry))
+        .route("/settings", get(settings::page).post(settings::save))
+        .route("/theme", post(view::set_theme))
+        .route_layer(middleware::from_fn_with_state(
+            Arc::clone(server),
+            view::with_problems_as_pages,
+        ))
+        .route("/assets/{name}", get(assets::asset))
+}

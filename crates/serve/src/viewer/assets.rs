@@ -1,0 +1,79 @@
+//! The stylesheet, the script and the icon: inside the program, the same for everybody.
+
+use std::sync::LazyLock;
+
+use axum::{
+    extract::Path,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use sha2::{Digest, Sha256};
+
+use crate::problem::Problem;
+
+/// A file, and what names its content.
+struct Asset {
+    name: &'static str,
+    kind: &'static str,
+    content: &'static str,
+    hash: String,
+}
+
+static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
+    [
+        embedded(
+            "style.css",
+            "text/css; charset=utf-8",
+            include_str!("../../assets/style.css"),
+        ),
+        embedded(
+            "app.js",
+            "text/javascript; charset=utf-8",
+            include_str!("../../assets/app.js"),
+        ),
+        embedded("icon.svg", "image/svg+xml", include_str!("../../assets/icon.svg")),
+    ]
+});
+
+fn embedded(name: &'static str, kind: &'static str, content: &'static str) -> Asset {
+    let digest = Sha256::digest(content);
+    Asset {
+        name,
+        kind,
+        content,
+        hash: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// Returns an address that changes with the content, so that browsers may keep it for good.
+pub(super) fn address(name: &str) -> String {
+    let found = ASSETS.iter().find(|asset| asset.name == name);
+    found.map_or_else(String::new, |asset| {
+        format!("/assets/{}-{}", asset.hash, asset.name)
+    })
+}
+
+/// Serves a file, by its address or by its plain name.
+pub(super) async fn asset(Path(asked): Path<String>, headers: HeaderMap) -> Response {
+    let by_hash = asked.split_once('-');
+    let found = ASSETS.iter().find(|asset| match by_hash {
+        Some((hash, name)) => asset.name == name && asset.hash == hash,
+        None => asset.name == asked,
+    });
+    let Some(asset) = found else {
+        return Problem::missing("there is no such file").into_response();
+    };
+    let tag = format!("\"{}\"", asset.hash);
+    let keep = match by_hash {
+        Some(_) => "public, max-age=31536000, immutable",
+        None => "no-cache",
+    };
+    let is_known = headers
+        .get(header::IF_NONE_MATCH)
+        .is_some_and(|known| known == tag.as_str());
+    let common = [(header::ETAG, tag), (header::CACHE_CONTROL, keep.to_owned())];
+    match is_known {
+        true => (StatusCode::NOT_MODIFIED, common).into_response(),
+        false => (common, [(header::CONTENT_TYPE, asset.kind)], asset.content).into_response(),
+    }
+}

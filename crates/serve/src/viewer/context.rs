@@ -1,0 +1,276 @@
+//! `/context`: exactly what the next session would be told, and why.
+
+use std::{path::Path, sync::Arc};
+
+use axum::{
+    extract::{Form, Query, State},
+    response::{IntoResponse, Redirect},
+};
+use backstory_model::ObservationType;
+use backstory_recall::{Context, Entry, FullField, Limits, Situation, context, tokens};
+use backstory_store::{Project, Store};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+
+use super::{
+    card::{shown_handle, type_label},
+    link, plot,
+    text::{said, verbatim},
+    view::{Here, Paged, Pairs, View, field, many},
+};
+use crate::{problem::Problem, server::Server};
+
+/// The knobs that are numbers: name, label, least, most.
+const NUMBERS: [(&str, &str, usize, usize); 4] = [
+    ("budget_tokens", "Tokens at most", 200, 9_000),
+    ("observations", "Memories at most", 1, 200),
+    ("sessions", "Sessions they come from", 1, 50),
+    ("full", "Told in full", 0, 20),
+];
+
+struct Page {
+    projects: Vec<(String, String)>,
+    project: Option<Project>,
+    branch: Option<String>,
+    limits: Limits,
+    told: Option<Context>,
+}
+
+impl Page {
+    fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, Problem> {
+        let mut limits = (server.outside.limits)();
+        turn_knobs(&mut limits, pairs);
+        let cards = store.projects()?;
+        let project = match field(pairs, "project") {
+            Some(named) => Some(store.project(named)?),
+            // The one that work went on in last.
+            None => cards.first().map(|card| card.project.clone()),
+        };
+        let branch = project
+            .as_ref()
+            .and_then(|project| (server.outside.locate)(Path::new(&project.root)).branch);
+        let told = match &project {
+            None => None,
+            Some(project) => {
+                let situation = Situation {
+                    project,
+                    branch: branch.as_deref(),
+                    goes_on: None,
+                    now: Timestamp::from_millisecond(server.now_ms()).unwrap_or(Timestamp::UNIX_EPOCH),
+                };
+                context(store, &situation, &limits)?
+            }
+        };
+        Ok(Self {
+            projects: cards
+                .into_iter()
+                .map(|card| (card.project.id, card.project.name))
+                .collect(),
+            project,
+            branch,
+            limits,
+            told,
+        })
+    }
+
+    fn show(&self, view: &View, is_saved: bool) -> Markup {
+        html! {
+            h1 { "Context" }
+            p.lead { "What an agent is told when a session starts in this project, word by word." }
+            @if is_saved { div.notice role="status" { p { "Saved: new sessions get this from now on." } } }
+            @if self.projects.is_empty() {
+                div.empty {
+                    p { "Nothing is remembered yet, so a session is told nothing." }
+                    p { "Bring past sessions in with " code { "backstory import claude-code" } "." }
+                }
+            } @else {
+                div.columns.knobs {
+                    (self.knobs())
+                    div.wide #preview aria-live="polite" { (self.preview(view)) }
+                }
+            }
+        }
+    }
+
+    fn knobs(&self) -> Markup {
+        let id = self.project.as_ref().map_or("", |project| project.id.as_str());
+        html! {
+            form.aside.panel action="/context" data-auto="preview" aria-label="Knobs" {
+                label for="project" { "Project" }
+                select #project name="project" {
+                    @for (known, name) in &self.projects { option value=(known) selected[known == id] { (name) } }
+                }
+                @for (name, label, least, most) in NUMBERS {
+                    label for=(name) { (label) }
+                    input #(name) type="number" name=(name) min=(least) max=(most) value=(self.number(name));
+                }
+                label for="full_field" { "In full means" }
+                select #full_field name="full_field" {
+                    option value="narrative" selected[self.limits.full_field == FullField::Narrative] { "what happened and why" }
+                    option value="facts" selected[self.limits.full_field == FullField::Facts] { "single facts" }
+                }
+                fieldset {
+                    legend { "Types" }
+                    // Says that the boxes were there: none of them checked is nothing sent.
+                    input type="hidden" name="types" value="";
+                    @for one in ObservationType::ALL {
+                        label.check {
+                            input type="checkbox" name="types" value=(one.name()) checked[self.limits.types.contains(&one)];
+                            (type_label(one.name()))
+                        }
+                    }
+                }
+                label for="concepts" { "Concepts, if not all" }
+                input #concepts name="concepts" value=(self.limits.concepts.join(", ")) placeholder="gotcha, trade-off";
+                div.actions {
+                    button.quiet data-auto-hide { "Preview" }
+                    button formmethod="post" { "Save as my settings" }
+                    a.button.quiet href=(link::with_query("/context", &[("project", id)])) { "Reset" }
+                }
+            }
+        }
+    }
+
+    fn number(&self, name: &str) -> usize {
+        match name {
+            "budget_tokens" => self.limits.tokens,
+            "observations" => self.limits.observations,
+            "sessions" => self.limits.sessions,
+            _ => self.limits.full,
+        }
+    }
+
+    fn preview(&self, _: &View) -> Markup {
+        let Some(told) = &self.told else {
+            return html! { div.empty { p { "A session would be told nothing: nothing of this project is worth it, or the knobs leave it all out." } } };
+        };
+        let used = tokens(&told.text);
+        let (in_it, out): (Vec<&Entry>, Vec<&Entry>) = told.entries.iter().partition(|entry| entry.is_told);
+        html! {
+            p.meta {
+                strong { (many(used as u64, "token", "tokens")) }
+                span { "of " (self.limits.tokens) }
+                (plot::share(share(used, self.limits.tokens), &format!("{used} of {} tokens", self.limits.tokens)))
+                span { (in_it.len()) " told" }
+                span { (out.len()) " left out" }
+                @if let Some(branch) = &self.branch { span { "on branch " (said(branch)) } }
+            }
+            (verbatim(&told.text))
+            section aria-labelledby="told" {
+                h2 #told { "Why each is told" }
+                (entries(&in_it))
+            }
+            @if !out.is_empty() {
+                section aria-labelledby="left-out" {
+                    h2 #left-out { "Left out" }
+                    details { summary { (many(out.len() as u64, "memory", "memories")) " and why" } (entries(&out)) }
+                }
+            }
+        }
+    }
+}
+
+fn share(used: usize, of: usize) -> f64 {
+    let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    number(used) / number(of.max(1))
+}
+
+fn entries(entries: &[&Entry]) -> Markup {
+    html! {
+        ul.entries {
+            @for entry in entries {
+                li data-item {
+                    a href=(link::memory(entry.handle)) {
+                        span.handle { (shown_handle(entry.handle)) } " " (said(&entry.title))
+                    }
+                    p.meta {
+                        span { (said(&entry.reason)) }
+                        @if entry.tokens > 0 { span { "~" (entry.tokens) " tokens" } }
+                        @if entry.is_told && !entry.is_brief { span { "in full" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+    words.map(ToOwned::to_owned).collect()
+}
+
+/// Turns the limits as the form says; what is out of bounds is brought back into them.
+fn turn_knobs(limits: &mut Limits, pairs: &Pairs) {
+    for (name, _, least, most) in NUMBERS {
+        let Some(number) = field(pairs, name).and_then(|text| text.parse::<usize>().ok()) else {
+            continue;
+        };
+        let number = number.clamp(least, most);
+        match name {
+            "budget_tokens" => limits.tokens = number,
+            "observations" => limits.observations = number,
+            "sessions" => limits.sessions = number,
+            _ => limits.full = number,
+        }
+    }
+    match field(pairs, "full_field") {
+        Some("narrative") => limits.full_field = FullField::Narrative,
+        Some("facts") => limits.full_field = FullField::Facts,
+        _ => {}
+    }
+    if pairs.iter().any(|(name, _)| name == "types") {
+        let chosen = pairs.iter().filter(|(name, _)| name == "types");
+        limits.types = chosen
+            .filter_map(|(_, value)| ObservationType::from_name(value))
+            .collect();
+    }
+    if let Some((_, concepts)) = pairs.iter().find(|(name, _)| name == "concepts") {
+        limits.concepts = list(concepts);
+    }
+}
+
+pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
+    let at_hand = Arc::clone(&server);
+    let is_saved = field(&pairs, "saved").is_some();
+    let page = server
+        .stores
+        .read(move |store| Page::read(store, &at_hand, &pairs))
+        .await?;
+    Ok(view.page("Context", Here::Context, &page.show(&view, is_saved)))
+}
+
+/// Makes the knobs the settings.
+pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
+    let mut limits = (server.outside.limits)();
+    turn_knobs(&mut limits, &pairs);
+    let full_field = match limits.full_field {
+        FullField::Narrative => "narrative",
+        FullField::Facts => "facts",
+    };
+    let types: Vec<&str> = limits.types.iter().map(|one| one.name()).collect();
+    let wanted = json!({
+        "context.budget_tokens": limits.tokens,
+        "context.observations": limits.observations,
+        "context.sessions": limits.sessions,
+        "context.full": limits.full,
+        "context.full_field": full_field,
+        "context.types": types,
+        "context.concepts": limits.concepts,
+    });
+    let now = (server.outside.settings)();
+    // Only what is different: a setting that was never touched goes on following its default.
+    let changed: Map<String, Value> = wanted
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| now[name.as_str()]["value"] != **value)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    if !changed.is_empty() {
+        (server.outside.change_settings)(&changed)?;
+    }
+    let project = field(&pairs, "project").unwrap_or_default();
+    let to = link::with_query("/context", &[("project", project), ("saved", "1")]);
+    Ok(Redirect::to(&to).into_response())
+}

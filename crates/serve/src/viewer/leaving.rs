@@ -1,0 +1,103 @@
+//! Memories that a person wants forgotten, for as long as that can be undone.
+//!
+//! Nothing is copied for the sake of undoing: the memory stays where it is for a few seconds, out of sight in the viewer,
+//! and is then forgotten as ever, so that no byte of it is left anywhere. Undoing is leaving it alone. A server that ends
+//! carries out at once what still waits; one that is killed has not forgotten, and shows the memory again.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use backstory_model::Handle;
+use backstory_store::{Selection, Store};
+
+use crate::{Stores, problem::Problem, server::Server};
+
+/// How long forgetting can be undone.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+/// A memory that goes.
+#[derive(Clone, Debug)]
+pub(super) struct Going {
+    pub(super) handle: Handle,
+    pub(super) title: String,
+    /// When it goes.
+    pub(super) at: Instant,
+}
+
+/// Memories that go.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving(Mutex<Vec<Going>>);
+
+impl Leaving {
+    pub(super) fn list(&self) -> Vec<Going> {
+        self.going().clone()
+    }
+
+    pub(super) fn has(&self, handle: Handle) -> bool {
+        self.going().iter().any(|one| one.handle == handle)
+    }
+
+    /// Lets a memory stay; `false` when it was not about to go.
+    pub(super) fn keep(&self, handle: Handle) -> bool {
+        self.take(|one| one.handle == handle).is_some()
+    }
+
+    fn take(&self, is_it: impl Fn(&Going) -> bool) -> Option<Going> {
+        let mut going = self.going();
+        let place = going.iter().position(is_it)?;
+        Some(going.remove(place))
+    }
+
+    fn going(&self) -> MutexGuard<'_, Vec<Going>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets a memory in a few seconds, unless somebody undoes it.
+pub(super) fn forget_soon(server: &Arc<Server>, handle: Handle, title: String) {
+    if server.leaving.has(handle) {
+        return;
+    }
+    let at = Instant::now() + GRACE;
+    server.leaving.going().push(Going { handle, title, at });
+    let server = Arc::clone(server);
+    tokio::spawn(async move {
+        tokio::time::sleep(GRACE).await;
+        // Undone, or undone and wanted again since: then another waits for that.
+        if server
+            .leaving
+            .list()
+            .iter()
+            .any(|one| one.handle == handle && one.at == at)
+        {
+            forget(&server, handle).await;
+            server.leaving.keep(handle);
+        }
+    });
+}
+
+/// Forgets what still waits: the server ends.
+pub(crate) async fn forget_what_waits(server: &Arc<Server>) {
+    while let Some(going) = server.leaving.take(|_| true) {
+        forget(server, going.handle).await;
+    }
+}
+
+async fn forget(server: &Arc<Server>, handle: Handle) {
+    let at_hand = Arc::clone(server);
+    let forgotten = server
+        .stores
+        .write(move |store| forget_here(store, &at_hand.stores, handle, at_hand.now_ms()));
+    // What cannot be forgotten now is shown again, and can be forgotten again.
+    forgotten.await.ok();
+}
+
+fn forget_here(store: &mut Store, stores: &Stores, handle: Handle, now_ms: i64) -> Result<(), Problem> {
+    let gone = store.forget(Selection::Memories(&[handle]), now_ms)?;
+    // Made anew from the database when it cannot be written.
+    backstory_recall::blank(stores.vectors(), &gone.documents).ok();
+    store.leave_no_trace()?;
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! `/memories/{handle}`: everything about one memory, and what can be done with it.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Path, Query, State},
+    http::StatusCode,
+};
+use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_recall::{FileNow, files_now, tokens};
+use backstory_store::{Edit, Line, Shown, Store};
+use maud::{Markup, html};
+
+use super::{
+    card::{Item, kind_class, kind_label, one_line_kept, shown_handle},
+    link,
+    memory_parts::{evidence, files, provenance},
+    session_turn::summary_fields,
+    text::{block, said},
+    view::{Here, Paged, Pairs, View, many},
+};
+use crate::{place, problem::Problem, route::list::handle, server::Server};
+
+/// A memory with all that its page shows.
+pub(super) struct Page {
+    pub(super) shown: Shown,
+    pub(super) files: Vec<FileNow>,
+    /// What the passages say, as far as it is shown.
+    pub(super) texts: Vec<String>,
+    /// Memories whose place it took, and the one that took its place.
+    pub(super) related: Vec<Item>,
+    /// What came later about the files that have changed since.
+    later: Vec<Item>,
+}
+
+impl Page {
+    pub(super) fn read(store: &Store, handle: Handle) -> Result<Self, Problem> {
+        const TEXTS: usize = 12;
+        const LATER: usize = 6;
+        let shown = store.show(handle)?.ok_or_else(|| place::unknown(handle))?;
+        let card = store.card(handle)?.ok_or_else(|| place::unknown(handle))?;
+        let files = files_now(store, &card)?;
+        let mut texts = Vec::new();
+        for passage in shown.passages.iter().take(TEXTS) {
+            let line = store.line(passage.id)?;
+            texts.push(line.and_then(|line| line.text).unwrap_or_default());
+        }
+        let origin = &shown.provenance;
+        let mut related = Vec::new();
+        for other in origin.superseded_by.iter().chain(&origin.supersedes) {
+            related.extend(store.card(*other)?.as_ref().map(Item::of_card));
+        }
+        let mut later: Vec<Item> = Vec::new();
+        for file in files
+            .iter()
+            .filter(|file| super::memory_parts::is_stale(file))
+            .take(4)
+        {
+            let project = shown
+                .line
+                .project
+                .as_deref()
+                .map(|id| store.project(id))
+                .transpose()?;
+            for other in store.file_history(project.as_ref(), &file.path, 20)? {
+                let is_known = later.iter().any(|known| known.handle == other);
+                if let (false, Some(card)) = (is_known || other == handle, store.card(other)?)
+                    && card.created_ms > shown.line.created_ms.unwrap_or_default()
+                {
+                    later.push(Item::of_card(&card));
+                }
+            }
+        }
+        later.sort_by_key(|item| std::cmp::Reverse(item.created_ms));
+        later.truncate(LATER);
+        Ok(Self {
+            shown,
+            files,
+            texts,
+            related,
+            later,
+        })
+    }
+
+    fn title(&self) -> String {
+        one_line_kept(self.shown.line.headline(), 200)
+    }
+
+    fn show(&self, view: &View, mode: Mode<'_>) -> Markup {
+        let (handle, line) = (self.shown.handle, &self.shown.line);
+        let kind = kind_class(handle.kind, line.type_name.as_deref());
+        html! {
+            article.memory data-kind=(kind) {
+                header {
+                    p.meta {
+                        (kind_label(handle.kind, line.type_name.as_deref()))
+                        span.handle { (shown_handle(handle)) }
+                        @if let Some(created) = line.created_ms { (view.clock.ago(created)) }
+                        @if line.pinned { span.badge.pin { "pinned" } }
+                        @if self.files.iter().any(super::memory_parts::is_stale) { span.badge.stale { "file changed since" } }
+                        @if self.shown.provenance.superseded_by.is_some() { span.badge { "superseded" } }
+                        span { "about " (many(tokens(&everything(line)) as u64, "token", "tokens")) }
+                    }
+                    h1 { (said(&self.title())) }
+                    @if let Some(subtitle) = &line.subtitle { p.lead { (said(subtitle)) } }
+                }
+                @if mode == Mode::Leaving { (leaving(handle)) } @else { (actions(handle, line)) }
+                div.columns {
+                    div.wide {
+                        @match mode {
+                            Mode::Edit(problem) => (edit_form(handle, line, problem)),
+                            _ => (fields(handle.kind, line)),
+                        }
+                        @if !self.files.is_empty() { (files(self, view)) }
+                        @if !self.later.is_empty() {
+                            section aria-labelledby="later" {
+                                h2 #later { "What came later about these files" }
+                                ol.list { @for item in &self.later { (item.show(view, &html! {})) } }
+                            }
+                        }
+                        @if !self.shown.passages.is_empty() { (evidence(self)) }
+                    }
+                    div.aside { (provenance(self, view)) }
+                }
+            }
+        }
+    }
+}
+
+/// What of a memory a person sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode<'m> {
+    Read,
+    /// With why the last try did not work.
+    Edit(Option<&'m Problem>),
+    Leaving,
+}
+
+fn everything(line: &Line) -> String {
+    let texts = [
+        &line.title,
+        &line.subtitle,
+        &line.narrative,
+        &line.text,
+        &line.request,
+        &line.investigated,
+        &line.learned,
+        &line.completed,
+        &line.next_steps,
+        &line.notes,
+    ];
+    let texts = texts.into_iter().flatten().chain(&line.facts);
+    texts.map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+fn actions(handle: Handle, line: &Line) -> Markup {
+    let address = link::memory(handle);
+    html! {
+        div.actions {
+            @if !Edit::fields(handle.kind).is_empty() {
+                a.button href={ (address) "?edit" } data-shortcut="e" { "Edit " kbd aria-hidden="true" { "e" } }
+            }
+            form method="post" action={ (address) "/pin" } data-shortcut="p" {
+                input type="hidden" name="pinned" value=(if line.pinned { "false" } else { "true" });
+                button.quiet { @if line.pinned { "Unpin " } @else { "Pin " } kbd aria-hidden="true" { "p" } }
+            }
+            form method="post" action={ (address) "/forget" } { button.quiet.danger { "Forget" } }
+            a.button.quiet href={ "/search?q=" (crate::login::encoded(&one_line_kept(line.headline(), 80))) } { "Find similar" }
+        }
+    }
+}
+
+fn leaving(handle: Handle) -> Markup {
+    html! {
+        div.notice.warn {
+            p { "This memory is about to be forgotten: in a few seconds no byte of it is left." }
+            form method="post" action={ (link::memory(handle)) "/keep" } { button { "Undo" } }
+        }
+    }
+}
+
+fn fields(kind: MemoryKind, line: &Line) -> Markup {
+    html! {
+        @if let Some(text) = &line.text {
+            @if kind == MemoryKind::Passage { (super::text::verbatim(text)) } @else { (block(text)) }
+        }
+        @if let Some(narrative) = &line.narrative { (block(narrative)) }
+        @if !line.facts.is_empty() {
+            section aria-labelledby="facts" {
+                h2 #facts { "Facts" }
+                ul.facts { @for fact in &line.facts { li { (said(fact)) } } }
+            }
+        }
+        @if kind == MemoryKind::Summary { (summary_fields(line)) }
+        @if !line.concepts.is_empty() {
+            p.meta {
+                @for concept in &line.concepts {
+                    a.chip href=(link::with_query("/search", &[("concept", concept)])) { (said(concept)) }
+                }
+            }
+        }
+    }
+}
+
+fn edit_form(handle: Handle, line: &Line, problem: Option<&Problem>) -> Markup {
+    html! {
+        form.edit method="post" action={ (link::memory(handle)) "/edit" } {
+            @if let Some(problem) = problem {
+                div.notice.warn role="alert" { p { (said(&super::view::sentence(&problem.message))) } }
+            }
+            @for name in Edit::fields(handle.kind) { (input(name, line)) }
+            p.muted { "What you write here stays: distilling the turn again does not change it." }
+            p.actions {
+                button { "Save" }
+                a.button.quiet href=(link::memory(handle)) { "Cancel" }
+            }
+        }
+    }
+}
+
+fn input(name: &str, line: &Line) -> Markup {
+    let label = name.replace('_', " ");
+    let text = match name {
+        "title" => &line.title,
+        "subtitle" => &line.subtitle,
+        "narrative" => &line.narrative,
+        "text" => &line.text,
+        "request" => &line.request,
+        "investigated" => &line.investigated,
+        "learned" => &line.learned,
+        "completed" => &line.completed,
+        "next_steps" => &line.next_steps,
+        "notes" => &line.notes,
+        _ => &None,
+    };
+    let text = text.as_deref().unwrap_or_default();
+    html! {
+        label for={ "field-" (name) } { (label) @if name == "facts" { span.muted { " one a line" } } }
+        @match name {
+            "title" | "subtitle" => { input #{ "field-" (name) } name=(name) value=(text) autofocus[name == "title"]; }
+            "type" => {
+                select #{ "field-" (name) } name=(name) {
+                    @if line.type_name.is_none() { option value="" { "none" } }
+                    @for one in ObservationType::ALL {
+                        option value=(one.name()) selected[line.type_name.as_deref() == Some(one.name())] { (one.name()) }
+                    }
+                }
+            }
+            "facts" => { textarea #{ "field-" (name) } name=(name) rows=(line.facts.len().clamp(3, 12)) { (line.facts.join("\n")) } }
+            _ => { textarea #{ "field-" (name) } name=(name) rows=(rows(text)) { (text) } }
+        }
+    }
+}
+
+fn rows(text: &str) -> usize {
+    (text.len() / 80 + text.lines().count() + 1).clamp(3, 20)
+}
+
+pub(super) async fn page(
+    State(server): State<Arc<Server>>,
+    view: View,
+    Path(id): Path<String>,
+    Query(pairs): Query<Pairs>,
+) -> Paged {
+    let handle = handle(&id).map_err(|problem| Problem {
+        status: StatusCode::NOT_FOUND,
+        ..problem
+    })?;
+    let page = server
+        .stores
+        .read(move |store| Page::read(store, handle))
+        .await
+        .map_err(|problem| match problem.status {
+            StatusCode::NOT_FOUND => {
+                problem.hint("it was forgotten, or never was; search finds what is there")
+            }
+            _ => problem,
+        })?;
+    let wants_to_edit = pairs.iter().any(|(name, _)| name == "edit");
+    let mode = match (server.leaving.has(handle), wants_to_edit) {
+        (true, _) => Mode::Leaving,
+        (false, true) => Mode::Edit(None),
+        (false, false) => Mode::Read,
+    };
+    Ok(show_page(&view, &page, mode))
+}
+
+/// The whole page of a memory.
+pub(super) fn show_page(view: &View, page: &Page, mode: Mode<'_>) -> axum::response::Response {
+    view.page(&page.title(), Here::Nowhere, &page.show(view, mode))
+}

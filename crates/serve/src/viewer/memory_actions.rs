@@ -1,0 +1,158 @@
+//! What a person does with a memory: correct, pin, forget, keep after all, supersede.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Form, Path, State},
+    http::StatusCode,
+    response::IntoResponse,
+};
+use backstory_model::{Handle, MemoryKind};
+use backstory_store::{Edit, Superseding};
+use serde_json::{Map, Value};
+
+use super::{
+    card::one_line_kept,
+    leaving::forget_soon,
+    link,
+    memory::{Mode, Page, show_page},
+    view::{Paged, Pairs, View, back, field},
+};
+use crate::{
+    place,
+    problem::Problem,
+    route::{change::MemoryChange, list::handle},
+    server::Server,
+};
+
+pub(super) async fn edit(
+    State(server): State<Arc<Server>>,
+    view: View,
+    Path(id): Path<String>,
+    Form(pairs): Form<Pairs>,
+) -> Paged {
+    let handle = handle(&id)?;
+    let edit = match read_edit(&server, handle.kind, &pairs) {
+        Ok(edit) => edit,
+        // The form again, with what is wrong.
+        Err(problem) => {
+            let page = server.stores.read(move |store| Page::read(store, handle)).await?;
+            let mode = Mode::Edit(Some(&problem));
+            return Ok((StatusCode::BAD_REQUEST, show_page(&view, &page, mode)).into_response());
+        }
+    };
+    let now_ms = server.now_ms();
+    server
+        .stores
+        .write(move |store| {
+            if !store.exists(handle)? {
+                return Err(place::unknown(handle));
+            }
+            store.edit(handle, &edit, now_ms)?;
+            Ok(())
+        })
+        .await?;
+    Ok(back(&pairs, &link::memory(handle)))
+}
+
+fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<Edit, Problem> {
+    let mut change = Map::new();
+    for (name, value) in pairs {
+        if !Edit::fields(kind).contains(&name.as_str()) || name == "type" && value.is_empty() {
+            continue;
+        }
+        // Browsers send line breaks as two characters.
+        let value = value.replace("\r\n", "\n");
+        let value = match name.as_str() {
+            "facts" => value.lines().filter(|fact| !fact.trim().is_empty()).collect(),
+            _ => Value::String(value),
+        };
+        change.insert(name.clone(), value);
+    }
+    let change: MemoryChange = serde_json::from_value(Value::Object(change))
+        .map_err(|error| Problem::bad(format!("the form is not what is expected: {error}")))?;
+    change.read(kind, |text| (server.outside.wash)(text))
+}
+
+pub(super) async fn pin(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+    Form(pairs): Form<Pairs>,
+) -> Paged {
+    let handle = handle(&id)?;
+    let wanted = field(&pairs, "pinned").map(|text| text == "true");
+    server
+        .stores
+        .write(move |store| {
+            let line = store.line(handle)?.ok_or_else(|| place::unknown(handle))?;
+            // Nothing said: the other way round, as the key does it.
+            store.set_pinned(&[handle], wanted.unwrap_or(!line.pinned))?;
+            Ok(())
+        })
+        .await?;
+    Ok(back(&pairs, &link::memory(handle)))
+}
+
+pub(super) async fn forget(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+    Form(pairs): Form<Pairs>,
+) -> Paged {
+    let handle = handle(&id)?;
+    let title = server
+        .stores
+        .read(move |store| {
+            let line = store.line(handle)?.ok_or_else(|| place::unknown(handle))?;
+            Ok(one_line_kept(line.headline(), 60))
+        })
+        .await?;
+    forget_soon(&server, handle, title);
+    Ok(back(&pairs, &link::memory(handle)))
+}
+
+pub(super) async fn keep(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+    Form(pairs): Form<Pairs>,
+) -> Paged {
+    let handle = handle(&id)?;
+    if !server.leaving.keep(handle) {
+        return Err(Problem::missing(format!("{handle} is forgotten already"))
+            .hint("forgetting can be undone for ten seconds")
+            .into());
+    }
+    Ok(back(&pairs, &link::memory(handle)))
+}
+
+pub(super) async fn supersede(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+    Form(pairs): Form<Pairs>,
+) -> Paged {
+    let old = observation(&id)?;
+    let by = field(&pairs, "by").map(observation).transpose()?;
+    let now_ms = server.now_ms();
+    let done = server
+        .stores
+        .write(move |store| Ok(store.supersede(old.id, by.map(|by| by.id), now_ms)?))
+        .await?;
+    let by = by.map_or_else(String::new, |by| format!("#{by}"));
+    match done {
+        Superseding::Done => Ok(back(&pairs, &link::memory(old))),
+        Superseding::Missing => Err(Problem::missing(format!("no observation goes by {by}")).into()),
+        Superseding::OtherProject => Err(Problem::bad(format!("{by} belongs to another project")).into()),
+        Superseding::Circle => {
+            Err(Problem::bad(format!("{by} does not hold itself: it was superseded by #{old}")).into())
+        }
+    }
+}
+
+fn observation(text: &str) -> Result<Handle, Problem> {
+    match handle(text)? {
+        observation if observation.kind == MemoryKind::Observation => Ok(observation),
+        other => Err(Problem::bad(format!(
+            "{other} is a {}: only an observation holds in place of another",
+            other.kind.name()
+        ))),
+    }
+}

@@ -1,0 +1,173 @@
+//! Where a memory comes from, what it rests on, and what became of its files.
+
+use backstory_model::MemoryKind;
+use backstory_recall::{Fate, FileNow, one_line};
+use maud::{Markup, html};
+
+use super::{
+    card::shown_handle,
+    link,
+    memory::Page,
+    text::{block, clipped, said, verbatim},
+    view::{View, many},
+};
+
+/// So much of a passage is shown here; the rest is on its own page.
+const PASSAGE: usize = 2_400;
+
+/// Whether a file is not what the memory speaks of any more.
+pub(super) fn is_stale(file: &FileNow) -> bool {
+    matches!(file.fate, Fate::Changed | Fate::Gone)
+}
+
+/// What became of the files that a memory cites.
+pub(super) fn files(page: &Page, view: &View) -> Markup {
+    let project = page.shown.line.project.as_deref();
+    html! {
+        section aria-labelledby="files" {
+            h2 #files { "Files" }
+            ul.files {
+                @for file in &page.files {
+                    li data-stale[is_stale(file)] {
+                        a.path href=(link::file(&file.path, project)) { (said(&file.path)) }
+                        p.meta {
+                            span { @if file.is_modified { "changed then" } @else { "read then" } }
+                            (fate(file, view))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn fate(file: &FileNow, view: &View) -> Markup {
+    let sizes = match (file.size_then, file.size_now) {
+        (Some(then), Some(now)) if then != now => Some(format!("{then} → {now} bytes")),
+        (Some(then), Some(_)) => Some(format!("still {then} bytes, other content")),
+        _ => None,
+    };
+    html! {
+        @match file.fate {
+            Fate::Unchanged => { span { "unchanged since" } }
+            Fate::Gone => { span.badge.stale { "gone since" } }
+            Fate::Unknown => {}
+            Fate::Changed => {
+                span.badge.stale { "changed since" }
+                @if let Some(sizes) = sizes { span { (sizes) } }
+                @if let Some(written) = file.written_ms { span { "written " (view.clock.ago(written)) } }
+            }
+        }
+    }
+}
+
+/// The verbatim pieces that a memory rests on.
+pub(super) fn evidence(page: &Page) -> Markup {
+    html! {
+        section aria-labelledby="evidence" {
+            h2 #evidence { "Evidence" }
+            ul.evidence {
+                @for (at, passage) in page.shown.passages.iter().enumerate() {
+                    li {
+                        @match page.texts.get(at) {
+                            Some(text) => {
+                                details {
+                                    summary {
+                                        span.badge { (passage.kind) } " "
+                                        span.first { (said(&one_line(&passage.first_line, 140))) }
+                                    }
+                                    (verbatim(&cut(text)))
+                                    p.meta { a href=(link::memory(passage.id)) { "All of " (passage.id) } }
+                                }
+                            }
+                            None => {
+                                span.badge { (passage.kind) } " "
+                                a href=(link::memory(passage.id)) { (said(&one_line(&passage.first_line, 140))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The beginning of a passage.
+fn cut(text: &str) -> String {
+    match text.len() > PASSAGE {
+        true => format!("{}…", &text[..text.floor_char_boundary(PASSAGE)]),
+        false => text.to_owned(),
+    }
+}
+
+/// Where a memory comes from, and what it has to do with others.
+pub(super) fn provenance(page: &Page, view: &View) -> Markup {
+    let (line, origin) = (&page.shown.line, &page.shown.provenance);
+    let tools: std::collections::BTreeSet<&str> = origin
+        .tools
+        .iter()
+        .filter_map(|use_of| use_of.tool.as_deref())
+        .collect();
+    html! {
+        section aria-labelledby="origin" {
+            h2 #origin { "Where it comes from" }
+            dl.facts {
+                @if let (Some(name), Some(id)) = (&origin.project_name, &line.project) {
+                    dt { "Project" } dd { a href=(link::project(id)) { (said(name)) } }
+                } @else { dt { "Project" } dd { "holds everywhere" } }
+                @if let Some(session) = &line.session_id {
+                    dt { "Session" }
+                    dd {
+                        a.path href={ (link::session(session)) @if let Some(turn) = origin.turn { "?turn=" (turn) } } {
+                            (said(&one_line(session, 13)))
+                            @if let Some(turn) = origin.turn { ", turn " (turn) }
+                        }
+                    }
+                }
+                @if let Some(created) = line.created_ms { dt { "Made" } dd { (view.clock.exact(created)) } }
+                @if let Some(edited) = origin.edited_ms { dt { "Corrected" } dd { (view.clock.exact(edited)) } }
+                @if let Some(host) = &origin.host { dt { "Agent" } dd { (said(host)) } }
+                @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (said(branch)) } }
+                @if let Some(distiller) = &origin.distiller { dt { "Written by" } dd { (said(distiller)) } }
+                @if let Some(author) = &origin.author { dt { "Saved by" } dd { (said(author)) } }
+                @if !tools.is_empty() {
+                    dt { "Rests on" } dd { (many(origin.tools.len() as u64, "tool use", "tool uses")) ": " (said(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
+                }
+                @if let Some(seen) = origin.seen.filter(|seen| *seen > 1) {
+                    dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_ms { ", last " (view.clock.ago(last)) } }
+                }
+                @if let Some(external) = &line.external_id { dt { "Elsewhere" } dd.path { (said(external)) } }
+            }
+            @if let Some(prompt) = &origin.prompt {
+                h3 { "What was asked" }
+                div.prompt { (block(&clipped(prompt, 320))) }
+            }
+        }
+        @if page.shown.handle.kind == MemoryKind::Observation { (supersede(page)) }
+    }
+}
+
+fn supersede(page: &Page) -> Markup {
+    let origin = &page.shown.provenance;
+    let address = link::memory(page.shown.handle);
+    html! {
+        section aria-labelledby="holds" {
+            h2 #holds { "Does it still hold?" }
+            @for item in &page.related {
+                p {
+                    @if origin.superseded_by == Some(item.handle) { "Superseded by " } @else { "Supersedes " }
+                    a href=(link::memory(item.handle)) { (shown_handle(item.handle)) " " (said(&item.title)) }
+                }
+            }
+            form.inline method="post" action={ (address) "/supersede" } {
+                @if origin.superseded_by.is_some() {
+                    button.quiet { "It holds again" }
+                } @else {
+                    label for="by" { "Superseded by" }
+                    input #by name="by" placeholder="#123" required size="7" autocomplete="off";
+                    button.quiet { "Mark" }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `/`: what goes on, and what was remembered last.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use backstory_model::MemoryKind;
+use backstory_store::{At, Filter, Running, Store};
+use maud::{Markup, html};
+
+use super::{
+    card::Item,
+    link,
+    text::{clipped, said},
+    time::lasted,
+    view::{Here, Paged, Pairs, View, field, many},
+};
+use crate::{answer::Queue, problem::Problem, server::Server};
+
+/// So many memories stand on a page.
+const ON_PAGE: usize = 20;
+
+/// A session that was not heard of for so long does not go on.
+const SILENT_MS: i64 = 6 * 3_600_000;
+
+const SHOWN: [MemoryKind; 4] = [
+    MemoryKind::Prompt,
+    MemoryKind::Observation,
+    MemoryKind::Summary,
+    MemoryKind::Note,
+];
+
+struct Now {
+    items: Vec<Item>,
+    next: Option<At>,
+    running: Vec<Running>,
+    queue: Queue,
+    is_first: bool,
+}
+
+impl Now {
+    fn read(store: &Store, server: &Server, after: Option<At>) -> Result<Self, Problem> {
+        let now_ms = server.now_ms();
+        let page = store.page(&SHOWN, None, &Filter::default(), after, ON_PAGE)?;
+        let names = store.project_names()?;
+        let items = page
+            .memories
+            .iter()
+            .filter(|(handle, _)| !server.leaving.has(*handle))
+            .map(|(handle, line)| Item::of_line(*handle, line, &names));
+        Ok(Self {
+            items: items.collect(),
+            next: page.next,
+            running: store.running(now_ms - SILENT_MS, 8)?,
+            queue: Queue::new(store.queue(0)?, (server.outside.spooled)(), now_ms),
+            is_first: after.is_none(),
+        })
+    }
+
+    fn show(&self, view: &View) -> Markup {
+        html! {
+            h1 { "Now" }
+            div.columns {
+                section.wide aria-labelledby="latest" {
+                    div.bar {
+                        h2 #latest { "Latest memories" }
+                        button.new type="button" data-new hidden { "0 new" }
+                    }
+                    @if self.items.is_empty() { (empty()) }
+                    ol.list #feed data-live=[self.is_first.then_some("list")] {
+                        @for item in &self.items { (item.show(view, &html! {})) }
+                    }
+                    @if let Some(next) = self.next {
+                        p { a.button.quiet href={ "/?after=" (next) } { "Older" } }
+                    }
+                }
+                div.aside {
+                    section aria-labelledby="running" #running-box data-live="swap" {
+                        h2 #running { "Running sessions" }
+                        @if self.running.is_empty() { p.muted { "No agent is at work." } }
+                        @for session in &self.running { (running(session, view)) }
+                    }
+                    section aria-labelledby="queue" #queue-box data-live="swap" {
+                        h2 #queue { "Queue" }
+                        (queue(&self.queue))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn running(session: &Running, view: &View) -> Markup {
+    let state = match (session.is_waiting, session.is_summarizing) {
+        (true, true) => "writing down what it learned",
+        (true, false) => "waiting for you",
+        (false, _) => "at work",
+    };
+    html! {
+        article.running data-busy[!session.is_waiting] {
+            h3 {
+                a href=(link::session(&session.session_id)) {
+                    (said(session.title.as_deref().unwrap_or(&session.project)))
+                }
+            }
+            @if let Some(prompt) = &session.prompt { p.prompt { (said(&clipped(prompt, 140))) } }
+            p.meta {
+                span.state { (state) }
+                span { (said(&session.project)) }
+                @if let Some(branch) = &session.branch { span { (said(branch)) } }
+                @if let Some(turn) = session.turn { span { "turn " (turn) } }
+                @if session.tools > 0 { span { (many(session.tools, "tool use", "tool uses")) } }
+                @if let (false, Some(started)) = (session.is_waiting, session.turn_started_ms) {
+                    span { "for " (lasted(view.clock.now_ms - started)) }
+                }
+                (view.clock.ago(session.last_event_ms))
+            }
+        }
+    }
+}
+
+fn queue(queue: &Queue) -> Markup {
+    let waiting = queue.pending + queue.processing;
+    html! {
+        @if waiting == 0 && queue.failed == 0 {
+            p.muted { "Everything that happened is remembered." }
+        } @else {
+            p {
+                @if waiting > 0 { (many(waiting, "event waits", "events wait")) ". " }
+                @if queue.failed > 0 {
+                    a.warn href="/status" { (many(queue.failed, "event", "events")) " could not be processed" }
+                }
+            }
+        }
+    }
+}
+
+fn empty() -> Markup {
+    html! {
+        div.empty {
+            p.lead { "Nothing is remembered yet." }
+            ol {
+                li { "Let your agent tell backstory what it does: " code { "backstory install" } "." }
+                li { "Or bring past sessions in: " code { "backstory import claude-code" } "." }
+                li { "Or try it without any of that: " code { "backstory demo" } "." }
+            }
+            p.muted { "What your agent does appears here by itself, as it happens." }
+        }
+    }
+}
+
+pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
+    let after = field(&pairs, "after")
+        .map(str::parse)
+        .transpose()
+        .map_err(|_| Problem::bad("this list cannot be gone on with").hint("begin with the latest"))?;
+    let at_hand = Arc::clone(&server);
+    let now = server
+        .stores
+        .read(move |store| Now::read(store, &at_hand, after))
+        .await?;
+    Ok(view.page("Now", Here::Now, &now.show(&view)))
+}

@@ -1,0 +1,234 @@
+//! `/projects/{id}`: what a code base was busy with, and what it left to do.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::extract::{Path, State};
+use backstory_model::{MemoryKind, ObservationType};
+use backstory_store::{
+    Branch, BusyFile, DayCount, Filter, NextSteps, Project, Session, SessionFilter, Store,
+};
+use maud::{Markup, html};
+
+use super::{
+    card::{Item, type_label},
+    link, plot,
+    sessions::row,
+    text::{block, clipped, said},
+    time::day_name,
+    view::{Here, Paged, View, many},
+};
+use crate::{problem::Problem, server::Server};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// So many days are drawn.
+const DAYS: i64 = 90;
+
+/// A project that was quiet for so long is drawn up to its last day.
+const QUIET_MS: i64 = 45 * DAY_MS;
+
+struct Activity {
+    last_day: i64,
+    counts: Vec<DayCount>,
+}
+
+struct Page {
+    project: Project,
+    activity: Activity,
+    files: Vec<BusyFile>,
+    branches: Vec<Branch>,
+    steps: Vec<NextSteps>,
+    sessions: Vec<Session>,
+    pinned: Vec<Item>,
+    latest: Vec<Item>,
+}
+
+impl Page {
+    fn read(store: &Store, server: &Server, id: &str, view: &View) -> Result<Self, Problem> {
+        let project = store.project(id)?;
+        let names = [(project.id.clone(), project.name.clone())].into();
+        let kinds = [MemoryKind::Observation, MemoryKind::Note];
+        let page = store.page(&kinds, Some(&project), &Filter::default(), None, 8)?;
+        let items = |memories: Vec<_>| -> Vec<Item> {
+            let here = memories.iter().filter(|(handle, _)| !server.leaving.has(*handle));
+            here.map(|(handle, line)| Item {
+                project: None,
+                ..Item::of_line(*handle, line, &names)
+            })
+            .collect()
+        };
+        let mut pinned = Vec::new();
+        for handle in store.pinned(&project, 20)? {
+            pinned.extend(store.line(handle)?.map(|line| (handle, line)));
+        }
+        Ok(Self {
+            activity: Activity::read(store, &project, view)?,
+            files: store.busy_files(&project, 12)?,
+            branches: store.branches(&project, 8)?,
+            steps: store.open_next_steps(&project, 5)?,
+            sessions: store.sessions(&SessionFilter {
+                project: Some(&project),
+                after: None,
+                limit: 5,
+            })?,
+            latest: items(page.memories)
+                .into_iter()
+                .filter(|item| !item.is_pinned)
+                .collect(),
+            pinned: items(pinned),
+            project,
+        })
+    }
+
+    fn show(&self, view: &View) -> Markup {
+        let id = self.project.id.as_str();
+        let nothing = html! {};
+        html! {
+            h1 { (said(&self.project.name)) }
+            p.muted.path { (said(id)) @if self.project.root != self.project.id { " · " (said(&self.project.root)) } }
+            p.actions {
+                a.button href=(link::with_query("/context", &[("project", id)])) { "What the next session gets" }
+                a.button.quiet href=(link::with_query("/search", &[("project", id)])) { "Search here" }
+                a.button.quiet href=(link::with_query("/sessions", &[("project", id)])) { "Sessions" }
+            }
+            (self.activity.show())
+            div.columns {
+                div.wide {
+                    @if !self.steps.is_empty() { (steps(view, &self.steps)) }
+                    @if !self.pinned.is_empty() {
+                        section aria-labelledby="pinned" {
+                            h2 #pinned { "Pinned" }
+                            ol.list { @for item in &self.pinned { (item.show(view, &nothing)) } }
+                        }
+                    }
+                    section aria-labelledby="latest" {
+                        h2 #latest { "Latest memories" }
+                        @if self.latest.is_empty() { p.muted { "Nothing is remembered of it yet." } }
+                        ol.list #project-latest data-live="list" {
+                            @for item in &self.latest { (item.show(view, &nothing)) }
+                        }
+                    }
+                    section aria-labelledby="sessions" {
+                        h2 #sessions { "Latest sessions" }
+                        ol.list { @for session in &self.sessions { (row(session, view)) } }
+                    }
+                }
+                div.aside { (files(&self.files, id)) (branches(view, &self.branches)) }
+            }
+        }
+    }
+}
+
+impl Activity {
+    fn read(store: &Store, project: &Project, view: &View) -> Result<Self, Problem> {
+        let now_ms = view.clock.now_ms;
+        let last_ms = store.last_observation_ms(project)?.unwrap_or(now_ms);
+        let end_ms = match now_ms - last_ms > QUIET_MS {
+            true => last_ms,
+            false => now_ms,
+        };
+        let offset_ms = view.clock.offset_ms(end_ms);
+        let last_day = (end_ms + offset_ms).div_euclid(DAY_MS);
+        let from_ms = (last_day - DAYS + 1) * DAY_MS - offset_ms;
+        let until_ms = (last_day + 1) * DAY_MS - offset_ms;
+        Ok(Self {
+            last_day,
+            counts: store.observations_by_day(project, from_ms, until_ms, offset_ms)?,
+        })
+    }
+
+    fn show(&self) -> Markup {
+        let first_day = self.last_day - DAYS + 1;
+        let mut by_day: BTreeMap<i64, Vec<(&'static str, u64)>> = BTreeMap::new();
+        let mut by_type: BTreeMap<&str, u64> = BTreeMap::new();
+        for count in &self.counts {
+            let kind = ObservationType::from_name(&count.type_name).map_or("change", ObservationType::name);
+            by_day.entry(count.day).or_default().push((kind, count.count));
+            *by_type.entry(kind).or_default() += count.count;
+        }
+        let bars: Vec<plot::Bar> = (first_day..=self.last_day)
+            .map(|day| plot::Bar {
+                label: day_name(day * DAY_MS),
+                parts: by_day.remove(&day).unwrap_or_default(),
+            })
+            .collect();
+        let total: u64 = by_type.values().sum();
+        let (first, last) = (day_name(first_day * DAY_MS), day_name(self.last_day * DAY_MS));
+        let about = format!("{} from {first} to {last}", many(total, "memory", "memories"));
+        html! {
+            section.panel aria-labelledby="activity" {
+                h2 #activity { "Activity" }
+                (plot::bars(&bars, None, &about))
+                div.axis aria-hidden="true" { span { (first) } span { (last) } }
+                ul.legend {
+                    @for (kind, count) in &by_type {
+                        li { (type_label(kind)) " " span.number { (count) } }
+                    }
+                    @if by_type.is_empty() { li.muted { "No memory was made in this time." } }
+                }
+            }
+        }
+    }
+}
+
+fn steps(view: &View, steps: &[NextSteps]) -> Markup {
+    html! {
+        section aria-labelledby="steps" {
+            h2 #steps { "Open next steps" }
+            @for step in steps {
+                article.step {
+                    (block(&clipped(&step.text, 600)))
+                    p.meta {
+                        a href=(link::memory(step.handle)) { (step.handle) }
+                        @if let Some(branch) = &step.branch { span { (said(branch)) } }
+                        (view.clock.ago(step.created_ms))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn files(files: &[BusyFile], project: &str) -> Markup {
+    html! {
+        section aria-labelledby="files" {
+            h2 #files { "Most-remembered files" }
+            @if files.is_empty() { p.muted { "No memory names a file yet." } }
+            ol.ranks {
+                @for file in files {
+                    li {
+                        a.path href=(link::file(&file.path, Some(project))) { (said(&file.path)) }
+                        span.number title=(many(file.changes, "change", "changes")) { (file.memories) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn branches(view: &View, branches: &[Branch]) -> Markup {
+    html! {
+        @if !branches.is_empty() {
+            section aria-labelledby="branches" {
+                h2 #branches { "Branches" }
+                ol.ranks {
+                    @for branch in branches {
+                        li {
+                            span.path { (said(&branch.name)) }
+                            span.meta { (many(branch.sessions, "session", "sessions")) ", " (view.clock.ago(branch.last_ms)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Path(id): Path<String>) -> Paged {
+    let (at_hand, seen) = (Arc::clone(&server), view.clone());
+    let page = server
+        .stores
+        .read(move |store| Page::read(store, &at_hand, &id, &seen))
+        .await?;
+    Ok(view.page(&page.project.name, Here::Projects, &page.show(&view)))
+}

@@ -1,0 +1,76 @@
+//! `/projects`: code bases, the latest first.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use backstory_store::{ProjectCard, Store};
+use maud::{Markup, html};
+
+use super::{
+    link, plot,
+    text::said,
+    view::{Here, Paged, View, many},
+};
+use crate::{problem::Problem, server::Server};
+
+const WEEK_MS: i64 = 7 * 86_400_000;
+const WEEKS: usize = 16;
+
+/// Of so many projects the ups and downs are drawn.
+const DRAWN: usize = 40;
+
+struct Row {
+    card: ProjectCard,
+    weeks: Vec<u64>,
+}
+
+fn read(store: &Store, now_ms: i64) -> Result<Vec<Row>, Problem> {
+    let from_ms = now_ms - i64::try_from(WEEKS).unwrap_or(0) * WEEK_MS;
+    let mut rows = Vec::new();
+    for card in store.projects()? {
+        let mut weeks = vec![0; WEEKS];
+        if rows.len() < DRAWN {
+            for (week, count) in store.pulse(&card.project, from_ms, WEEK_MS)? {
+                if let Some(slot) = usize::try_from(week).ok().and_then(|week| weeks.get_mut(week)) {
+                    *slot += count;
+                }
+            }
+        }
+        rows.push(Row { card, weeks });
+    }
+    Ok(rows)
+}
+
+fn show(view: &View, rows: &[Row]) -> Markup {
+    html! {
+        h1 { "Projects" }
+        @if rows.is_empty() {
+            div.empty {
+                p.lead { "No project is known yet." }
+                p { "One appears with the first session in it: run " code { "backstory install" } " and start your agent." }
+            }
+        }
+        ul.list {
+            @for Row { card, weeks } in rows {
+                li.item data-item {
+                    div.head {
+                        a.title href=(link::project(&card.project.id)) { (said(&card.project.name)) }
+                        (plot::pulse(weeks, &format!("memories in the last {WEEKS} weeks: {}", weeks.iter().sum::<u64>())))
+                    }
+                    p.meta {
+                        span { (many(card.observations, "memory", "memories")) }
+                        span { (many(card.sessions, "session", "sessions")) }
+                        @if let Some(last) = card.last_event_ms { (view.clock.ago(last)) }
+                        span.path { (said(&card.project.id)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged {
+    let now_ms = view.clock.now_ms;
+    let rows = server.stores.read(move |store| read(store, now_ms)).await?;
+    Ok(view.page("Projects", Here::Projects, &show(&view, &rows)))
+}

@@ -1,0 +1,328 @@
+//! `/search`: finding memories, and why each was found.
+
+use std::{sync::Arc, time::Instant};
+
+use axum::extract::{Query, State};
+use backstory_model::{MemoryKind, ObservationType};
+use backstory_recall::{Hit, Query as Question, Searcher, matches};
+use backstory_store::{At, Filter, Scope, Store, terms};
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+
+use super::{
+    card::Item,
+    link, plot,
+    text::{marked, said},
+    view::{Here, Paged, Pairs, View, field, many, sentence},
+};
+use crate::{place, problem::Problem, route::search::WireFilter, server::Server};
+
+/// So many hits stand on a page, and so far one can go on.
+const ON_PAGE: usize = 20;
+const DEEPEST: usize = 300;
+
+const CONCEPTS: [&str; 7] = [
+    "how-it-works",
+    "why-it-exists",
+    "what-changed",
+    "problem-solution",
+    "gotcha",
+    "pattern",
+    "trade-off",
+];
+
+const FILTERS: [&str; 8] = [
+    "project", "kind", "type", "concept", "file", "session", "since", "until",
+];
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    items: Vec<(Item, Option<Why>)>,
+    /// The address of the next page.
+    next: Option<String>,
+    took_ms: f64,
+    /// How much of the memory can be found by meaning.
+    coverage: f64,
+}
+
+/// Why a memory was found.
+struct Why {
+    snippet: String,
+    /// Words of the question that it has.
+    has: Vec<String>,
+    /// Where they stand.
+    stand_in: Vec<&'static str>,
+    score: f64,
+}
+
+impl Why {
+    fn of(hit: &Hit, asked: &[String]) -> Self {
+        let fields = &hit.card.fields;
+        let parts = [
+            ("title", &fields.title),
+            ("subtitle", &fields.subtitle),
+            ("facts", &fields.facts),
+            ("text", &fields.narrative),
+            ("files", &fields.files),
+        ];
+        let has_word = |text: &str, word: &String| !matches(text, std::slice::from_ref(word)).is_empty();
+        let all = fields.text();
+        let has: Vec<String> = asked
+            .iter()
+            .filter(|word| has_word(&all, word))
+            .cloned()
+            .collect();
+        let stand_in = parts
+            .into_iter()
+            .filter(|(_, text)| has.iter().any(|word| has_word(text, word)));
+        Self {
+            snippet: hit.snippet.clone(),
+            stand_in: stand_in.map(|(name, _)| name).collect(),
+            has,
+            score: hit.score,
+        }
+    }
+
+    fn show(&self, asked: &[String]) -> Markup {
+        let percent = format!("{:.0} %", self.score * 100.0);
+        html! {
+            @if !self.snippet.is_empty() { p.more { (marked(&self.snippet, &matches(&self.snippet, asked))) } }
+            p.why {
+                (plot::share(self.score, &format!("{percent} sure")))
+                span { (percent) }
+                @if self.has.is_empty() {
+                    span { "near in meaning; none of the words" }
+                } @else {
+                    span {
+                        "has " @for (at, word) in self.has.iter().enumerate() { @if at > 0 { ", " } b { (said(word)) } }
+                        " in " (self.stand_in.join(", "))
+                        @if self.has.len() < asked.len() { "; the rest by meaning" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reads the filters of a form, in which what is not chosen is empty.
+fn read_filter(server: &Server, pairs: &Pairs) -> Result<(Filter, Option<String>), Problem> {
+    let given: Map<String, Value> = FILTERS
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), field(pairs, name)?.into())))
+        .collect();
+    let wire: WireFilter =
+        serde_json::from_value(Value::Object(given)).map_err(|error| Problem::bad(error.to_string()))?;
+    Ok((wire.read(&server.outside)?, wire.project))
+}
+
+fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<Found, Problem> {
+    let (filter, named) = read_filter(server, pairs)?;
+    let project = place::project(store, &server.outside, named.as_deref(), None)?;
+    if named.is_some() && project.is_none() {
+        return Ok(Found::default());
+    }
+    let start = Instant::now();
+    let mut found = match field(pairs, "q") {
+        Some(text) => {
+            let scope = project.as_ref().map_or(Scope::Everywhere, Scope::Project);
+            by_question(store, server, pairs, text, scope, &filter)?
+        }
+        None => {
+            let kinds: &[MemoryKind] = match filter.kind {
+                Some(MemoryKind::Passage) => &[MemoryKind::Passage],
+                _ => &[
+                    MemoryKind::Observation,
+                    MemoryKind::Summary,
+                    MemoryKind::Note,
+                    MemoryKind::Prompt,
+                ],
+            };
+            let after: Option<At> = field(pairs, "after").and_then(|text| text.parse().ok());
+            let page = store.page(kinds, project.as_ref(), &filter, after, ON_PAGE)?;
+            let names = store.project_names()?;
+            let items = page.memories.iter();
+            Found {
+                items: items
+                    .map(|(handle, line)| (Item::of_line(*handle, line, &names), None))
+                    .collect(),
+                next: page.next.map(|next| next_page(pairs, &next.to_string())),
+                ..Found::default()
+            }
+        }
+    };
+    found.items.retain(|(item, _)| !server.leaving.has(item.handle));
+    found.took_ms = start.elapsed().as_secs_f64() * 1000.0;
+    Ok(found)
+}
+
+fn by_question(
+    store: &Store,
+    server: &Server,
+    pairs: &Pairs,
+    text: &str,
+    scope: Scope<'_>,
+    filter: &Filter,
+) -> Result<Found, Problem> {
+    let skip: usize = field(pairs, "after")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+        .min(DEEPEST);
+    let question = Question {
+        text,
+        scope,
+        filter,
+        limit: skip + ON_PAGE + 1,
+        now_ms: server.now_ms(),
+    };
+    let hits = Searcher::new(store, server.stores.vectors())?.search(&question)?;
+    let asked = words(text);
+    let items = hits.iter().skip(skip).take(ON_PAGE).map(|hit| {
+        let item = Item {
+            is_stale: hit.is_stale,
+            more: None,
+            words: asked.clone(),
+            ..Item::of_card(&hit.card)
+        };
+        (item, Some(Why::of(hit, &asked)))
+    });
+    let more = hits.len() > skip + ON_PAGE && skip + ON_PAGE <= DEEPEST;
+    Ok(Found {
+        items: items.collect(),
+        next: more.then(|| next_page(pairs, &(skip + ON_PAGE).to_string())),
+        coverage: store.coverage()?.share(),
+        ..Found::default()
+    })
+}
+
+fn words(text: &str) -> Vec<String> {
+    terms(text).into_iter().map(|term| term.word).collect()
+}
+
+fn next_page(pairs: &Pairs, after: &str) -> String {
+    let mut all: Vec<(&str, &str)> = pairs
+        .iter()
+        .filter(|(name, _)| name != "after")
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    all.push(("after", after));
+    link::with_query("/search", &all)
+}
+
+fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
+    let value = |name: &str| field(pairs, name).unwrap_or_default().to_owned();
+    let is_filtered = FILTERS.iter().any(|name| field(pairs, name).is_some());
+    let kinds = MemoryKind::ALL.map(MemoryKind::name);
+    let types = ObservationType::ALL.map(ObservationType::name);
+    let choice = |name: &str, label: &str, options: &[&str]| {
+        html! {
+            label { span { (label) }
+                select name=(name) {
+                    option value="" { "any" }
+                    @for option in options { option value=(option) selected[value(name) == *option] { (option) } }
+                }
+            }
+        }
+    };
+    html! {
+        form.search role="search" aria-label="Search with filters" action="/search" data-auto="results" {
+            label.unseen for="q" { "What are you looking for?" }
+            div.field {
+                input #q type="search" name="q" value=(value("q")) placeholder="Words, a question, an error, a file…"
+                    autocomplete="off" data-search autofocus;
+                button { "Search" }
+            }
+            details.filters open[is_filtered] {
+                summary { "Filters" }
+                div.grid {
+                    label { span { "Project" }
+                        select name="project" {
+                            option value="" { "all" }
+                            @for (id, name) in projects { option value=(id) selected[value("project") == *id] { (name) } }
+                        }
+                    }
+                    (choice("kind", "Kind", &kinds))
+                    (choice("type", "Type", &types))
+                    (choice("concept", "Concept", &CONCEPTS))
+                    label { span { "File" } input name="file" value=(value("file")) placeholder="src/main.rs"; }
+                    label { span { "Session" } input name="session" value=(value("session")) placeholder="beginning of its id"; }
+                    label { span { "Since" } input name="since" value=(value("since")) placeholder="7d or 2026-03-01"; }
+                    label { span { "Until" } input name="until" value=(value("until")) placeholder="2026-04-01"; }
+                }
+                p { a href="/search" { "Clear all" } }
+            }
+        }
+    }
+}
+
+fn results(view: &View, pairs: &Pairs, found: &Found) -> Markup {
+    let question = field(pairs, "q");
+    let asked = question.map(words).unwrap_or_default();
+    html! {
+        @if found.items.is_empty() { (nothing(pairs)) } @else {
+            p.meta role="status" {
+                @if question.is_some() {
+                    span { (many(found.items.len() as u64, "memory", "memories")) @if found.next.is_some() { " and more" } }
+                    span { "best first" }
+                    span { (format!("{:.1} ms", found.took_ms)) }
+                    @if found.coverage < 0.999 { span { (format!("{:.0} % can be found by meaning so far", found.coverage * 100.0)) } }
+                } @else { span { "The latest first" } }
+            }
+        }
+        ol.list {
+            @for (item, why) in &found.items {
+                @let below = why.as_ref().map(|why| why.show(&asked)).unwrap_or_default();
+                (item.show(view, &below))
+            }
+        }
+        @if let Some(next) = &found.next { p { a.button.quiet href=(next) { "More" } } }
+    }
+}
+
+fn nothing(pairs: &Pairs) -> Markup {
+    let is_filtered = FILTERS.iter().any(|name| field(pairs, name).is_some());
+    let without: Vec<(&str, &str)> = field(pairs, "q").map(|q| ("q", q)).into_iter().collect();
+    html! {
+        div.empty {
+            p.lead { "Nothing was found." }
+            @if is_filtered {
+                p { a href=(link::with_query("/search", &without)) { "Look without the filters" } }
+            } @else {
+                p.muted { "Say it in other words: meaning counts too, and unfinished words are completed." }
+            }
+        }
+    }
+}
+
+pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
+    let (at_hand, asked) = (Arc::clone(&server), pairs.clone());
+    let (projects, found) = server
+        .stores
+        .read(move |store| {
+            let mut projects: Vec<(String, String)> = store.project_names()?.into_iter().collect();
+            projects.sort_by(|one, other| one.1.cmp(&other.1).then(one.0.cmp(&other.0)));
+            let found = find(store, &at_hand, &asked);
+            if let Ok(found) = &found
+                && field(&asked, "q").is_some()
+            {
+                at_hand
+                    .counters
+                    .searched(std::time::Duration::from_secs_f64(found.took_ms / 1000.0));
+            }
+            Ok((projects, found))
+        })
+        .await?;
+    let title = field(&pairs, "q").map_or_else(|| "Search".to_owned(), |q| format!("{q} · Search"));
+    let main = html! {
+        h1 { "Search" }
+        (form(&pairs, &projects))
+        div #results aria-live="polite" {
+            @match &found {
+                Ok(found) => (results(&view, &pairs, found)),
+                // What is wrong with a filter is said where it can be put right.
+                Err(problem) => { div.notice.warn { p { (said(&sentence(&problem.message))) } } }
+            }
+        }
+    };
+    Ok(view.page(&title, Here::Search, &main))
+}

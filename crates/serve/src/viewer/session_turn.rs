@@ -1,0 +1,232 @@
+//! One turn of a session: what was asked, what was done, what was made of it.
+
+use backstory_model::{Handle, MemoryKind};
+use backstory_recall::one_line;
+use backstory_store::{Action, Line, Session, Store, Turn};
+use maud::{Markup, html};
+
+use super::{
+    card::Item,
+    link,
+    text::{block, clipped, said},
+    time::lasted,
+    view::{View, many},
+};
+use crate::problem::Problem;
+
+/// How much of a turn is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Among others: what was done is folded.
+    List,
+    /// Alone: everything.
+    Replay,
+}
+
+/// So many actions of a turn are listed.
+const fn most_actions(depth: Depth) -> u32 {
+    match depth {
+        Depth::List => 200,
+        Depth::Replay => 1_000,
+    }
+}
+
+/// A prompt longer than this is folded.
+const LONG_PROMPT: usize = 900;
+
+/// A turn with everything about it.
+pub(super) struct FullTurn {
+    pub(super) turn: Turn,
+    actions: Vec<Action>,
+    memories: Vec<(Handle, Line)>,
+    depth: Depth,
+}
+
+impl FullTurn {
+    pub(super) fn read(store: &Store, turn: Turn, made: &[Handle], depth: Depth) -> Result<Self, Problem> {
+        let mut memories = Vec::new();
+        for handle in made {
+            memories.extend(store.line(*handle)?.map(|line| (*handle, line)));
+        }
+        Ok(Self {
+            actions: store.actions(turn.id, most_actions(depth))?,
+            turn,
+            memories,
+            depth,
+        })
+    }
+
+    pub(super) fn show(&self, view: &View, session: &Session) -> Markup {
+        let turn = &self.turn;
+        let names = [(session.project_id.clone(), session.project.clone())].into();
+        let observations = self
+            .memories
+            .iter()
+            .filter(|(handle, _)| handle.kind == MemoryKind::Observation);
+        let summaries = self
+            .memories
+            .iter()
+            .filter(|(handle, _)| handle.kind == MemoryKind::Summary);
+        let prompt = Handle {
+            kind: MemoryKind::Prompt,
+            id: turn.id,
+        };
+        html! {
+            article.turn #{ "turn-" (turn.number) } data-key={ "turn-" (turn.number) } aria-label={ "Turn " (turn.number) } data-item {
+                header {
+                    h2 { a href={ (link::session(&session.session_id)) "?turn=" (turn.number) } { "Turn " (turn.number) } }
+                    p.meta {
+                        (view.clock.exact(turn.started_ms))
+                        @if let Some(ended) = turn.ended_ms { span { (lasted(ended - turn.started_ms)) } }
+                        @else { span.state data-status="active" { "goes on" } }
+                        @if let Some(branch) = &turn.branch { span { (said(branch)) } }
+                        @if turn.machine_made { span.badge { "asked by a program" } }
+                    }
+                }
+                @match &turn.prompt {
+                    Some(text) => { div.prompt {
+                        (prompt_text(text))
+                        @if !turn.machine_made { p.meta { a href=(link::memory(prompt)) { (prompt) } } }
+                    } }
+                    None => { p.muted { "What was asked is not known: it was private, forgotten, or asked before anyone listened." } }
+                }
+                (self.actions(session))
+                @if self.memories.is_empty() && turn.ended_ms.is_some() {
+                    p.muted { "Nothing of it was worth remembering." }
+                }
+                ol.list { @for (handle, line) in observations { (Item { project: None, ..Item::of_line(*handle, line, &names) }.show(view, &html! {})) } }
+                @for (handle, line) in summaries { (summary(*handle, line)) }
+            }
+        }
+    }
+
+    fn actions(&self, session: &Session) -> Markup {
+        if self.actions.is_empty() {
+            return html! {};
+        }
+        let failures = self
+            .actions
+            .iter()
+            .filter(|action| action.error.is_some())
+            .count();
+        let total = self.turn.tools + self.turn.subagent_tools;
+        let unlisted = total.saturating_sub(self.actions.len() as u64);
+        html! {
+            details.actions open[self.depth == Depth::Replay] {
+                summary {
+                    (many(self.actions.len() as u64 + unlisted, "action", "actions"))
+                    span.meta { (tally(&self.actions)) }
+                    @if failures > 0 { span.badge.stale { (failures) " failed" } }
+                }
+                ol {
+                    @for group in self.actions.chunk_by(|one, other| one.tool == other.tool && one.is_subagent == other.is_subagent) {
+                        (actions(group, session))
+                    }
+                    @if unlisted > 0 { li.muted { "and " (unlisted) " more" } }
+                }
+            }
+        }
+    }
+}
+
+fn prompt_text(text: &str) -> Markup {
+    let start = clipped(text, LONG_PROMPT);
+    if start == text {
+        return block(text);
+    }
+    html! {
+        (block(&start))
+        details { summary { "All of it" } (block(text)) }
+    }
+}
+
+/// How often each tool was used, the most used first.
+fn tally(actions: &[Action]) -> String {
+    let mut tools: Vec<(&str, usize)> = Vec::new();
+    for action in actions {
+        let name = action.tool.as_deref().unwrap_or(&action.kind);
+        match tools.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => tools.push((name, 1)),
+        }
+    }
+    tools.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named = tools
+        .iter()
+        .take(5)
+        .map(|(name, count)| format!("{count} {}", one_line(name, 30)));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// Uses of one tool that followed each other.
+fn actions(group: &[Action], session: &Session) -> Markup {
+    let Some(first) = group.first() else {
+        return html! {};
+    };
+    let name = match first.kind.as_str() {
+        "pre-compact" => "The conversation was compacted",
+        _ => first.tool.as_deref().unwrap_or("A tool"),
+    };
+    html! {
+        li {
+            span.tool { (said(&one_line(name, 60))) @if group.len() > 1 { " ×" (group.len()) } }
+            @if first.is_subagent { " " span.badge { "sub-agent" } }
+            ul {
+                @for action in group {
+                    @if action.about.is_some() || action.error.is_some() {
+                        li data-failed[action.error.is_some()] {
+                            @if let Some(about) = &action.about {
+                                @if action.is_file {
+                                    @let path = relative(about, session);
+                                    a.path href=(link::file(path, Some(&session.project_id))) { (said(&one_line(path, 200))) }
+                                } @else {
+                                    code { (said(&one_line(about, 200))) }
+                                }
+                            }
+                            @if let Some(error) = &action.error { p.error { (said(&one_line(error, 240))) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A path as memories name it: from the root of the working tree.
+fn relative<'p>(path: &'p str, session: &Session) -> &'p str {
+    let roots = [session.worktree.as_deref(), session.cwd.as_deref()];
+    let below = roots
+        .into_iter()
+        .flatten()
+        .find_map(|root| path.strip_prefix(root)?.strip_prefix('/'));
+    below.unwrap_or_else(|| path.trim_start_matches("./"))
+}
+
+/// A checkpoint, field by field.
+pub(super) fn summary(handle: Handle, line: &Line) -> Markup {
+    html! {
+        section.summary data-kind="summary" data-item aria-label={ "Summary " (handle) } {
+            p.meta { a.title href=(link::memory(handle)) { "Summary" } span.handle { (handle) } }
+            (summary_fields(line))
+        }
+    }
+}
+
+/// What a checkpoint says.
+pub(super) fn summary_fields(line: &Line) -> Markup {
+    let fields = [
+        ("Request", &line.request),
+        ("Investigated", &line.investigated),
+        ("Learned", &line.learned),
+        ("Completed", &line.completed),
+        ("Next steps", &line.next_steps),
+        ("Notes", &line.notes),
+    ];
+    html! {
+        dl.fields {
+            @for (name, text) in fields {
+                @if let Some(text) = text { dt { (name) } dd { (block(text)) } }
+            }
+        }
+    }
+}

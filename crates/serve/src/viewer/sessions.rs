@@ -1,0 +1,101 @@
+//! `/sessions`: conversations with agents, the latest first.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use backstory_recall::one_line;
+use backstory_store::{Project, Session, SessionFilter};
+use maud::{Markup, html};
+
+use super::{
+    link,
+    text::said,
+    time::lasted,
+    view::{Here, Paged, Pairs, View, field, many},
+};
+use crate::{place, problem::Problem, server::Server};
+
+const ON_PAGE: u32 = 30;
+
+/// A session in a list.
+pub(super) fn row(session: &Session, view: &View) -> Markup {
+    let title = session.title.as_deref().or(session.first_prompt.as_deref());
+    html! {
+        li.item data-item data-key={ "session-" (session.db_id) } data-status=(session.status.name()) {
+            div.head {
+                a.title href=(link::session(&session.session_id)) {
+                    (said(&one_line(title.unwrap_or("A session without a prompt"), 160)))
+                }
+                span.handle { (one_line(&session.session_id, 9)) }
+            }
+            p.meta {
+                (status(session))
+                span { (said(&session.project)) }
+                @if let Some(branch) = &session.branch { span { (said(branch)) } }
+                span { (said(&session.host)) }
+                span { (many(session.turns, "turn", "turns")) }
+                @if session.last_event_ms > session.started_ms {
+                    span { (lasted(session.last_event_ms - session.started_ms)) }
+                }
+                (view.clock.ago(session.last_event_ms))
+            }
+        }
+    }
+}
+
+/// Where a session stands, in a word.
+pub(super) fn status(session: &Session) -> Markup {
+    html! { span.state data-status=(session.status.name()) { (session.status.name()) } }
+}
+
+fn show(view: &View, sessions: &[Session], project: Option<&Project>, next: Option<String>) -> Markup {
+    let id = project.map_or("", |project| project.id.as_str());
+    html! {
+        h1 {
+            "Sessions"
+            @if let Some(project) = project { " of " a href=(link::project(&project.id)) { (said(&project.name)) } }
+        }
+        @if sessions.is_empty() {
+            div.empty {
+                p.lead { "No session is remembered yet." }
+                p { "Past sessions on this machine come in with " code { "backstory import claude-code" } "." }
+            }
+        }
+        ol.list #sessions data-live="list" { @for session in sessions { (row(session, view)) } }
+        @if let Some(next) = next {
+            p { a.button.quiet href=(link::with_query("/sessions", &[("project", id), ("after", &next)])) { "Older" } }
+        }
+    }
+}
+
+pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
+    let after = match field(&pairs, "after") {
+        None => None,
+        Some(text) => {
+            let parts = text
+                .rsplit_once('-')
+                .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+            Some(parts.ok_or_else(|| Problem::bad("this list cannot be gone on with"))?)
+        }
+    };
+    let named = field(&pairs, "project").map(ToOwned::to_owned);
+    let at_hand = Arc::clone(&server);
+    let (mut sessions, project) = server
+        .stores
+        .read(move |store| {
+            let project = place::project(store, &at_hand.outside, named.as_deref(), None)?;
+            let sessions = store.sessions(&SessionFilter {
+                project: project.as_ref(),
+                after,
+                limit: ON_PAGE + 1,
+            })?;
+            Ok((sessions, project))
+        })
+        .await?;
+    let more = sessions.len() > ON_PAGE as usize;
+    sessions.truncate(ON_PAGE as usize);
+    let last = sessions.last().filter(|_| more);
+    let next = last.map(|last| format!("{}-{}", last.last_event_ms, last.db_id));
+    let main = show(&view, &sessions, project.as_ref(), next);
+    Ok(view.page("Sessions", Here::Sessions, &main))
+}

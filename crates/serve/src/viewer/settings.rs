@@ -1,0 +1,229 @@
+//! `/settings`: everything that can be set, explained and checked.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Form, Query, State},
+    http::StatusCode,
+    response::{IntoResponse, Redirect},
+};
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+
+use super::{
+    link,
+    text::said,
+    view::{Here, Paged, Pairs, View, field, sentence},
+};
+use crate::{Refusal, problem::Problem, server::Server};
+
+/// What the sections are about.
+const SECTIONS: [(&str, &str, &str); 7] = [
+    ("capture", "Capture", "What hooks record."),
+    ("distill", "Distilling", "How events become memories."),
+    ("context", "Context", "What is given back to the agent."),
+    ("worker", "Worker", "The background process."),
+    (
+        "http",
+        "HTTP",
+        "Where the viewer is reached; the worker takes it over when it starts again.",
+    ),
+    ("retention", "Retention", "How long things are kept."),
+    ("ui", "Display", "How things are shown to people."),
+];
+
+fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&Refusal>) -> Markup {
+    let section_asked = field(pairs, "section");
+    html! {
+        h1 { "Settings" }
+        p.lead { "Kept in " code { "config.toml" } " in the home folder. A changed setting holds from the next event on." }
+        nav.chips aria-label="Sections" {
+            @for (name, title, _) in SECTIONS { a.chip href={ "#" (name) } { (title) } }
+        }
+        @for (name, title, about) in SECTIONS {
+            @let own = section_asked == Some(name);
+            section.panel #(name) aria-labelledby={ (name) "-title" } {
+                h2 #{ (name) "-title" } { (title) }
+                p.muted { (about) }
+                @if own { (outcome(problem)) }
+                form method="post" action={ "/settings#" (name) } {
+                    input type="hidden" name="section" value=(name);
+                    @for (key, setting) in settings.iter().filter(|(key, _)| section_of(key) == name) {
+                        @let typed = own.then(|| typed(pairs, key)).flatten().filter(|_| problem.is_some());
+                        (control(key, setting, typed.as_ref()))
+                    }
+                    p.actions { button { "Save" } }
+                }
+            }
+        }
+    }
+}
+
+fn outcome(problem: Option<&Refusal>) -> Markup {
+    html! {
+        @match problem {
+            Some(problem) => {
+                div.notice.warn role="alert" {
+                    p { (said(&sentence(&problem.message))) }
+                    @if let Some(hint) = &problem.hint { p.muted { (said(&sentence(hint))) } }
+                }
+            }
+            None => { div.notice role="status" { p { "Saved." } } }
+        }
+    }
+}
+
+fn section_of(key: &str) -> &str {
+    key.split_once('.').map_or(key, |(section, _)| section)
+}
+
+/// What a form says about a setting: several values for a list.
+fn typed(pairs: &Pairs, key: &str) -> Option<Value> {
+    let given: Vec<&str> = pairs
+        .iter()
+        .filter(|(name, _)| name == key)
+        .map(|(_, value)| value.as_str())
+        .collect();
+    match given.as_slice() {
+        [] => None,
+        [one] => Some(Value::from(*one)),
+        several => Some(several.iter().filter(|one| !one.is_empty()).copied().collect()),
+    }
+}
+
+fn control(key: &str, setting: &Value, typed: Option<&Value>) -> Markup {
+    let value = typed.unwrap_or(&setting["value"]);
+    let source = setting["source"].as_str().unwrap_or_default();
+    let is_fixed = source == "environment";
+    let name = key
+        .split_once('.')
+        .map_or(key, |(_, name)| name)
+        .replace('_', " ");
+    let about = setting["about"].as_str().unwrap_or_default();
+    let control = &setting["control"];
+    html! {
+        div.setting data-source=(source) {
+            @if control["kind"] == "several" {
+                fieldset disabled[is_fixed] aria-describedby={ (key) "-about" } {
+                    legend { (name) }
+                    input type="hidden" name=(key) value="";
+                    @for word in words(&control["of"]) {
+                        label.check { input type="checkbox" name=(key) value=(word) checked[words(value).contains(&word)]; (word) }
+                    }
+                }
+            } @else {
+                label for=(key) { (name) }
+                (input(key, value, control, is_fixed))
+            }
+            p.muted #{ (key) "-about" } {
+                (said(about))
+                @match source {
+                    "environment" => { " " strong { "Set by " (setting["environment"].as_str().unwrap_or_default()) ": change it there." } }
+                    "file" => { " " label.check { input type="checkbox" name="reset" value=(key); "back to the default" } }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn input(key: &str, value: &Value, control: &Value, is_fixed: bool) -> Markup {
+    let about = format!("{key}-about");
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) => words(value).join("\n"),
+        other => other.to_string(),
+    };
+    html! {
+        @match control["kind"].as_str() {
+            Some("number") => {
+                input #(key) type="number" name=(key) value=(text) min=[control["min"].as_u64()] max=[control["max"].as_u64()]
+                    aria-describedby=(about) disabled[is_fixed];
+            }
+            Some("choice") => {
+                select #(key) name=(key) aria-describedby=(about) disabled[is_fixed] {
+                    @for word in words(&control["of"]) { option value=(word) selected[word == text] { (word) } }
+                }
+            }
+            Some("list") => {
+                textarea #(key) name=(key) rows=(text.lines().count().clamp(2, 8)) aria-describedby=(about) disabled[is_fixed]
+                    placeholder="one a line" { (text) }
+            }
+            _ => { input #(key) name=(key) value=(text) aria-describedby=(about) disabled[is_fixed] autocomplete="off"; }
+        }
+    }
+}
+
+fn words(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| item.as_str().map(ToOwned::to_owned))
+        .collect()
+}
+
+fn current(server: &Server) -> Map<String, Value> {
+    match (server.outside.settings)() {
+        Value::Object(settings) => settings,
+        _ => Map::new(),
+    }
+}
+
+pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
+    let main = show(&current(&server), &pairs, None);
+    Ok(view.page("Settings", Here::Settings, &main))
+}
+
+/// Changes the settings of one section: those that differ, all or none.
+pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pairs): Form<Pairs>) -> Paged {
+    let section = field(&pairs, "section").unwrap_or_default();
+    let settings = current(&server);
+    let of_section = settings
+        .iter()
+        .filter(|(key, setting)| section_of(key) == section && setting["source"] != "environment");
+    let mut changes = Map::new();
+    for (key, setting) in of_section {
+        let is_reset = pairs.iter().any(|(name, value)| name == "reset" && value == key);
+        if is_reset {
+            changes.insert(key.clone(), Value::Null);
+        } else if let Some(wanted) = typed(&pairs, key)
+            .map(|typed| as_value(typed, &setting["control"]))
+            .filter(|wanted| *wanted != setting["value"])
+        {
+            changes.insert(key.clone(), wanted);
+        }
+    }
+    if section.is_empty() {
+        return Err(Problem::bad("no setting was given").into());
+    }
+    if !changes.is_empty()
+        && let Err(problem) = (server.outside.change_settings)(&changes)
+    {
+        let main = show(&settings, &pairs, Some(&problem));
+        let page = view.page("Settings", Here::Settings, &main);
+        return Ok((StatusCode::BAD_REQUEST, page).into_response());
+    }
+    let to = format!(
+        "{}#{section}",
+        link::with_query("/settings", &[("section", section)])
+    );
+    Ok(Redirect::to(&to).into_response())
+}
+
+/// What was typed, as the setting has it.
+fn as_value(typed: Value, control: &Value) -> Value {
+    match (control["kind"].as_str(), typed) {
+        (Some("list"), Value::String(text)) => text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect(),
+        (Some("several"), Value::String(text)) => text.split_whitespace().collect(),
+        (Some("number"), Value::String(text)) => match text.trim().parse::<u64>() {
+            Ok(number) => number.into(),
+            Err(_) => text.into(),
+        },
+        (Some("choice"), Value::String(text)) if text == "true" => true.into(),
+        (Some("choice"), Value::String(text)) if text == "false" => false.into(),
+        (_, typed) => typed,
+    }
+}

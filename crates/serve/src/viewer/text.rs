@@ -1,0 +1,186 @@
+//! Text from sessions, shown as what it is.
+//!
+//! Nobody knows who wrote it. It is escaped, nothing in it becomes a link, and characters that have no shape of their own
+//! or change how others are shown are named instead.
+
+use std::ops::Range;
+
+use backstory_recall::is_invisible;
+use maud::{Markup, html};
+
+/// Shows a text on one line or in a paragraph.
+pub(super) fn said(text: &str) -> Markup {
+    marked(text, &[])
+}
+
+/// Shows a long text with its line breaks.
+pub(super) fn block(text: &str) -> Markup {
+    html! { div.said { (pieces(text.trim_matches('\n'), &[])) } }
+}
+
+/// Shows code, output and other words that must stand as they are.
+pub(super) fn verbatim(text: &str) -> Markup {
+    html! { pre.verbatim tabindex="0" { (shown(text.trim_matches('\n'))) } }
+}
+
+/// Shows a text with some parts of it marked.
+pub(super) fn marked(text: &str, parts: &[Range<usize>]) -> Markup {
+    html! { bdi { (pieces(text, parts)) } }
+}
+
+/// Shows a text in which agents put names between backticks: those look like code.
+fn pieces(text: &str, parts: &[Range<usize>]) -> Markup {
+    html! {
+        @for (range, is_code) in split_code(text) {
+            @if is_code { code { (with_marks(text, range, parts)) } } @else { (with_marks(text, range, parts)) }
+        }
+    }
+}
+
+/// Splits a text into what stands between backticks on a line, and the rest; the backticks themselves go.
+fn split_code(text: &str) -> Vec<(Range<usize>, bool)> {
+    let mut pieces = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(open) = text[at..].find('`').map(|open| at + open) {
+        let inside = open + 1;
+        let close = text[inside..].find(['`', '\n']).map(|close| inside + close);
+        match close {
+            // Three in a row fence off whole lines: they stay as they are.
+            Some(close) if close > inside && text[close..].starts_with('`') => {
+                pieces.push((from..open, false));
+                pieces.push((inside..close, true));
+                from = close + 1;
+                at = from;
+            }
+            _ => {
+                let run = text[open..].find(|c| c != '`').unwrap_or(text.len() - open);
+                at = open + run;
+            }
+        }
+    }
+    pieces.push((from..text.len(), false));
+    pieces
+}
+
+/// Shows a piece of a text with what of the parts lies in it marked.
+fn with_marks(text: &str, piece: Range<usize>, parts: &[Range<usize>]) -> Markup {
+    let inside: Vec<Range<usize>> = parts
+        .iter()
+        .map(|part| part.start.max(piece.start)..part.end.min(piece.end))
+        .filter(|part| part.start < part.end)
+        .collect();
+    let ends = std::iter::once(piece.start).chain(inside.iter().map(|part| part.end));
+    let last = inside.last().map_or(piece.start, |part| part.end);
+    let get = |range: Range<usize>| shown(text.get(range).unwrap_or_default());
+    html! {
+        @for (from, part) in ends.zip(&inside) {
+            (get(from..part.start))
+            mark { (get(part.clone())) }
+        }
+        (get(last..piece.end))
+    }
+}
+
+/// Cuts a text that is too long or has too many lines, at a word or a line.
+pub(super) fn clipped(text: &str, most: usize) -> String {
+    const LINES: usize = 10;
+    let lines = text.match_indices('\n').nth(LINES).map(|(at, _)| at);
+    let most = lines.map_or(most, |lines| lines.min(most));
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most);
+    let cut = text[..end]
+        .rfind(char::is_whitespace)
+        .filter(|cut| *cut > most / 2);
+    format!("{}…", text[..cut.unwrap_or(end)].trim_end())
+}
+
+/// Whether a character has no shape, or changes how others are shown.
+fn is_hidden(c: char) -> bool {
+    let is_control = c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+    is_control
+        || is_invisible(c)
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}'
+        )
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a joiner does its work: it makes one sign of two in emoji and in some scripts.
+fn joins(text: &str, at: usize, c: char) -> bool {
+    let before = text[..at].chars().next_back();
+    let after = text[at + c.len_utf8()..].chars().next();
+    let is_foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
+    matches!(c, '\u{200c}' | '\u{200d}') && is_foreign(before) && is_foreign(after)
+}
+
+fn shown(text: &str) -> Markup {
+    let hidden: Vec<(usize, char)> = text
+        .char_indices()
+        .filter(|(at, c)| is_hidden(*c) && !joins(text, *at, *c))
+        .collect();
+    let end = |&(at, c): &(usize, char)| at + c.len_utf8();
+    let last = hidden.last().map_or(0, end);
+    html! {
+        @for (from, (at, c)) in std::iter::once(0).chain(hidden.iter().map(end)).zip(&hidden) {
+            (&text[from..*at])
+            span.hidden-sign title="a character that cannot be seen" { (format!("U+{:04X}", u32::from(*c))) }
+        }
+        (&text[last..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_becomes_markup_and_nothing_hides() {
+        assert_eq!(
+            said("<script>alert(1)</script> & \"x\"").into_string(),
+            "<bdi>&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;x&quot;</bdi>"
+        );
+        let tricks = said("a\u{202e}b\u{7}c\u{e0041}").into_string();
+        assert!(!tricks.contains(['\u{202e}', '\u{7}', '\u{e0041}']), "{tricks}");
+        for name in ["U+202E", "U+0007", "U+E0041"] {
+            assert!(tricks.contains(name), "{tricks}");
+        }
+    }
+
+    #[test]
+    fn a_joiner_inside_an_emoji_stays() {
+        let family = "👩\u{200d}👧";
+        assert!(said(family).into_string().contains(family));
+        assert!(said("a\u{200d}b").into_string().contains("U+200D"));
+    }
+
+    #[test]
+    fn parts_are_marked() {
+        assert_eq!(
+            marked("a <b> c", &[2..5]).into_string(),
+            "<bdi>a <mark>&lt;b&gt;</mark> c</bdi>"
+        );
+    }
+
+    #[test]
+    fn names_between_backticks_look_like_code() {
+        let show = |text: &str| said(text).into_string();
+        assert_eq!(show("a `<b>` c"), "<bdi>a <code>&lt;b&gt;</code> c</bdi>");
+        for plain in ["a ` b", "```\nx\n```", "``", "`a\nb`"] {
+            assert_eq!(show(plain), format!("<bdi>{plain}</bdi>"));
+        }
+        assert_eq!(
+            marked("x `one two` y", &[3..6]).into_string(),
+            "<bdi>x <code><mark>one</mark> two</code> y</bdi>"
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_word() {
+        assert_eq!(clipped("one two three", 9), "one two…");
+        assert_eq!(clipped("ééééé", 3), "é…");
+        assert_eq!(clipped("short", 9), "short");
+    }
+}

@@ -1,0 +1,304 @@
+//! What all pages have around them, and how a request wants to see them.
+
+use std::{convert::Infallible, sync::Arc, time::Instant};
+
+use axum::{
+    extract::{Form, FromRequestParts, Request, State},
+    http::{StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{Html, IntoResponse, Redirect, Response},
+};
+use maud::{DOCTYPE, Markup, html};
+
+use super::{assets, leaving::Going, link, text::said, time::Clock};
+use crate::{login::own_page, problem::Problem, server::Server};
+
+/// Fields of a form or a query, in their order; a name may come several times.
+pub(super) type Pairs = Vec<(String, String)>;
+
+/// A page, or why there is none.
+pub(super) type Paged = Result<Response, PageProblem>;
+
+/// Returns the value of a field; nothing when it is empty.
+pub(super) fn field<'p>(pairs: &'p Pairs, name: &str) -> Option<&'p str> {
+    let found = pairs.iter().find(|(known, _)| known == name)?;
+    Some(found.1.trim()).filter(|value| !value.is_empty())
+}
+
+/// The parts of the viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Here {
+    Now,
+    Search,
+    Sessions,
+    Projects,
+    Files,
+    Context,
+    Status,
+    Settings,
+    Nowhere,
+}
+
+const PLACES: [(Here, &str, &str); 8] = [
+    (Here::Now, "/", "Now"),
+    (Here::Search, "/search", "Search"),
+    (Here::Sessions, "/sessions", "Sessions"),
+    (Here::Projects, "/projects", "Projects"),
+    (Here::Files, "/files", "Files"),
+    (Here::Context, "/context", "Context"),
+    (Here::Status, "/status", "Health"),
+    (Here::Settings, "/settings", "Settings"),
+];
+
+const KEYS: [(&str, &str); 8] = [
+    ("/", "search"),
+    ("j  k", "next, previous"),
+    ("Enter", "open"),
+    ("e", "edit the memory"),
+    ("p", "pin it, or let it go"),
+    ("n", "show what is new"),
+    ("←  →", "turn by turn, in a session"),
+    ("?", "this list"),
+];
+
+/// How a person wants to see pages.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    pub(super) clock: Clock,
+    theme: &'static str,
+    leaving: Vec<Going>,
+    /// The page itself, to come back to.
+    pub(super) here: String,
+}
+
+const THEME_COOKIE: &str = "backstory_theme";
+const THEMES: [&str; 3] = ["auto", "light", "dark"];
+
+impl View {
+    fn new(server: &Server, parts: &Parts) -> Self {
+        let settings = (server.outside.settings)();
+        let cookies = parts.headers.get_all(header::COOKIE).iter();
+        let chosen = cookies
+            .filter_map(|cookies| cookies.to_str().ok())
+            .flat_map(|cookies| cookies.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .find(|(name, _)| *name == THEME_COOKIE)
+            .and_then(|(_, value)| THEMES.into_iter().find(|theme| *theme == value));
+        Self {
+            clock: Clock::new(server.now_ms(), &settings),
+            theme: chosen.unwrap_or("auto"),
+            leaving: server.leaving.list(),
+            here: parts
+                .uri
+                .path_and_query()
+                .map_or_else(|| "/".to_owned(), ToString::to_string),
+        }
+    }
+
+    /// Puts the frame around a page.
+    pub(super) fn page(&self, title: &str, here: Here, main: &Markup) -> Response {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" data-theme=(self.theme) {
+                head {
+                    meta charset="utf-8";
+                    title { (title) " · backstory" }
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    link rel="icon" type="image/svg+xml" href=(assets::address("icon.svg"));
+                    link rel="stylesheet" href=(assets::address("style.css"));
+                    script src=(assets::address("app.js")) defer {}
+                }
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    (self.side(here))
+                    main #main tabindex="-1" { (main) }
+                    (self.going())
+                    (keys())
+                }
+            }
+        };
+        Html(page.into_string()).into_response()
+    }
+
+    fn side(&self, here: Here) -> Markup {
+        let next = THEMES[(THEMES.iter().position(|theme| *theme == self.theme).unwrap_or(0) + 1) % 3];
+        html! {
+            header.side {
+                a.brand href="/" { span.mark aria-hidden="true" {} "backstory" }
+                form.quick role="search" action="/search" {
+                    label.unseen for="quick" { "Search the memory" }
+                    input #quick type="search" name="q" placeholder="Search" autocomplete="off" data-search;
+                    kbd aria-hidden="true" { "/" }
+                }
+                nav aria-label="Pages" {
+                    ul {
+                        @for (place, address, name) in PLACES {
+                            li { a href=(address) aria-current=[(place == here).then_some("page")] { (name) } }
+                        }
+                    }
+                }
+                div.foot {
+                    span.live data-live-state hidden { "live" }
+                    form method="post" action="/theme" data-theme-form {
+                        input type="hidden" name="to" value=(self.here);
+                        button.plain name="theme" value=(next) title="Light, dark, or as the system has it" {
+                            span.prefix { "Theme:" } " " span data-theme-name { (self.theme) }
+                        }
+                    }
+                    button.plain type="button" data-keys hidden { "Keys " kbd { "?" } }
+                }
+            }
+        }
+    }
+
+    /// What is about to be forgotten, on every page: it can be undone.
+    fn going(&self) -> Markup {
+        html! {
+            div #going role="status" aria-label="Messages" {
+                @for one in &self.leaving {
+                    div.toast data-key=(one.handle) {
+                        span {
+                            "Forgetting " (said(&one.title)) " in "
+                            span data-countdown { (one.at.saturating_duration_since(Instant::now()).as_secs() + 1) } " s"
+                        }
+                        form method="post" action={ (link::memory(one.handle)) "/keep" } {
+                            input type="hidden" name="to" value=(link::memory(one.handle));
+                            button { "Undo" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn keys() -> Markup {
+    html! {
+        dialog #keys aria-labelledby="keys-title" {
+            h2 #keys-title { "Keys" }
+            dl.keys {
+                @for (key, does) in KEYS {
+                    dt { @for one in key.split("  ") { kbd { (one) } " " } }
+                    dd { (does) }
+                }
+            }
+            form method="dialog" { button { "Close" } }
+        }
+    }
+}
+
+impl FromRequestParts<Arc<Server>> for View {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Arc<Server>) -> Result<Self, Infallible> {
+        Ok(Self::new(server, parts))
+    }
+}
+
+/// A problem that becomes a page.
+#[derive(Clone, Debug)]
+pub(super) struct PageProblem(Problem);
+
+impl<P: Into<Problem>> From<P> for PageProblem {
+    fn from(problem: P) -> Self {
+        Self(problem.into())
+    }
+}
+
+impl IntoResponse for PageProblem {
+    fn into_response(self) -> Response {
+        let mut response = self.0.status.into_response();
+        response.extensions_mut().insert(self.0);
+        response
+    }
+}
+
+/// Makes pages of problems, in the frame that the person is used to.
+pub(super) async fn with_problems_as_pages(
+    State(server): State<Arc<Server>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let kept = parts.clone();
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    match response.extensions_mut().remove::<Problem>() {
+        Some(problem) => problem_page(&server, &kept, &problem),
+        None => response,
+    }
+}
+
+/// The page that says why there is none.
+pub(crate) fn problem_page(server: &Server, request: &Parts, problem: &Problem) -> Response {
+    let view = View::new(server, request);
+    let heading = match problem.status {
+        StatusCode::NOT_FOUND => "There is nothing here",
+        StatusCode::SERVICE_UNAVAILABLE => "The memory cannot be read right now",
+        _ => "That did not work",
+    };
+    let main = html! {
+        h1 { (heading) }
+        p.lead { (said(&sentence(&problem.message))) }
+        @if let Some(hint) = &problem.hint { p.muted { (said(&sentence(hint))) } }
+        p { a.button href="/search" { "Search the memory" } " " a.button.quiet href="/" { "See what is going on" } }
+    };
+    (problem.status, view.page(heading, Here::Nowhere, &main)).into_response()
+}
+
+/// Begins with a capital letter and ends with a full stop.
+pub(super) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|first| first.to_uppercase().to_string())
+        .unwrap_or_default();
+    let end = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+/// Remembers how pages are to look, in the browser.
+pub(super) async fn set_theme(Form(pairs): Form<Pairs>) -> Response {
+    const YEAR: u32 = 365 * 24 * 3600;
+    let asked = field(&pairs, "theme").unwrap_or_default();
+    let theme = THEMES.into_iter().find(|theme| *theme == asked).unwrap_or("auto");
+    let cookie = format!("{THEME_COOKIE}={theme}; Path=/; SameSite=Strict; Max-Age={YEAR}");
+    let to = own_page(field(&pairs, "to").unwrap_or_default());
+    ([(header::SET_COOKIE, cookie)], Redirect::to(&to)).into_response()
+}
+
+/// Goes back to the page that a form names, or to another.
+pub(super) fn back(pairs: &Pairs, otherwise: &str) -> Response {
+    Redirect::to(&own_page(field(pairs, "to").unwrap_or(otherwise))).into_response()
+}
+
+/// Says how many there are of something.
+pub(super) fn many(count: u64, one: &str, several: &str) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() + 4);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {}", if count == 1 { one } else { several })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!(many(1, "turn", "turns"), "1 turn");
+        assert_eq!(many(1_234_567, "turn", "turns"), "1,234,567 turns");
+        assert_eq!(many(999, "turn", "turns"), "999 turns");
+    }
+
+    #[test]
+    fn a_message_becomes_a_sentence() {
+        assert_eq!(sentence("no note goes by N5"), "No note goes by N5.");
+        assert_eq!(sentence(""), ".");
+    }
+}
