@@ -132,18 +132,23 @@ impl Store {
     }
 
     fn open_with(path: &Path, backups: &Path, migrations: &[&str]) -> Result<Self, StoreError> {
-        let mut options = OpenOptions::new();
-        // SQLite gives its own files beside the database the same mode.
-        let create = options
+        // Only when it is not there: whoever closes a file gives up all locks that the process holds on it, those of other
+        // connections too, and another process would then take the log away from under them.
+        let create = OpenOptions::new()
             .write(true)
-            .create(true)
-            .truncate(false)
+            .create_new(true)
             .mode(0o600)
             .open(path);
-        create.map_err(|source| StoreError::Create {
-            path: path.to_owned(),
-            source,
-        })?;
+        match create {
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(StoreError::Create {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+            // SQLite gives its own files beside the database the same mode.
+            _ => {}
+        }
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Command)?;
         let target = migrate::target(migrations);
         let found = check_not_newer(&connection, path, target)?;
