@@ -95,15 +95,15 @@ impl<'s> Searcher<'s> {
     }
 
     fn find(&mut self, query: &Query<'_>) -> Result<Vec<Hit>, StoreError> {
-        let pass = match query.filter.is_empty() {
-            true => None,
-            false => Some(self.store.documents_that_pass(query.scope, query.filter)?),
-        };
-        let passes = |document: i64| pass.as_ref().is_none_or(|pass| pass.contains(&document));
-        let (ranked, usual) = self.rank(query.scope, query.text, query.text, passes)?;
-        if ranked.is_empty() && terms(query.text).is_empty() && query.text.trim().is_empty() {
-            return self.newest(query, pass.unwrap_or_default());
+        if query.text.trim().is_empty() {
+            let pass = match query.filter.is_empty() {
+                true => HashSet::new(),
+                false => self.store.documents_that_pass(query.scope, query.filter)?,
+            };
+            return self.newest(query, pass);
         }
+        let filter = Some(query.filter).filter(|filter| !filter.is_empty());
+        let (ranked, usual) = self.rank(query.scope, query.text, query.text, filter)?;
         let asked: Vec<String> = terms(query.text).into_iter().map(|term| term.word).collect();
         let mut found = Vec::new();
         // More than are wanted: what the memory itself says may change the order, and some say the same.
@@ -140,7 +140,7 @@ impl<'s> Searcher<'s> {
         meaning: &str,
         words: &str,
     ) -> Result<Vec<Ranked>, StoreError> {
-        Ok(self.rank(scope, meaning, words, |_| true)?.0)
+        Ok(self.rank(scope, meaning, words, None)?.0)
     }
 
     /// Ranks documents that pass; also returns how near a document is that has nothing to do with the question.
@@ -149,7 +149,7 @@ impl<'s> Searcher<'s> {
         scope: Scope<'_>,
         meaning: &str,
         words: &str,
-        passes: impl Fn(i64) -> bool,
+        filter: Option<&Filter>,
     ) -> Result<(Vec<Ranked>, f32), StoreError> {
         let ranges = scope.ranges();
         let store = self.store;
@@ -159,7 +159,24 @@ impl<'s> Searcher<'s> {
             let words = store.find_words(scope, words);
             (words, nearness.join().unwrap_or_default())
         });
-        let words = by_words(&words?, &passes, BY_WORDS);
+        let words = words?;
+        // Only what was found is looked at: whoever looks through all memories for the few that pass is too slow.
+        let pass = match filter {
+            None => None,
+            Some(filter) => {
+                let by_words = words
+                    .iter()
+                    .flat_map(|word| &word.documents)
+                    .map(|(document, _)| *document);
+                let by_meaning = nearness.nearest.iter().map(|(document, _)| *document);
+                let mut found: Vec<i64> = by_words.chain(by_meaning).collect();
+                found.sort_unstable();
+                found.dedup();
+                Some(store.passing(&found, filter)?)
+            }
+        };
+        let passes = |document: i64| pass.as_ref().is_none_or(|pass| pass.contains(&document));
+        let words = by_words(&words, passes, BY_WORDS);
         let nearest = nearness.nearest.iter().map(|(document, _)| *document);
         let documents: Vec<i64> = words
             .keys()
