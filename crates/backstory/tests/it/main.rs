@@ -50,6 +50,7 @@ mod survival;
 mod switches;
 mod transfer;
 mod troubles;
+mod viewer;
 mod worker;
 
 /// A file that nobody lists here would never run.

@@ -1,0 +1,272 @@
+//! The viewer's pages, as far as they need no browser. `viewer-tests` drives them in a real one.
+
+use std::{fs, time::Duration};
+
+use serde_json::json;
+
+use crate::{
+    home::{Home, eventually},
+    served::{Answer, Served},
+};
+
+const PAGES: [&str; 8] = [
+    "/",
+    "/search",
+    "/sessions",
+    "/projects",
+    "/files",
+    "/context",
+    "/status",
+    "/settings",
+];
+
+const TRICK: &str = "<script>alert(1)</script>";
+
+fn with_memories() -> Served {
+    let home = Home::new();
+    home.report(
+        "user-prompt-submit",
+        &json!({"prompt": format!("Mend it {TRICK}")}),
+    );
+    home.report(
+        "post-tool-use",
+        &json!({"tool_name": "Edit", "tool_use_id": "t1",
+            "tool_input": {"file_path": home.project().join("src/a.py"), "old_string": "a", "new_string": "b"},
+            "tool_response": {"filePath": home.project().join("src/a.py")}}),
+    );
+    home.report(
+        "stop",
+        &json!({"last_assistant_message": format!("The parser accepts tabs now. It also accepts {TRICK}.")}),
+    );
+    home.drain();
+    Served::start_in(home)
+}
+
+/// Sends a form as a browser does that is logged in.
+fn post(served: &Served, path: &str, form: &str, origin: &str) -> Answer {
+    let link = served.home.ok(&["open", "--print"]);
+    let (_, target) = link.trim().split_at(link.find("/login").unwrap());
+    let login = served.raw(&format!(
+        "GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
+        served.port
+    ));
+    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap();
+    served.raw(&format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nCookie: {cookie}\r\n{origin}Connection: close\r\n\
+        Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{form}",
+        served.port,
+        form.len()
+    ))
+}
+
+fn own_origin(served: &Served) -> String {
+    format!("Origin: http://127.0.0.1:{}\r\n", served.port)
+}
+
+#[test]
+fn every_page_answers_with_and_without_memories() {
+    let empty = Served::start();
+    for page in PAGES {
+        let answer = empty.get(page);
+        assert_eq!(answer.status, 200, "{page}: {}", answer.body);
+        assert!(answer.header("content-type").unwrap().starts_with("text/html"));
+        assert!(
+            answer
+                .header("content-security-policy")
+                .unwrap()
+                .contains("default-src 'none'")
+        );
+    }
+    let full = with_memories();
+    let id = full.home.rows("select key from project")[0].replace('/', "%2F");
+    let project = format!("/projects/{id}");
+    let more = [
+        "/sessions/s1",
+        "/sessions/s1?turn=1",
+        "/memories/1",
+        "/memories/1?edit",
+        "/memories/S1",
+        "/memories/P1",
+        "/memories/V1",
+        "/files?path=src/a.py",
+        "/files?path=a.py",
+        "/search?q=tabs",
+        "/search?q=tabs&type=bugfix&kind=observation&since=1d",
+        "/search?file=a.py",
+        &project,
+    ];
+    for page in PAGES.iter().chain(&more) {
+        let answer = full.get(page);
+        assert_eq!(answer.status, 200, "{page}: {}", answer.body);
+        assert!(!answer.body.contains(TRICK), "{page}");
+        assert!(
+            !answer.body.contains(" style=") && !answer.body.contains(" onclick"),
+            "{page}"
+        );
+    }
+    assert!(full.get("/memories/1").body.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn what_is_not_there_is_a_page_for_people_and_json_for_programs() {
+    let served = Served::start();
+    for page in [
+        "/memories/77",
+        "/memories/nonsense",
+        "/sessions/none",
+        "/projects/none",
+        "/sessions/s1?turn=9",
+    ] {
+        let answer = served.get(page);
+        assert_eq!(answer.status, 404, "{page}");
+        assert!(answer.body.contains("There is nothing here"), "{page}");
+    }
+    let asked = |accept: &str| {
+        let head = format!(
+            "Host: 127.0.0.1:{}\r\nAuthorization: Bearer {}",
+            served.port, served.token
+        );
+        served.raw(&format!(
+            "GET /nowhere HTTP/1.1\r\n{head}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
+        ))
+    };
+    assert!(asked("text/html").body.contains("There is nothing here"));
+    assert_eq!(asked("application/json").json()["error"]["code"], "not_found");
+}
+
+#[test]
+fn assets_are_open_and_kept_by_browsers_until_they_change() {
+    let served = Served::start();
+    let page = served.get("/").body;
+    let address = page
+        .split("href=\"/assets/")
+        .nth(2)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
+    let get = |path: &str, more: &str| {
+        served.raw(&format!(
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{more}Connection: close\r\n\r\n",
+            served.port
+        ))
+    };
+    let style = get(&format!("/assets/{address}"), "");
+    assert_eq!(style.status, 200, "without any login");
+    assert!(style.header("cache-control").unwrap().contains("immutable"));
+    let known = format!("If-None-Match: {}\r\n", style.header("etag").unwrap());
+    assert_eq!(get(&format!("/assets/{address}"), &known).status, 304);
+    assert_eq!(
+        get("/assets/style.css", "").header("cache-control"),
+        Some("no-cache")
+    );
+    assert_eq!(get("/assets/0000000000000000-style.css", "").status, 404);
+    assert_eq!(get("/", "").status, 401);
+}
+
+#[test]
+fn forms_work_from_our_own_pages_only() {
+    let served = with_memories();
+    let changed = "title=Tabs+%26+spaces&type=decision&facts=one%0D%0Atwo";
+    for origin in ["", "Origin: http://evil.test\r\n", "Origin: null\r\n"] {
+        assert_eq!(
+            post(&served, "/memories/1/edit", changed, origin).status,
+            403,
+            "{origin}"
+        );
+    }
+    let own = own_origin(&served);
+    let answer = post(&served, "/memories/1/edit", changed, &own);
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, Some("/memories/1")),
+        "{}",
+        answer.body
+    );
+    let row = "select type || '|' || title || '|' || facts from observation where id = 1";
+    assert_eq!(
+        served.home.rows(row),
+        ["decision|Tabs & spaces|[\"one\",\"two\"]"]
+    );
+    // A form cannot send anyone elsewhere.
+    let answer = post(&served, "/memories/1/pin", "to=https%3A%2F%2Fevil.test", &own);
+    assert_eq!(answer.header("location"), Some("/"));
+    let answer = post(&served, "/memories/1/edit", "title=+", &own);
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("role=\"alert\""));
+    assert_eq!(post(&served, "/memories/1/supersede", "by=1", &own).status, 400);
+    assert_eq!(post(&served, "/memories/1/supersede", "by=S1", &own).status, 400);
+    assert_eq!(
+        post(&served, "/settings", "section=ui&ui.timezone=Mars", &own).status,
+        400
+    );
+    assert_eq!(
+        post(&served, "/settings", "section=ui&ui.timezone=Asia%2FTokyo", &own).status,
+        303
+    );
+    assert_eq!(served.home.ok(&["config", "get", "ui.timezone"]), "Asia/Tokyo\n");
+}
+
+#[test]
+fn forgetting_can_be_undone_and_then_leaves_no_byte() {
+    let served = with_memories();
+    let own = own_origin(&served);
+    let unique = "zebrafinch";
+    post(
+        &served,
+        "/memories/1/edit",
+        &format!("title={unique}&narrative={unique}"),
+        &own,
+    );
+    assert_eq!(post(&served, "/memories/1/forget", "", &own).status, 303);
+    assert!(served.get("/").body.contains("Forgetting"));
+    assert!(
+        !served
+            .get("/search?q=zebrafinch")
+            .body
+            .contains("href=\"/memories/1\"")
+    );
+    assert_eq!(post(&served, "/memories/1/keep", "", &own).status, 303);
+    assert_eq!(
+        post(&served, "/memories/1/keep", "", &own).status,
+        404,
+        "nothing to undo"
+    );
+    assert!(
+        served
+            .get("/search?q=zebrafinch")
+            .body
+            .contains("href=\"/memories/1\"")
+    );
+    // A worker that ends carries out what waits.
+    assert_eq!(post(&served, "/memories/1/forget", "", &own).status, 303);
+    served.home.ok(&["worker", "stop"]);
+    served.home.assert_nowhere(unique);
+}
+
+/// Closing any descriptor of a file gives up all locks that a process has on it. Whoever came by then would take itself for
+/// the last one who uses the database, and remove the log that the worker writes to.
+#[test]
+fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
+    let served = Served::start();
+    assert_eq!(
+        served
+            .send("POST", "/api/memories", Some(&json!({"text": "The first note"})))
+            .status,
+        200
+    );
+    let log = served.home.path().join("backstory.db-wal");
+    eventually("the worker writes to its log", || log.exists());
+    std::thread::sleep(Duration::from_millis(200));
+    for n in 0..3 {
+        served.home.rows("select text from note");
+        assert!(fs::exists(&log).unwrap(), "the log is gone");
+        let saved = served.send(
+            "POST",
+            "/api/memories",
+            Some(&json!({"text": format!("Note {n}")})),
+        );
+        assert_eq!(saved.status, 200);
+    }
+    assert_eq!(served.home.rows("select text from note").len(), 4);
+}

@@ -1,0 +1,181 @@
+// What a person sees: an empty memory, a memory that fills, narrow screens, dark rooms.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Home, eventually, launch, visit } from "../home.mjs";
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+const PAGES = ["/", "/search", "/sessions", "/projects", "/files", "/context", "/status", "/settings"];
+
+test("the first visit to an empty memory says what to do next", async (t) => {
+  const home = await new Home(t).serve();
+  const tab = await visit(browser, home);
+  assert.equal(await tab.locator("h1").textContent(), "Now");
+  assert.match(await tab.locator("main").textContent(), /backstory install/);
+  for (const page of PAGES) {
+    const answer = await tab.goto(home.origin + page);
+    assert.equal(answer.status(), 200, page);
+    assert.ok((await tab.locator("main").textContent()).trim().length > 10, page);
+  }
+  // The first memory takes the place of the advice, without a reload.
+  await tab.goto(home.origin);
+  home.turn("Retry the token refresh once", "The token refresh now retries once on a 401.");
+  await tab.locator("#feed .item").first().waitFor();
+  await eventually("the advice is gone", async () => !(await tab.locator(".empty").isVisible()));
+  assert.deepEqual(tab.problems, []);
+  await tab.context().close();
+});
+
+test("a wrong or used link, and nobody at all, get a page that says what to do", async (t) => {
+  const home = await new Home(t).serve();
+  const link = home.link("search");
+  const tab = await visit(browser, home);
+  const stranger = await (await browser.newContext()).newPage();
+  assert.equal((await stranger.goto(home.origin)).status(), 401);
+  assert.match(await stranger.textContent("main"), /backstory open/);
+  assert.equal((await stranger.goto(`${home.origin}/login?code=wrong`)).status(), 401);
+  await stranger.goto(link);
+  assert.equal(new URL(stranger.url()).pathname, "/search");
+  assert.equal((await stranger.goto(link)).status(), 401, "it works once");
+  assert.match(await stranger.textContent("main"), /used or is too old/);
+  // The login lasts.
+  assert.equal((await stranger.goto(home.origin)).status(), 200);
+  await tab.context().close();
+  await stranger.context().close();
+});
+
+test("what arrives while somebody reads waits, and moves nothing", async (t) => {
+  const home = new Home(t);
+  for (let n = 0; n < 14; n++) home.turn(`Mend fault number ${n}`, `Fault number ${n} in the parser is mended: it now accepts ${n} arguments.`, { session: `s${n}` });
+  home.drain();
+  await home.serve();
+  const tab = await visit(browser, home);
+  await eventually("it is live", () => tab.locator("[data-live-state]").isVisible());
+  const item = tab.locator("#feed .item").nth(12);
+  await item.scrollIntoViewIfNeeded();
+  await tab.evaluate(() => scrollTo(0, 700));
+  await tab.locator("#quick").fill("half a thought");
+  const place = await item.boundingBox();
+  const count = await tab.locator("#feed .item").count();
+  home.turn("Add a cache for prices", "Prices are cached for five minutes now.", { session: "new" });
+  const button = tab.locator("[data-new]");
+  await eventually("the new ones are counted", async () => /^\d+ new$/.test(await button.textContent()) && (await button.isVisible()));
+  await eventually("all are there", async () => Number.parseInt(await button.textContent()) >= 3);
+  assert.equal(await tab.locator("#feed .item").count(), count, "nothing was put in");
+  assert.deepEqual(await item.boundingBox(), place, "nothing moved");
+  assert.equal(await tab.locator("#quick").inputValue(), "half a thought");
+  await button.click();
+  await tab.locator("#feed .item", { hasText: "Prices are cached" }).first().waitFor();
+  assert.equal(await tab.evaluate(() => scrollY), 0);
+  assert.equal(await button.isVisible(), false);
+  // At the top, what comes is put in at once.
+  await tab.evaluate(() => document.activeElement.blur());
+  home.turn("Log the cache misses", "Cache misses are logged at level debug.", { session: "newer" });
+  await tab.locator("#feed .item", { hasText: "Cache misses are logged" }).first().waitFor();
+  assert.deepEqual(tab.problems, []);
+  await tab.context().close();
+});
+
+test("a running session shows its current turn", async (t) => {
+  const home = await new Home(t).serve();
+  const tab = await visit(browser, home);
+  home.hook("user-prompt-submit", { prompt: "Count the words of every page" });
+  home.hook("post-tool-use", { tool_name: "Read", tool_input: { file_path: "/x/pages.py" }, tool_use_id: "t1" });
+  const running = tab.locator(".running");
+  await running.first().waitFor();
+  await eventually("the tool use is counted", async () => /1 tool use/.test(await running.textContent()));
+  assert.match(await running.textContent(), /Count the words of every page.*at work/s);
+  home.hook("stop", { last_assistant_message: "The pages have 1,200 words in all." });
+  await eventually("it waits", async () => /waiting for you/.test(await running.textContent()));
+  await tab.context().close();
+});
+
+test("every page fits a screen of 320 pixels", async (t) => {
+  const home = new Home(t);
+  home.turn("Shorten " + "averyveryverylongwordwithoutanyplacetobreak".repeat(3), "The name `" + "x_".repeat(90) + "` is too long for a line.", { file: "src/" + "deep/".repeat(20) + "file.py" });
+  home.drain();
+  await home.serve();
+  const tab = await visit(browser, home, { viewport: { width: 320, height: 640 } });
+  const project = home.sql("select key from project limit 1");
+  const more = ["/sessions/s1", "/sessions/s1?turn=1", "/memories/1", "/memories/1?edit", "/memories/P1", `/projects/${encodeURIComponent(project)}`, "/nowhere"];
+  for (const page of [...PAGES, ...more]) {
+    await tab.goto(home.origin + page);
+    const width = await tab.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 320, `${page} is ${width} wide`);
+    assert.ok(await tab.locator("h1").first().isVisible(), page);
+  }
+  await tab.context().close();
+});
+
+test("light and dark follow the system, and the switch, which is remembered", async (t) => {
+  const home = await new Home(t).serve();
+  const tab = await visit(browser, home, { colorScheme: "dark" });
+  const light = () => tab.evaluate(() => {
+    const [red] = getComputedStyle(document.documentElement).backgroundColor.match(/\d+/g);
+    return Number(red) > 128;
+  });
+  assert.equal(await light(), false, "as the system has it");
+  const button = tab.locator("[data-theme-form] button");
+  await button.click();
+  assert.match(await button.textContent(), /light/);
+  assert.equal(await light(), true);
+  await eventually("it is remembered", async () => (await tab.context().cookies()).some((cookie) => cookie.name === "backstory_theme" && cookie.value === "light"));
+  await tab.goto(`${home.origin}/sessions`);
+  assert.equal(await light(), true);
+  await tab.locator("[data-theme-form] button").click();
+  assert.equal(await light(), false);
+  await tab.context().close();
+});
+
+test("everything works without a script, except that nothing changes by itself", async (t) => {
+  const home = new Home(t);
+  home.turn("Retry the refresh", "The token refresh now retries once on a 401.");
+  home.drain();
+  await home.serve();
+  const tab = await visit(browser, home, { javaScriptEnabled: false });
+  await tab.fill("#quick", "token refresh");
+  await tab.press("#quick", "Enter");
+  await tab.click("#results .title");
+  await tab.click("text=Edit");
+  await tab.fill("#field-title", "The refresh retries twice");
+  await tab.click("text=Save");
+  assert.equal(await tab.textContent("h1"), "The refresh retries twice");
+  await tab.click("button:has-text('Pin')");
+  assert.match(await tab.textContent(".memory header"), /pinned/);
+  await tab.click("button:has-text('Forget')");
+  await tab.click(".notice button:has-text('Undo')");
+  assert.equal(await tab.textContent("h1"), "The refresh retries twice");
+  await tab.click("[data-theme-form] button");
+  assert.equal(await tab.getAttribute("html", "data-theme"), "light");
+  assert.match(tab.url(), /\/memories\//, "back where it was");
+  await tab.context().close();
+});
+
+test("the first page load takes at most 60 KB", async (t) => {
+  const home = new Home(t);
+  for (let n = 0; n < 16; n++) home.turn(`Mend fault number ${n} of the parser, which people complained about for weeks`, `Fault number ${n} in the parser is mended: it now accepts ${n} arguments, and says which of them is wrong.`, { session: `s${n}` });
+  home.drain();
+  await home.serve();
+  const tab = await visit(browser, home, {}, "settings");
+  const sizes = {};
+  for (const page of ["/", "/search", "/sessions", "/context", "/settings", "/memories/1", "/sessions/s1"]) {
+    const context = await browser.newContext({ storageState: await tab.context().storageState() });
+    const fresh = await context.newPage();
+    let bytes = 0;
+    fresh.on("response", async (answer) => {
+      if (answer.url().includes("/api/")) return;
+      const size = await answer.request().sizes();
+      bytes += size.responseBodySize + size.responseHeadersSize;
+    });
+    await fresh.goto(home.origin + page, { waitUntil: "load" });
+    await fresh.waitForTimeout(100);
+    sizes[page] = bytes;
+    await context.close();
+  }
+  console.log(sizes);
+  for (const [page, bytes] of Object.entries(sizes)) assert.ok(bytes > 10000 && bytes <= 60 * 1024, `${page}: ${bytes}`);
+  await tab.context().close();
+});
