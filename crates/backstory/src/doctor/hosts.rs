@@ -75,9 +75,9 @@ fn claude_code(folder: &Path) -> Option<Finding> {
         return Some(Finding::note("claude-code", "no hook of ours is set up").remedy(INSTALL));
     };
     let Ok(settings) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else {
-        // Comments are allowed there: whether we are named is all that can be said.
         return Some(match text.contains("backstory") {
-            true => Finding::ok("claude-code", format!("{} names us", path.display())),
+            true => Finding::broken("claude-code", format!("{} is not plain JSON", path.display()))
+                .remedy("Claude Code passes over a file with comments or trailing commas: take them out"),
             false => Finding::note("claude-code", "no hook of ours is set up").remedy(INSTALL),
         });
     };

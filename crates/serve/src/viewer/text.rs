@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn parts_are_marked() {
         assert_eq!(
-            marked("a <b> c", &[2..5]).into_string(),
+            marked("a <b> c", std::slice::from_ref(&(2..5))).into_string(),
             "<bdi>a <mark>&lt;b&gt;</mark> c</bdi>"
         );
     }
@@ -172,7 +172,7 @@ mod tests {
             assert_eq!(show(plain), format!("<bdi>{plain}</bdi>"));
         }
         assert_eq!(
-            marked("x `one two` y", &[3..6]).into_string(),
+            marked("x `one two` y", std::slice::from_ref(&(3..6))).into_string(),
             "<bdi>x <code><mark>one</mark> two</code> y</bdi>"
         );
     }
