@@ -307,7 +307,8 @@ fn fold(found: Vec<(f64, Ranked, Card)>, query: &Query<'_>) -> Vec<(Ranked, Card
 fn relevance(ranked: &Ranked, asked: usize, usual: f32) -> f64 {
     // One word of a long question says little, whatever it tells.
     let several = f64::from(ranked.words.min(3)) / f64::from(u32::try_from(asked.clamp(1, 3)).unwrap_or(1));
-    let by_words = ranked.covered * several;
+    // An unfinished word may be found besides those that count as asked.
+    let by_words = (ranked.covered * several).min(1.0);
     let by_meaning = ranked.cosine.map_or(0.0, |cosine| {
         f64::from((cosine - usual) / (0.85 - usual)).clamp(0.0, 1.0)
     });
