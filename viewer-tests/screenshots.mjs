@@ -1,4 +1,4 @@
-// Draws every page, light, dark and on a phone. usage: BACKSTORY=binary node screenshots.mjs FOLDER
+// Draws every page, light and dark, and some on a phone. usage: BACKSTORY=binary node screenshots.mjs [FOLDER [PAGE,PAGE…]]
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync } from "node:fs";
@@ -7,6 +7,8 @@ import { Home, launch, visit } from "./home.mjs";
 import { fill } from "./story.mjs";
 
 const folder = process.argv[2] ?? "../docs/screenshots";
+const wanted = process.argv[3]?.split(",");
+const ON_PHONE = ["now", "session", "memory"];
 mkdirSync(folder, { recursive: true });
 const home = new Home();
 const { pages } = fill(home);
@@ -21,6 +23,7 @@ const looks = {
 for (const [look, options] of Object.entries(looks)) {
   const tab = await visit(browser, home, options);
   for (const [name, address] of Object.entries(pages)) {
+    if (look === "phone" ? !ON_PHONE.includes(name) : wanted && !wanted.includes(name)) continue;
     await tab.goto(home.origin + address);
     await tab.waitForTimeout(250);
     await tab.screenshot({ path: join(folder, `${name}-${look}.png`) });
