@@ -14,6 +14,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::{
     context::clipped,
     everyday::without_everyday_words,
+    framed, one_line,
     rank::Ranked,
     search::{Searcher, is_stale, tokens},
 };
@@ -148,7 +149,12 @@ pub fn at_file(store: &Store, path: &str, listener: &Listener<'_>) -> Result<Opt
         tokens: listener.tokens.min(MOST_TOKENS),
         ..*listener
     };
-    say(store, &format!("Known about {path}"), &chosen, &listener)
+    say(
+        store,
+        &format!("Known about {}", framed(&one_line(path, 200))),
+        &chosen,
+        &listener,
+    )
 }
 
 /// Says how a failure was solved that was seen before.
@@ -257,8 +263,8 @@ fn say(
     for (card, reason) in chosen {
         let stale = is_stale(store, card)?;
         // In full if there is room, else its first line.
-        let whole = told(card, stale, 3);
-        let short = told(card, stale, 0);
+        let whole = framed(&told(card, stale, 3)).into_owned();
+        let short = framed(&told(card, stale, 0)).into_owned();
         let fits = |more: &str| tokens(&text) + tokens(more) + tokens(END) <= listener.tokens;
         let line = match (fits(&whole), fits(&short)) {
             (true, _) => whole,

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{Query, Searcher, is_stale, one_line, tokens};
+use backstory_recall::{Query, Searcher, framed, is_stale, one_line, tokens};
 use backstory_store::{Author, Filter, Line, NewNote, Project, Scope, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -530,12 +530,13 @@ impl Budget {
         let mut room = self.tokens.saturating_sub(tokens(frame) + tokens(more) + 16);
         let mut said: Vec<String> = vec![frame.to_owned()];
         for entry in entries {
+            let entry = framed(&entry);
             let needed = tokens(&entry) + 1;
             if needed > room {
                 break;
             }
             room -= needed;
-            said.push(entry);
+            said.push(entry.into_owned());
         }
         if said.len() <= all {
             said.push(format!(
@@ -553,10 +554,11 @@ impl Budget {
         let mut said: Vec<String> = vec![frame.to_owned()];
         let mut fits = true;
         for entry in entries {
+            let entry = framed(&entry);
             let needed = tokens(&entry) + 1;
             if needed <= room {
                 room -= needed;
-                said.push(entry);
+                said.push(entry.into_owned());
             } else {
                 fits = false;
                 let bytes = room.saturating_sub(2) * 4;

@@ -33,6 +33,7 @@ mod mcp;
 mod memory;
 mod models;
 mod plugin;
+mod poison;
 mod privacy;
 mod projects;
 mod queue;

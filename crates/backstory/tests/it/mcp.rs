@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::{home::Home, served::Served};
 
 /// An agent that talks to the server.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Agent {
-    fn start(home: &Home) -> Self {
+    pub(crate) fn start(home: &Home) -> Self {
         let mut child = home.command(&["mcp"]).spawn().unwrap();
         Self {
             input: child.stdin.take().unwrap(),
@@ -39,14 +39,14 @@ impl Agent {
         answer
     }
 
-    fn greet(&mut self, revision: &str) -> Value {
+    pub(crate) fn greet(&mut self, revision: &str) -> Value {
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let answer = self.ask(&json!(0), "initialize", &params);
         self.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         answer["result"].clone()
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
         let answer = self.ask(
             &json!("call"),
             "tools/call",
@@ -61,7 +61,7 @@ impl Agent {
     }
 
     /// Hangs up; the server must end.
-    fn end(self) {
+    pub(crate) fn end(self) {
         let Self {
             mut child,
             input,

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::order::is_order;
 use super::patch;
 use super::paths;
 use super::text::{clip, code, head};
@@ -253,10 +254,10 @@ fn one_line(edit: &Edit) -> Option<(&str, &str)> {
     if edit.created {
         return None;
     }
-    Some((
-        edit.removed[one(&edit.removed)?].trim(),
-        edit.added[one(&edit.added)?].trim(),
-    ))
+    let removed = edit.removed[one(&edit.removed)?].trim();
+    // What comes is the agent's own; what goes anybody may have written.
+    let is_quotable = !is_order(removed);
+    is_quotable.then_some((removed, edit.added[one(&edit.added)?].trim()))
 }
 
 /// An edit as a short diff.

@@ -1,5 +1,6 @@
 //! The line of a failure that one would search for.
 
+use super::order::is_order;
 use super::text::{clip, has_any, head, tail};
 
 const MAX_HEAD: usize = 4 * 1024;
@@ -20,7 +21,7 @@ pub(super) fn signature(output: &str, noise: &[String]) -> Option<String> {
             continue;
         };
         let line = tidy(&line);
-        if line.is_empty() || noise.contains(&line) {
+        if line.is_empty() || noise.contains(&line) || is_order(&line) {
             continue;
         }
         let better = match &best {

@@ -1,4 +1,6 @@
-//! A text that grows line by line and never beyond its limits.
+//! A text that grows line by line, never beyond its limits, and that no line can end.
+
+use crate::framed;
 
 /// The most UTF-16 units: Claude Code hides a hook's answer of more than 10,000 from the model.
 const MOST_UNITS: usize = 9_500;
@@ -35,10 +37,11 @@ impl Block {
 
     /// Appends a line if it fits, with room left for the end.
     pub(super) fn line(&mut self, line: &str) -> bool {
-        let fits = self.fits(line);
+        let line = framed(line);
+        let fits = self.fits(&line);
         if fits {
-            self.units += units(line) + 1;
-            self.text.push_str(line);
+            self.units += units(&line) + 1;
+            self.text.push_str(&line);
             self.text.push('\n');
         }
         fits
@@ -47,13 +50,14 @@ impl Block {
     /// Keeps room for a line and a heading, if there is any.
     pub(super) fn would_fit(&mut self, line: &str) -> Fits {
         const HEADING: usize = "\n## 2026-01-01\n".len();
-        if !self.fits(line) {
+        let line = framed(line);
+        if !self.fits(&line) {
             return Fits::No;
         }
         // Most lines share a heading with others.
         let share = HEADING / 3;
         self.reserved.0 += line.len() + 1 + share;
-        self.reserved.1 += units(line) + 1 + share;
+        self.reserved.1 += units(&line) + 1 + share;
         Fits::Yes
     }
 

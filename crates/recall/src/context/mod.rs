@@ -15,7 +15,10 @@ use jiff::{Timestamp, tz::TimeZone};
 use block::{Block, Fits};
 use choose::{Chosen, Word, choose, words};
 
-use crate::search::{files_changed, tokens};
+use crate::{
+    one_line,
+    search::{files_changed, tokens},
+};
 
 /// How much may be said, and of what.
 #[derive(Clone, Debug)]
@@ -166,7 +169,7 @@ impl Writer<'_> {
         let time = self.now.to_zoned(TimeZone::UTC);
         self.block.line(&format!(
             "# {} · {}\n{INTRODUCTION}\n{MORE}",
-            self.project.name,
+            one_line(&self.project.name, 80),
             time.strftime("%Y-%m-%d %H:%M UTC")
         ));
     }
@@ -188,7 +191,7 @@ impl Writer<'_> {
         let branch = summary
             .branch
             .as_deref()
-            .map(|branch| format!(" on {branch}"))
+            .map(|branch| format!(" on {}", one_line(branch, 80)))
             .unwrap_or_default();
         let heading = match is_own {
             true => format!("This session so far{branch}"),
@@ -206,7 +209,8 @@ impl Writer<'_> {
         ];
         for (name, value, most) in fields {
             if let Some(value) = value.as_deref().map(str::trim).filter(|value| !value.is_empty()) {
-                lines.push(format!("{name}: {}", clipped(value, most)));
+                // Indented: what is told cannot pass for a heading or an entry of ours.
+                lines.push(format!("{name}: {}", clipped(value, most).replace('\n', "\n  ")));
             }
         }
         let handle = Handle {
@@ -292,7 +296,7 @@ impl Writer<'_> {
             "#{} {} {icon} {} (~{}){stale}",
             observation.id,
             time_of(observation.created_ms),
-            observation.title,
+            one_line(&observation.title, 200),
             observation.size().div_ceil(4)
         );
         Ok(Told {

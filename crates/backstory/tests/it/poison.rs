@@ -1,0 +1,104 @@
+//! Content that tries to become an instruction: through every way in, to everything that is stored and said.
+//!
+//! What tools brought in is evidence: it is found again as a passage, never as a title, a fact, a note or a pin. Whatever is
+//! told stands inside the frame, one record per line, and nothing in it can end the frame.
+
+mod cases;
+mod look;
+mod ways;
+
+use std::fmt::Write as _;
+
+use cases::{CASES, Case, Way};
+use look::{Look, stored};
+use ways::feed;
+
+use crate::home::settings;
+
+/// The word by which hostile text is known again.
+const MARK: &str = "evilword";
+
+/// Where tool text may be kept.
+const EVIDENCE: [&str; 4] = ["files", "passage: edit", "passage: command", "passage: error"];
+
+#[test]
+fn what_becomes_of_hostile_content() {
+    assert!(CASES.len() >= 30);
+    // Half the time is spent waiting for processes.
+    let rows: Vec<Row> = std::thread::scope(|scope| {
+        let threads: Vec<_> = CASES
+            .chunks(CASES.len().div_ceil(4))
+            .map(|cases| scope.spawn(move || cases.iter().map(Row::of).collect::<Vec<_>>()))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let wrong: Vec<&str> = rows
+        .iter()
+        .flat_map(|row| &row.wrong)
+        .map(String::as_str)
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let mut table = format!("{:<42} {:<40} told\n", "case", "kept in");
+    for row in rows {
+        writeln!(table, "{:<42} {:<40} {}", row.case, row.kept, row.told).unwrap();
+    }
+    settings().bind(|| insta::assert_snapshot!("poison", table));
+}
+
+/// What came of a case.
+struct Row {
+    case: &'static str,
+    kept: String,
+    told: String,
+    /// What must not have come of it.
+    wrong: Vec<String>,
+}
+
+impl Row {
+    fn of(case: &Case) -> Self {
+        let home = feed(case);
+        let mut wrong = Vec::new();
+        let kept = stored(&home);
+        // A path is quoted where it tells which file was changed.
+        let is_quoted = |place: &str| case.way == Way::Name && place == "facts";
+        let in_other_words = kept
+            .iter()
+            .filter(|place| !EVIDENCE.contains(place) && !is_quoted(place));
+        if case.way.is_of_a_tool() {
+            wrong.extend(in_other_words.map(|place| format!("tool text became {place}")));
+        }
+        let pins =
+            home.rows("select 'x' from note where pinned union all select 'x' from observation where pinned");
+        if pins.is_empty() == case.way.pins() {
+            wrong.push(format!("{} pins", pins.len()));
+        }
+        let authors = home.rows("select coalesce(author, 'nobody') from note");
+        if authors != case.way.authors() {
+            wrong.push(format!("notes by {authors:?}"));
+        }
+        let looks = Look::everywhere(&home, case);
+        wrong.extend(looks.iter().filter_map(Look::fault));
+        let mut told: Vec<&str> = looks
+            .iter()
+            .filter(|look| look.text.contains(MARK))
+            .map(|look| look.place)
+            .collect();
+        told.dedup();
+        let list = |names: &[&str]| match names {
+            [] => "-".to_owned(),
+            names => names.join(", "),
+        };
+        Self {
+            case: case.name,
+            kept: list(&kept),
+            told: list(&told),
+            wrong: wrong
+                .into_iter()
+                .map(|wrong| format!("{}: {wrong}", case.name))
+                .collect(),
+        }
+    }
+}
