@@ -215,7 +215,14 @@ impl Home {
 
 /// Runs a command to its end. A child that closed its input early is fine.
 pub(crate) fn run(mut command: Command, input: &[u8]) -> Output {
-    let mut child = command.spawn().unwrap();
+    // A program that was just copied may still be open for writing in a child that another test forked meanwhile.
+    let busy = std::io::ErrorKind::ExecutableFileBusy;
+    let mut child = loop {
+        match command.spawn() {
+            Err(error) if error.kind() == busy => std::thread::sleep(Duration::from_millis(5)),
+            other => break other.unwrap(),
+        }
+    };
     let mut stdin = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || stdin.write_all(input).ok());
