@@ -44,7 +44,7 @@ class Backstory(Contender):
     def start(self):
         self.run(self.program, "worker", "start")
         if not wait_until(lambda: self.worker().get("port") and answers(f"http://127.0.0.1:{self.worker()['port']}/health"), 30):
-            raise RuntimeError("backstory: the worker does not answer")
+            raise RuntimeError(f"backstory: the worker does not answer: {self.worker()}, alive: {self.daemons()}")
 
     def daemons(self):
         pid = self.worker().get("pid")
@@ -74,6 +74,7 @@ class Backstory(Contender):
         lines = [json.dumps({"kind": "passage", "project": one["project"], "text": one["text"], "external_id": one["id"]}) for one in documents]
         self.run(self.program, "import", "jsonl", "-", text="\n".join(lines) + "\n")
         self.run(self.program, "index", "--wait")
+        return set()
 
     def search(self, project, query, limit):
         address = f"http://127.0.0.1:{self.worker()['port']}/api/search?"

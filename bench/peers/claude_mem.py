@@ -101,6 +101,7 @@ class ClaudeMem(Contender):
         for one in documents:
             saved = http("POST", self.address("/api/memory/save"), {"text": one["text"], "project": one["project"]})
             self.documents[str(saved["id"])] = one["id"]
+        return set()
 
     def search(self, project, query, limit):
         found = http("GET", self.address("/api/search?" + query_string(query=query, project=project, limit=limit, format="json")))

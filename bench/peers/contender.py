@@ -66,7 +66,7 @@ class Contender:
         return False
 
     def load(self, documents):
-        """Stores documents of a public set as memories."""
+        """Stores documents of a public set as memories; returns the ids of those that it refuses."""
         raise NotImplementedError
 
     def search(self, project, query, limit):
