@@ -25,7 +25,7 @@ class Backstory(Contender):
     def install(self):
         shutil.rmtree(self.data, ignore_errors=True)
         shutil.copy2(self.binary, self.program)
-        self.version = self.run(self.program, "--version").split()[-1]
+        self.version = self.run(self.program, "--version").split()[1]
         self.run(self.program, "config", "set", "http.port", str(self.port))
 
     def installed(self):
@@ -43,7 +43,7 @@ class Backstory(Contender):
 
     def start(self):
         self.run(self.program, "worker", "start")
-        if not wait_until(lambda: self.worker().get("port") and answers(f"http://127.0.0.1:{self.worker()['port']}/health"), 30):
+        if not wait_until(lambda: self.worker().get("port") and answers(f"http://127.0.0.1:{self.worker()['port']}/health"), 90):
             raise RuntimeError(f"backstory: the worker does not answer: {self.worker()}, alive: {self.daemons()}")
 
     def daemons(self):

@@ -20,9 +20,9 @@ class ClaudeMem(Contender):
         "The hook is the PostToolUse command of the hooks.json that this wrote. It is registered as `async`: the agent does not wait for it, the machine does the work.",
         "Its model is its OpenRouter provider, pointed at the counting model on loopback (default: the user's Claude subscription, which needs an account). Telemetry off.",
         "Its vector index (Chroma) is off: it needs an embedding model that is downloaded at the first use, and these runs reach package registries only."
-        " Memory would be higher with it, and search is its word search alone.",
+        " Memory would be higher with it. What is left is its word search, which looks for the whole query as one phrase: questions find next to nothing, and that is fast.",
     )
-    search_note = "words only; vector index not measured"
+    search_note = "phrases only; its vector index could not run"
     port = 39782
 
     def __init__(self, folder, model):

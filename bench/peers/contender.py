@@ -178,7 +178,7 @@ def http(method, url, body=None, token=None, timeout=60):
 def answers(url, token=None):
     """Says whether a daemon answers."""
     try:
-        http("GET", url, token=token, timeout=2)
+        http("GET", url, token=token, timeout=10)
         return True
     except (OSError, ValueError):
         return False

@@ -3,6 +3,7 @@ import concurrent.futures
 import os
 import pathlib
 import statistics
+import subprocess
 import time
 import uuid
 
@@ -17,8 +18,13 @@ class Empty:
 
     name = "empty process"
 
+    def __init__(self, folder):
+        # Static, as the smallest there is: a dynamically linked one starts slower than a static hook that does its work.
+        self.program = pathlib.Path(folder) / "empty"
+        subprocess.run(["cc", "-static", "-O2", "-x", "c", "-", "-o", self.program], input=b"int main(void) { return 0; }", check=True)
+
     def report(self, *_):
-        return timed(["/bin/true"], OUTPUT.encode(), {}, "/")
+        return timed([self.program], OUTPUT.encode(), {}, "/")
 
 
 def payload(contender, session, event="PostToolUse", **fields):
@@ -45,31 +51,33 @@ def quantiles(seconds):
     return 1000 * statistics.median(ordered), 1000 * ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
 
 
-def hooks_up(contenders, rounds):
-    """Time of the PostToolUse hook while the daemon runs."""
+def hooks_up(empty, contenders, rounds):
+    """Times of the PostToolUse hook while the daemon runs, in seconds."""
     sessions = {one.name: session_of(one) for one in contenders}
-    times = {one.name: [] for one in [Empty(), *contenders]}
+    times = {one.name: [] for one in [empty, *contenders]}
     for _ in range(rounds):
-        for one in [Empty(), *contenders]:
-            given = payload(one, sessions[one.name]) if one.name in sessions else None
-            times[one.name].append(one.report("PostToolUse", given)[1])
-    return {name: quantiles(taken) for name, taken in times.items()}
+        times[empty.name].append(empty.report()[1])
+        for one in contenders:
+            times[one.name].append(one.report("PostToolUse", payload(one, sessions[one.name]))[1])
+    return times
 
 
 def hooks_down(contenders, rounds):
-    """Time of the first PostToolUse hook after the daemon was killed; hooks that start it again are free to."""
+    """Times of the first PostToolUse hook after the daemon was killed, and per contender acknowledged and stored events.
+
+    A hook that starts the daemon again is free to.
+    """
     sessions = {one.name: session_of(one) for one in contenders}
-    times = {one.name: [] for one in [Empty(), *contenders]}
+    times, acknowledged = {one.name: [] for one in contenders}, {one.name: 0 for one in contenders}
     for _ in range(rounds):
-        for one in [Empty(), *contenders]:
-            if one.name not in sessions:
-                times[one.name].append(one.report()[1])
-                continue
+        for one in contenders:
             one.kill()
-            times[one.name].append(one.report("PostToolUse", payload(one, sessions[one.name]))[1])
+            status, taken = one.report("PostToolUse", payload(one, sessions[one.name]))
+            times[one.name].append(taken)
+            acknowledged[one.name] += status == 0
     for one in contenders:
         one.start()
-    return {name: quantiles(taken) for name, taken in times.items()}
+    return times, {one.name: (acknowledged[one.name], settled(lambda: one.count(sessions[one.name]))) for one in contenders}
 
 
 def settled(count, quiet=8, limit=180):
@@ -124,7 +132,13 @@ def burst(contender, events=200, at_once=4):
 
 
 def tokens(contender, model, events=20):
-    """What one turn with so many tool uses sends to the model: calls, tokens, memories made; None where it was not asked."""
+    """What one turn with so many tool uses sends to the model: calls, tokens, memories made; None where it cannot be counted.
+
+    It starts from an empty store: what waits from earlier measurements would be counted too.
+    """
+    contender.kill()
+    contender.install()
+    contender.start()
     if not contender.with_model():
         return None
     settled(lambda: model.calls)
