@@ -43,3 +43,31 @@ pub(crate) fn counts(events: &[Stored]) -> HashMap<&str, usize> {
     }
     counts
 }
+
+/// How many of each thing a database has.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(crate) turns: usize,
+    pub(crate) summaries: usize,
+    pub(crate) observations: usize,
+    /// Turns that have a summary more than they should.
+    pub(crate) doubled: usize,
+    /// Events that wait or failed.
+    pub(crate) undone: usize,
+}
+
+/// Counts what became of events.
+pub(crate) fn tally(database: &Path) -> Result<Tally> {
+    const TALLY: &str = "select (select count(*) from turn), (select count(*) from summary), (select count(*) from observation),
+        (select count(*) - count(distinct turn_id) from summary), (select count(*) from event where state <> 'done')";
+    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    Ok(connection.query_row(TALLY, [], |row| {
+        Ok(Tally {
+            turns: row.get(0)?,
+            summaries: row.get(1)?,
+            observations: row.get(2)?,
+            doubled: row.get(3)?,
+            undone: row.get(4)?,
+        })
+    })?)
+}

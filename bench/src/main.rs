@@ -1,6 +1,6 @@
 //! Measures backstory: what agents wait for, what arrives when processes are killed.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|instructions|distil|gate|search|serve|tokens|all]
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|fire|instructions|distil|gate|search|serve|tokens|all]
 //! [--quick]
 //! [--rounds N] [--transcripts DIR] [--list|--scores] [--report-only] [--million] [--json FILE] [--product FILE]`. Times are
 //! reported, never failed on; a lost event fails, and so does memory that keeps silent or speaks up at the wrong prompts.
@@ -14,6 +14,7 @@ mod audience;
 mod audit;
 mod distil;
 mod durability;
+mod fire;
 mod gate;
 mod home;
 mod instructions;
@@ -102,6 +103,8 @@ memory that keeps silent or speaks up at the wrong prompts.
   instructions  the same, counted in instructions
   parallel      16 hooks at once, and whether all arrive while the worker is killed
   kill          hooks killed at random moments
+  fire          100,000 events of 2,000 sessions from hooks to memories, with 50 kills of workers and hooks; --quick:
+                2,000 events, 10 kills. Fails when anything is lost or doubled
   distil        from the end of a turn to its summary; importing past sessions: speed and memory (with --transcripts);
                 8 sessions at once: how old the oldest event gets before it is distilled
   gate          36 past sessions of three projects, then 120 prompts: which of them bring memories back. Fails when
@@ -142,8 +145,8 @@ impl Arguments {
                 "--report-only" => arguments.gate.promise = gate::Promise::Reported,
                 "--million" => arguments.million = true,
                 "--help" | "-h" | "help" => arguments.help = true,
-                "latency" | "parallel" | "kill" | "instructions" | "distil" | "gate" | "search" | "serve"
-                | "tokens" | "all" => {
+                "latency" | "parallel" | "kill" | "fire" | "instructions" | "distil" | "gate" | "search"
+                | "serve" | "tokens" | "all" => {
                     arguments.question = Some(word);
                 }
                 _ => bail!("unknown argument {word}\nhint: --help lists them"),
@@ -207,13 +210,14 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
     };
     home::create_project(&bench.project)?;
     priority::come_first();
-    let questions: [(&str, Measure); 13] = [
+    let questions: [(&str, Measure); 14] = [
         ("latency", latency::measure),
         ("latency", orientation::measure),
         ("instructions", instructions::measure),
         ("parallel", parallel::latency),
         ("parallel", parallel::arrival),
         ("kill", durability::measure),
+        ("fire", fire::measure),
         ("distil", distil::wait),
         ("distil", distil::import),
         ("distil", distil::crowd),

@@ -25,7 +25,7 @@ pub struct Settings {
 /// The outcome for one payload.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// The cleaned payload: one JSON object on one line.
+    /// The cleaned payload: one JSON object, with blanks and line ends between its values as they came.
     Event(String),
     /// A prompt of which nothing is left: its whole turn is private.
     PrivatePrompt,

@@ -28,7 +28,7 @@ pub const UNFINISHED: &str = ".part";
 /// Which file is open: the path may come to lead to another.
 #[derive(Debug)]
 pub(crate) struct Place {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     file: Option<(u64, u64)>,
 }
 

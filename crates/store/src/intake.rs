@@ -5,7 +5,11 @@ use rusqlite::{CachedStatement, OptionalExtension, Transaction, TransactionBehav
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Store, StoreError, changes, open::query, projects};
+use crate::{
+    Store, StoreError, changes,
+    open::{check_not_newer, query},
+    projects, schema_version,
+};
 
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +73,8 @@ impl Store {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
+        // Asked inside the transaction: a newer version may have brought the schema up to date since this one opened it.
+        check_not_newer(&transaction, &self.place.path, schema_version())?;
         let mut taken = Taken::default();
         for event in events {
             match take_one(&transaction, event, senses).map_err(attempt)? {

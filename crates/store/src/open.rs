@@ -275,7 +275,7 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags, access: Access) -> Result<C
     Ok(connection)
 }
 
-fn check_not_newer(connection: &Connection, path: &Path, known: i64) -> Result<i64, StoreError> {
+pub(crate) fn check_not_newer(connection: &Connection, path: &Path, known: i64) -> Result<i64, StoreError> {
     let found = migrate::version(connection).map_err(open_error(path))?;
     if found > known {
         return Err(StoreError::Newer {

@@ -47,6 +47,7 @@ mod shell;
 mod spending;
 mod states;
 mod statusline;
+mod strain;
 mod survival;
 mod switches;
 mod transfer;

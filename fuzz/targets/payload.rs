@@ -1,0 +1,56 @@
+//! The reader of hook payloads, of every host: nothing makes it panic, and a JSON object stays one.
+#![no_main]
+
+use backstory_capture::{
+    host::{HOSTS, Report},
+    keep::{Kept, Settings, keep},
+    payload::{Payload, to_text},
+};
+use backstory_model::EventKind;
+use libfuzzer_sys::fuzz_target;
+
+fn is_object(json: &str) -> bool {
+    serde_json::from_str(json).is_ok_and(|value: serde_json::Value| value.is_object())
+}
+
+fn must_stay_an_object(kind: EventKind, json: &str) {
+    let settings = Settings {
+        skip_tools: vec!["TodoWrite".to_owned()],
+        redact: true,
+        max_payload: 16 * 1024,
+    };
+    let Ok(payload) = Payload::read(json) else {
+        return;
+    };
+    if let Kept::Event(event) = keep(kind, &payload, &settings) {
+        // What is nearly JSON passes here, for speed; whoever takes it in counts it as unreadable.
+        assert!(is_object(&event) || !is_object(json), "{event}");
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = to_text(bytes);
+    let Ok(payload) = Payload::read(&text) else {
+        return;
+    };
+    for kind in EventKind::ALL {
+        must_stay_an_object(kind, &text);
+    }
+    for translate in HOSTS.iter().filter_map(|host| host.translate) {
+        for kind in [
+            EventKind::UserPromptSubmit,
+            EventKind::PostToolUse,
+            EventKind::Stop,
+        ] {
+            let report = Report {
+                event: kind.name(),
+                payload: &payload,
+                folder: "/work/acme",
+            };
+            if let Some(translated) = translate(&report) {
+                assert!(Payload::read(&translated.json).is_ok(), "{}", translated.json);
+                must_stay_an_object(kind, &translated.json);
+            }
+        }
+    }
+});

@@ -1,0 +1,18 @@
+//! The parser of questions: any text becomes a few words, and words cannot be operators.
+#![no_main]
+
+use backstory_store::{telling_words, terms};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let terms = terms(text);
+    assert!(terms.len() <= 33, "{}", terms.len());
+    for term in &terms {
+        assert!(
+            !term.word.is_empty() && !term.word.contains(['"', '\0']),
+            "{term:?}"
+        );
+        assert!(!term.word.contains(char::is_whitespace), "{term:?}");
+    }
+    assert!(telling_words(text) <= terms.len());
+});

@@ -1,0 +1,24 @@
+//! The scanner: a token is found whatever stands around it, and what it names are places in the text.
+#![no_main]
+
+use backstory_capture::secrets::{Context, find, redact};
+use libfuzzer_sys::fuzz_target;
+
+const TOKEN: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+fuzz_target!(|text: &str| {
+    if text.contains("0123456789abcdefghij") {
+        return;
+    }
+    for secret in find(text, Context::default()) {
+        assert!(
+            text.get(secret.range.clone())
+                .is_some_and(|found| !found.is_empty()),
+            "{secret:?}"
+        );
+    }
+    let clean = redact(text, Context::default());
+    assert!(clean.len() <= 64 + 4 * text.len());
+    let with_token = format!("{text}\n{TOKEN}\n{text}");
+    assert!(!redact(&with_token, Context::default()).contains(TOKEN));
+});

@@ -1,0 +1,71 @@
+//! The editors of settings files: one key changes, the file stays readable, and what was put in comes out again.
+#![no_main]
+
+use backstory_capture::host;
+use libfuzzer_sys::fuzz_target;
+use serde_json::json;
+
+// Parts of the binary, as they are there.
+#[expect(dead_code, reason = "the binary uses all of it")]
+#[path = "../../crates/backstory/src/command/install/json.rs"]
+mod json;
+#[expect(dead_code, reason = "the binary uses all of it")]
+#[path = "../../crates/backstory/src/settings"]
+mod toml_file {
+    mod document;
+    mod keys;
+    mod nearest;
+
+    use keys::KEYS;
+
+    /// Sets and unsets every key.
+    pub(crate) fn edit(text: &str) {
+        let is_toml = text.parse::<toml::Table>().is_ok();
+        for key in KEYS {
+            let value = match key.kind.is_list() {
+                true => toml::Value::Array(vec!["one".into(), "two".into()]),
+                false => toml::Value::Integer(7),
+            };
+            if let Ok(new) = document::set(text, key, &value) {
+                assert!(is_toml, "no TOML was changed");
+                let table: toml::Table = new.parse().unwrap();
+                assert_eq!(table[key.section][key.name], value, "{new}");
+            }
+            if let Ok(new) = document::unset(text, key) {
+                let table: toml::Table = new.parse().unwrap();
+                let section = table.get(key.section).and_then(toml::Value::as_table);
+                assert!(
+                    section.is_none_or(|section| !section.contains_key(key.name)),
+                    "{new}"
+                );
+            }
+        }
+    }
+}
+
+fn edit_json(text: &str) {
+    let Ok(document) = json::Document::read(text) else {
+        return;
+    };
+    assert_eq!(document.text(), text);
+    let row = &host::HOSTS[0].hooks[0];
+    let entry = json!({"hooks": [{"type": "command", "command": "/usr/bin/backstory hook stop"}]});
+    if document.add_hook(row, &entry).is_err() || document.add_server("mcpServers", &entry).is_err() {
+        return;
+    }
+    let with = document.text();
+    let again = json::Document::read(&with).expect("what was written can be read");
+    again.remove_hooks();
+    again.remove_server("mcpServers");
+    let without = again.text();
+    assert!(json::Document::read(&without).is_ok(), "{without}");
+    assert!(
+        !without.contains("/usr/bin/backstory hook stop") || text.contains("backstory"),
+        "{without}"
+    );
+}
+
+fuzz_target!(|text: &str| {
+    toml_file::edit(text);
+    edit_json(text);
+});

@@ -1,0 +1,24 @@
+//! The cutter of private spans: what stands in a span never comes out, whatever stood before it.
+#![no_main]
+
+use backstory_capture::tags::Cutter;
+use libfuzzer_sys::fuzz_target;
+
+const HIDDEN: &str = "hidden-word";
+
+fuzz_target!(|text: &str| {
+    if text.contains(HIDDEN) {
+        return;
+    }
+    let mut cutter = Cutter::default();
+    let kept = cutter.cut(text);
+    assert!(kept.len() <= text.len());
+    if !text.contains('<') {
+        assert_eq!(kept, text);
+    }
+    // In the same text, and in the next one.
+    let spanned = format!("{text} <private>{HIDDEN}</private>");
+    assert!(!Cutter::default().cut(&spanned).contains(HIDDEN));
+    let next = format!("<private>{HIDDEN}</private>");
+    assert!(!cutter.cut(&next).contains(HIDDEN));
+});

@@ -1,0 +1,24 @@
+//! The reader of transcripts: any bytes are read to their end, and reading goes on where it stopped.
+#![no_main]
+
+use backstory_capture::{
+    keep::Settings,
+    transcript::{Owner, Position, Reader},
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let settings = Settings {
+        skip_tools: Vec::new(),
+        redact: true,
+        max_payload: 64 * 1024,
+    };
+    let read = |bytes: &[u8], from: Position| {
+        let mut reader = Reader::new(bytes, from, Owner::default(), &settings);
+        let records: Vec<String> = reader.by_ref().map(|record| format!("{record:?}")).collect();
+        (records, reader.position().cloned())
+    };
+    let (all, position) = read(bytes, Position::default());
+    assert!(position.is_some(), "it does not know where to go on");
+    assert!(all.len() <= 4 * bytes.len() + 4, "{} records", all.len());
+});
