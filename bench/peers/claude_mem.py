@@ -3,7 +3,7 @@ import json
 import sqlite3
 import sys
 
-from contender import Contender, alive, answers, http, query_string, wait_until, with_children
+from contender import Contender, alive, answers, wait_until, with_children
 
 VERSION = "13.25.3"
 # Its dependencies are ranges, and the newest that fit them contradict each other today. This is the day after its release.
@@ -20,16 +20,16 @@ class ClaudeMem(Contender):
         "The hook is the PostToolUse command of the hooks.json that this wrote. It is registered as `async`: the agent does not wait for it, the machine does the work.",
         "Its model is its OpenRouter provider, pointed at the counting model on loopback (default: the user's Claude subscription, which needs an account). Telemetry off.",
         "Its vector index (Chroma) is off: it needs an embedding model that is downloaded at the first use, and these runs reach package registries only."
-        " Memory would be higher with it. What is left is its word search, which looks for the whole query as one phrase: questions find next to nothing, and that is fast.",
+        " Memory would be higher with it. Without it, its search only finds whole phrases; that is not what its users have, so search is not measured.",
     )
-    search_note = "phrases only; its vector index could not run"
+    searches = False
+    search_note = "not measured: its vector index could not run"
     port = 39782
 
     def __init__(self, folder, model):
         super().__init__(folder, model)
         self.data = self.home / ".claude-mem"
         self.plugin = self.home / ".claude/plugins/cache/thedotmack/claude-mem" / VERSION
-        self.documents = {}
 
     def env(self):
         env = super().env()
@@ -96,13 +96,3 @@ class ClaudeMem(Contender):
 
     def with_model(self):
         return True
-
-    def load(self, documents):
-        for one in documents:
-            saved = http("POST", self.address("/api/memory/save"), {"text": one["text"], "project": one["project"]})
-            self.documents[str(saved["id"])] = one["id"]
-        return set()
-
-    def search(self, project, query, limit):
-        found = http("GET", self.address("/api/search?" + query_string(query=query, project=project, limit=limit, format="json")))
-        return [self.documents[str(one["id"])] for one in found["observations"] if str(one["id"]) in self.documents]

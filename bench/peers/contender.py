@@ -18,6 +18,8 @@ class Contender:
     name = ""
     # Said under the table: what was run and with which settings.
     notes = ()
+    # Whether its search runs here as its users have it.
+    searches = True
     # What its search could use here; stands beside the numbers.
     search_note = ""
 

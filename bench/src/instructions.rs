@@ -34,7 +34,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
             .arg(program);
         command
     };
-    let noop = collected(&mut under_valgrind(&bench.programs.noop), b"")?;
+    let noop = collected(&mut under_valgrind(&bench.programs.noop()?), b"")?;
     section.row(vec![json!("no-op"), json!("-"), noop]);
     let cases = [
         (Shape::Bash, Size::SMALL),

@@ -175,7 +175,7 @@ fn conditions(bench: &Bench, section: &mut Section) -> Result<Vec<Condition>> {
                 .iter()
                 .map(|(shape, size)| case(bench, &home, *shape, *size))
                 .collect();
-            let noop = home.inside(&bench.programs.noop);
+            let noop = home.inside(&bench.programs.noop()?);
             if worker == Worker::Down {
                 let what = format!("every hook records, and nothing secret ({store} store)");
                 section.check(what, all_record(&home, &mut cases)?);

@@ -30,7 +30,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     let mut hook = case(bench, &home, Shape::Bash, Size::SMALL);
     let mut starting = case(bench, &home, Shape::Bash, Size::SMALL);
     starting.command.env_remove("BACKSTORY_NO_WORKER");
-    let mut noop = (home.inside(&bench.programs.noop), Samples::default());
+    let mut noop = (home.inside(&bench.programs.noop()?), Samples::default());
     let mut others: Vec<(&str, Command, Samples)> = Vec::new();
     for (name, program, arguments) in [
         ("sh -c :", "/bin/sh", ["-c", ":"]),

@@ -79,7 +79,7 @@ pub(crate) fn latency(bench: &Bench) -> Result<Section> {
     ];
     let mut section = Section::new("Latency of 16 processes in parallel", columns);
     let (cycles, runs) = if bench.quick { (2, 10) } else { (5, 20) };
-    let product = &bench.programs.product;
+    let (product, empty) = (&bench.programs.product, bench.programs.noop()?);
     let large = bench.large_store()?;
     let mut homes = [
         (
@@ -98,12 +98,7 @@ pub(crate) fn latency(bench: &Bench) -> Result<Section> {
         let mut noop = Samples::default();
         let mut hooks = [Size::SMALL, Size::MEDIUM, Size::LARGE].map(|size| (size, Samples::default()));
         for _ in 0..cycles {
-            noop.extend(
-                storm(runs, |_, _| {
-                    (process::command(&bench.programs.noop), String::new())
-                })?
-                .samples,
-            );
+            noop.extend(storm(runs, |_, _| (process::command(&empty), String::new()))?.samples);
             for (size, samples) in &mut hooks {
                 let input = payload(Shape::Bash, *size, &bench.project, "parallel", "toolu_parallel");
                 let hook = |_, _| (home.command(&["hook", "post-tool-use"]), input.clone());
@@ -144,11 +139,8 @@ pub(crate) fn arrival(bench: &Bench) -> Result<Section> {
     );
     const KILLS: usize = 20;
     let runs = if bench.quick { 125 } else { 500 };
-    let noop = || {
-        storm(runs, |_, _| {
-            (process::command(&bench.programs.noop), String::new())
-        })
-    };
+    let empty = bench.programs.noop()?;
+    let noop = || storm(runs, |_, _| (process::command(&empty), String::new()));
     let template = payload(Shape::Bash, Size::SMALL, &bench.project, "SESSION", "TOOL_USE");
     let hook = |home: &Home, thread: usize, run: usize| {
         let input = template

@@ -14,27 +14,36 @@ use crate::process;
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) product: PathBuf,
-    pub(crate) noop: PathBuf,
+    folder: PathBuf,
 }
 
 impl Programs {
-    /// Builds the no-op, and the product unless one is given, and copies both into a folder.
+    /// Copies the product, built now unless one is given, into a folder.
     pub(crate) fn prepare(given: Option<&Path>, folder: &Path) -> Result<Self> {
-        let mut arguments = vec!["-p", "backstory-bench", "--bin", "backstory-noop"];
-        if given.is_none() {
-            arguments.extend(["-p", "backstory", "--bin", "backstory"]);
-        }
-        let built = build(&arguments)?;
-        let copy = |from: &Path, name: &str| {
-            let to = folder.join(name);
-            fs::copy(from, &to).with_context(|| format!("could not copy {}", from.display()))?;
-            anyhow::Ok(to)
+        let built = match given {
+            Some(path) => path.to_owned(),
+            None => build(&["-p", "backstory", "--bin", "backstory"])?,
         };
         Ok(Self {
-            product: copy(given.unwrap_or(&built), "backstory")?,
-            noop: copy(&built.with_file_name("backstory-noop"), "noop")?,
+            product: copy(&built, &folder.join("backstory"))?,
+            folder: folder.to_owned(),
         })
     }
+
+    /// Returns the program that does nothing, built at the first call: not every question compares.
+    pub(crate) fn noop(&self) -> Result<PathBuf> {
+        let path = self.folder.join("noop");
+        if path.exists() {
+            return Ok(path);
+        }
+        let product = build(&["-p", "backstory-bench", "--bin", "backstory-noop"])?;
+        copy(&product.with_file_name("backstory-noop"), &path)
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<PathBuf> {
+    fs::copy(from, to).with_context(|| format!("could not copy {}", from.display()))?;
+    Ok(to.to_owned())
 }
 
 /// Runs `scripts/build-static` and returns where the product is, or would be.

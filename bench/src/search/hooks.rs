@@ -75,7 +75,7 @@ pub(super) fn measure(found: &Found<'_>, section: &mut Section) -> Result<()> {
         samples: Samples::default(),
         told: 0,
     });
-    let mut noop = found.home.inside(&found.bench.programs.noop);
+    let mut noop = found.home.inside(&found.bench.programs.noop()?);
     let mut noops = Samples::default();
     let mut random = Random::new(19);
     for round in 0..rounds {

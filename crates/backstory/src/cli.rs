@@ -170,6 +170,9 @@ fn run(command: Command) -> Result<Status> {
             for message in &outcome.messages {
                 anstream::eprintln!("{message}");
             }
+            if outcome.concerns_model {
+                worker::renew(&home)?;
+            }
             Ok(if outcome.failed {
                 Status::Failed
             } else {

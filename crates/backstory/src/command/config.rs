@@ -72,6 +72,8 @@ pub(crate) struct Outcome {
     pub messages: Vec<String>,
     /// Whether the exit status is 1 although the command did what it could.
     pub failed: bool,
+    /// Whether it was changed which model is asked, and how.
+    pub concerns_model: bool,
 }
 
 /// Runs `backstory config` on the file at `path`.
@@ -92,6 +94,7 @@ pub(crate) fn run(
             Ok(Outcome {
                 failed: !resolved.problems.is_empty(),
                 messages: lines(&resolved.problems),
+                ..Outcome::default()
             })
         }
         Action::Get { key, json } => get(
@@ -198,6 +201,7 @@ fn get(key: &Key, json: bool, resolved: &Resolved, out: &mut dyn Write) -> Resul
     Ok(Outcome {
         messages: lines(&resolved.problems),
         failed,
+        ..Outcome::default()
     })
 }
 
@@ -243,6 +247,7 @@ fn changed(path: &Path, key: &'static Key, wanted: &Change, env: &[(String, Stri
     Ok(Outcome {
         messages,
         failed: false,
+        concerns_model: done.written && key.section == "distill",
     })
 }
 

@@ -14,6 +14,7 @@ use crate::{
     log,
     models::Model,
     output::count,
+    settings::for_hooks::Stamp,
     worker::{self, Asking, Door, Duties, Rules, Until},
 };
 
@@ -77,31 +78,8 @@ fn run_here(home: &Home, once: bool, detached: bool) -> Result<Status> {
 }
 
 fn work_here(home: &Home, once: bool) -> Result<Status> {
-    let settings = settings(home)?;
-    let idle = Duration::from_secs(60 * u64::from(settings.worker.idle_minutes));
-    let until = if once { Until::Done } else { Until::Idle(idle) };
-    let keep = settings.capture.to_keep();
-    let asking = Model::from_settings(&settings).map(|model| {
-        Arc::new(Asking {
-            model,
-            keep: keep.clone(),
-        })
-    });
-    let duties = Duties {
-        rules: Rules {
-            keep,
-            with_model: asking.is_some(),
-        },
-        asking,
-        context: settings.context,
-        retention: settings.retention.to_retention(),
-        door: settings.worker.http.then_some(Door {
-            bind: settings.http.bind,
-            port: settings.http.port,
-        }),
-        backups: settings.retention.backups as usize,
-    };
-    let Some(work) = worker::run(home, until, &duties)? else {
+    let until = if once { Until::Done } else { Until::Idle };
+    let Some(work) = worker::run(home, until, &|| duties(home))? else {
         println!("A worker runs already; it takes the events in.");
         return Ok(Status::Done);
     };
@@ -124,6 +102,36 @@ fn work_here(home: &Home, once: bool) -> Result<Status> {
     Ok(Status::Done)
 }
 
+/// What the settings ask of the worker.
+fn duties(home: &Home) -> Result<Duties> {
+    // Taken first: what is written meanwhile is read the next time.
+    let written = Stamp::of_file(&home.config());
+    let settings = settings(home)?;
+    let keep = settings.capture.to_keep();
+    let asking = Model::from_settings(&settings).map(|model| {
+        Arc::new(Asking {
+            model,
+            keep: keep.clone(),
+        })
+    });
+    Ok(Duties {
+        rules: Rules {
+            keep,
+            with_model: asking.is_some(),
+        },
+        asking,
+        context: settings.context,
+        retention: settings.retention.to_retention(),
+        door: settings.worker.http.then_some(Door {
+            bind: settings.http.bind,
+            port: settings.http.port,
+        }),
+        backups: settings.retention.backups as usize,
+        written,
+        idle: Duration::from_secs(60 * u64::from(settings.worker.idle_minutes)),
+    })
+}
+
 fn start(home: &Home) -> Result<Status> {
     // A worker with settings that it would have to guess does not start; better said here than in a log.
     settings(home)?;
@@ -136,6 +144,15 @@ fn start(home: &Home) -> Result<Status> {
         .context("could not start the worker\nhint: `backstory worker run` shows why")?;
     println!("The worker runs.");
     Ok(Status::Done)
+}
+
+/// Restarts the worker if it runs: it follows the settings, but a key may stand in our environment and not in its own.
+pub(crate) fn renew(home: &Home) -> Result<()> {
+    if worker::stop(home).context("could not stop the worker")? {
+        worker::start_and_wait(home)
+            .context("could not start the worker\nhint: `backstory worker run` shows why")?;
+    }
+    Ok(())
 }
 
 fn stop(home: &Home) -> Result<Status> {

@@ -7,8 +7,9 @@
 //! The cache holds what the file and the defaults say. The environment differs from hook to hook, so it is laid
 //! over afterwards, by [`overlay`].
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use super::keys::{KEYS, Key};
 use super::resolve::from_variable;
@@ -31,6 +32,11 @@ impl Stamp {
             mtime_ns,
             size: file.size(),
         }
+    }
+
+    /// Returns the stamp of the file at a path, if there is one that can be looked at.
+    pub(crate) fn of_file(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|file| Self::of(&file))
     }
 }
 

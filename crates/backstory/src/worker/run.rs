@@ -36,7 +36,7 @@ use crate::{
     home::Home,
     log,
     repair::{self, Opener},
-    settings::Context,
+    settings::{Context, for_hooks::Stamp},
 };
 
 /// When the worker ends.
@@ -44,8 +44,8 @@ use crate::{
 pub(crate) enum Until {
     /// When everything that waited is taken in and distilled.
     Done,
-    /// When nothing happened for so long.
-    Idle(Duration),
+    /// When nothing happened for a while.
+    Idle,
 }
 
 /// What a worker did in its life.
@@ -81,7 +81,14 @@ pub(crate) struct Duties {
     pub(crate) door: Option<Door>,
     /// How many daily backups are kept.
     pub(crate) backups: usize,
+    /// How long it stays when nothing happens.
+    pub(crate) idle: Duration,
+    /// When that was written that all this was read from.
+    pub(crate) written: Option<Stamp>,
 }
+
+/// Reads the settings anew.
+pub(crate) type ReadDuties<'a> = &'a dyn Fn() -> Result<Duties>;
 
 /// The safety net for a wake-up that did not arrive.
 const POLL: Duration = Duration::from_secs(2);
@@ -111,7 +118,10 @@ const PRIVATE_MARK: Duration = Duration::from_secs(90 * 24 * 3600);
 const GIVEN: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// Takes events in and distils them until told otherwise; `None` when another worker is at it already.
-pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<Work>> {
+///
+/// When the settings change, they are read anew, and from then on they hold.
+pub(crate) fn run(home: &Home, until: Until, read: ReadDuties<'_>) -> Result<Option<Work>> {
+    let mut duties = read()?;
     home.create()?;
     let Some(_lock) = Lock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
@@ -120,7 +130,7 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
     let stop = stop_signal().context("could not listen for signals")?;
     let mut rebuilt = 0;
     loop {
-        match work(home, until, duties, &stop) {
+        match work(home, until, (&mut duties, read), &stop) {
             // Nothing was removed from the spool that is not in the database at its place.
             Err(error) if error.is::<Displaced>() => {
                 // A home that was deleted wants no worker, and must not come back.
@@ -142,7 +152,12 @@ pub(crate) fn run(home: &Home, until: Until, duties: &Duties) -> Result<Option<W
 const MOST_REBUILT: u32 = 2;
 
 /// Works with the database that is there now, until told otherwise or until it is another one.
-fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> Result<Work> {
+fn work(
+    home: &Home,
+    until: Until,
+    (duties, read): (&mut Duties, ReadDuties<'_>),
+    stop: &Arc<AtomicBool>,
+) -> Result<Work> {
     let spool = home.spool();
     spool.create().context("could not create the spool")?;
     // Watched before the first look at the spool: what arrives from now on is not missed.
@@ -150,18 +165,7 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
     let mut store = repair::open(home, Opener::Worker)?;
     store.recover()?;
     sweep(home)?;
-    let indexer = match until {
-        Until::Done => None,
-        Until::Idle(_) => Some(Indexer::start(home).context("could not start indexing")?),
-    };
-    let askers = start_asking(home, until, duties)?;
-    let counters = Arc::new(Counters::default());
-    let serving = match (until, duties.door) {
-        (Until::Idle(_), Some(door)) => open_door(home, door, &counters),
-        _ => None,
-    };
-    // Written when all is open: whoever reads it finds a worker that is ready.
-    write_worker_json(home, serving.as_ref()).context("could not write worker.json")?;
+    let mut staff = Staff::start(home, until, duties)?;
     let mut work = Work::default();
     let mut last_event = Instant::now();
     let mut silent_since = 0;
@@ -175,10 +179,10 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
         let begun = Instant::now();
         let distilled = distil_all(&mut store, &duties.rules, stop, &mut |_| {})?;
         for (host, events) in &taken.hosts {
-            counters.events(host, "recorded", *events);
+            staff.counters.events(host, "recorded", *events);
         }
         if distilled > 0 {
-            counters.distilled(distilled as u64, begun.elapsed());
+            staff.counters.distilled(distilled as u64, begun.elapsed());
         }
         rules::refresh(home, &store, &taken.readers, &duties.context)?;
         work.add(&taken, distilled);
@@ -187,7 +191,7 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
             store.drop_old_changes(KEPT_CHANGES)?;
             let damage = match until {
                 Until::Done => None,
-                Until::Idle(_) => {
+                Until::Idle => {
                     Some(upkeep::start(home, duties.backups).context("could not start the upkeep")?)
                 }
             };
@@ -198,20 +202,17 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
         {
             return Err(error);
         }
-        let is_indexing = indexer.as_ref().is_some_and(Indexer::look);
-        let is_used = serving
-            .as_ref()
-            .is_some_and(|serving| serving.is_used_since(now_ms - USED_MS));
-        let is_asking = askers.as_ref().is_some_and(Askers::look);
-        if taken.new > 0 || distilled > 0 || is_indexing || is_asking || is_used {
+        // Asked in any case: it wakes them.
+        let is_busy = staff.is_busy(now_ms);
+        if taken.new > 0 || distilled > 0 || is_busy {
             last_event = Instant::now();
         }
         match until {
             // What was in hand is finished; the rest waits for the next worker.
             _ if stop.load(Ordering::Relaxed) => break,
             Until::Done => break,
-            Until::Idle(idle) if last_event.elapsed() >= idle => break,
-            Until::Idle(_) => bell.wait(POLL, GATHER).context("could not wait for events")?,
+            Until::Idle if last_event.elapsed() >= duties.idle => break,
+            Until::Idle => bell.wait(POLL, GATHER).context("could not wait for events")?,
         }
         // A home that was deleted wants no worker, and must not come back.
         if !home.worker_lock().exists() {
@@ -220,9 +221,12 @@ fn work(home: &Home, until: Until, duties: &Duties, stop: &Arc<AtomicBool>) -> R
         if !store.is_in_place() {
             bail!(Displaced);
         }
+        if Stamp::of_file(&home.config()) != duties.written {
+            follow(home, (duties, read), &mut staff)?;
+        }
     }
     // What they have in hand is finished, stored or given back before the lock goes.
-    drop((serving, indexer, askers));
+    drop(staff);
     ask_rest(home, until, duties, stop)?;
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     fs::remove_file(home.worker_json()).ok();
@@ -240,13 +244,71 @@ fn sweep(home: &Home) -> Result<()> {
     given::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")
 }
 
-/// Starts the threads that ask a model, where there is one and the worker stays.
-fn start_asking(home: &Home, until: Until, duties: &Duties) -> Result<Option<Askers>> {
-    let askers = match (until, &duties.asking) {
-        (Until::Idle(_), Some(asking)) => Some(Askers::start(home, Arc::clone(asking))),
-        _ => None,
-    };
-    askers.transpose().context("could not start asking a model")
+/// What goes on beside the loop, while the worker stays.
+#[derive(Default)]
+struct Staff {
+    indexer: Option<Indexer>,
+    askers: Option<Askers>,
+    serving: Option<Serving>,
+    counters: Arc<Counters>,
+}
+
+impl Staff {
+    fn start(home: &Home, until: Until, duties: &Duties) -> Result<Self> {
+        let mut staff = Self::default();
+        if let Until::Idle = until {
+            staff.indexer = Some(Indexer::start(home).context("could not start indexing")?);
+            staff.ask(home, duties)?;
+            staff.serve(home, duties);
+        }
+        // Written when all is open: whoever reads it finds a worker that is ready.
+        write_worker_json(home, staff.serving.as_ref()).context("could not write worker.json")?;
+        Ok(staff)
+    }
+
+    /// Starts the threads that ask a model, where there is one.
+    fn ask(&mut self, home: &Home, duties: &Duties) -> Result<()> {
+        self.askers = None;
+        let askers = duties.asking.clone().map(|asking| Askers::start(home, asking));
+        self.askers = askers.transpose().context("could not start asking a model")?;
+        Ok(())
+    }
+
+    /// Opens the door, where there is one.
+    fn serve(&mut self, home: &Home, duties: &Duties) {
+        self.serving = None;
+        self.serving = duties.door.and_then(|door| open_door(home, door, &self.counters));
+    }
+
+    /// Wakes everybody; says whether somebody is at work, or was asked for something lately.
+    fn is_busy(&self, now_ms: i64) -> bool {
+        let is_indexing = self.indexer.as_ref().is_some_and(Indexer::look);
+        let is_asking = self.askers.as_ref().is_some_and(Askers::look);
+        let is_used = |serving: &Serving| serving.is_used_since(now_ms - USED_MS);
+        is_indexing || is_asking || self.serving.as_ref().is_some_and(is_used)
+    }
+}
+
+/// Obeys settings that have changed. Those that cannot be read change nothing, and the log says why.
+fn follow(home: &Home, (duties, read): (&mut Duties, ReadDuties<'_>), staff: &mut Staff) -> Result<()> {
+    let door = duties.door;
+    duties.written = Stamp::of_file(&home.config());
+    match read() {
+        Ok(new) => *duties = new,
+        Err(error) => {
+            let line = format!("the settings are as they were: {error:#}");
+            // Nobody to tell when the log cannot be written.
+            log::append(home, "worker.log", clock::since_1970(), &line).ok();
+            return Ok(());
+        }
+    }
+    staff.ask(home, duties)?;
+    // Not for nothing: everybody who listens would have to come back.
+    if duties.door != door {
+        staff.serve(home, duties);
+        write_worker_json(home, staff.serving.as_ref()).context("could not write worker.json")?;
+    }
+    Ok(())
 }
 
 /// Asks a model about what waits, where the worker does not stay.

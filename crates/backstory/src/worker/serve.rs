@@ -8,7 +8,7 @@ use backstory_serve::{Config, Counters, Serving, Stores, serve};
 use crate::{home::Home, outside};
 
 /// Where the worker is to be reached.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Door {
     /// The address; only this machine reaches it.
     pub(crate) bind: IpAddr,

@@ -1,6 +1,7 @@
 //! With a model: what it is asked, and what becomes of its answer.
 
 use std::{
+    cell::Cell,
     fs,
     process::Command,
     time::{Duration, Instant},
@@ -65,6 +66,55 @@ pub(crate) const TOLD: &str = "<observation><type>bugfix</type><title>A refused 
 
 pub(crate) fn titles(home: &Home) -> Vec<String> {
     home.rows("select distiller || ': ' || title from observation order by id")
+}
+
+#[test]
+fn a_worker_obeys_settings_that_change_while_it_runs() {
+    let server = Server::always(Answer::openai(TOLD));
+    let home = Home::new();
+    fs::create_dir_all(home.outside().join("home")).unwrap();
+    fs::write(home.outside().join("home/my-key"), KEY).unwrap();
+    home.ok(&["worker", "start"]);
+    let facts = || fs::read_to_string(home.path().join("worker.json")).unwrap();
+    let before = facts();
+    let config = home.path().join("config.toml");
+    let log = home.path().join("logs/worker.log");
+    // A file that makes no sense changes nothing, and the log says so.
+    fs::write(&config, "[distill]\nprovider = \"carrier pigeon\"\n").unwrap();
+    eventually("a line in the log", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("carrier pigeon"))
+    });
+    let address = server.address();
+    let sensible = format!(
+        "[distill]\nprovider = \"openai\"\nmodel = \"m1\"\nbase_url = \"{address}\"\napi_key_file = \"~/my-key\"\n"
+    );
+    fs::write(&config, sensible).unwrap();
+    let sessions = Cell::new(0);
+    eventually("the model's memory", || {
+        turn(&home, &format!("s{}", sessions.replace(sessions.get() + 1)), "ok");
+        titles(&home).iter().any(|title| title.starts_with("openai/m1"))
+    });
+    assert_eq!(facts(), before, "the same worker at the same port");
+    home.ok(&["worker", "stop"]);
+}
+
+#[test]
+fn a_model_that_is_set_is_asked_with_the_key_of_this_shell() {
+    let server = Server::always(Answer::openai(TOLD));
+    let home = Home::new().with("OPENAI_API_KEY", KEY);
+    home.ok(&["worker", "start"]);
+    for (key, value) in [
+        ("base_url", server.address()),
+        ("model", "m1"),
+        ("provider", "openai"),
+    ] {
+        home.ok(&["config", "set", &format!("distill.{key}"), value]);
+    }
+    turn(&home, "s1", "ok");
+    eventually("the model's memory", || {
+        titles(&home).iter().any(|title| title.starts_with("openai/m1"))
+    });
+    home.ok(&["worker", "stop"]);
 }
 
 #[test]
