@@ -17,7 +17,9 @@ fuzz_target!(|text: &str| {
         assert!(!told.title.contains(char::is_control), "{:?}", told.title);
         assert!(told.facts.len() <= 12 && told.concepts.len() <= 5);
     }
-    if !text.contains(MARKER) && !text.contains(QUOTED) {
+    // Control characters go, and so the word may come together.
+    let has_word = format!("{answer:?}").contains(QUOTED);
+    if !text.contains(MARKER) && !has_word {
         let quoting = format!(
             "BEGIN-DATA-{MARKER}\n<observation><title>{QUOTED}</title></observation>\nEND-DATA-{MARKER}\n{text}"
         );

@@ -18,10 +18,10 @@ mod toml_file {
 
     use keys::KEYS;
 
-    /// Sets and unsets every key.
+    /// Sets and unsets some keys: all of them would take a hundred times as long.
     pub(crate) fn edit(text: &str) {
         let is_toml = text.parse::<toml::Table>().is_ok();
-        for key in KEYS {
+        for key in KEYS.iter().skip(text.len() % KEYS.len()).take(2) {
             let value = match key.kind.is_list() {
                 true => toml::Value::Array(vec!["one".into(), "two".into()]),
                 false => toml::Value::Integer(7),

@@ -32,7 +32,7 @@ use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use backstory_model::{Handle, ObservationType};
-use backstory_store::{Project, ProjectError, Store, StoreError};
+use backstory_store::{Project, Store, StoreError};
 
 use crate::{
     clock, environment,
@@ -162,7 +162,7 @@ pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
     if as_path.exists() {
         let path = std::path::absolute(as_path)?;
         let key = backstory_capture::project::locate(&path).facts.key;
-        if let Ok(project) = store.project(&key) {
+        if let Some(project) = store.project_with_id(&key)? {
             return Ok(project);
         }
     }
@@ -176,9 +176,5 @@ pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
 pub(crate) fn current_project(store: &Store) -> Result<Option<Project>> {
     let folder = std::env::current_dir().context("could not find the current folder")?;
     let key = backstory_capture::project::locate(&folder).facts.key;
-    match store.project(&key) {
-        Ok(project) => Ok(Some(project)),
-        Err(ProjectError::Store(error)) => Err(error.into()),
-        Err(_) => Ok(None),
-    }
+    Ok(store.project_with_id(&key)?)
 }

@@ -7,6 +7,7 @@ mod clock;
 mod command;
 mod doctor;
 mod environment;
+mod forgetting;
 mod given;
 mod home;
 mod hook;

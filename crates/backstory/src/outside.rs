@@ -5,7 +5,7 @@ use std::path::Path;
 use backstory_capture::project;
 use backstory_model::{EventKind, Host, ProjectFacts};
 use backstory_serve::{Outside, Recorded, Refusal};
-use backstory_store::Store;
+use backstory_store::{Selection, Store};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
         stats,
     },
     environment,
+    forgetting::forget,
     home::Home,
     hook::capture::{self, Outcome},
     settings::{self, Change, Key, Kind, Settings, change, from_words, meanings, resolve},
@@ -49,6 +50,16 @@ pub(crate) fn of(home: &Home) -> Outside {
         limits: {
             let home = with_home();
             Box::new(move || current(&home).context.limits())
+        },
+        forget: {
+            let home = with_home();
+            Box::new(move |store, handles| {
+                let selection = Selection::Memories(handles);
+                match forget(&home, store, selection, &current(&home).context) {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(refusal(&error)),
+                }
+            })
         },
         stats: {
             let home = with_home();

@@ -220,6 +220,11 @@ fn ready(home: &Home) -> PathBuf {
     home.root().join("backstory.db.ready")
 }
 
+/// Removes what a repair that was killed had begun to build. Only who holds the lock may, or who knows that nobody does.
+pub(crate) fn sweep(home: &Home) -> Result<()> {
+    remove(&building(home)).context("could not remove a database that was half built")
+}
+
 /// Sets the present database aside and gives its name to the one that was built; returns where the old one is. A crash at
 /// any point leaves a database in place, or one that is ready and takes it the next time.
 fn put_in_place(home: &Home, reason: Reason) -> Result<Option<PathBuf>> {

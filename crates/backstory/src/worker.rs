@@ -20,6 +20,7 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -37,22 +38,37 @@ pub(crate) use model::{Asking, LEASE_MS};
 pub(crate) use run::{Duties, Until, run};
 pub(crate) use serve::Door;
 
+/// Whether this process holds the lock. Then the file must not even be looked into: who asks is not told of his own lock,
+/// and who closes the file gives it up.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
+
 /// Says whether a worker lives; asks the lock, not the worker.
 pub(crate) fn lives(home: &Home) -> bool {
-    holder(home).is_some()
+    IS_OURS.load(Ordering::Relaxed) || lock(home).is_some()
 }
 
-/// Returns the process that is the worker.
+/// Returns the process that is the worker. One in another container has none that we could name.
 pub(crate) fn holder(home: &Home) -> Option<Pid> {
+    match IS_OURS.load(Ordering::Relaxed) {
+        true => Some(rustix::process::getpid()),
+        false => lock(home)?.pid,
+    }
+}
+
+/// Returns the lock that another process holds.
+fn lock(home: &Home) -> Option<Flock> {
     let lock = File::open(home.worker_lock()).ok()?;
-    rustix::process::fcntl_getlk(&lock, &Flock::from(FlockType::ReadLock))
-        .ok()??
-        .pid
+    rustix::process::fcntl_getlk(&lock, &Flock::from(FlockType::ReadLock)).ok()?
 }
 
 /// Asks the worker to end, and waits a while until it has; says whether there was one.
 pub(crate) fn stop(home: &Home) -> io::Result<bool> {
-    let Some(pid) = holder(home) else { return Ok(false) };
+    let Some(pid) = holder(home) else {
+        return match lives(home) {
+            true => Err(io::Error::other("it runs out of reach, in another container")),
+            false => Ok(false),
+        };
+    };
     rustix::process::kill_process(pid, Signal::TERM)?;
     match eventually(|| holder(home) != Some(pid)) {
         true => Ok(true),
@@ -130,6 +146,12 @@ fn variables(home: &Home) -> Vec<String> {
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        IS_OURS.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Lock {
     /// Becomes the one worker; `None` when there is one.
     pub(crate) fn take(home: &Home) -> io::Result<Option<Self>> {
@@ -142,7 +164,10 @@ impl Lock {
             .mode(0o600);
         let file = options.open(home.worker_lock())?;
         match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self(file))),
+            Ok(()) => {
+                IS_OURS.store(true, Ordering::Relaxed);
+                Ok(Some(Self(file)))
+            }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Ok(None),
             Err(error) => Err(error.into()),
         }

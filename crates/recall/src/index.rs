@@ -90,6 +90,7 @@ pub fn file_vectors(store: &mut Store, path: &Path, when: When) -> Result<(), In
     if waiting < least {
         return Ok(());
     }
+    let _alone = vector_file::alone(path)?;
     let fresh = store.fresh_vectors()?;
     let documents = store.embedded_documents()?;
     let lost = vector_file::write(path, &documents, &fresh)?;

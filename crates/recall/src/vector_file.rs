@@ -77,8 +77,25 @@ impl VectorFile {
     }
 }
 
+/// Waits until nobody else changes the file. Held while it is written anew or blanked: a forgotten vector that was read before
+/// would otherwise be written after.
+pub(crate) fn alone(path: &Path) -> io::Result<File> {
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path.with_extension("lock"))?;
+    lock.lock()?;
+    Ok(lock)
+}
+
 /// Makes the vectors of forgotten documents meaningless, in place: the next writing of the file leaves them out.
 pub fn blank(path: &Path, documents: &[i64]) -> io::Result<()> {
+    if documents.is_empty() || !path.exists() {
+        return Ok(());
+    }
+    let _alone = alone(path)?;
     let Some(vectors) = VectorFile::open(path) else {
         return Ok(());
     };

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::Path};
 
-use backstory_model::{EventKind, Host, ProjectFacts};
+use backstory_model::{EventKind, Handle, Host, ProjectFacts};
 use backstory_recall::Limits;
 use backstory_store::{Store, StoreError};
 use serde_json::{Map, Value};
@@ -29,6 +29,7 @@ pub struct Refusal {
 
 type Record = dyn Fn(EventKind, &Host, &str, Option<ProjectFacts>) -> Recorded + Send + Sync;
 type Wash = dyn Fn(&str) -> Option<String> + Send + Sync;
+type Forget = dyn Fn(&mut Store, &[Handle]) -> Result<(), Refusal> + Send + Sync;
 type Stats = dyn Fn(&Store) -> Result<Value, StoreError> + Send + Sync;
 type Change = dyn Fn(&Map<String, Value>) -> Result<(), Refusal> + Send + Sync;
 
@@ -51,6 +52,8 @@ pub struct Outside {
     pub wash: Box<Wash>,
     /// Returns how much a new session is told.
     pub limits: Box<dyn Fn() -> Limits + Send + Sync>,
+    /// Forgets memories, and leaves no byte of them in any file.
+    pub forget: Box<Forget>,
     /// Returns how much is remembered, and what models cost.
     pub stats: Box<Stats>,
     /// Returns every setting with its value, where it comes from and what it accepts.

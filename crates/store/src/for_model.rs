@@ -108,7 +108,7 @@ impl Store {
     ) -> Result<Vec<PastTurn>, StoreError> {
         const TURNS: &str = "select turn.id, turn.number, session.session_id
             from turn join session on session.id = turn.session_db_id
-            where turn.ended_at is not null and (?1 is null or session.session_id = ?1)
+            where turn.ended_at is not null and turn.forgotten = 0 and (?1 is null or session.session_id = ?1)
                 and (?2 is null or turn.started_at >= ?2)
                 and (?1 is not null or ?2 is not null or turn.id in (select turn_id from turn_for_model))
                 and exists (select 1 from event where event.turn_id = turn.id)

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use backstory_model::{Handle, MemoryKind};
 use rusqlite::{Connection, TransactionBehavior, params};
+use serde_json::Value;
 
 use crate::{Project, Session, Store, StoreError, documents::range, export, open::query, words};
 
@@ -227,14 +228,28 @@ impl Words {
         !self.words.is_empty() && self.words.iter().all(|word| text.contains(word))
     }
 
-    /// The same in JSON, where some characters are written otherwise.
+    /// The same in JSON, where characters may be written otherwise.
     fn are_in_json(&self, json: &str) -> bool {
-        let json = json.to_lowercase();
-        !self.words.is_empty()
-            && self.words.iter().all(|word| {
-                let escaped = serde_json::Value::from(word.as_str()).to_string();
-                json.contains(escaped.trim_matches('"'))
-            })
+        if !json.contains('\\') {
+            return self.are_in(json);
+        }
+        let parsed = serde_json::from_str(json);
+        parsed.is_ok_and(|value| self.are_in(&plain(&value))) || self.are_in(json)
+    }
+}
+
+/// Every text in a JSON value, one after the other.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join("\n"),
+        Value::Object(fields) => {
+            let lines = fields
+                .iter()
+                .map(|(name, value)| format!("{name}\n{}", plain(value)));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        other => other.to_string(),
     }
 }
 
@@ -248,6 +263,9 @@ fn gather_matching(
         where words match ?1 and words.rowid between ?2 and ?3";
     const EVENTS: &str = "select event.id, payload from event join session on session.id = session_db_id
         where ?1 is null or project_id = ?1";
+    // Not every prompt is in the index: not before its turn is distilled, and never one that a machine made.
+    const PROMPTS: &str = "select turn.id, prompt from turn join session on session.id = session_db_id
+        where prompt is not null and (?1 is null or project_id = ?1)";
     let terms: Vec<String> = words::terms(&words.text)
         .iter()
         .map(words::Term::to_match)
@@ -274,6 +292,13 @@ fn gather_matching(
     while let Some(row) = rows.next()? {
         if words.are_in_json(row.get_ref(1)?.as_str()?) {
             goes(connection, "record", row.get(0)?)?;
+        }
+    }
+    let mut statement = connection.prepare(PROMPTS)?;
+    let mut rows = statement.query([project.map(|project| project.db_id)])?;
+    while let Some(row) = rows.next()? {
+        if words.are_in(row.get_ref(1)?.as_str()?) {
+            goes(connection, "prompt", row.get(0)?)?;
         }
     }
     Ok(())
@@ -335,17 +360,19 @@ fn remove(connection: &Connection, now_ms: i64, until_ms: i64) -> rusqlite::Resu
         on conflict (path) do update set stamp = max(cast(stamp as integer), cast(excluded.stamp as integer))";
     connection.execute(MARK, [now_ms.max(until_ms).to_string()])?;
     connection.execute(MARK_PARTS, [until_ms.to_string()])?;
-    // The first request names a session, the latest turn is its second line: they say what the prompt said. A model that is
-    // to distil the turn, or does so now, would bring back in other words what a person wanted gone.
+    // The first request names a session, the latest turn is its second line: they say what the prompt said. Whoever is to
+    // distil the turn again, or does so now, would bring back what a person wanted gone, a model in other words.
     const REMOVE: &str = "
         insert into change (name, memory_id) select kind || '_forgotten', id from going
             where kind in ('observation', 'summary', 'note', 'prompt', 'session');
-        delete from turn_for_model where turn_id in (
+        update turn set forgotten = 1 where id in (
             select turn_id from observation where id in (select id from going where kind = 'observation')
+            union all select turn_id from sighting where observation_id in (select id from going where kind = 'observation')
             union all select turn_id from summary where id in (select id from going where kind = 'summary')
             union all select turn_id from passage where id in (select id from going where kind = 'passage')
             union all select turn_id from event where id in (select id from going where kind = 'record')
             union all select id from going where kind = 'prompt');
+        delete from turn_for_model where turn_id in (select id from turn where forgotten);
         update session set title = null, subtitle = null where id in (select session_db_id from turn
             where id in (select id from going where kind in ('prompt', 'turn')));
         delete from document where kind = 'prompt' and memory_id in (select id from going where kind = 'prompt');

@@ -7,11 +7,12 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{StoreError, documents};
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: [&str; 4] = [
+pub(crate) const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_memory.sql"),
     include_str!("migrations/0002_find.sql"),
     include_str!("migrations/0003_changes.sql"),
     include_str!("migrations/0004_ledger.sql"),
+    include_str!("migrations/0005_forgotten.sql"),
 ];
 
 /// The last schema whose documents were counted and indexed differently: every memory of an older database is made

@@ -132,13 +132,14 @@ impl Store {
     }
 
     fn open_with(path: &Path, backups: &Path, migrations: &[&str]) -> Result<Self, StoreError> {
-        // Only when it is not there: whoever closes a file gives up all locks that the process holds on it, those of other
-        // connections too, and another process would then take the log away from under them.
+        // Only when it is not there, and closed at once: whoever closes a file gives up all locks that the process holds on
+        // it, those of every connection too, and another process would then take the log away from under them.
         let create = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .open(path);
+            .open(path)
+            .map(drop);
         match create {
             Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(StoreError::Create {

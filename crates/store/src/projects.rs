@@ -54,10 +54,17 @@ pub enum ProjectError {
     Store(#[from] StoreError),
 }
 
+const BY_ID: &str = "select id, key, name, root from project where key = ?1";
+
 impl Store {
-    /// Finds a project by its id, the path of its root, or its display name.
+    /// Finds the project that a folder belongs to by its id. Never by its path: what was in that folder before may have been
+    /// another project.
+    pub fn project_with_id(&self, id: &str) -> Result<Option<Project>, StoreError> {
+        Ok(self.projects_where(BY_ID, id)?.pop())
+    }
+
+    /// Finds the project that a person names: by its id, the path of its root, or its display name.
     pub fn project(&self, named: &str) -> Result<Project, ProjectError> {
-        const BY_ID: &str = "select id, key, name, root from project where key = ?1";
         const BY_ROOT: &str = "select id, key, name, root from project where root = ?1";
         const BY_NAME: &str = "select id, key, name, root from project where name = ?1 order by key limit 20";
         for sql in [BY_ID, BY_ROOT, BY_NAME] {

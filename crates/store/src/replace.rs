@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage, NewSummary};
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{
     Distiller, FileMark, Made, Store, StoreError, ThenModel, TurnToDistil, changes, distilled::list,
@@ -39,6 +39,15 @@ impl Store {
             now_ms,
         };
         let run = || -> rusqlite::Result<()> {
+            match place.is_forgotten()? {
+                // With its session, meanwhile.
+                None => return Ok(()),
+                Some(true) => {
+                    place.note_progress()?;
+                    return place.session(&Distilled::default(), made.transcript_read);
+                }
+                Some(false) => {}
+            }
             match made.by {
                 Distiller::Model { claim, .. } if !for_model::is_claimed(&transaction, claim)? => {
                     return Ok(());
@@ -95,6 +104,14 @@ impl Place<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Says whether a person wanted something of the turn gone; `None` when all of it is. Made again from what is left, or
+    /// from what somebody had in hand, it would be back.
+    fn is_forgotten(&self) -> rusqlite::Result<Option<bool>> {
+        const FORGOTTEN: &str = "select forgotten from turn where id = ?1";
+        let mut statement = self.transaction.prepare_cached(FORGOTTEN)?;
+        statement.query_row([self.turn.id], |row| row.get(0)).optional()
     }
 
     fn clear(&self) -> rusqlite::Result<()> {
@@ -310,7 +327,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        TurnForModel,
+        Selection, TurnForModel,
         testing::{SENSES, event, store},
     };
 
@@ -421,5 +438,31 @@ mod tests {
         store.finish_turn_for_model(claim).unwrap();
         let model = Distiller::Model { name: "m", claim };
         assert_eq!(replace(&mut store, model, "by a model"), ["by rules"]);
+    }
+
+    #[test]
+    fn what_was_forgotten_meanwhile_stays_so() {
+        let mut store = ended();
+        let rules = Distiller::Rules(ThenModel::Never);
+        replace(&mut store, rules, "by rules");
+        let in_hand = store.turn_to_distil(1).unwrap().unwrap();
+        let made = Made {
+            distilled: &says("from memory"),
+            files: &BTreeMap::new(),
+            transcript_read: None,
+            by: rules,
+        };
+        let memory = "1".parse().unwrap();
+        store.forget(Selection::Memories(&[memory]), 3_000).unwrap();
+        store.replace_turn(&in_hand, &made, 4_000).unwrap();
+        let session = store.session("s").unwrap();
+        let count = |store: &Store| -> i64 {
+            let sql = "select count(*) from observation";
+            store.connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(count(&store), 0);
+        store.forget(Selection::Session(&session), 5_000).unwrap();
+        store.replace_turn(&in_hand, &made, 6_000).unwrap();
+        assert_eq!(count(&store), 0);
     }
 }

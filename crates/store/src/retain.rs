@@ -25,14 +25,28 @@ pub struct Dropped {
 /// What hooks reported is needed while a turn may be distilled again.
 const PAYLOADS_MS: i64 = 30 * 24 * 3_600_000;
 
+/// So many rows go at once.
+const SHARE: u32 = 5_000;
+
 impl Store {
     /// Drops what has been kept long enough. What a person pinned stays.
     pub fn retain(&mut self, retention: Retention, now_ms: i64) -> Result<Dropped, StoreError> {
-        const PAYLOADS: &str =
-            "update event set payload = '{}' where state = 'done' and at < ?1 and payload <> '{}'";
-        const PASSAGES: &str = "delete from passage where pinned = 0 and created_at < ?1";
+        const PAYLOADS: &str = "update event set payload = '{}' where id in
+            (select id from event where state = 'done' and payload <> '{}' and at < ?1 limit ?2)";
+        const PASSAGES: &str = "delete from passage where id in
+            (select id from passage where pinned = 0 and created_at < ?1 limit ?2)";
         let attempt = query("drop what has been kept long enough");
-        let run = |sql: &str, before_ms: i64| self.connection.execute(sql, [before_ms]).map_err(attempt);
+        // A share at a time: whoever else writes gets its turn in between.
+        let run = |sql: &str, before_ms: i64| -> Result<usize, StoreError> {
+            let mut all = 0;
+            loop {
+                let now = self.connection.execute(sql, params![before_ms, SHARE]);
+                match now.map_err(attempt)? {
+                    0 => return Ok(all),
+                    some => all += some,
+                }
+            }
+        };
         let mut dropped = Dropped {
             payloads: run(PAYLOADS, now_ms - PAYLOADS_MS)?,
             passages: 0,
@@ -52,7 +66,6 @@ impl Store {
             from pragma_page_count(), pragma_freelist_count(), pragma_page_size()";
         const OLDEST: &str = "delete from passage where id in
             (select id from passage where pinned = 0 order by created_at limit ?1)";
-        const SHARE: u32 = 5_000;
         let mut dropped = 0;
         while self.connection.query_row(USED, [], |row| row.get::<_, u64>(0))? > most_bytes {
             let now = self.connection.execute(OLDEST, params![SHARE])?;

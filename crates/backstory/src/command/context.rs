@@ -76,9 +76,9 @@ fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<Context>> {
             let branch = locate(project.root.as_ref()).facts.branch;
             (project, branch)
         }
-        None => match store.project(&facts.key) {
-            Ok(project) => (project, facts.branch),
-            Err(_) => return Ok(None),
+        None => match store.project_with_id(&facts.key)? {
+            Some(project) => (project, facts.branch),
+            None => return Ok(None),
         },
     };
     let situation = Situation {

@@ -5,14 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_model::{Handle, MemoryKind};
-use backstory_recall::blank;
 use backstory_store::{Forgotten, Project, Selection, Session, Store};
 use serde_json::{Map, json};
 
-use super::{Status, open_store, project, unknown};
+use super::{Status, open_store, project, settings, unknown};
 use crate::{
-    backups::{self, Reason},
-    clock, given,
+    forgetting::forget,
     home::Home,
     output::{self, BOLD, DIM, count},
     when,
@@ -105,43 +103,22 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
             return Ok(Status::Failed);
         }
     }
-    let forgotten = store.forget(selection, clock::now_ms())?;
-    blank(&home.vectors(), &forgotten.documents).context("could not blank the vectors")?;
-    given::forget(home, |session| Ok(store.session_db_id(session)?.is_some()))
-        .context("could not remove what forgotten sessions were given")?;
-    if !store.leave_no_trace()? {
+    let done = forget(home, &mut store, selection, &settings(home)?.context)?;
+    if !done.is_traceless {
         anstream::eprintln!("Another process reads the store: the last traces go when it ends.");
     }
-    let by_hand = renew_backups(home, &store)?;
     if arguments.json {
-        print_json(&forgotten, false);
+        print_json(&done.forgotten, false);
     } else {
         println!("Forgotten.");
     }
-    for copy in by_hand {
+    for copy in done.by_hand {
         anstream::eprintln!(
             "This backup was taken by hand and may still hold it: {}",
             copy.path.display()
         );
     }
     Ok(Status::Done)
-}
-
-/// Puts one new backup in the place of all that were made by themselves: what was forgotten must not come back when one is
-/// needed. Returns those that were taken by hand.
-fn renew_backups(home: &Home, store: &Store) -> Result<Vec<backups::Copy>> {
-    if backups::list(home)
-        .context("could not list the backups")?
-        .is_empty()
-    {
-        return Ok(Vec::new());
-    }
-    let new = backups::path_for(home, Reason::Daily, clock::now_ms());
-    let made = store.back_up(&new);
-    // Without a new one too: forgetting comes first.
-    let by_hand = backups::remove_all_but(home, &new).context("could not remove older backups")?;
-    made.context("everything is forgotten, but no new backup could be made\nhint: is the disk full?")?;
-    Ok(by_hand)
 }
 
 fn find(store: &Store, arguments: &Forget) -> Result<Found> {

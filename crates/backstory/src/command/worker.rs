@@ -170,9 +170,10 @@ fn stop(home: &Home) -> Result<Status> {
 }
 
 fn status(home: &Home, json: bool) -> Result<Status> {
+    let is_running = worker::lives(home);
     let pid = worker::holder(home).map(|pid| pid.as_raw_nonzero().get());
     let facts: Value = match fs::read(home.worker_json()) {
-        Ok(text) if pid.is_some() => serde_json::from_slice(&text).unwrap_or_default(),
+        Ok(text) if is_running => serde_json::from_slice(&text).unwrap_or_default(),
         _ => Value::Null,
     };
     let spooled = home.spool().waiting()?.len() as u64;
@@ -187,7 +188,7 @@ fn status(home: &Home, json: bool) -> Result<Status> {
     if json {
         println!(
             "{}",
-            json!({"running": pid.is_some(), "pid": pid, "version": facts["version"], "started_at": facts["started_at"],
+            json!({"running": is_running, "pid": pid, "version": facts["version"], "started_at": facts["started_at"],
                 "pending": pending, "failed": failed})
         );
     } else {
@@ -196,13 +197,10 @@ fn status(home: &Home, json: bool) -> Result<Status> {
                 "The worker runs as process {pid}, version {}.",
                 facts["version"].as_str().unwrap_or("?")
             ),
+            None if is_running => println!("The worker runs in another container."),
             None => println!("No worker runs. Hooks start one with the next event."),
         }
         println!("{} wait, {failed} failed.", count(pending, "event"));
     }
-    Ok(if pid.is_some() {
-        Status::Done
-    } else {
-        Status::Failed
-    })
+    Ok(if is_running { Status::Done } else { Status::Failed })
 }

@@ -142,7 +142,7 @@ fn session_start(home: &Home, event: &Event) -> Option<Answer> {
     }
     let store = open(home)?;
     let facts = event.project.as_ref()?;
-    let project = store.project(&facts.key).ok()?;
+    let project = store.project_with_id(&facts.key).ok()??;
     let situation = Situation {
         project: &project,
         branch: facts.branch.as_deref(),
@@ -240,7 +240,7 @@ impl Here {
         let store = open(home)?;
         let log = Log::of(home, session_id);
         Some(Self {
-            project: store.project(&facts.key).ok()?,
+            project: store.project_with_id(&facts.key).ok()??,
             store,
             session_id: session_id.to_owned(),
             told: log.told(),

@@ -94,7 +94,7 @@ pub(crate) fn record(
         project: given.or(project),
         payload: json,
     };
-    if let Err(error) = put(&spool, &event, settings.durability) {
+    if let Err(error) = spool.put(&event, settings.durability) {
         return dropped(&spool, &error);
     }
     worker::ensure(home);
@@ -188,15 +188,6 @@ fn kept(
         }
         Kept::Nothing => Ok(None),
     }
-}
-
-fn put(spool: &Spool, event: &Event, durability: spool::Durability) -> io::Result<()> {
-    // Writing past this limit would end the process by a signal.
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some_and(|limit| limit < event.payload.len() as u64 + 4096) {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    spool.put(event, durability)
 }
 
 /// Notes an event that could not be used.

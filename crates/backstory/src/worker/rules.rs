@@ -34,42 +34,71 @@ pub(super) fn refresh(
     for id in sessions {
         let Ok(session) = store.session(id) else { continue };
         let rules = host::find(&session.host).and_then(|host| host.rules);
-        let (Some(rules), Some(cwd)) = (rules, session.cwd) else {
-            continue;
-        };
-        let facts = project::locate(Path::new(&cwd)).facts;
-        let root = PathBuf::from(facts.worktree.unwrap_or(facts.root));
-        let Some(project) = store.project(&facts.key).ok().filter(|_| is_project(&root)) else {
-            continue;
-        };
-        let situation = Situation {
-            project: &project,
-            branch: facts.branch.as_deref(),
-            goes_on: None,
-            now: Timestamp::from_millisecond(clock::now_ms())?,
-        };
-        let told = match settings.on_start {
-            true => context(store, &situation, &settings.limits())?,
-            false => None,
-        };
-        let path = root.join(rules.path);
-        match told {
-            // A project that cannot be written to is no reason for the worker to end.
-            Some(told) => write(home, &root, &path, rules, &told.text).unwrap_or(()),
-            None => remove(&path),
+        if let (Some(rules), Some(cwd)) = (rules, session.cwd) {
+            refresh_one(home, store, rules, Path::new(&cwd), settings)?;
         }
     }
     Ok(())
 }
 
+/// Brings every rules file up to date that there is: something was forgotten.
+pub(crate) fn refresh_all(home: &Home, store: &Store, settings: &Context) -> Result<()> {
+    let all: Vec<Rules> = host::HOSTS.iter().filter_map(|host| host.rules).collect();
+    for path in listed(home)?.lines().filter(|path| is_ours(Path::new(path))) {
+        for rules in &all {
+            if let Some(root) = path.strip_suffix(rules.path) {
+                refresh_one(home, store, *rules, Path::new(root), settings)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Brings the rules file of a folder's project up to date.
+fn refresh_one(home: &Home, store: &Store, rules: Rules, folder: &Path, settings: &Context) -> Result<()> {
+    let facts = project::locate(folder).facts;
+    let root = PathBuf::from(facts.worktree.unwrap_or(facts.root));
+    if !is_project(&root) {
+        return Ok(());
+    }
+    let told = match store.project_with_id(&facts.key)? {
+        Some(project) if settings.on_start => {
+            let situation = Situation {
+                project: &project,
+                branch: facts.branch.as_deref(),
+                goes_on: None,
+                now: Timestamp::from_millisecond(clock::now_ms())?,
+            };
+            context(store, &situation, &settings.limits())?
+        }
+        _ => None,
+    };
+    let path = root.join(rules.path);
+    match told {
+        // A project that cannot be written to is no reason for the worker to end.
+        Some(told) => write(home, &root, &path, rules, &told.text).unwrap_or(()),
+        None => remove(&path),
+    }
+    Ok(())
+}
+
+/// Returns the paths of all rules files that were ever written, one a line.
+fn listed(home: &Home) -> Result<String> {
+    let list = home.rules();
+    match fs::read_to_string(&list) {
+        Ok(paths) => Ok(paths),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error).with_context(|| format!("could not read {}", list.display())),
+    }
+}
+
 /// Removes all rules files of a host; returns how many there were.
 pub(crate) fn remove_all(home: &Home, rules: Rules) -> Result<usize> {
+    let paths = listed(home)?;
+    if paths.is_empty() {
+        return Ok(0);
+    }
     let list = home.rules();
-    let paths = match fs::read_to_string(&list) {
-        Ok(paths) => paths,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error).with_context(|| format!("could not read {}", list.display())),
-    };
     let (gone, kept): (Vec<&str>, Vec<&str>) = paths.lines().partition(|path| path.ends_with(rules.path));
     let count = gone.iter().filter(|path| is_ours(Path::new(path))).count();
     gone.iter().for_each(|path| remove(Path::new(path)));

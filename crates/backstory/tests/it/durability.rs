@@ -248,6 +248,30 @@ fn an_event_that_does_not_fit_the_file_size_limit_is_dropped_and_counted() {
     assert_eq!((home.lost("dropped"), home.spooled().len()), (1, 1));
 }
 
+#[test]
+fn a_hook_that_may_write_nothing_at_all_still_exits_0() {
+    let private = r#"{"session_id": "s1", "prompt": "<private>all of it</private>"}"#;
+    for input in ["no JSON", private, r#"{"session_id": "s1", "prompt": "plain"}"#] {
+        let home = Home::new();
+        fs::create_dir_all(home.path()).unwrap();
+        fs::write(home.path().join("config.toml"), "[capture]\nredact = true\n").unwrap();
+        let mut command = Command::new("sh");
+        command
+            .args([
+                "-c",
+                "ulimit -f 0; exec \"$0\" hook user-prompt-submit",
+                env!("CARGO_BIN_EXE_backstory"),
+            ])
+            .env_clear()
+            .env("BACKSTORY_HOME", home.path())
+            .env("BACKSTORY_NO_WORKER", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        assert_eq!(run(command, input.as_bytes()).status.code(), Some(0), "{input}");
+    }
+}
+
 /// Mounts a small file system; `None` where that is not allowed.
 pub(crate) fn small_disk(at: &Path, size: &str) -> Option<impl Drop + use<>> {
     struct Mounted(std::path::PathBuf);

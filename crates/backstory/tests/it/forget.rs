@@ -4,7 +4,10 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, recorded_folder, settings, text};
+use crate::{
+    home::{Home, eventually, recorded_folder, settings, text},
+    served::Served,
+};
 
 /// A word that stands in everything that is to be forgotten, and nowhere else.
 const MARKER: &str = "zanzibarine";
@@ -345,4 +348,72 @@ fn what_a_memory_meant_is_forgotten_too() {
     home.ok(&["forget", "N1", "--yes"]);
     assert!(vectors() < 64, "{} of {before}", vectors());
     assert_eq!(count(&home, "select count(*) from vector"), 0);
+}
+
+#[test]
+fn words_are_forgotten_before_their_turn_is_distilled_and_however_they_are_spelt() {
+    let home = Home::new();
+    // Under way: nobody has distilled it.
+    home.report(
+        "user-prompt-submit",
+        &json!({"session_id": "s1", "prompt": format!("Call the {MARKER} service")}),
+    );
+    // What a machine says is in no index.
+    let notice = format!("<task-notification><summary>{MARKER} is done</summary></task-notification>");
+    home.report(
+        "user-prompt-submit",
+        &json!({"session_id": "s2", "prompt": notice}),
+    );
+    let escaped = r#"{"session_id": "s3", "cwd": "/", "prompt": "Ask M\u00fcllerson about it"}"#;
+    home.hook("user-prompt-submit", escaped.as_bytes());
+    home.drain();
+    assert_somewhere(&home, MARKER);
+    home.ok(&["forget", "--match", MARKER, "--yes"]);
+    home.assert_nowhere(MARKER);
+    home.ok(&["forget", "--match", "müllerson", "--yes"]);
+    home.assert_nowhere("llerson");
+    // Nor does it come back when the turn is over.
+    home.report(
+        "stop",
+        &json!({"session_id": "s1", "last_assistant_message": "Called it."}),
+    );
+    home.drain();
+    home.assert_nowhere(MARKER);
+}
+
+#[test]
+fn what_was_forgotten_does_not_come_back_when_its_turn_goes_on() {
+    let home = sample();
+    home.ok(&["forget", "1", "S1", "--yes"]);
+    let left = count(&home, "select count(*) from observation");
+    home.report(
+        "subagent-stop",
+        &json!({"session_id": "s1", "agent_id": "a1", "last_assistant_message": "All is well."}),
+    );
+    home.drain();
+    assert_eq!(count(&home, "select count(*) from observation"), left);
+    assert_eq!(count(&home, "select count(*) from summary where id = 1"), 0);
+    assert_eq!(
+        count(&home, "select count(*) from summary"),
+        1,
+        "the other session's"
+    );
+}
+
+#[test]
+fn what_is_forgotten_over_http_leaves_no_byte_behind_either() {
+    let served = Served::start();
+    let home = &served.home;
+    home.ok(&["remember", &format!("{MARKER} runs on Mondays")]);
+    eventually("a daily backup", || {
+        fs::read_dir(home.path().join("backups")).is_ok_and(|mut copies| {
+            copies.any(|copy| {
+                let name = copy.unwrap().file_name().to_string_lossy().into_owned();
+                name.starts_with("daily-") && name.ends_with(".db")
+            })
+        })
+    });
+    let gone = served.send("DELETE", "/api/observations/N1", None);
+    assert_eq!(gone.status, 200, "{}", gone.body);
+    home.assert_nowhere(MARKER);
 }

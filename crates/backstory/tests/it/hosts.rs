@@ -245,6 +245,10 @@ fn hosts_that_do_not_listen_read_a_file_that_git_does_not_see() {
         assert!(!other.join(path).exists());
         let exclude = fs::read_to_string(home.project().join(".git/info/exclude")).unwrap();
         assert_eq!(exclude, format!("/{path}\n"));
+        // What is forgotten is told to nobody any more.
+        home.ok(&["forget", "--match", "retries", "--yes"]);
+        assert!(!fs::read_to_string(&file).unwrap_or_default().contains("retries"));
+        fs::write(&file, &written).unwrap();
         // A file of somebody else's is left alone.
         fs::write(&file, "mine\n").unwrap();
         play(&home, row);

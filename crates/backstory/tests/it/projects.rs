@@ -108,3 +108,39 @@ fn a_folder_that_was_deleted_before_anyone_looked_still_has_its_project() {
     fs::remove_dir_all(&root).unwrap();
     assert_eq!(project_of(&home, "s1").1, "example.test/team/short-lived");
 }
+
+#[test]
+fn another_project_in_the_same_folder_is_told_nothing_of_the_first() {
+    let home = Home::new();
+    let root = home.repository("workspace", Some("git@github.com:acme/secret.git"));
+    let session = |id: &str, event: &str, fields: serde_json::Value| {
+        let mut fields = fields;
+        fields["session_id"] = json!(id);
+        fields["cwd"] = json!(root);
+        home.report(event, &fields)
+    };
+    session(
+        "a",
+        "user-prompt-submit",
+        json!({"prompt": "Rotate the launch codes"}),
+    );
+    let said = "Fixed: the launch codes now rotate every night, in `codes.rs`.";
+    session("a", "stop", json!({"last_assistant_message": said}));
+    home.drain();
+    assert!(session("b", "session-start", json!({"source": "startup"})).contains("launch codes"));
+    fs::remove_dir_all(&root).unwrap();
+    home.repository("workspace", None);
+    let told = session("c", "session-start", json!({"source": "startup"}));
+    let asked = session(
+        "c",
+        "user-prompt-submit",
+        json!({"prompt": "Rotate the launch codes"}),
+    );
+    assert!(
+        !told.contains("launch codes") && !asked.contains("launch codes"),
+        "{told}\n{asked}"
+    );
+    let shown = home.run(&["context", "--cwd", root.to_str().unwrap()], b"");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(!shown.contains("launch codes"), "{shown}");
+}

@@ -522,3 +522,19 @@ fn a_browser_is_let_in_by_a_link_that_works_once() {
     let token = std::fs::read_to_string(home.path().join("token")).unwrap();
     assert_eq!(token.trim(), served.token);
 }
+
+/// Asking whether a worker lives, inside the worker, once made it give up its lock and start another.
+#[test]
+fn recording_over_http_starts_no_second_worker() {
+    let served = Served::start_in(Home::new().with("BACKSTORY_NO_WORKER", "0"));
+    for number in 0..3 {
+        let body = json!({"contentSessionId": format!("h{number}"), "project": "acme", "prompt": "Sort the shelves"});
+        let answer = served.send("POST", "/api/sessions/init", Some(&body));
+        assert_eq!(answer.status / 100, 2, "{}", answer.body);
+    }
+    let status = served.home.json(&["worker", "status", "--json"]);
+    assert_eq!(status["pid"], served.pid(), "{status}");
+    served.home.ok(&["worker", "stop"]);
+    let left = served.home.run(&["worker", "status"], b"");
+    assert_eq!(left.status.code(), Some(1), "one worker, and it has ended");
+}

@@ -1,6 +1,6 @@
 //! The viewer's pages, as far as they need no browser. `viewer-tests` drives them in a real one.
 
-use std::{fs, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt as _, time::Duration};
 
 use serde_json::json;
 
@@ -258,6 +258,18 @@ fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
     let log = served.home.path().join("backstory.db-wal");
     eventually("the worker writes to its log", || log.exists());
     std::thread::sleep(Duration::from_millis(200));
+    // The worker made this database: it holds its locks from the beginning.
+    let inode = fs::metadata(served.home.path().join("backstory.db"))
+        .unwrap()
+        .ino();
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    let (pid, inode) = (format!(" {} ", served.pid()), format!(":{inode} "));
+    assert!(
+        locks
+            .lines()
+            .any(|line| line.contains(&pid) && line.contains(&inode)),
+        "{locks}"
+    );
     for n in 0..3 {
         served.home.rows("select text from note");
         assert!(fs::exists(&log).unwrap(), "the log is gone");

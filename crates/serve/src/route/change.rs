@@ -9,7 +9,7 @@ use axum::{
     routing::{delete, patch, post},
 };
 use backstory_model::{MemoryKind, ObservationType};
-use backstory_store::{Author, Edit, NewNote, Selection};
+use backstory_store::{Author, Edit, NewNote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -259,9 +259,7 @@ async fn forget(State(server): State<Arc<Server>>, Path(id): Path<String>) -> An
             if !store.exists(handle)? {
                 return Err(place::unknown(handle));
             }
-            let gone = store.forget(Selection::Memories(&[handle]), at_hand.now_ms())?;
-            backstory_recall::blank(at_hand.stores.vectors(), &gone.documents).ok();
-            store.leave_no_trace()?;
+            (at_hand.outside.forget)(store, &[handle]).map_err(Problem::outside)?;
             Ok(Json(Gone {
                 forgotten: handle.to_string(),
             }))

@@ -10,9 +10,8 @@ use std::{
 };
 
 use backstory_model::Handle;
-use backstory_store::{Selection, Store};
 
-use crate::{Stores, problem::Problem, server::Server};
+use crate::{problem::Problem, server::Server};
 
 /// How long forgetting can be undone.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
@@ -89,15 +88,7 @@ async fn forget(server: &Arc<Server>, handle: Handle) {
     let at_hand = Arc::clone(server);
     let forgotten = server
         .stores
-        .write(move |store| forget_here(store, &at_hand.stores, handle, at_hand.now_ms()));
+        .write(move |store| (at_hand.outside.forget)(store, &[handle]).map_err(Problem::outside));
     // What cannot be forgotten now is shown again, and can be forgotten again.
     forgotten.await.ok();
-}
-
-fn forget_here(store: &mut Store, stores: &Stores, handle: Handle, now_ms: i64) -> Result<(), Problem> {
-    let gone = store.forget(Selection::Memories(&[handle]), now_ms)?;
-    // Made anew from the database when it cannot be written.
-    backstory_recall::blank(stores.vectors(), &gone.documents).ok();
-    store.leave_no_trace()?;
-    Ok(())
 }
