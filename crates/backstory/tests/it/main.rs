@@ -32,6 +32,7 @@ mod life;
 mod mcp;
 mod memory;
 mod models;
+mod network;
 mod plugin;
 mod poison;
 mod privacy;
