@@ -9,6 +9,8 @@ use serde_json::json;
 #[expect(dead_code, reason = "the binary uses all of it")]
 #[path = "../../crates/backstory/src/command/install/json.rs"]
 mod json;
+#[path = "../../crates/backstory/src/command/install/ours.rs"]
+mod ours;
 #[expect(dead_code, reason = "the binary uses all of it")]
 #[path = "../../crates/backstory/src/settings"]
 mod toml_file {
@@ -50,7 +52,8 @@ fn edit_json(text: &str) {
     assert_eq!(document.text(), text);
     let row = &host::HOSTS[0].hooks[0];
     let entry = json!({"hooks": [{"type": "command", "command": "/usr/bin/backstory hook stop"}]});
-    if document.add_hook(row, &entry).is_err() || document.add_server("mcpServers", &entry).is_err() {
+    let server = json!({"command": "/usr/bin/backstory", "args": ["mcp"]});
+    if document.add_hook(row, &entry).is_err() || document.add_server("mcpServers", &server).is_err() {
         return;
     }
     let with = document.text();
@@ -60,7 +63,7 @@ fn edit_json(text: &str) {
     let without = again.text();
     assert!(json::Document::read(&without).is_ok(), "{without}");
     assert!(
-        !without.contains("/usr/bin/backstory hook stop") || text.contains("backstory"),
+        !without.contains("/usr/bin/backstory") || text.contains("backstory"),
         "{without}"
     );
 }

@@ -33,6 +33,9 @@ pub(crate) struct Written {
     pub(crate) path: PathBuf,
     /// What it held without us; `None` when there was no file.
     pub(crate) before: Option<Saved>,
+    /// Whether that is, byte for byte, what was there: entries of an older installation are taken out of it.
+    #[serde(default)]
+    pub(crate) is_exact: bool,
     /// The fingerprint of what we wrote.
     pub(crate) after: String,
     /// Folders that were made for it, the outermost first.

@@ -3,6 +3,7 @@
 mod carry_out;
 mod diff;
 mod json;
+mod ours;
 mod places;
 mod plan;
 mod toml;
@@ -162,7 +163,7 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
         match (&change.new, change.is_exact) {
             (None, _) => println!("{shown} is removed."),
             (Some(_), true) => println!("{shown} is what it was before."),
-            (Some(_), false) => println!("{shown} was changed since: only our entries were taken out."),
+            (Some(_), false) => println!("{shown}: only our entries were taken out."),
         }
     }
     if rules_files > 0 {

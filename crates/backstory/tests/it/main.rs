@@ -53,6 +53,7 @@ mod survival;
 mod switches;
 mod transfer;
 mod troubles;
+mod uninstall;
 mod viewer;
 mod worker;
 

@@ -36,6 +36,7 @@ pub(crate) fn install(home: &Home, receipt: &mut Receipt, changes: &[Change]) ->
         let written = Written {
             path: change.path.clone(),
             before,
+            is_exact: change.is_exact,
             after: receipt::fingerprint(new),
             folders,
         };

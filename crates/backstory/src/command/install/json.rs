@@ -8,6 +8,8 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 
+use super::ours;
+
 /// The name of our entry among MCP servers.
 const SERVER: &str = "backstory";
 
@@ -71,12 +73,14 @@ impl Document {
         Ok(())
     }
 
-    /// Adds our MCP server.
+    /// Adds our MCP server, unless a person has one of that name.
     pub(super) fn add_server(&self, key: &str, entry: &Value) -> Result<()> {
         let Some(servers) = self.object()?.object_value_or_create(key) else {
             bail!("`{key}` is of another type than expected");
         };
-        servers.append(SERVER, input(entry));
+        if servers.get(SERVER).is_none() {
+            servers.append(SERVER, input(entry));
+        }
         Ok(())
     }
 
@@ -105,8 +109,12 @@ impl Document {
         let Some(property) = self.root.object_value().and_then(|object| object.get(key)) else {
             return;
         };
-        let ours = property.object_value().and_then(|servers| servers.get(SERVER));
-        if let Some(ours) = ours {
+        let named = property.object_value().and_then(|servers| servers.get(SERVER));
+        let is_ours = |named: &CstObjectProp| {
+            let entry = named.value().and_then(|entry| entry.to_serde_value());
+            entry.is_some_and(|entry| ours::server_program(&entry).is_some())
+        };
+        if let Some(ours) = named.filter(is_ours) {
             ours.remove();
             remove_if_empty(property);
         }
@@ -153,25 +161,9 @@ fn clear(list: &CstArray) -> bool {
     has_changed
 }
 
-/// Says whether a hook runs `backstory hook`, wherever that is.
 fn is_ours(hook: &CstNode) -> bool {
-    let Some(hook) = hook.to_serde_value() else {
-        return false;
-    };
-    let command = ["command", "bash"].iter().find_map(|key| hook[key].as_str());
-    let Some(command) = command else {
-        return false;
-    };
-    match hook["args"].as_array() {
-        Some(args) => is_program(command) && args.first().is_some_and(|word| word == "hook"),
-        None => command
-            .split_once(" hook ")
-            .is_some_and(|(program, _)| is_program(program.trim_matches(['\'', '"', ' ']))),
-    }
-}
-
-fn is_program(path: &str) -> bool {
-    path.rsplit('/').next() == Some("backstory")
+    hook.to_serde_value()
+        .is_some_and(|hook| ours::hook_program(&hook).is_some())
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -279,8 +271,7 @@ mod tests {
         ];
         let others = [
             r#"{"command": "/opt/bin/backstory", "args": ["export"]}"#,
-            r#"{"command": "notbackstory hook stop"}"#,
-            r#"{"command": "backstory-sync hook stop"}"#,
+            r#"{"command": "/home/me/notify.sh && /usr/bin/backstory hook stop"}"#,
             r#"{"type": "prompt", "prompt": "backstory hook stop"}"#,
         ];
         for hook in ours {

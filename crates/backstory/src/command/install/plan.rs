@@ -157,7 +157,7 @@ fn base(
     let written = receipt.written(host.name, &file.path);
     if let Some(written) = written.filter(|written| written.after == fingerprint(current)) {
         match saved(written) {
-            Ok(before) => return Ok((before, true)),
+            Ok(before) => return Ok((before, written.is_exact)),
             // The copy is gone: our entries can still be taken out.
             Err(_) => return Ok((without_ours(file, current)?, false)),
         }
@@ -169,7 +169,7 @@ fn base(
     if base.as_deref().is_some_and(is_left_over) {
         return Ok((None, true));
     }
-    let is_exact = written.is_none() && base.as_deref() == Some(current);
+    let is_exact = base.as_deref() == Some(current);
     Ok((base, is_exact))
 }
 

@@ -1,9 +1,12 @@
 //! Our table in other programs' TOML files: put at the end as text, so that nothing else changes.
 
 use anyhow::{Result, anyhow, bail};
+use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
-/// Adds `[KEY.backstory]`.
+use super::ours;
+
+/// Adds `[KEY.backstory]`, unless a person has a table of that name.
 pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String> {
     let document = read(text)?;
     if document
@@ -11,6 +14,12 @@ pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String>
         .is_some_and(|servers| servers.as_table().is_none())
     {
         bail!("`{key}` is written in a form that cannot be added to");
+    }
+    if document
+        .get(key)
+        .is_some_and(|servers| servers.get("backstory").is_some())
+    {
+        return Ok(text.to_owned());
     }
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut new = text.to_owned();
@@ -36,11 +45,12 @@ pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String>
         .ok_or_else(|| anyhow!("`{key}` cannot be added to"))
 }
 
-/// Takes `[KEY.backstory]` out.
+/// Takes `[KEY.backstory]` out, if it is ours.
 pub(super) fn remove_server(text: &str, key: &str) -> Result<String> {
     let mut document = read(text)?;
+    let is_ours = ours::server_program(&toml::from_str::<Value>(text)?[key]["backstory"]).is_some();
     let servers = document.get_mut(key).and_then(Item::as_table_like_mut);
-    let Some(servers) = servers.filter(|servers| servers.contains_key("backstory")) else {
+    let Some(servers) = servers.filter(|_| is_ours) else {
         return Ok(text.to_owned());
     };
     servers.remove("backstory");
@@ -97,5 +107,8 @@ mod tests {
         assert!(add_server("mcp_servers = { a = { command = \"x\" } }\n", "mcp_servers", "x").is_err());
         let untouched = "x = 1 # note\n";
         assert_eq!(remove_server(untouched, "mcp_servers").unwrap(), untouched);
+        let theirs = "[mcp_servers.backstory]\ncommand = \"/x/backstory\"\nargs = [\"mcp\"]\nenv.BACKSTORY_HOME = \"/y\"\n";
+        assert_eq!(remove_server(theirs, "mcp_servers").unwrap(), theirs);
+        assert_eq!(add_server(theirs, "mcp_servers", "x").unwrap(), theirs);
     }
 }
