@@ -135,11 +135,13 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
         changes.extend(plan::uninstall(&receipt, host)?);
     }
     if !changes.iter().any(Change::is_needed) {
-        // The files may be gone while the receipt still speaks of them.
-        for host in &hosts {
-            receipt.hosts.remove(host.name);
+        if !arguments.manner.dry_run {
+            // The files may be gone while the receipt still speaks of them.
+            for host in &hosts {
+                receipt.hosts.remove(host.name);
+            }
+            receipt.write(home)?;
         }
-        receipt.write(home)?;
         match arguments.manner.json {
             true => println!("{}", as_json(&changes, arguments.manner.dry_run)),
             false => println!("Nothing of ours is installed."),

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::home::Home;
+use crate::home::{Home, run};
 
 /// A home in which a file of the user's holds this.
 fn home_with(path: &str, content: &str) -> (Home, PathBuf) {
@@ -31,4 +31,56 @@ fn what_a_person_wrote_stays_though_it_calls_us() {
         home.ok(&["uninstall", "--yes"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
     }
+}
+
+#[test]
+fn what_was_put_into_another_folder_is_found_by_the_receipt() {
+    let home = Home::new();
+    let folder = home.outside().join("cc");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("settings.json"), "{ \"model\": \"opus\" }\n").unwrap();
+    let mut command = home.command(&["install", "claude-code", "--yes"]);
+    command.env("CLAUDE_CONFIG_DIR", &folder);
+    assert!(run(command, b"").status.success());
+    let receipt = home.path().join("installed.json");
+    let noted = fs::read(&receipt).unwrap();
+
+    let shown = home.ok(&["uninstall", "--dry-run"]);
+    assert!(
+        shown.contains("cc/settings.json (Claude Code) is changed"),
+        "{shown}"
+    );
+    assert_eq!(fs::read(&receipt).unwrap(), noted);
+    home.ok(&["uninstall", "--yes"]);
+    assert_eq!(
+        fs::read_to_string(folder.join("settings.json")).unwrap(),
+        "{ \"model\": \"opus\" }\n"
+    );
+    assert!(!folder.join(".claude.json").exists() && !receipt.exists());
+}
+
+#[test]
+fn a_file_that_another_has_taken_the_place_of_is_put_back_too() {
+    let home = Home::new();
+    home.ok(&["install", "opencode", "--yes"]);
+    let folder = home.outside().join("home/.config/opencode");
+    assert!(folder.join("opencode.json").exists());
+    fs::write(folder.join("opencode.jsonc"), "{}\n").unwrap();
+    home.ok(&["uninstall", "--yes"]);
+    assert!(!folder.join("opencode.json").exists());
+    assert_eq!(fs::read(folder.join("opencode.jsonc")).unwrap(), b"{}\n");
+}
+
+#[test]
+fn looking_does_not_forget_what_was_written() {
+    let (home, settings) = home_with(".claude/settings.json", "{}");
+    home.ok(&["install", "claude-code", "--yes"]);
+    fs::remove_file(settings).unwrap();
+    fs::remove_file(home.outside().join("home/.claude.json")).unwrap();
+    let receipt = home.path().join("installed.json");
+    for arguments in [&["uninstall", "--dry-run"][..], &["uninstall"]] {
+        assert!(receipt.exists());
+        assert_eq!(home.ok(arguments), "Nothing of ours is installed.\n");
+    }
+    assert!(!receipt.exists());
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use backstory_capture::host::{HostSpec, OUR_MARK, Part};
+use backstory_capture::host::{HostSpec, OUR_MARK, Part, Place};
 
 use super::{json::Document, places, toml};
 use crate::receipt::{Receipt, Written, fingerprint};
@@ -39,7 +39,7 @@ impl Change {
 
 /// Plans what installing for a host would write.
 pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str) -> Result<Vec<Change>> {
-    plan(receipt, host, &|file, base| {
+    plan(receipt, host, files(host)?, &|file, base| {
         let old = base.map(readable).transpose()?.unwrap_or_default();
         let (mark, text) = match old.strip_prefix(BYTE_ORDER_MARK) {
             Some(text) => (BYTE_ORDER_MARK, text),
@@ -53,9 +53,10 @@ pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str)
     })
 }
 
-/// Plans what it takes to undo that.
+/// Plans what it takes to undo that, also where it was done under other variables than those of today.
 pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<Change>> {
-    plan(receipt, host, &|_, base| Ok(base.map(<[u8]>::to_vec)))
+    let files = known_files(receipt, host)?;
+    plan(receipt, host, files, &|_, base| Ok(base.map(<[u8]>::to_vec)))
 }
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -69,9 +70,9 @@ struct File {
 /// Makes what a file shall hold out of what it held without us.
 type Make<'m> = &'m dyn Fn(&File, Option<&[u8]>) -> Result<Option<Vec<u8>>>;
 
-fn plan(receipt: &Receipt, host: &'static HostSpec, make: Make<'_>) -> Result<Vec<Change>> {
+fn plan(receipt: &Receipt, host: &'static HostSpec, files: Vec<File>, make: Make<'_>) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
-    for file in files(host)? {
+    for file in files {
         let shown = places::shown(&file.path);
         let current = read(&file.path).with_context(|| format!("could not read {shown}"))?;
         let hint = "hint: mend it by hand; nothing was changed";
@@ -94,26 +95,35 @@ fn plan(receipt: &Receipt, host: &'static HostSpec, make: Make<'_>) -> Result<Ve
     Ok(changes)
 }
 
-/// Finds the files of a host and what goes into each.
+/// Finds the files of a host, and those that the receipt names beside them.
+fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<File>> {
+    let mut files = files(host)?;
+    for written in receipt.hosts.get(host.name).into_iter().flatten() {
+        if files.iter().any(|known| known.path == written.path) {
+            continue;
+        }
+        let is_in_it = |part: &&Part| {
+            let (file, instead) = places_of(part);
+            let mut places = [file].into_iter().chain(instead);
+            places.any(|place| written.path.ends_with(place.path))
+        };
+        files.push(File {
+            path: written.path.clone(),
+            parts: host.parts.iter().filter(is_in_it).collect(),
+        });
+    }
+    Ok(files)
+}
+
+/// Finds the files of a host as they are today, and what goes into each.
 fn files(host: &'static HostSpec) -> Result<Vec<File>> {
     let mut files: Vec<File> = Vec::new();
     for part in host.parts {
-        let path = match part {
-            Part::Server {
-                file,
-                instead: Some(instead),
-                ..
-            } => {
-                let instead = places::resolve(instead)?;
-                match instead.exists() {
-                    true => instead,
-                    false => places::resolve(file)?,
-                }
-            }
-            Part::Hooks { file, .. }
-            | Part::Server { file, .. }
-            | Part::ServerToml { file, .. }
-            | Part::File { file, .. } => places::resolve(file)?,
+        let (file, instead) = places_of(part);
+        let instead = instead.map(places::resolve).transpose()?;
+        let path = match instead.filter(|path| path.exists()) {
+            Some(path) => path,
+            None => places::resolve(file)?,
         };
         match files.iter_mut().find(|known| known.path == path) {
             Some(known) => known.parts.push(part),
@@ -124,6 +134,14 @@ fn files(host: &'static HostSpec) -> Result<Vec<File>> {
         }
     }
     Ok(files)
+}
+
+/// Returns the file of a part, and the one that is taken instead when it is there.
+fn places_of(part: &Part) -> (&Place, Option<&Place>) {
+    match part {
+        Part::Server { file, instead, .. } => (file, instead.as_ref()),
+        Part::Hooks { file, .. } | Part::ServerToml { file, .. } | Part::File { file, .. } => (file, None),
+    }
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
