@@ -5,7 +5,7 @@ use std::{fs, time::Instant};
 use backstory_store::{Access, Store, StoreError};
 
 use super::{Finding, Patient};
-use crate::{output, repair};
+use crate::{backups, output, repair};
 
 /// A repair is worth mentioning for so long.
 const MONTH_MS: i64 = 30 * 24 * 3_600_000;
@@ -28,7 +28,8 @@ fn whole(patient: &Patient<'_>) -> Finding {
             Finding::ok("database", format!("whole, {size}, checked in {seconds:.1} s"))
         }
         Ok(found) => damaged(&found.join("; ")),
-        Err(StoreError::Missing(_)) if patient.home.backups().exists() => {
+        // The folder alone says nothing: `install` keeps its copies there too.
+        Err(StoreError::Missing(_)) if !backups::list(patient.home).unwrap_or_default().is_empty() => {
             Finding::warning("database", "there is none, but there are backups")
                 .remedy("`backstory restore` lists them, `backstory restore FILE` brings one back")
         }

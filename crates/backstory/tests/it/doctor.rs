@@ -159,3 +159,14 @@ fn a_file_that_was_installed_and_is_gone_is_noticed() {
     fs::write(home.path().join("installed.json"), receipt.to_string()).unwrap();
     assert_eq!(level(&home, "installed"), (0, "warning".to_owned()));
 }
+
+#[test]
+fn a_first_installation_is_well() {
+    let home = Home::new();
+    let settings = home.outside().join("home/.claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "{}\n").unwrap();
+    home.ok(&["install", "claude-code", "--yes"]);
+    assert_eq!(level(&home, "database"), (0, "note".to_owned()));
+    assert_eq!(level(&home, "claude-code"), (0, "ok".to_owned()));
+}
