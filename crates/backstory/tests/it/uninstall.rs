@@ -1,6 +1,10 @@
 //! What is a person's own stays, and what is ours goes, wherever it was put.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
 
 use crate::home::{Home, run};
 
@@ -83,4 +87,22 @@ fn looking_does_not_forget_what_was_written() {
         assert_eq!(home.ok(arguments), "Nothing of ours is installed.\n");
     }
     assert!(!receipt.exists());
+}
+
+#[test]
+fn a_link_to_nothing_leads_to_nothing_again() {
+    let (home, settings) = home_with(".claude/settings.json", "");
+    fs::remove_file(&settings).unwrap();
+    symlink("../dot/settings.json", &settings).unwrap();
+    home.ok(&["install", "claude-code", "--yes"]);
+    assert!(settings.exists());
+    home.ok(&["uninstall", "--yes"]);
+    assert_eq!(
+        fs::read_link(&settings).unwrap(),
+        Path::new("../dot/settings.json")
+    );
+    assert!(
+        !home.outside().join("home/dot").exists(),
+        "the folder was made for it"
+    );
 }

@@ -31,7 +31,7 @@ pub(crate) fn install(home: &Home, receipt: &mut Receipt, changes: &[Change]) ->
         let earlier = receipt.written(change.host.name, &change.path);
         let folders = match earlier {
             Some(earlier) => earlier.folders.clone(),
-            None => missing_folders(&change.path),
+            None => missing_folders(&change.path)?,
         };
         let written = Written {
             path: change.path.clone(),
@@ -112,17 +112,18 @@ fn write_all(changes: &[Change]) -> Result<()> {
     Ok(())
 }
 
+/// A link stays what it is: the file that it leads to is written or removed.
 fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
+    let target = replace::follow_links(path)?;
     match content {
         Some(content) => {
-            let target = replace::follow_links(path)?;
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(replace::folder_of(&target))?;
             replace::write(&target, content)
         }
-        None => match fs::remove_file(path) {
+        None => match fs::remove_file(target) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         },
@@ -130,13 +131,15 @@ fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
 }
 
 /// Returns the folders that have to be made for a file, the outermost first.
-fn missing_folders(path: &Path) -> Vec<PathBuf> {
-    let mut missing: Vec<PathBuf> = path
+fn missing_folders(path: &Path) -> Result<Vec<PathBuf>> {
+    let target =
+        replace::follow_links(path).with_context(|| format!("could not follow {}", places::shown(path)))?;
+    let mut missing: Vec<PathBuf> = target
         .ancestors()
         .skip(1)
         .take_while(|folder| !folder.exists())
         .map(Path::to_owned)
         .collect();
     missing.reverse();
-    missing
+    Ok(missing)
 }
