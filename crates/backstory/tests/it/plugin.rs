@@ -156,3 +156,56 @@ fn the_launcher_finds_the_program_and_is_silent_without_it() {
     assert!(text(&heard.stdout).contains("continue"));
     assert_eq!(home.spooled().len(), 1);
 }
+
+#[test]
+fn the_launcher_passes_over_itself_and_says_when_there_is_no_program() {
+    let home = Home::new();
+    let plugin = repository().join("plugin");
+    // Another version of the plugin, whose launcher would start this one again.
+    let other = home.outside().join("other");
+    fs::create_dir_all(other.join("bin")).unwrap();
+    fs::create_dir_all(other.join(".claude-plugin")).unwrap();
+    fs::copy(plugin.join("bin/backstory"), other.join("bin/backstory")).unwrap();
+    let folder = home.outside().join("a program");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(plugin.join("bin/backstory"), folder.join("backstory")).unwrap();
+    let path = |last: &Path| {
+        let folders = [
+            plugin.join("bin"),
+            other.join("bin"),
+            folder.clone(),
+            last.to_owned(),
+        ];
+        std::env::join_paths(folders).unwrap()
+    };
+    let start = |arguments: &[&str], path: std::ffi::OsString| {
+        let mut command = std::process::Command::new("/bin/sh");
+        command
+            .args(["-c", "exec backstory \"$@\"", "sh"])
+            .args(arguments)
+            .env_clear()
+            .env("HOME", home.outside().join("home"))
+            .env("PATH", path)
+            .env("BACKSTORY_NO_WORKER", "1")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        run(command, b"{}")
+    };
+    let without = path(&home.outside().join("nothing"));
+    let said = start(&["remember", "lost note"], without.clone());
+    assert_eq!((said.status.code(), text(&said.stdout)), (Some(1), String::new()));
+    assert!(text(&said.stderr).contains("the program is not installed"));
+    for arguments in [&["hook", "stop", "--plugin"][..], &[]] {
+        let silent = start(arguments, without.clone());
+        assert_eq!(
+            (silent.status.code(), silent.stdout.len(), silent.stderr.len()),
+            (Some(0), 0, 0)
+        );
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_backstory")).parent().unwrap();
+    let version = start(&["--version"], path(program));
+    assert!(text(&version.stdout).starts_with("backstory "));
+    let words = start(&["search", "a  b", "*"], path(program));
+    assert_eq!(words.status.code(), Some(1), "{}", text(&words.stderr));
+}
