@@ -3,8 +3,9 @@
 mod carry_out;
 mod diff;
 mod json;
+pub(crate) mod look;
 mod ours;
-mod places;
+pub(crate) mod places;
 mod plan;
 mod toml;
 

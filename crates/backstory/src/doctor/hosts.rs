@@ -1,185 +1,140 @@
 //! The hosts: do their settings call us?
 //!
-//! What `install` wrote, and where, is in its receipt, `installed.json`: each file it names is looked for here. Hooks that
-//! were put into Claude Code's settings by hand or by a plugin are found by looking there.
+//! Looked at are the hosts that `install` has set up, by its receipt, and Claude Code in any case: its hooks may have been
+//! put in by hand or by the plugin.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
+use backstory_capture::host::{HOSTS, HostSpec};
 use serde_json::Value;
 
 use super::{Finding, Patient};
-use crate::{environment, home::Home};
-
-/// The events that should call us, by Claude Code's names.
-const WANTED: [&str; 6] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "Stop",
-    "SessionEnd",
-];
-
-const INSTALL: &str = "backstory install claude-code";
+use crate::{
+    command::install::{
+        look::{self, Content, Seen, State},
+        places,
+    },
+    output,
+    receipt::Receipt,
+};
 
 pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
-    let mut findings = receipt(patient.home);
-    findings.extend(environment::user_home().and_then(|user| claude_code(&user.join(".claude"))));
+    let mut findings = Vec::new();
+    let receipt = Receipt::read(patient.home).unwrap_or_else(|error| {
+        let remedy = "move it away, then run `backstory install` again";
+        findings.push(Finding::warning("installed", output::told(&error)).remedy(remedy));
+        Receipt::default()
+    });
+    let present = places::present();
+    let is_by_hand = |host: &HostSpec| {
+        host.name == "claude-code" && present.iter().any(|present| present.name == host.name)
+    };
+    for host in HOSTS {
+        if receipt.hosts.contains_key(host.name) || is_by_hand(host) {
+            findings.extend(of_host(&receipt, host));
+        }
+    }
     findings
 }
 
-/// Looks for every file that the receipt names.
-fn receipt(home: &Home) -> Vec<Finding> {
-    let path = home.root().join("installed.json");
-    let Ok(text) = fs::read_to_string(&path) else {
-        return Vec::new();
+fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
+    let title = host.title;
+    let files = match look::look(receipt, host) {
+        Ok(files) => files,
+        Err(error) => return vec![Finding::broken(host.name, output::told(&error)).remedy("set HOME")],
     };
-    let Ok(receipt) = serde_json::from_str::<Value>(&text) else {
-        let message = format!("{} cannot be read", path.display());
-        return vec![Finding::warning("installed", message).remedy("run `backstory install` again")];
-    };
-    let mut paths = Vec::new();
-    gather_paths(&receipt, &mut paths);
-    let missing = paths.into_iter().filter(|path| !Path::new(path).exists());
-    missing
-        .map(|path| {
-            Finding::warning("installed", format!("{path} was installed and is gone"))
-                .remedy("run `backstory install` again")
-        })
-        .collect()
-}
-
-/// Whatever its shape: every `path` or `file` in it is one.
-fn gather_paths<'r>(value: &'r Value, paths: &mut Vec<&'r str>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::String(path) if matches!(name.as_str(), "path" | "file") => paths.push(path),
-                    other => gather_paths(other, paths),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| gather_paths(item, paths)),
-        _ => {}
+    let problems: Vec<Finding> = files
+        .iter()
+        .filter_map(|file| problem(receipt, host, file))
+        .collect();
+    if !problems.is_empty() {
+        return problems;
     }
+    let understood: Vec<(&Seen, &Content)> = files
+        .iter()
+        .filter_map(|file| match &file.state {
+            State::Read(content) => Some((file, content)),
+            _ => None,
+        })
+        .collect();
+    let calling: Vec<String> = understood
+        .iter()
+        .filter(|(file, content)| file.is_noted || !content.programs.is_empty())
+        .map(|(file, _)| places::shown(&file.path))
+        .collect();
+    vec![
+        if understood.iter().any(|(_, content)| has_plugin(&content.value)) {
+            Finding::ok(host.name, format!("{title}: the plugin is on"))
+        } else if calling.is_empty() {
+            Finding::note(host.name, format!("{title}: no hook of ours is set up")).remedy(install(host))
+        } else {
+            Finding::ok(host.name, format!("{title}: set up in {}", calling.join(", ")))
+        },
+    ]
 }
 
-/// Looks into Claude Code's settings; `None` where there is no Claude Code.
-fn claude_code(folder: &Path) -> Option<Finding> {
-    if !folder.exists() {
+/// Finds what keeps the entries of a file from being called.
+fn problem(receipt: &Receipt, host: &'static HostSpec, file: &Seen) -> Option<Finding> {
+    let (title, shown) = (host.title, places::shown(&file.path));
+    let content = match &file.state {
+        State::Gone if file.is_noted => {
+            let message = format!("{title}: {shown} was installed and is gone");
+            return Some(Finding::warning("installed", message).remedy(install(host)));
+        }
+        State::Odd { why, names_us } if file.is_noted || *names_us => {
+            let message = format!("{title}: {shown} is not understood: {why}");
+            return Some(
+                Finding::broken(host.name, message).remedy(match host.wants_plain_json {
+                    true => "mend it by hand; comments and trailing commas must go",
+                    false => "mend it by hand",
+                }),
+            );
+        }
+        State::Gone | State::Odd { .. } => return None,
+        State::Read(content) => content,
+    };
+    if content.value["disableAllHooks"] == true {
+        let message = format!("{title}: {shown} says disableAllHooks");
+        let remedy = "take that line out: nothing is recorded while it is there";
+        return Some(Finding::broken(host.name, message).remedy(remedy));
+    }
+    if let Some(lost) = content.programs.iter().find(|program| is_lost(program)) {
+        let message = format!("{title}: {shown} calls {lost}, which cannot be run");
+        return Some(Finding::broken(host.name, message).remedy(install(host)));
+    }
+    let holds_none = content.programs.is_empty();
+    if has_plugin(&content.value) && holds_none {
+        // The plugin's hooks leave the work to those that the receipt speaks of.
+        return receipt.hosts.contains_key(host.name).then(|| {
+            let message = format!("{title}: the plugin keeps quiet for hooks that are not in {shown}");
+            let remedy = format!("`backstory uninstall {0}`, or `{1}`", host.name, install(host));
+            Finding::broken(host.name, message).remedy(remedy)
+        });
+    }
+    if content.missing.is_empty() || (holds_none && !file.is_noted) {
         return None;
     }
-    let path = folder.join("settings.json");
-    let Ok(text) = fs::read_to_string(&path) else {
-        return Some(Finding::note("claude-code", "no hook of ours is set up").remedy(INSTALL));
-    };
-    let Ok(settings) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) else {
-        return Some(match text.contains("backstory") {
-            true => Finding::broken("claude-code", format!("{} is not plain JSON", path.display()))
-                .remedy("Claude Code passes over a file with comments or trailing commas: take them out"),
-            false => Finding::note("claude-code", "no hook of ours is set up").remedy(INSTALL),
-        });
-    };
-    let is_plugin = settings["enabledPlugins"].as_object().is_some_and(|plugins| {
+    let missing = content.missing.join(", ");
+    let message = format!("{title}: nothing of ours in {shown} for {missing}");
+    Some(Finding::warning(host.name, message).remedy(install(host)))
+}
+
+fn install(host: &HostSpec) -> String {
+    format!("backstory install {}", host.name)
+}
+
+fn has_plugin(settings: &Value) -> bool {
+    settings["enabledPlugins"].as_object().is_some_and(|plugins| {
         plugins
             .iter()
             .any(|(name, on)| name.starts_with("backstory@") && on == true)
-    });
-    if is_plugin {
-        return Some(Finding::ok("claude-code", "the plugin is on"));
-    }
-    Some(judge(&settings, &path))
+    })
 }
 
-fn judge(settings: &Value, path: &Path) -> Finding {
-    if settings["disableAllHooks"] == true {
-        return Finding::broken("claude-code", format!("{} says disableAllHooks", path.display()))
-            .remedy("take that line out: nothing is recorded while it is there");
-    }
-    let missing: Vec<&str> = WANTED
-        .into_iter()
-        .filter(|event| !settings["hooks"][event].to_string().contains("backstory"))
-        .collect();
-    if missing.len() == WANTED.len() {
-        return Finding::note("claude-code", "no hook of ours is set up").remedy(INSTALL);
-    }
-    if !missing.is_empty() {
-        return Finding::warning(
-            "claude-code",
-            format!("no hook of ours for {}", missing.join(", ")),
-        )
-        .remedy(INSTALL);
-    }
-    match lost_program(&settings["hooks"]) {
-        Some(program) => Finding::broken(
-            "claude-code",
-            format!("its hooks call {program}, which is not there"),
-        )
-        .remedy(INSTALL),
-        None => Finding::ok("claude-code", format!("hooks are in {}", path.display())),
-    }
-}
-
-/// Finds a program that the hooks call by its whole path and that is not there.
-fn lost_program(hooks: &Value) -> Option<String> {
-    let mut commands = Vec::new();
-    gather_commands(hooks, &mut commands);
-    commands
-        .into_iter()
-        .filter_map(|command| command.split_whitespace().next())
-        .map(|word| word.trim_matches(['"', '\'']))
-        .find(|word| word.ends_with("backstory") && word.starts_with('/') && !Path::new(word).exists())
-        .map(ToOwned::to_owned)
-}
-
-fn gather_commands<'r>(value: &'r Value, commands: &mut Vec<&'r str>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::String(command) if name == "command" => commands.push(command),
-                    other => gather_commands(other, commands),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| gather_commands(item, commands)),
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::doctor::Level;
-
-    fn with(command: &str, events: &[&str]) -> Value {
-        let entry = json!([{"hooks": [{"type": "command", "command": command}]}]);
-        let hooks: serde_json::Map<String, Value> = events
-            .iter()
-            .map(|event| ((*event).to_owned(), entry.clone()))
-            .collect();
-        json!({"hooks": hooks})
-    }
-
-    #[test]
-    fn settings_are_judged_by_what_they_call() {
-        let level = |settings: &Value| judge(settings, Path::new("s.json")).level;
-        assert_eq!(level(&json!({})), Level::Note);
-        assert_eq!(level(&with("other hook", &WANTED)), Level::Note);
-        assert_eq!(level(&with("backstory hook x", &WANTED)), Level::Ok);
-        assert_eq!(level(&with("backstory hook x", &WANTED[..3])), Level::Warning);
-        assert_eq!(level(&with("/nowhere/backstory hook x", &WANTED)), Level::Broken);
-        assert_eq!(level(&json!({"disableAllHooks": true})), Level::Broken);
-    }
-
-    #[test]
-    fn every_path_of_a_receipt_is_found() {
-        let receipt = json!({"hosts": [{"files": [{"path": "/a"}, {"file": "/b", "name": "c"}]}]});
-        let mut paths = Vec::new();
-        gather_paths(&receipt, &mut paths);
-        assert_eq!(paths, ["/a", "/b"]);
-    }
+/// Says whether a program is named by its whole path and cannot be run. The search path of a host may be another than ours.
+fn is_lost(program: &str) -> bool {
+    let can_run = |path: &Path| {
+        fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    program.starts_with('/') && !can_run(Path::new(program))
 }

@@ -152,21 +152,110 @@ fn events_that_wait_too_long_or_come_from_the_future_are_noticed() {
     assert_eq!(level(&home, "failed"), (0, "warning".to_owned()));
 }
 
-#[test]
-fn a_file_that_was_installed_and_is_gone_is_noticed() {
-    let home = remembered();
-    let receipt = json!({"hosts": {"claude-code": {"files": [{"path": "/nowhere/settings.json"}]}}});
-    fs::write(home.path().join("installed.json"), receipt.to_string()).unwrap();
-    assert_eq!(level(&home, "installed"), (0, "warning".to_owned()));
-}
-
-#[test]
-fn a_first_installation_is_well() {
+/// A home after a first installation, and the settings of Claude Code, which were there before.
+fn installed(host: &str) -> (Home, std::path::PathBuf) {
     let home = Home::new();
     let settings = home.outside().join("home/.claude/settings.json");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     fs::write(&settings, "{}\n").unwrap();
-    home.ok(&["install", "claude-code", "--yes"]);
+    home.ok(&["install", host, "--yes"]);
+    (home, settings)
+}
+
+#[test]
+fn a_first_installation_is_well() {
+    let (home, _) = installed("claude-code");
     assert_eq!(level(&home, "database"), (0, "note".to_owned()));
     assert_eq!(level(&home, "claude-code"), (0, "ok".to_owned()));
+}
+
+#[test]
+fn a_file_that_was_installed_and_is_gone_is_noticed() {
+    let (home, settings) = installed("claude-code");
+    fs::remove_file(settings).unwrap();
+    assert_eq!(level(&home, "installed"), (0, "warning".to_owned()));
+    fs::write(home.path().join("installed.json"), "[").unwrap();
+    assert_eq!(level(&home, "installed"), (0, "warning".to_owned()));
+}
+
+#[test]
+fn hooks_that_are_never_called_are_noticed() {
+    let plugin = json!({"enabledPlugins": {"backstory@backstory": true}});
+    let mut off = plugin.clone();
+    off["disableAllHooks"] = true.into();
+    let calling = |command: &str, arguments: Value| {
+        let hook = json!([{"hooks": [{"type": "command", "command": command, "args": arguments}]}]);
+        let spec = backstory_capture::host::find("claude-code").unwrap();
+        let events = spec.hooks.iter().map(|row| (row.theirs.to_owned(), hook.clone()));
+        json!({"hooks": events.collect::<serde_json::Map<_, _>>()})
+    };
+    let mut some = calling(env!("CARGO_BIN_EXE_backstory"), json!(["hook", "stop"]));
+    some["hooks"].as_object_mut().unwrap().remove("Stop");
+    for (settings, expected) in [
+        (&json!({}), (0, "note")),
+        (&some, (0, "warning")),
+        (&plugin, (0, "ok")),
+        (&off, (1, "broken")),
+        (
+            &calling(env!("CARGO_BIN_EXE_backstory"), json!(["hook", "stop"])),
+            (0, "ok"),
+        ),
+        (
+            &calling("/no where/backstory", json!(["hook", "stop"])),
+            (1, "broken"),
+        ),
+        (&calling("/bin/true", json!(["backstory", "hook"])), (0, "note")),
+        (&calling("/bin/true backstory", Value::Null), (0, "note")),
+    ] {
+        let home = Home::new();
+        let path = home.outside().join("home/.claude/settings.json");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, settings.to_string()).unwrap();
+        assert_eq!(
+            level(&home, "claude-code"),
+            (expected.0, expected.1.to_owned()),
+            "{settings}"
+        );
+    }
+    // The client passes over such a file.
+    let (home, settings) = installed("claude-code");
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, format!("// mine\n{text}")).unwrap();
+    assert_eq!(level(&home, "claude-code"), (1, "broken".to_owned()));
+    // The plugin's hooks leave the work to those of the settings, which somebody has taken out.
+    let (home, settings) = installed("claude-code");
+    fs::write(&settings, "{}").unwrap();
+    assert_eq!(level(&home, "claude-code"), (0, "warning".to_owned()));
+    fs::write(&settings, plugin.to_string()).unwrap();
+    assert_eq!(level(&home, "claude-code"), (1, "broken".to_owned()));
+    home.ok(&["uninstall", "--yes"]);
+    assert_eq!(level(&home, "claude-code"), (0, "ok".to_owned()));
+}
+
+#[test]
+fn settings_in_another_folder_are_looked_at() {
+    let home = Home::new();
+    let folder = home.outside().join("cc");
+    let home = home.with("CLAUDE_CONFIG_DIR", folder.to_str().unwrap());
+    home.ok(&["install", "claude-code", "--yes"]);
+    assert_eq!(level(&home, "claude-code"), (0, "ok".to_owned()));
+}
+
+#[test]
+fn every_host_that_was_set_up_is_looked_at() {
+    for (host, file) in [
+        ("cursor", ".cursor/hooks.json"),
+        ("codex", ".codex/config.toml"),
+        ("opencode", ".config/opencode/opencode.json"),
+    ] {
+        let (home, _) = installed(host);
+        assert_eq!(level(&home, host), (0, "ok".to_owned()));
+        let path = home.outside().join("home").join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let program = env!("CARGO_BIN_EXE_backstory");
+        fs::write(&path, text.replace(program, "/no/where/backstory")).unwrap();
+        assert_eq!(level(&home, host), (1, "broken".to_owned()));
+        fs::write(&path, if file.ends_with(".toml") { "" } else { "{}" }).unwrap();
+        assert_eq!(level(&home, host), (0, "warning".to_owned()));
+    }
 }

@@ -45,6 +45,12 @@ impl Document {
         self.root.to_string()
     }
 
+    /// Returns what it says; null when it is empty.
+    pub(super) fn value(&self) -> Value {
+        let value = self.root.value().and_then(|value| value.to_serde_value());
+        value.unwrap_or_default()
+    }
+
     fn object(&self) -> Result<CstObject> {
         let object = self.root.object_value_or_create();
         object.ok_or_else(|| anyhow!("it holds something else than an object"))

@@ -62,9 +62,9 @@ pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Ve
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// A file and all that is written to it for one host.
-struct File {
-    path: PathBuf,
-    parts: Vec<&'static Part>,
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    pub(super) parts: Vec<&'static Part>,
 }
 
 /// Makes what a file shall hold out of what it held without us.
@@ -96,7 +96,7 @@ fn plan(receipt: &Receipt, host: &'static HostSpec, files: Vec<File>, make: Make
 }
 
 /// Finds the files of a host, and those that the receipt names beside them.
-fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<File>> {
+pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<File>> {
     let mut files = files(host)?;
     for written in receipt.hosts.get(host.name).into_iter().flatten() {
         if files.iter().any(|known| known.path == written.path) {
@@ -144,7 +144,7 @@ fn places_of(part: &Part) -> (&Place, Option<&Place>) {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
