@@ -24,6 +24,9 @@ use crate::{clock, models::Model, wash::Wash};
 /// About how many tokens an answer has.
 pub(crate) const EXPECTED_ANSWER: u64 = 900;
 
+/// How long a turn waits that made us fail: each try may cost tokens, and others come first.
+pub(super) const LATER_MS: i64 = 6 * 3_600_000;
+
 /// How many known memories a model is shown.
 const MOST_KNOWN: usize = 12;
 
@@ -138,7 +141,12 @@ pub(crate) fn ask_about(
                 return Ok(Asked::Left(format!("refused: {said}")));
             }
             Err(Refusal::Trouble(trouble)) => {
-                store.release_turn_for_model(claim, 0)?;
+                let not_before_ms = match trouble {
+                    // It may be this very turn that they cannot answer.
+                    Trouble::BrokenOff { .. } => clock::now_ms() + LATER_MS,
+                    _ => 0,
+                };
+                store.release_turn_for_model(claim, not_before_ms)?;
                 return Ok(Asked::Troubled(trouble));
             }
         };
@@ -210,10 +218,11 @@ fn call(
             Ok(Ok(reply))
         }
         Err(trouble) => {
+            let tokens = taken(&trouble);
             let end = CallEnd {
                 outcome: trouble.name(),
-                tokens: was_free(&trouble).then_some((0, 0)),
-                cost: None,
+                tokens,
+                cost: tokens.and_then(|(tokens_in, tokens_out)| model.cost(tokens_in, tokens_out)),
                 duration_ms,
             };
             store.close_call(entry, &end)?;
@@ -223,12 +232,17 @@ fn call(
     }
 }
 
-/// Whether a call that failed took nothing. Of the others nobody knows: their estimate stays spent.
-fn was_free(trouble: &Trouble) -> bool {
-    !matches!(
-        trouble,
-        Trouble::Refused(_) | Trouble::Nonsense(_) | Trouble::Stopped
-    )
+/// What a call that failed took, in tokens sent and answered. Where nobody knows, its estimate stays spent.
+fn taken(trouble: &Trouble) -> Option<(u64, u64)> {
+    match trouble {
+        Trouble::NotSetUp(_)
+        | Trouble::BadKey(_)
+        | Trouble::RateLimited { .. }
+        | Trouble::QuotaSpent { .. }
+        | Trouble::Unreachable { .. } => Some((0, 0)),
+        Trouble::BrokenOff { usage, .. } => usage.map(|usage| (usage.tokens_in, usage.tokens_out)),
+        Trouble::Refused(_) | Trouble::Nonsense(_) | Trouble::Stopped => None,
+    }
 }
 
 fn note_trouble(store: &mut Store, model: &Model, trouble: &Trouble) -> Result<()> {

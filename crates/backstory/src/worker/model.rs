@@ -15,14 +15,11 @@ use anyhow::{Result, anyhow};
 use backstory_capture::keep;
 use backstory_store::{Store, TurnForModel};
 
-use super::ask::{Asked, ask_about};
+use super::ask::{Asked, LATER_MS, ask_about};
 use crate::{clock, home::Home, log, models::Model};
 
 /// How long a turn is kept for one thread: longer than two calls and their time-outs.
 pub(crate) const LEASE_MS: i64 = 900_000;
-
-/// How long a turn waits that made us fail: each try may cost tokens.
-const LATER_MS: i64 = 6 * 3_600_000;
 
 /// How often a thread looks around that nobody wakes.
 const LOOK: Duration = Duration::from_secs(20);

@@ -57,6 +57,7 @@ pub(crate) struct Answer {
     headers: Vec<(&'static str, String)>,
     body: String,
     delay: Duration,
+    breaks_off: bool,
 }
 
 impl Answer {
@@ -66,6 +67,7 @@ impl Answer {
             headers: Vec::new(),
             body: body.to_string(),
             delay: Duration::ZERO,
+            breaks_off: false,
         }
     }
 
@@ -113,6 +115,12 @@ impl Answer {
 
     pub(crate) fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// Half of the answer, and then no more.
+    pub(crate) fn broken_off(mut self) -> Self {
+        self.breaks_off = true;
         self
     }
 }
@@ -191,6 +199,10 @@ fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked, u
         .iter()
         .map(|(name, value)| format!("{name}: {value}\r\n"))
         .collect();
+    let sent = match answer.breaks_off {
+        true => answer.body.len() / 2,
+        false => answer.body.len(),
+    };
     // Whoever gave up waiting does not read it.
     let mut stream = stream;
     write!(
@@ -198,7 +210,7 @@ fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked, u
         "HTTP/1.1 {} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{}",
         answer.status,
         answer.body.len(),
-        answer.body
+        &answer.body[..sent]
     )
     .ok();
 }

@@ -177,6 +177,31 @@ fn after_a_pause_one_call_looks_for_all() {
 }
 
 #[test]
+fn a_turn_whose_answer_breaks_off_is_paid_for_and_makes_way_for_others() {
+    let server = Server::start(|asked, _| match asked.user().contains("poison") {
+        true => Answer::anthropic(TOLD).broken_off(),
+        false => Answer::anthropic(TOLD),
+    });
+    let home = with_model("anthropic", &server).with("BACKSTORY_DISTILL_CONCURRENCY", "1");
+    turn(&home, "s1", "ok");
+    turn(&home, "s2", "poison");
+    home.drain();
+    assert_eq!(outcomes(&home), ["broken-off"], "the newer turn comes first");
+    let spent = "select cast(sum(coalesce(tokens_in, estimated_in)) > 500 as text) from model_call";
+    assert_eq!(home.rows(spent), ["1"], "its estimate stays spent");
+    // The provider is left alone for a moment; then the other turn has its turn.
+    home.rows("update provider_pause set until = 0 returning provider");
+    home.drain();
+    home.drain();
+    assert_eq!(outcomes(&home), ["broken-off", "ok"]);
+    assert_eq!((reasons(&home).len(), waiting(&home)), (0, 1));
+    // Whoever asks by hand need not wait.
+    let asked = server.asked().len();
+    home.run(&["distill", "--yes"], b"");
+    assert!(server.asked().len() > asked);
+}
+
+#[test]
 fn nobody_there_is_no_loss() {
     let server = Server::always(Answer::anthropic(TOLD));
     // A port that nobody listens on.
@@ -187,6 +212,7 @@ fn nobody_there_is_no_loss() {
         (reasons(&home), waiting(&home)),
         (vec!["unreachable".to_owned()], 1)
     );
+    assert_eq!(home.json(&["stats", "--json"])["models"]["budget"]["spent"], 0);
     // Another address is another matter.
     let home = home.with("BACKSTORY_DISTILL_BASE_URL", server.address());
     home.drain();

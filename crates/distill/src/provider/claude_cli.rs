@@ -6,7 +6,7 @@ use std::{fmt, sync::atomic::AtomicBool, time::Duration};
 
 use serde_json::Value;
 
-use super::{CALL_TIMEOUT, MAX_ANSWER_TOKENS, Provider, Reply, Trouble, anthropic, trouble};
+use super::{CALL_TIMEOUT, MAX_ANSWER_TOKENS, Provider, Reply, Trouble, Usage, anthropic, trouble};
 use crate::Prompt;
 
 /// What `claude` is to be started with.
@@ -112,19 +112,18 @@ impl fmt::Debug for ClaudeCli {
 
 impl Provider for ClaudeCli {
     fn ask(&self, prompt: &Prompt, stop: &AtomicBool) -> Result<Reply, Trouble> {
-        let unreachable = |said: String| Trouble::Unreachable {
-            retry_after: None,
-            said,
-        };
         match (self.run)(&self.invocation(prompt), stop) {
             Ok(ran) => read(&ran),
             Err(RunError::Missing) => Err(Trouble::NotSetUp("there is no `claude` on the PATH".to_owned())),
-            Err(RunError::TimedOut) => Err(unreachable("`claude` took too long".to_owned())),
+            Err(RunError::TimedOut) => Err(Trouble::BrokenOff {
+                usage: None,
+                said: "`claude` took too long".to_owned(),
+            }),
             Err(RunError::Stopped) => Err(Trouble::Stopped),
-            Err(RunError::Failed(why)) => Err(unreachable(format!(
-                "`claude` did not run: {}",
-                trouble::short(&why)
-            ))),
+            Err(RunError::Failed(why)) => Err(Trouble::Unreachable {
+                retry_after: None,
+                said: format!("`claude` did not run: {}", trouble::short(&why)),
+            }),
         }
     }
 }
@@ -135,24 +134,25 @@ fn read(ran: &Ran) -> Result<Reply, Trouble> {
     let Some(answer) = answer.filter(Value::is_object) else {
         return Err(match ran.success {
             true => Trouble::Nonsense("`claude` did not answer with JSON".to_owned()),
-            false => failed(0, &format!("{} {}", ran.stderr, ran.stdout)),
+            false => failed(0, &format!("{} {}", ran.stderr, ran.stdout), None),
         });
     };
     let text = answer["result"].as_str().unwrap_or_default();
+    let usage = anthropic::usage(&answer["usage"]);
     if answer["is_error"] == true || !ran.success {
         let status = answer["api_error_status"].as_u64().unwrap_or_default();
-        return Err(failed(u16::try_from(status).unwrap_or_default(), text));
+        return Err(failed(u16::try_from(status).unwrap_or_default(), text, usage));
     }
     if answer["stop_reason"] == "refusal" {
         return Err(Trouble::Refused("the model does not want to answer".to_owned()));
     }
     Ok(Reply {
         text: text.to_owned(),
-        usage: anthropic::usage(&answer["usage"]),
+        usage,
     })
 }
 
-fn failed(status: u16, said: &str) -> Trouble {
+fn failed(status: u16, said: &str, usage: Option<Usage>) -> Trouble {
     let lower = said.to_lowercase();
     let is_logged_out = ["/login", "not logged in", "invalid api key", "oauth token"]
         .iter()
@@ -166,11 +166,15 @@ fn failed(status: u16, said: &str) -> Trouble {
             said: trouble::short(said),
         },
         0 if is_logged_out => Trouble::BadKey(trouble::short(said)),
-        0 => Trouble::Unreachable {
-            retry_after: None,
+        // Killed, or given up half-way: it says what that took, or nobody knows.
+        0 => Trouble::BrokenOff {
+            usage,
             said: trouble::short(said),
         },
-        status => trouble::of_status(status, "", said, None),
+        status => match trouble::of_status(status, "", said, None) {
+            Trouble::BrokenOff { said, .. } => Trouble::BrokenOff { usage, said },
+            other => other,
+        },
     }
 }
 
@@ -194,7 +198,7 @@ mod tests {
         assert_eq!(reply.text, "<nothing/>");
         assert_eq!(
             reply.usage,
-            Some(super::super::Usage {
+            Some(Usage {
                 tokens_in: 903,
                 tokens_out: 4
             })
@@ -216,10 +220,18 @@ mod tests {
             (error(400, "bad request"), "refused"),
             (error(404, "no such model"), "not-set-up"),
             (error(0, "Not logged in · Please run /login"), "bad-key"),
-            ("some crash".to_owned(), "unreachable"),
+            (error(500, "Internal server error"), "broken-off"),
+            ("some crash".to_owned(), "broken-off"),
         ] {
             assert_eq!(outcome(false, &stdout).unwrap_err().name(), name, "{stdout}");
         }
         assert_eq!(outcome(true, "words").unwrap_err().name(), "nonsense");
+        let text = r#"{"is_error":true,"subtype":"error_during_execution","usage":{"input_tokens":3,"output_tokens":4}}"#;
+        let usage = Some(Usage {
+            tokens_in: 3,
+            tokens_out: 4,
+        });
+        let said = String::new();
+        assert_eq!(outcome(true, text), Err(Trouble::BrokenOff { usage, said }));
     }
 }

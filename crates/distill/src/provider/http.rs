@@ -1,6 +1,7 @@
 //! One HTTP call that can be given up: what the two APIs share.
 
 use std::{
+    io,
     sync::{
         atomic::{AtomicBool, Ordering},
         mpsc::{RecvTimeoutError, sync_channel},
@@ -52,8 +53,14 @@ pub(super) fn post(
     loop {
         match receive.recv_timeout(LOOK) {
             Ok(Ok(response)) => return judge(endpoint, &response),
-            Ok(Err(error)) => return Err(unreachable(&hide(endpoint, &error.to_string()))),
-            Err(RecvTimeoutError::Disconnected) => return Err(unreachable("the call broke down")),
+            Ok(Err(error)) => {
+                let said = hide(endpoint, &error.to_string());
+                return Err(match never_left(&error) {
+                    true => unreachable(&said),
+                    false => broken_off(&said),
+                });
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(broken_off("the call broke down")),
             Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(Trouble::Stopped),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -136,6 +143,36 @@ fn hide(endpoint: &Endpoint, text: &str) -> String {
     match &endpoint.key {
         Some(key) => key.hide(text),
         None => text.to_owned(),
+    }
+}
+
+/// Whether there was no connection that the question could have gone through.
+fn never_left(error: &ureq::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, InvalidData, NetworkDown, NetworkUnreachable};
+    use ureq::{Error, Timeout};
+    match error {
+        Error::Io(error) => matches!(
+            error.kind(),
+            // The last is a certificate that nobody trusts.
+            ConnectionRefused | HostUnreachable | NetworkDown | NetworkUnreachable | InvalidData
+        ),
+        Error::Timeout(step) => matches!(step, Timeout::Resolve | Timeout::Connect),
+        Error::HostNotFound
+        | Error::ConnectionFailed
+        | Error::ConnectProxyFailed(_)
+        | Error::InvalidProxyUrl
+        | Error::BadUri(_)
+        | Error::Http(_)
+        | Error::Tls(_)
+        | Error::Rustls(_) => true,
+        _ => false,
+    }
+}
+
+fn broken_off(said: &str) -> Trouble {
+    Trouble::BrokenOff {
+        usage: None,
+        said: trouble::short(said),
     }
 }
 

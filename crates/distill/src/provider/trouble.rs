@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Usage;
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
@@ -30,11 +32,19 @@ pub enum Trouble {
     /// The provider does not want to answer this.
     #[error("refused: {0}")]
     Refused(String),
-    /// It cannot be reached, or is not well.
+    /// It cannot be reached, or has too much to do: nobody has begun to answer.
     #[error("not reachable: {said}")]
     Unreachable {
         /// How long to wait, if the server says.
         retry_after: Option<Duration>,
+        /// What went wrong.
+        said: String,
+    },
+    /// It has the question, and there is no answer: that may have been paid for.
+    #[error("the answer broke off: {said}")]
+    BrokenOff {
+        /// What it took, if the provider counts.
+        usage: Option<Usage>,
         /// What went wrong.
         said: String,
     },
@@ -56,6 +66,7 @@ impl Trouble {
             Self::QuotaSpent { .. } => "quota-spent",
             Self::Refused(_) => "refused",
             Self::Unreachable { .. } => "unreachable",
+            Self::BrokenOff { .. } => "broken-off",
             Self::Nonsense(_) => "nonsense",
             Self::Stopped => "stopped",
         }
@@ -68,15 +79,14 @@ impl Trouble {
         let bounded = |asked: &Option<Duration>, usual: Duration, longest: Duration| {
             Some(asked.unwrap_or(usual).clamp(Duration::from_secs(1), longest))
         };
+        let growing = (Duration::from_secs(5) * 2_u32.pow(failures.min(7))).min(10 * MINUTE);
         match self {
             Self::NotSetUp(_) => Some(10 * MINUTE),
             Self::BadKey(_) => Some(60 * MINUTE),
             Self::RateLimited { retry_after, .. } => bounded(retry_after, MINUTE / 2, 10 * MINUTE),
             Self::QuotaSpent { retry_after, .. } => bounded(retry_after, 60 * MINUTE, 24 * 60 * MINUTE),
-            Self::Unreachable { retry_after, .. } => {
-                let usual = Duration::from_secs(5) * 2_u32.pow(failures.min(7));
-                bounded(retry_after, usual.min(10 * MINUTE), 10 * MINUTE)
-            }
+            Self::Unreachable { retry_after, .. } => bounded(retry_after, growing, 10 * MINUTE),
+            Self::BrokenOff { .. } => Some(growing),
             Self::Refused(_) | Self::Nonsense(_) | Self::Stopped => None,
         }
     }
@@ -109,6 +119,9 @@ pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Opt
         401 | 403 => Trouble::BadKey(said),
         404 => Trouble::NotSetUp(said),
         429 => Trouble::RateLimited { retry_after, said },
+        503 | 529 => Trouble::Unreachable { retry_after, said },
+        // One that says when to come back has not begun either.
+        408 | 409 | 500.. if retry_after.is_none() => Trouble::BrokenOff { usage: None, said },
         408 | 409 | 500.. => Trouble::Unreachable { retry_after, said },
         400..500 => Trouble::Refused(said),
         _ => Trouble::Unreachable { retry_after, said },
@@ -163,6 +176,9 @@ mod tests {
                 name,
                 "{status} {code}"
             );
+        }
+        for status in [408, 500, 502, 504] {
+            assert_eq!(of_status(status, "", "", None).name(), "broken-off", "{status}");
         }
     }
 
