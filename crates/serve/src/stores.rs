@@ -70,7 +70,7 @@ impl Stores {
     pub(crate) fn read_here<T>(&self, work: impl FnOnce(&Store) -> Result<T, Problem>) -> Result<T, Problem> {
         (self.before_reading)();
         let ready = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let store = match ready {
+        let store = match ready.filter(Store::is_in_place) {
             Some(store) => store,
             None => self.open_reader()?,
         };
@@ -91,10 +91,11 @@ impl Stores {
         off_the_async_threads(move || {
             let mut writer = stores.writer.lock().unwrap_or_else(PoisonError::into_inner);
             // Taken out: a panic in the middle must not leave a connection in an unknown state.
-            let mut store = match writer.take() {
+            let mut store = match writer.take().filter(Store::is_in_place) {
                 Some(store) => store,
                 None => Store::open(&stores.database, &stores.backups)?,
             };
+            store.check_schema()?;
             let result = work(&mut store);
             *writer = Some(store);
             result

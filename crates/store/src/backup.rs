@@ -19,7 +19,7 @@ use rusqlite::{
 use crate::{
     Store, StoreError,
     migrate::{self, MIGRATIONS},
-    open::{Access, connect, query},
+    open::{Access, check_not_newer, connect, query},
 };
 
 /// What is added to the name of a copy that is not finished.
@@ -115,6 +115,11 @@ impl Store {
     /// Says whether the file that is open is still the one at its path: somebody may have deleted or replaced it.
     pub fn is_in_place(&self) -> bool {
         self.place.is_in_place()
+    }
+
+    /// Fails when a newer version has changed the schema since the database was opened.
+    pub fn check_schema(&self) -> Result<(), StoreError> {
+        check_not_newer(&self.connection, &self.place.path, migrate::target(&MIGRATIONS)).map(drop)
     }
 
     /// Gives pages that are free for good back to the file system, when they are a quarter of the file and worth the while.

@@ -221,6 +221,8 @@ fn work(
         if !store.is_in_place() {
             bail!(Displaced);
         }
+        // Also when no event comes: a newer version may have changed the schema, and everybody here writes.
+        store.check_schema()?;
         if Stamp::of_file(&home.config()) != duties.written {
             follow(home, (duties, read), &mut staff)?;
         }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     durability::small_disk,
     home::{GO_ON, Home, eventually, run, text},
+    mcp::Agent,
     served::Served,
 };
 
@@ -126,6 +127,35 @@ fn an_older_worker_writes_nothing_once_a_newer_version_has_changed_the_schema() 
         fs::read_to_string(&log).is_ok_and(|log| log.contains("has schema 999"))
     });
     assert_eq!((home.events(), home.spooled().len()), (events, 3));
+}
+
+#[test]
+fn an_older_worker_ends_also_when_it_has_nothing_to_take_in() {
+    let served = Served::start();
+    let home = &served.home;
+    let connection = Connection::open(home.path().join("backstory.db")).unwrap();
+    connection.busy_timeout(Duration::from_secs(5)).unwrap();
+    connection.pragma_update(None, "user_version", 999).unwrap();
+    let log = home.path().join("logs/worker.log");
+    eventually("the worker has ended, and said why", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("has schema 999"))
+    });
+}
+
+#[test]
+fn a_server_of_an_older_version_writes_nothing_more_either() {
+    let home = Home::new();
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-11-25");
+    assert!(!agent.call("remember", &json!({"text": "with the old schema"})).0);
+    Connection::open(home.path().join("backstory.db"))
+        .unwrap()
+        .pragma_update(None, "user_version", 999)
+        .unwrap();
+    let (is_error, said) = agent.call("remember", &json!({"text": "with the new schema"}));
+    assert!(is_error && said.contains("has schema 999"), "{said}");
+    agent.end();
+    assert_eq!(home.rows("select text from note"), ["with the old schema"]);
 }
 
 #[test]
