@@ -49,6 +49,9 @@ pub(crate) struct Rebuilt {
     pub(crate) memories: u64,
 }
 
+/// So much of the ledger goes from one database to the next: a day of the user's, wherever its midnight is.
+const LEDGER_MS: i64 = 2 * 24 * 3_600_000;
+
 /// Opens the store to read and write. One that is damaged is rebuilt first, and a command says so.
 pub(crate) fn open(home: &Home, opener: Opener) -> Result<Store> {
     finish(home)?;
@@ -152,6 +155,7 @@ pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
     remove_database(&building(home))?;
     let mut built = Store::from_backup(from, &building(home), &home.backups())?;
     built.forget_vectors()?;
+    built.take_ledger(&home.database(), clock::now_ms() - LEDGER_MS)?;
     if let Ok(present) = &present {
         built.skip_numbers(&present.last_numbers()?)?;
     }
@@ -195,6 +199,7 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
     {
         store.skip_numbers(&numbers)?;
     }
+    store.take_ledger(&home.database(), now_ms - LEDGER_MS)?;
     store.forget_vectors()?;
     store.close()?;
     let damaged = put_in_place(home, Reason::Damaged)?.context("the damaged database is gone")?;

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use backstory_model::{Event, EventKind, Handle, Host, MemoryKind, ProjectFacts};
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
 use crate::{
     ReadyLine, Senses, Store, StoreError, export,
@@ -61,6 +61,37 @@ impl Store {
         }
         self.take_authors(&damaged)?;
         Ok(salvaged)
+    }
+
+    /// Takes over which calls to models another database has on record since a moment: what was spent stays spent, whatever
+    /// becomes of the memories. One that cannot be read has none.
+    pub fn take_ledger(&mut self, from: &Path, since_ms: i64) -> Result<(), StoreError> {
+        // The same call may be here as it was before it ended.
+        const SAME: &str =
+            "delete from model_call where at = ?1 and provider = ?2 and model = ?3 and estimated_in = ?4";
+        const ADD: &str = "insert into model_call (at, provider, model, estimated_in, estimated_out, tokens_in, tokens_out,
+                cost, duration_ms, outcome, session_db_id)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (select id from session where session_id = ?11))";
+        let Ok(other) = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY, Access::Command) else {
+            return Ok(());
+        };
+        let calls = calls(&other, since_ms);
+        let attempt = query("take the ledger over");
+        let transaction = self.connection.transaction().map_err(attempt)?;
+        let run = || -> rusqlite::Result<()> {
+            // All of them before the first is added: two may look alike.
+            for call in &calls {
+                transaction
+                    .prepare_cached(SAME)?
+                    .execute(params_from_iter(&call[..4]))?;
+            }
+            for call in &calls {
+                transaction.prepare_cached(ADD)?.execute(params_from_iter(call))?;
+            }
+            Ok(())
+        };
+        run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)
     }
 
     /// A line does not tell who wrote a note, and what a person wrote weighs more.
@@ -165,6 +196,28 @@ fn events(damaged: &Connection) -> Vec<Event> {
         .collect()
 }
 
+/// The columns of each call since a moment, the last of them the agent's id of its session.
+fn calls(other: &Connection, since_ms: i64) -> Vec<Vec<Value>> {
+    const CALLS: &str =
+        "select id, at, provider, model, estimated_in, estimated_out, tokens_in, tokens_out, cost,
+            duration_ms, outcome, session_db_id
+        from model_call";
+    const SESSION: &str = "select session_id from session where id = ?1";
+    let read = |row: &Row<'_>| -> rusqlite::Result<Option<Vec<Value>>> {
+        if row.get::<_, i64>("at")? < since_ms {
+            return Ok(None);
+        }
+        let mut columns: Vec<Value> = (1..=10).map(|column| row.get(column)).collect::<Result<_, _>>()?;
+        // Asked for by itself: where sessions cannot be read, the calls still count for the day.
+        let session = other.query_row(SESSION, [row.get::<_, Option<i64>>("session_db_id")?], |row| {
+            row.get(0)
+        });
+        columns.push(session.unwrap_or(Value::Null));
+        Ok(Some(columns))
+    };
+    from_both_ends(other, CALLS, read).into_iter().flatten().collect()
+}
+
 /// Memories that no event tells of.
 fn without_events(damaged: &Connection) -> Vec<Handle> {
     const SELECTS: [(MemoryKind, &str); 5] = [
@@ -192,4 +245,53 @@ fn without_events(damaged: &Connection) -> Vec<Handle> {
         found.extend(ids.into_iter().map(|id| Handle { kind, id }));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        CallEnd, Permit,
+        ledger::tests::{BUDGET, call},
+        testing::{SENSES, event},
+    };
+
+    #[test]
+    fn what_was_spent_is_taken_over_once_with_how_it_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        let mut store = Store::open(&path, folder.path()).unwrap();
+        store.take_in(&[event("1", "a")], SENSES).unwrap();
+        let enter = |store: &mut Store, now_ms| match store.reserve_call(&call(1), &BUDGET, now_ms).unwrap() {
+            Permit::Granted(id) => id,
+            other => panic!("{other:?}"),
+        };
+        let running = enter(&mut store, 5_000);
+        let copy = folder.path().join("copy.db");
+        store.back_up(&copy).unwrap();
+        let end = CallEnd {
+            outcome: "ok",
+            tokens: Some((70, 7)),
+            cost: None,
+            duration_ms: 1,
+        };
+        store.close_call(running, &end).unwrap();
+        // Two of the same moment, and one of long ago.
+        let later = "insert into model_call (at, provider, model, session_db_id, estimated_in, estimated_out)
+            values (6000, 'p', 'm', 1, 100, 0), (6000, 'p', 'm', null, 100, 0), (100, 'p', 'm', null, 9999, 0)";
+        store.connection.execute_batch(later).unwrap();
+
+        let mut built = Store::open(&copy, folder.path()).unwrap();
+        for _ in 0..2 {
+            built.take_ledger(&path, 1_000).unwrap();
+            assert_eq!(built.tokens_since(0).unwrap(), 277);
+        }
+        let of_session = "select count(*) from model_call where session_db_id = 1";
+        let count: i64 = built
+            .connection
+            .query_row(of_session, [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(count, 2);
+        built.take_ledger(Path::new("/nowhere.db"), 0).unwrap();
+    }
 }

@@ -1,10 +1,11 @@
 //! What models cost: the budget, the ledger, `stats` and `distill`.
 
-use std::time::Duration;
+use std::{fs, os::unix::fs::FileExt, time::Duration};
 
 use serde_json::Value;
 
 use crate::{
+    backup::copies,
     home::{Home, settings, text},
     models::{TOLD, titles, turn, with_model},
     server::{Answer, Server},
@@ -58,6 +59,43 @@ fn a_session_that_has_spent_its_share_is_left_to_the_rules() {
     home.drain();
     assert_eq!(server.asked().len(), 2, "one for each session");
     assert_eq!(home.json(&["stats", "--json"])["models"]["waiting_turns"], 0);
+}
+
+#[test]
+fn what_was_spent_today_stays_spent_when_a_backup_comes_back() {
+    let server = Server::always(Answer::anthropic(TOLD));
+    let home = with_model("anthropic", &server);
+    let spent = |home: &Home| home.json(&["stats", "--json"])["models"]["budget"]["spent"].clone();
+    turn(&home, "s1", "ok");
+    home.drain();
+    let made = home.json(&["backup", "--json"]);
+    turn(&home, "s2", "ok");
+    home.drain();
+    assert_eq!(spent(&home), 3000);
+    home.ok(&["restore", made["path"].as_str().unwrap(), "--yes"]);
+    assert_eq!(spent(&home), 3000);
+    // Also when a damaged database is rebuilt from an old backup and what can still be read.
+    for newer in ["daily-", "before-restore-"]
+        .iter()
+        .flat_map(|prefix| copies(&home, prefix))
+    {
+        fs::remove_file(newer).unwrap();
+    }
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    let sql = "select (rootpage - 1) * page_size from sqlite_schema, pragma_page_size() where name = 'session_by_time'";
+    let at: u64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    connection
+        .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+        .unwrap();
+    drop(connection);
+    let file = fs::File::options()
+        .write(true)
+        .open(home.path().join("backstory.db"))
+        .unwrap();
+    file.write_all_at(&[0xa5; 64], at).unwrap();
+    assert!(text(&home.run(&["sessions"], b"").stderr).contains("rebuilt from"));
+    assert_eq!(spent(&home), 3000);
+    assert_eq!(home.rows("pragma integrity_check"), ["ok"]);
 }
 
 fn spent() -> (Server, Home) {
