@@ -5,6 +5,8 @@
 //! without a byte where there was a database. It is confirmed from end to end before anything is done about it. A database of
 //! a newer schema is not damaged, and one that is missing was deleted by somebody who can say `backstory restore`.
 
+mod gate;
+
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
@@ -24,6 +26,8 @@ use crate::{
     home::Home,
     log, output, worker,
 };
+
+pub(crate) use gate::Gate;
 
 /// Who opens the store. The worker holds its lock already, and must not ask for it: closing that file gives it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +155,7 @@ pub(crate) fn alone<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<
 
 /// Puts a backup in the place of what is there, which is kept aside first; returns where. Nobody else may be at work.
 pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
+    let _gate = Gate::close(home)?;
     let present = Store::open(&home.database(), &home.backups());
     remove_database(&building(home))?;
     let mut built = Store::from_backup(from, &building(home), &home.backups())?;
@@ -185,6 +190,7 @@ pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
 
 /// Builds the database anew and puts it in place.
 fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
+    let _gate = Gate::close(home)?;
     let now_ms = clock::now_ms();
     let building = building(home);
     remove_database(&building)?;

@@ -14,6 +14,8 @@ use backstory_capture::{
 use backstory_model::Event;
 use backstory_store::{Senses, Store};
 
+use crate::repair::Gate;
+
 /// How many events go into one transaction.
 const BATCH: usize = 500;
 
@@ -41,6 +43,10 @@ pub(crate) struct Intake {
 pub(crate) fn take_in(spool: &Spool, store: &mut Store) -> Result<Intake> {
     let waiting = spool.waiting().context("could not list the spool")?;
     let mut intake = Intake::default();
+    if waiting.is_empty() {
+        return Ok(intake);
+    }
+    let _gate = Gate::pass(spool)?;
     for keys in waiting.chunks(BATCH) {
         take_batch(spool, store, keys, &mut intake)?;
     }

@@ -311,6 +311,72 @@ fn a_repair_that_is_killed_anywhere_is_finished_by_the_next_command() {
     assert!(killed > 0, "the kills came too late");
 }
 
+/// Opens the file that those share who take events in, and that whoever replaces the database has alone.
+fn taking(home: &Home) -> fs::File {
+    let path = home.path().join("spool/taking.lock");
+    let mut options = fs::File::options();
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .unwrap()
+}
+
+#[test]
+fn no_event_is_taken_in_while_the_database_is_replaced() {
+    let home = home_with_backup();
+    let taking = taking(&home);
+    taking.lock().unwrap();
+    let events = home.events();
+    home.report("stop", &json!({}));
+    let output = home.run(&["sessions"], b"");
+    // What is there is shown; the event is safe where it is.
+    assert!(output.status.success() && !output.stdout.is_empty());
+    assert!(
+        text(&output.stderr)
+            .contains("1 events still wait in the spool: another database is being put in place"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!((home.events(), home.spooled().len()), (events, 1));
+    taking.unlock().unwrap();
+    home.ok(&["sessions"]);
+    assert_eq!((home.events(), home.spooled().len()), (events + 1, 0));
+}
+
+#[test]
+fn a_database_is_not_replaced_while_somebody_takes_events_in() {
+    let home = home_with_backup();
+    let copy = copies(&home, "backstory-").remove(0);
+    let taking = taking(&home);
+    taking.lock_shared().unwrap();
+    let restore = ["restore", copy.to_str().unwrap(), "--yes"];
+    let mut child = home.command(&restore).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "it waits");
+    // Committed just before the spool forgets it: it must be in the copy that is kept.
+    home.rows("update note set text = 'a word in time' where id = 1 returning text");
+    taking.unlock().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
+    let kept = rusqlite::Connection::open(&copies(&home, "before-restore-")[0]).unwrap();
+    let note: String = kept
+        .query_row("select text from note where id = 1", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(note, "a word in time");
+    // A rebuild waits as well.
+    settle(&home);
+    flip(&database(&home), 0, 16);
+    taking.lock_shared().unwrap();
+    let mut child = home.command(&["sessions"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "it waits");
+    taking.unlock().unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn on_a_full_disk_nothing_is_lost_and_a_repair_waits_for_room() {
     let home = Home::new();
