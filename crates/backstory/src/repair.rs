@@ -6,11 +6,12 @@
 //! a newer schema is not damaged, and one that is missing was deleted by somebody who can say `backstory restore`.
 
 mod gate;
+mod in_place;
 
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -58,7 +59,7 @@ const LEDGER_MS: i64 = 2 * 24 * 3_600_000;
 
 /// Opens the store to read and write. One that is damaged is rebuilt first, and a command says so.
 pub(crate) fn open(home: &Home, opener: Opener) -> Result<Store> {
-    finish(home)?;
+    finish(home, opener)?;
     let opened = match was_emptied(home)? {
         true => Err(StoreError::Damaged {
             path: home.database(),
@@ -85,11 +86,13 @@ pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
 
 /// Rebuilds the database if it is damaged indeed, and tells whoever listens; says whether it was.
 pub(crate) fn mend(home: &Home, opener: Opener, noticed: &anyhow::Error) -> Result<bool> {
-    let rebuild = || match is_whole(home) {
-        // Another process was faster, or it was read while it was replaced.
-        Ok(true) => Ok(None),
-        Ok(false) => rebuild(home, noticed).map(Some),
-        Err(error) => Err(error),
+    let rebuild = || {
+        in_place::complete(home)?;
+        match is_whole(home)? {
+            // Another process was faster, or it was read while it was replaced.
+            true => Ok(None),
+            false => rebuild(home, noticed).map(Some),
+        }
     };
     let rebuilt = match opener {
         Opener::Worker => rebuild(),
@@ -155,10 +158,11 @@ pub(crate) fn alone<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<
 
 /// Puts a backup in the place of what is there, which is kept aside first; returns where. Nobody else may be at work.
 pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
+    in_place::complete(home)?;
     let _gate = Gate::close(home)?;
     let present = Store::open(&home.database(), &home.backups());
-    remove_database(&building(home))?;
-    let mut built = Store::from_backup(from, &building(home), &home.backups())?;
+    remove_database(&in_place::building(home))?;
+    let mut built = Store::from_backup(from, &in_place::building(home), &home.backups())?;
     built.forget_vectors()?;
     built.take_ledger(&home.database(), clock::now_ms() - LEDGER_MS)?;
     if let Ok(present) = &present {
@@ -171,13 +175,13 @@ pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
         Ok(mut present) => {
             present.become_like(&built)?;
             drop(built);
-            remove_database(&building(home))?;
+            remove_database(&in_place::building(home))?;
             Some(copy)
         }
         // Not there, damaged, from a newer version, or no room for a copy.
         Err(_) => {
             built.close()?;
-            put_in_place(home, Reason::BeforeRestore)?
+            in_place::put(home, Reason::BeforeRestore)?
         }
     };
     // Vectors have the numbers of the documents that were there before; the worker makes them anew.
@@ -192,7 +196,7 @@ pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
 fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
     let _gate = Gate::close(home)?;
     let now_ms = clock::now_ms();
-    let building = building(home);
+    let building = in_place::building(home);
     remove_database(&building)?;
     let base = backups::last_good(home).context("could not look for a backup")?;
     let mut store = match &base {
@@ -208,8 +212,7 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
     store.take_ledger(&home.database(), now_ms - LEDGER_MS)?;
     store.forget_vectors()?;
     store.close()?;
-    let damaged = put_in_place(home, Reason::Damaged)?.context("the damaged database is gone")?;
-    remove(&home.vectors())?;
+    let damaged = in_place::put(home, Reason::Damaged)?.context("the damaged database is gone")?;
     let rebuilt = Rebuilt {
         at: now_ms,
         noticed: output::told(noticed),
@@ -222,50 +225,29 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
     Ok(rebuilt)
 }
 
-/// Where a database is built, and what it is called when it is ready to take its place.
-fn building(home: &Home) -> PathBuf {
-    home.root().join("backstory.db.building")
-}
-
-fn ready(home: &Home) -> PathBuf {
-    home.root().join("backstory.db.ready")
-}
-
 /// Removes what a repair that was killed had begun to build. Only who holds the lock may, or who knows that nobody does.
 pub(crate) fn sweep(home: &Home) -> Result<()> {
-    remove(&building(home)).context("could not remove a database that was half built")
-}
-
-/// Sets the present database aside and gives its name to the one that was built; returns where the old one is. A crash at
-/// any point leaves a database in place, or one that is ready and takes it the next time.
-fn put_in_place(home: &Home, reason: Reason) -> Result<Option<PathBuf>> {
-    let aside = backups::path_for(home, reason, clock::now_ms());
-    let set_aside = || -> io::Result<Option<PathBuf>> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(home.backups())?;
-        fs::rename(building(home), ready(home))?;
-        // The log first: beside another database it would be taken for its own.
-        rename(
-            &with_suffix(&home.database(), "-wal"),
-            &with_suffix(&aside, "-wal"),
-        )?;
-        remove(&with_suffix(&home.database(), "-shm"))?;
-        let was_there = rename(&home.database(), &aside)?;
-        fs::rename(ready(home), home.database())?;
-        Ok(was_there.then_some(aside))
-    };
-    set_aside().context("could not put the new database in place")
+    remove(&in_place::building(home)).context("could not remove a database that was half built")
 }
 
 /// Finishes what a crash between two renames left.
-fn finish(home: &Home) -> Result<()> {
-    if !home.database().exists() && ready(home).exists() {
-        remove(&home.vectors())?;
-        fs::rename(ready(home), home.database()).context("could not put the new database in place")?;
+fn finish(home: &Home, opener: Opener) -> Result<()> {
+    const MOMENT: usize = 200;
+    let complete = || in_place::complete(home);
+    if opener == Opener::Worker {
+        return complete();
     }
-    Ok(())
+    // Whoever is at it at this moment must not be disturbed.
+    for _ in 0..MOMENT {
+        if !in_place::is_pending(home) {
+            return Ok(());
+        }
+        if !worker::lives(home) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    alone(home, complete)
 }
 
 /// Says whether every table can be read from end to end.
@@ -338,13 +320,5 @@ fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    }
-}
-
-/// Renames a file if it is there; says whether it was.
-fn rename(from: &Path, to: &Path) -> io::Result<bool> {
-    match fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        other => other.map(|()| true),
     }
 }

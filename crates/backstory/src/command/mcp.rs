@@ -6,7 +6,12 @@ use anyhow::{Context, Result};
 use backstory_serve::{Stores, serve_stdio};
 
 use super::Status;
-use crate::{home::Home, outside, worker};
+use crate::{
+    home::Home,
+    outside,
+    repair::{self, Opener},
+    worker,
+};
 
 /// Offer the memory to an agent as tools (agents call this)
 ///
@@ -46,7 +51,7 @@ fn take_in(home: &Home) {
     }
     // What cannot be taken in stays in the spool; what is there can still be asked for.
     if is_waiting()
-        && let Ok(mut store) = backstory_store::Store::open(&home.database(), &home.backups())
+        && let Ok(mut store) = repair::open(home, Opener::Command)
     {
         worker::take_in(&spool, &mut store).ok();
     }

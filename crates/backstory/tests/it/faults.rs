@@ -311,6 +311,46 @@ fn a_repair_that_is_killed_anywhere_is_finished_by_the_next_command() {
     assert!(killed > 0, "the kills came too late");
 }
 
+#[test]
+fn a_repair_that_is_killed_between_two_renames_is_completed_whatever_is_still_in_place() {
+    for (ready, aside) in [("ready", "damaged-"), ("restored", "before-restore-")] {
+        let home = home_with_backup();
+        // What was salvaged was in the log, which is moved away already: the database looks well without it.
+        let ready = home.path().join(format!("backstory.db.{ready}"));
+        fs::copy(database(&home), &ready).unwrap();
+        home.rows("update note set text = 'as it was before the log' where id = 2 returning text");
+        settle(&home);
+        home.ok(&["sessions"]);
+        assert_eq!(
+            notes(&home),
+            ["releases are cut on Tuesdays", "the parser is frozen"]
+        );
+        assert!(!ready.exists() && !home.path().join("vectors").exists());
+        let old = rusqlite::Connection::open(&copies(&home, aside)[0]).unwrap();
+        let note: String = old
+            .query_row("select text from note where id = 2", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(note, "as it was before the log");
+    }
+}
+
+#[test]
+fn a_restore_after_a_repair_that_was_killed_is_the_last_word() {
+    let home = home_with_backup();
+    let copy = copies(&home, "backstory-").remove(0);
+    fs::rename(database(&home), home.path().join("backstory.db.ready")).unwrap();
+    home.ok(&["restore", copy.to_str().unwrap(), "--yes"]);
+    assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
+    home.ok(&["sessions"]);
+    assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
+    // What was ready had its place before, and is kept.
+    let kept = rusqlite::Connection::open(&copies(&home, "before-restore-")[0]).unwrap();
+    let count: i64 = kept
+        .query_row("select count(*) from note", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(count, 2);
+}
+
 /// Opens the file that those share who take events in, and that whoever replaces the database has alone.
 fn taking(home: &Home) -> fs::File {
     let path = home.path().join("spool/taking.lock");
