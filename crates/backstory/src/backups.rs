@@ -129,6 +129,9 @@ pub(crate) fn prune(home: &Home, daily: usize, now: SystemTime) -> io::Result<()
 /// Removes every copy but one, unless it was taken by hand: it may hold what was forgotten since. Returns those taken by
 /// hand.
 pub(crate) fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<Copy>> {
+    // First also what is being made: it may be of an earlier moment. Whoever makes it tries again tomorrow. One that got its
+    // name just before is found among the others.
+    sweep(home, SystemTime::from(Timestamp::MAX))?;
     let (by_hand, others): (Vec<_>, Vec<_>) = list(home)?
         .into_iter()
         .filter(|copy| copy.path != kept)
@@ -136,8 +139,6 @@ pub(crate) fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<Copy>> 
     for copy in others {
         remove(&copy.path)?;
     }
-    // Also one that is being made: it may be of an earlier moment. Whoever makes it tries again tomorrow.
-    sweep(home, SystemTime::from(Timestamp::MAX))?;
     Ok(by_hand)
 }
 
@@ -162,11 +163,49 @@ fn sweep(home: &Home, before: SystemTime) -> io::Result<()> {
     };
     for entry in folder {
         let entry = entry?;
-        let name = entry.file_name();
         // Beside it, SQLite may have left its journal.
-        if name.to_string_lossy().contains(UNFINISHED) && entry.metadata()?.modified()? < before {
-            fs::remove_file(entry.path())?;
+        if !entry.file_name().to_string_lossy().contains(UNFINISHED) {
+            continue;
+        }
+        let modified = entry.metadata().and_then(|file| file.modified());
+        let removed = modified.and_then(|modified| match modified < before {
+            true => fs::remove_file(entry.path()),
+            false => Ok(()),
+        });
+        match removed {
+            // It was finished at this moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_is_finished_while_the_others_go_goes_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        fs::create_dir(home.backups()).unwrap();
+        let copies: Vec<PathBuf> = (0..500)
+            .map(|at_ms| path_for(&home, Reason::Daily, at_ms))
+            .collect();
+        let unfinished = |copy: &Path| copy.with_extension(format!("db{UNFINISHED}"));
+        for copy in &copies {
+            fs::File::create(unfinished(copy)).unwrap();
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for copy in &copies {
+                    // Swept already.
+                    fs::rename(unfinished(copy), copy).ok();
+                }
+            });
+            remove_all_but(&home, Path::new("none")).unwrap();
+        });
+        assert_eq!(fs::read_dir(home.backups()).unwrap().count(), 0);
+    }
 }

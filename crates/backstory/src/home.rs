@@ -30,6 +30,14 @@ impl Home {
         )
     }
 
+    /// A home in a folder of a test's.
+    #[cfg(test)]
+    pub(crate) fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+
     /// Creates the folder, for its owner alone.
     pub(crate) fn create(&self) -> Result<()> {
         let create = DirBuilder::new().recursive(true).mode(0o700).create(&self.root);
