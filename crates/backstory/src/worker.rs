@@ -34,7 +34,7 @@ use crate::{clock, environment, home::Home, models, process, settings};
 pub(crate) use ask::{Asked, EXPECTED_ANSWER, ask_about, question};
 pub(crate) use distil::{Rules, distil_all};
 pub(crate) use intake::{Intake, senses, take_in};
-pub(crate) use model::{Asking, LEASE_MS};
+pub(crate) use model::Asking;
 pub(crate) use run::{Duties, Until, run};
 pub(crate) use serve::Door;
 

@@ -4,6 +4,12 @@ use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{Store, StoreError, TurnToDistil, open::query};
 
+/// How long a turn is kept for one thread at most: longer than two calls and their time-outs.
+pub const MODEL_LEASE_MS: i64 = 900_000;
+
+/// How long a turn waits that made us fail: each try may cost tokens, and others come first.
+pub const MODEL_LATER_MS: i64 = 6 * 3_600_000;
+
 /// A turn under a lease: nobody else asks a model about it until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnForModel {
@@ -167,6 +173,17 @@ impl Store {
         known.truncate(most);
         Ok(known)
     }
+}
+
+/// Shortens leases and waits that are longer than any that is given: the clock was set back since.
+pub(crate) fn shorten_waits(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
+    // Not ended: `backstory distill` may be at work beside a worker that starts.
+    const SHORTEN: &str = "update turn_for_model
+        set lease_until = min(lease_until, ?1 + ?2), not_before = min(not_before, ?1 + ?3)
+        where lease_until > ?1 + ?2 or not_before > ?1 + ?3";
+    transaction
+        .execute(SHORTEN, params![now_ms, MODEL_LEASE_MS, MODEL_LATER_MS])
+        .map(drop)
 }
 
 /// Puts a turn on the list, unless a model has seen all of it, or it is history that was imported.

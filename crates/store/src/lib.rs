@@ -71,7 +71,7 @@ pub use documents::Fields;
 pub use edit::Edit;
 pub use filter::Filter;
 pub use find::{FoundWord, Origin, Scope};
-pub use for_model::{KnownObservation, PastTurn, TurnForModel};
+pub use for_model::{KnownObservation, MODEL_LATER_MS, MODEL_LEASE_MS, PastTurn, TurnForModel};
 pub use forget::{Forgotten, Selection};
 pub use hosts::HostSeen;
 pub use intake::{Senses, Taken};

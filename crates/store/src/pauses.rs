@@ -40,6 +40,9 @@ pub struct ProviderPause {
 /// How long somebody may look whether a provider is well again.
 const PROBE_MS: i64 = 900_000;
 
+/// No provider is left alone for longer, whatever its server says.
+const LONGEST_PAUSE_MS: i64 = 24 * 3_600_000;
+
 impl Store {
     /// Leaves a provider alone for a while.
     pub fn pause_provider(
@@ -104,6 +107,16 @@ impl Store {
         });
         rows.and_then(Iterator::collect).map_err(attempt)
     }
+}
+
+/// Shortens pauses that are longer than any that is given: the clock was set back since.
+pub(crate) fn shorten_pauses(connection: &Connection, now_ms: i64) -> rusqlite::Result<()> {
+    const SHORTEN: &str = "update provider_pause set since = min(since, ?1), until = min(until, ?1 + ?2),
+            probe_until = min(probe_until, ?1 + ?3)
+        where since > ?1 or until > ?1 + ?2 or probe_until > ?1 + ?3";
+    connection
+        .execute(SHORTEN, params![now_ms, LONGEST_PAUSE_MS, PROBE_MS])
+        .map(drop)
 }
 
 /// Says until when a provider is left alone. When that is over, the one who asks is to look, and others wait for him.

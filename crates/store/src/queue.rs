@@ -12,7 +12,7 @@
 use rusqlite::{Row, TransactionBehavior, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, open::query};
+use crate::{Store, StoreError, for_model::shorten_waits, open::query, pauses::shorten_pauses};
 
 /// How often an event is tried before it is failed.
 pub const MOST_TRIES: i64 = 3;
@@ -200,13 +200,27 @@ impl Store {
         )
     }
 
-    /// Gives back what a worker that is gone had claimed. Only for whoever is the one worker; the tries count.
-    pub fn recover(&mut self) -> Result<usize, StoreError> {
+    /// Gives back what a worker that is gone had claimed, and shortens waits that no clock can have meant: it was set back
+    /// since. Only for whoever is the one worker; the tries count.
+    pub fn recover(&mut self, now_ms: i64) -> Result<usize, StoreError> {
         const RECOVER: &str =
             "update event set lease_until = 0 where state <> 'done' and state = 'processing'";
-        self.connection
-            .execute(RECOVER, [])
-            .map_err(query("recover claimed work"))
+        const SHORTEN: &str = "update event set not_before = ?1 + ?2
+            where state <> 'done' and state = 'pending' and not_before > ?1 + ?2";
+        let attempt = query("recover claimed work");
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(attempt)?;
+        let run = || -> rusqlite::Result<usize> {
+            transaction.execute(SHORTEN, params![now_ms, BACKOFF_MS << MOST_TRIES])?;
+            shorten_waits(&transaction, now_ms)?;
+            shorten_pauses(&transaction, now_ms)?;
+            transaction.execute(RECOVER, [])
+        };
+        let recovered = run().map_err(attempt)?;
+        transaction.commit().map_err(attempt)?;
+        Ok(recovered)
     }
 
     /// Notes that a try failed: another one follows after a while, or the event is given up, and its session with it.
@@ -357,7 +371,10 @@ fn item(row: &Row<'_>) -> rusqlite::Result<QueueItem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{event, store};
+    use crate::{
+        MODEL_LATER_MS, MODEL_LEASE_MS, NewPause,
+        testing::{event, store},
+    };
 
     const LEASE: i64 = 60_000;
 
@@ -494,8 +511,54 @@ mod tests {
     fn a_new_worker_takes_over_at_once() {
         let mut store = store(&[event("1", "a")]);
         assert_eq!(kinds(store.claim(0, LEASE, 0, 1).unwrap()), [1]);
-        assert_eq!(store.recover().unwrap(), 1);
+        assert_eq!(store.recover(1).unwrap(), 1);
         assert_eq!(store.claim(1, LEASE, 0, 1).unwrap().unwrap().events[0].tries, 2);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_nothing_up_for_longer_than_it_was_meant_to() {
+        const YEAR: i64 = 365 * 24 * 3_600_000;
+        let mut store = store(&[event("1", "a"), event("2", "b")]);
+        assert_eq!(kinds(store.claim(YEAR, LEASE, 0, 1).unwrap()), [1]);
+        store.fail(&[1], "no luck", YEAR).unwrap();
+        let wish = "insert into turn_for_model (turn_id) values (1), (2)";
+        store.connection.execute_batch(wish).unwrap();
+        let later = store.claim_turn_for_model(YEAR, MODEL_LEASE_MS).unwrap().unwrap();
+        store
+            .release_turn_for_model(later, YEAR + MODEL_LATER_MS)
+            .unwrap();
+        assert_eq!(
+            store
+                .claim_turn_for_model(YEAR, MODEL_LEASE_MS)
+                .unwrap()
+                .unwrap()
+                .turn_id,
+            1
+        );
+        let pause = NewPause {
+            reason: "unreachable",
+            said: "away",
+            until_ms: YEAR,
+        };
+        store.pause_provider("p", &pause, YEAR).unwrap();
+        store.recover(0).unwrap();
+
+        assert_eq!(
+            kinds(store.claim(BACKOFF_MS << MOST_TRIES, LEASE, 2, 1).unwrap()),
+            [1]
+        );
+        let mut next = |now_ms| {
+            let claimed = store.claim_turn_for_model(now_ms, MODEL_LEASE_MS).unwrap();
+            claimed.map(|turn| turn.turn_id)
+        };
+        assert_eq!(next(MODEL_LEASE_MS - 1), None);
+        assert_eq!(next(MODEL_LEASE_MS), Some(1));
+        assert_eq!(next(MODEL_LATER_MS), Some(2));
+        let pause = store.provider_pauses().unwrap().remove(0);
+        assert_eq!((pause.since_ms, pause.until_ms), (0, 24 * 3_600_000));
+        // What is as it should be stays as it is.
+        store.recover(1_000).unwrap();
+        assert_eq!(store.provider_pauses().unwrap().remove(0), pause);
     }
 
     #[test]

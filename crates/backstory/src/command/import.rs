@@ -283,7 +283,7 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
         anstream::eprintln!("The worker makes memories of it in the background.");
         return Ok(0);
     };
-    store.recover()?;
+    store.recover(clock::now_ms())?;
     let total = store.queue(0)?.pending;
     let mut finished = 0;
     worker::distil_all(

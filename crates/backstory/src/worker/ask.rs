@@ -15,7 +15,7 @@ use backstory_distill::{
     refine, tokens,
 };
 use backstory_store::{
-    CallEnd, Distiller, Made, NewCall, NewPause, Permit, Store, TurnForModel, TurnToDistil,
+    CallEnd, Distiller, MODEL_LATER_MS, Made, NewCall, NewPause, Permit, Store, TurnForModel, TurnToDistil,
 };
 
 use super::{assemble::assemble, distil::marks};
@@ -23,9 +23,6 @@ use crate::{clock, models::Model, wash::Wash};
 
 /// About how many tokens an answer has.
 pub(crate) const EXPECTED_ANSWER: u64 = 900;
-
-/// How long a turn waits that made us fail: each try may cost tokens, and others come first.
-pub(super) const LATER_MS: i64 = 6 * 3_600_000;
 
 /// How many known memories a model is shown.
 const MOST_KNOWN: usize = 12;
@@ -143,7 +140,7 @@ pub(crate) fn ask_about(
             Err(Refusal::Trouble(trouble)) => {
                 let not_before_ms = match trouble {
                     // It may be this very turn that they cannot answer.
-                    Trouble::BrokenOff { .. } => clock::now_ms() + LATER_MS,
+                    Trouble::BrokenOff { .. } => clock::now_ms() + MODEL_LATER_MS,
                     _ => 0,
                 };
                 store.release_turn_for_model(claim, not_before_ms)?;

@@ -13,13 +13,10 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use backstory_capture::keep;
-use backstory_store::{Store, TurnForModel};
+use backstory_store::{MODEL_LATER_MS, MODEL_LEASE_MS, Store, TurnForModel};
 
-use super::ask::{Asked, LATER_MS, ask_about};
+use super::ask::{Asked, ask_about};
 use crate::{clock, home::Home, log, models::Model};
-
-/// How long a turn is kept for one thread: longer than two calls and their time-outs.
-pub(crate) const LEASE_MS: i64 = 900_000;
 
 /// How often a thread looks around that nobody wakes.
 const LOOK: Duration = Duration::from_secs(20);
@@ -115,7 +112,7 @@ impl Shared {
 
 fn serve(home: &Home, shared: &Shared) -> Result<()> {
     let mut store = Store::open(&home.database(), &home.backups())?;
-    store.close_lost_calls(clock::now_ms() - LEASE_MS)?;
+    store.close_lost_calls(clock::now_ms() - MODEL_LEASE_MS)?;
     let mut heard = 0;
     while !shared.is_stopped() {
         let worked = work(&mut store, &shared.asking, &shared.stop, &shared.busy);
@@ -148,7 +145,7 @@ fn work(store: &mut Store, asking: &Asking, stop: &AtomicBool, busy: &AtomicUsiz
         if let Some(rest) = closed(store, &asking.model)? {
             return Ok(rest);
         }
-        let Some(claim) = store.claim_turn_for_model(clock::now_ms(), LEASE_MS)? else {
+        let Some(claim) = store.claim_turn_for_model(clock::now_ms(), MODEL_LEASE_MS)? else {
             break;
         };
         busy.fetch_add(1, Ordering::Relaxed);
@@ -170,7 +167,7 @@ fn ask_safely(store: &mut Store, claim: TurnForModel, asking: &Asking, stop: &At
     }));
     let asked = asked.unwrap_or_else(|_| Err(anyhow!("asking about turn {} panicked", claim.turn_id)));
     if asked.is_err() {
-        store.release_turn_for_model(claim, clock::now_ms() + LATER_MS)?;
+        store.release_turn_for_model(claim, clock::now_ms() + MODEL_LATER_MS)?;
     }
     asked
 }

@@ -163,7 +163,7 @@ fn work(
     // Watched before the first look at the spool: what arrives from now on is not missed.
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
     let mut store = repair::open(home, Opener::Worker)?;
-    store.recover()?;
+    store.recover(clock::now_ms())?;
     sweep(home)?;
     let mut staff = Staff::start(home, until, duties)?;
     let mut work = Work::default();

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
-use backstory_store::{Permit, Store};
+use backstory_store::{MODEL_LEASE_MS, Permit, Store};
 
 use crate::{
     clock,
@@ -76,8 +76,7 @@ impl Run<'_> {
         while !self.stop.load(Ordering::Relaxed) {
             let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(id) = next else { break };
-            let now_ms = clock::now_ms();
-            let Some(claim) = store.claim_this_for_model(id, now_ms, worker::LEASE_MS)? else {
+            let Some(claim) = store.claim_this_for_model(id, clock::now_ms(), MODEL_LEASE_MS)? else {
                 // The worker is at it.
                 self.note(|outcome| outcome.left += 1);
                 continue;
