@@ -71,6 +71,51 @@ fn a_new_session_is_told_what_happened_before() {
     assert_eq!((start(&home, "resume"), start(&home, "fork")), (None, None));
 }
 
+/// A session of one turn that ends with a message.
+fn session(home: &Home, id: &str, prompt: &str, message: &str) {
+    home.report(
+        "user-prompt-submit",
+        &json!({"session_id": id, "prompt_id": id, "prompt": prompt}),
+    );
+    home.report(
+        "stop",
+        &json!({"session_id": id, "prompt_id": id, "last_assistant_message": message}),
+    );
+    home.drain();
+}
+
+#[test]
+fn what_is_open_is_told_until_it_is_done() {
+    let home = Home::new();
+    session(
+        &home,
+        "s1",
+        "Take coupons off the total",
+        "Added coupons to `total()` in `src/cart.py`: they are taken off before tax.\n\nNext: add a test for a coupon larger than the net amount, which currently gives a negative total.",
+    );
+    session(
+        &home,
+        "s2",
+        "Add French texts",
+        "Added the French texts to `texts/fr.json`.",
+    );
+    session(&home, "s3", "ok commit", "Committed the texts as `a1b2c3d`.");
+    let mut settings = settings();
+    settings.add_filter(r"acme · 20\d\d-\d\d-\d\d \d\d:\d\d UTC", "acme · [now]");
+    settings.add_filter(r"20\d\d-\d\d-\d\d", "[day]");
+    settings.add_filter(r"\d\d:\d\d ", "[time] ");
+    let block = home.ok(&["context"]);
+    settings.bind(|| insta::assert_snapshot!("context_open_work", block));
+    session(
+        &home,
+        "s4",
+        "Do what is left for coupons",
+        "Added a test for a coupon that is larger than the net amount: the total is never negative.",
+    );
+    let block = home.ok(&["context"]);
+    assert!(!block.contains("Still open"), "{block}");
+}
+
 #[test]
 fn the_block_stays_within_its_budget() {
     let home = sample();

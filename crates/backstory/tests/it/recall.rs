@@ -224,5 +224,5 @@ fn a_compacted_session_is_told_its_own_work_first() {
         told(&home.report("session-start", &json!({"session_id": session, "source": source}))).unwrap()
     };
     assert!(start("old", "compact").contains("## This session so far"));
-    assert!(start("new", "startup").contains("## Where the last session stopped"));
+    assert!(start("new", "startup").contains("## Where work stopped"));
 }

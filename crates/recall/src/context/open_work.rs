@@ -1,0 +1,220 @@
+//! What earlier sessions left to do and nobody did since: a small session after them does not make it go away.
+
+use std::collections::{HashMap, HashSet};
+
+use backstory_store::Summary;
+
+use super::Situation;
+
+/// So many sessions are told of.
+const MOST: usize = 3;
+
+/// What was left longer ago than this was given up, or done without a word.
+const TOO_OLD_MS: i64 = 3 * 7 * 24 * 3_600_000;
+
+/// What a session left to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct OpenWork<'s> {
+    /// Where it says so.
+    pub(super) summary: &'s Summary,
+    /// The steps, in one line.
+    pub(super) steps: String,
+}
+
+/// Finds what is open besides what `told` says: of this branch first, then the latest. The summaries are newest first.
+pub(super) fn open_work<'s>(
+    summaries: &'s [Summary],
+    told: Option<&Summary>,
+    situation: &Situation<'_>,
+) -> Vec<OpenWork<'s>> {
+    let now_ms = situation.now.as_millisecond();
+    let mut later: Vec<HashSet<String>> = told.map(said).into_iter().collect();
+    let mut next_requests: HashMap<i64, &str> = HashMap::new();
+    let mut has_one: HashSet<i64> = HashSet::new();
+    let mut open = Vec::new();
+    for summary in summaries {
+        if now_ms - summary.created_ms > TOO_OLD_MS {
+            break;
+        }
+        let session = summary.session_db_id;
+        let request = summary.request.as_deref().unwrap_or_default();
+        let answer = session.and_then(|session| next_requests.insert(session, request));
+        let is_told = told.is_some_and(|told| told.id == summary.id);
+        if !is_told && !answer.is_some_and(agrees) && session.is_none_or(|id| !has_one.contains(&id)) {
+            let is_open = |step: &&str| !later.iter().any(|later| covers(later, step));
+            let steps: Vec<&str> = steps(summary).filter(is_open).collect();
+            if !steps.is_empty() {
+                has_one.extend(session);
+                let steps = steps.join(" ");
+                open.push(OpenWork { summary, steps });
+            }
+        }
+        later.push(said(summary));
+    }
+    // Stable: the latest stays first within each.
+    open.sort_by_key(|open| situation.branch.is_none() || open.summary.branch.as_deref() != situation.branch);
+    open.truncate(MOST);
+    open
+}
+
+/// The single steps of a summary. Offers and questions were for the person who was there, and a state is no step.
+fn steps(summary: &Summary) -> impl Iterator<Item = &str> {
+    const NOT_STEPS: [&str; 4] = [
+        "Offered: ",
+        "Asked: ",
+        "Interrupted before ",
+        "Something that was started ",
+    ];
+    let text = summary.next_steps.as_deref().unwrap_or_default();
+    let lines = text.lines().flat_map(|line| line.split_inclusive(". "));
+    let steps = lines.map(|step| step.trim().trim_start_matches(['-', '*', '•']).trim_start());
+    steps.filter(|step| {
+        !step.is_empty() && !NOT_STEPS.iter().any(|other| step.starts_with(other)) && !step.ends_with('?')
+    })
+}
+
+/// What a summary says was done, or still names as a step: the later word on it counts.
+fn said(summary: &Summary) -> HashSet<String> {
+    let request = summary.request.as_ref().filter(|_| summary.completed.is_some());
+    let fields = [request, summary.completed.as_ref(), summary.next_steps.as_ref()];
+    fields
+        .into_iter()
+        .flatten()
+        .flat_map(|text| stems(text))
+        .collect()
+}
+
+/// Whether most of what a step is about is said.
+fn covers(said: &HashSet<String>, step: &str) -> bool {
+    let stems: HashSet<String> = stems(step).collect();
+    let both = stems.intersection(said).count();
+    both * 10 >= stems.len() * 6
+}
+
+/// The beginnings of the words that tell something: "adding" and "added" are one.
+fn stems(text: &str) -> impl Iterator<Item = String> {
+    const LEAST: usize = 4;
+    const STEM: usize = 5;
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words
+        .filter(|word| word.chars().count() >= LEAST)
+        .map(|word| word.chars().take(STEM).flat_map(char::to_lowercase).collect())
+}
+
+/// "Yes please", "go ahead": the steps that were named just before are what is done then.
+fn agrees(request: &str) -> bool {
+    const YES: &str = "|yes|yep|ok|okay|sure|go|do|continue|proceed|next|";
+    const BESIDES: &str =
+        "|please|ahead|it|that|this|them|both|all|on|with|the|step|steps|sounds|good|great|now|";
+    let lower = request.to_lowercase();
+    let mut words = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .peekable();
+    let is_in = |list: &str, word: &str| list.contains(&format!("|{word}|"));
+    words.peek().is_some_and(|first| is_in(YES, first))
+        && words.all(|word| is_in(YES, word) || is_in(BESIDES, word))
+}
+
+#[cfg(test)]
+mod tests {
+    use backstory_store::Project;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    const DAY_MS: i64 = 24 * 3_600_000;
+
+    /// A summary of a session, so many days ago: request, what was done, what is left.
+    fn summary(id: i64, session: i64, days: i64, says: [&str; 3]) -> Summary {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Summary {
+            id,
+            session_db_id: Some(session),
+            request: text(says[0]),
+            learned: None,
+            completed: text(says[1]),
+            next_steps: text(says[2]),
+            branch: (session == 1).then(|| "topic".to_owned()),
+            created_ms: 100 * DAY_MS - days * DAY_MS,
+        }
+    }
+
+    fn open(summaries: &[Summary], told: usize) -> Vec<(i64, String)> {
+        let project = Project {
+            db_id: 1,
+            id: "p".to_owned(),
+            name: "p".to_owned(),
+            root: "/p".to_owned(),
+        };
+        let situation = Situation {
+            project: &project,
+            branch: Some("topic"),
+            goes_on: None,
+            now: Timestamp::from_millisecond(100 * DAY_MS).unwrap(),
+        };
+        let open = open_work(summaries, summaries.get(told), &situation);
+        open.into_iter()
+            .map(|open| (open.summary.id, open.steps))
+            .collect()
+    }
+
+    const COUPON: &str = "Add a test for a coupon larger than the net amount.";
+
+    #[test]
+    fn a_small_session_does_not_close_what_another_left() {
+        let committed = summary(3, 3, 0, ["ok commit", "Committed `a1b2c3d`.", ""]);
+        let french = summary(
+            2,
+            2,
+            1,
+            ["Translate", "German texts are there.", "Write the French texts."],
+        );
+        let coupon = summary(1, 1, 2, ["Coupons", "Coupons are taken off.", COUPON]);
+        assert_eq!(
+            open(&[committed, french, coupon], 0),
+            [(1, COUPON.to_owned()), (2, "Write the French texts.".to_owned())]
+        );
+    }
+
+    #[test]
+    fn what_was_done_said_again_taken_up_or_long_ago_is_not_open() {
+        let first = |days| summary(1, 1, days, ["Coupons", "Coupons are taken off.", COUPON]);
+        let last = summary(9, 9, 0, ["ok commit", "Committed.", ""]);
+        for (later, why) in [
+            (
+                ["Test it", "Added a test for coupons larger than the amount.", ""],
+                "done",
+            ),
+            (
+                [
+                    "Look",
+                    "",
+                    "Adding the test of a coupon larger than the net amount.",
+                ],
+                "again",
+            ),
+            (["yes, go ahead", "Wrote it.", ""], "taken up"),
+        ] {
+            let later = summary(2, 1, 1, later);
+            let told = open(&[last.clone(), later, first(2)], 0);
+            assert!(!told.iter().any(|(id, _)| *id == 1), "{why}: {told:?}");
+        }
+        assert_eq!(open(&[last.clone(), first(22)], 0), []);
+        assert_eq!(open(&[first(2)], 0), [], "told already");
+        let offered = summary(
+            1,
+            1,
+            1,
+            [
+                "x",
+                "y",
+                "Offered: add a flag. Stop the old worker. Asked: which one?",
+            ],
+        );
+        assert_eq!(
+            open(&[last, offered], 0),
+            [(1, "Stop the old worker.".to_owned())]
+        );
+    }
+}
