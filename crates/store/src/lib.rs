@@ -77,7 +77,7 @@ pub use hosts::HostSeen;
 pub use intake::{Senses, Taken};
 pub use ledger::{Budget, CallEnd, NewCall, Permit, Spending};
 pub use line::Line;
-pub use memories::{Observation, PinnedNote, Summary, TurnMemory, TurnSummary};
+pub use memories::{Note, Observation, Summary, TurnMemory, TurnSummary};
 pub use notes::{Author, NewNote, Saved};
 pub use open::{Access, Store, StoreError};
 pub use pages::{At, Page};

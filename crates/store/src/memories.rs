@@ -1,6 +1,6 @@
 //! Distilled memories, as recall reads them.
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Params, params};
 use serde::Serialize;
 
 use crate::{Project, Session, Store, StoreError, open::query};
@@ -66,13 +66,15 @@ pub struct Summary {
     pub created_ms: i64,
 }
 
-/// A note that a person keeps in sight.
+/// A note, as far as a new session may be told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PinnedNote {
+pub struct Note {
     /// Its number: its handle is `N` and this.
     pub id: i64,
     /// What it says.
     pub text: String,
+    /// When it was saved, in milliseconds since 1970.
+    pub created_ms: i64,
 }
 
 /// A memory of one turn, as the turn's session shows it.
@@ -227,16 +229,33 @@ impl Store {
     }
 
     /// Returns the notes that are pinned in a project or everywhere, newest first.
-    pub fn pinned_notes(&self, project: &Project) -> Result<Vec<PinnedNote>, StoreError> {
+    pub fn pinned_notes(&self, project: &Project) -> Result<Vec<Note>, StoreError> {
         const PINNED: &str =
-            "select id, text from note where (project_id = ?1 or project_id is null) and pinned = 1
+            "select id, text, created_at from note where (project_id = ?1 or project_id is null) and pinned = 1
             order by created_at desc limit 20";
-        let attempt = query("read the pinned notes");
-        let mut statement = self.connection.prepare_cached(PINNED).map_err(attempt)?;
-        let rows = statement.query_map([project.db_id], |row| {
-            Ok(PinnedNote {
+        self.notes_where(PINNED, [project.db_id])
+    }
+
+    /// Returns the latest notes of a project and of all projects that are not pinned, newest first.
+    pub fn latest_notes(&self, project: &Project, most: u32) -> Result<Vec<Note>, StoreError> {
+        // Once for each kind: together they would have to be sorted, however many there are.
+        const LATEST: &str = "select id, text, created_at from note indexed by note_by_project
+            where project_id is ?1 and pinned = 0 order by created_at desc, id desc limit ?2";
+        let mut notes = self.notes_where(LATEST, params![project.db_id, most])?;
+        notes.extend(self.notes_where(LATEST, params![None::<i64>, most])?);
+        notes.sort_by_key(|note| std::cmp::Reverse((note.created_ms, note.id)));
+        notes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(notes)
+    }
+
+    fn notes_where(&self, sql: &str, values: impl Params) -> Result<Vec<Note>, StoreError> {
+        let attempt = query("read notes");
+        let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
+        let rows = statement.query_map(values, |row| {
+            Ok(Note {
                 id: row.get(0)?,
                 text: row.get(1)?,
+                created_ms: row.get(2)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)

@@ -41,7 +41,9 @@ pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<Status> {
         match arguments.json {
             true => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
             false => {
-                anstream::eprintln!("A new session would be told nothing: nothing is remembered here yet.");
+                anstream::eprintln!(
+                    "A new session would be told nothing: nothing is remembered of this project yet."
+                );
             }
         }
         return Ok(Status::Failed);

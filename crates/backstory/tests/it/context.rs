@@ -117,6 +117,34 @@ fn what_is_open_is_told_until_it_is_done() {
 }
 
 #[test]
+fn notes_are_told_without_a_pin() {
+    let home = Home::new();
+    home.ok(&["remember", "The staging database is wiped on Mondays"]);
+    home.ok(&["remember", "--global", "Answer in British English"]);
+    home.ok(&["remember", "--pin", "Never edit src/legacy by hand"]);
+    let block = home.ok(&["context"]);
+    let told: Vec<&str> = block.lines().filter(|line| !line.is_empty()).skip(4).collect();
+    assert_eq!(
+        told,
+        [
+            "## Pinned",
+            "N3 📌 Never edit src/legacy by hand",
+            "## Notes",
+            "N2 Answer in British English (less than an hour ago)",
+            "N1 The staging database is wiped on Mondays (less than an hour ago)",
+            "</backstory-context>",
+        ]
+    );
+    for n in 0..6 {
+        home.ok(&["remember", &format!("Port {n} is taken")]);
+    }
+    let explained = home.ok(&["context", "--explain"]);
+    let (told, left_out) = explained.split_once("Left out:").unwrap();
+    assert!(told.contains("Port 1 is taken") && told.contains("a recent note"));
+    assert!(left_out.contains("Port 0 is taken") && left_out.contains("newer notes are told"));
+}
+
+#[test]
 fn the_block_stays_within_its_budget() {
     let home = sample();
     remember(&home, 400);

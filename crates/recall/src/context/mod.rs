@@ -88,6 +88,9 @@ pub struct Entry {
 /// So many of the latest summaries are looked at, for where work stopped and for what is open.
 const MOST_SUMMARIES: u32 = 60;
 
+/// So many of the latest notes are considered.
+const MOST_NOTES: u32 = 20;
+
 /// Builds the block; `None` when nothing is remembered that is worth telling.
 pub fn context(
     store: &Store,
@@ -95,7 +98,8 @@ pub fn context(
     limits: &Limits,
 ) -> Result<Option<Context>, StoreError> {
     let project = situation.project;
-    let notes = store.pinned_notes(project)?;
+    let pinned = store.pinned_notes(project)?;
+    let notes = store.latest_notes(project, MOST_NOTES)?;
     let summaries = store.latest_summaries(project, MOST_SUMMARIES)?;
     let own = match situation.goes_on {
         Some(session) => store.session_db_id(session)?,
@@ -105,12 +109,13 @@ pub fn context(
     let candidates = store.recent_observations(project, choose::MOST_CANDIDATES)?;
     let last_session = summary.and_then(|summary| summary.session_db_id);
     let chosen = choose(&candidates, situation, limits, own.or(last_session));
-    if notes.is_empty() && summary.is_none() && chosen.told.is_empty() {
+    if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.told.is_empty() {
         return Ok(None);
     }
     let open = open_work(&summaries, summary, situation);
     let mut writer = Writer::new(store, situation, limits);
     writer.title();
+    writer.pinned(&pinned);
     writer.notes(&notes);
     if let Some(summary) = summary {
         writer.summary(summary, own.is_some() && summary.session_db_id == own);

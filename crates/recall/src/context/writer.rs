@@ -1,7 +1,7 @@
 //! Writes the block: its sections in their order, each line with the reason why it is told.
 
 use backstory_model::{Handle, MemoryKind};
-use backstory_store::{Observation, PinnedNote, Project, Store, StoreError, Summary};
+use backstory_store::{Note, Observation, Project, Store, StoreError, Summary};
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
@@ -61,17 +61,41 @@ impl<'w> Writer<'w> {
         ));
     }
 
-    pub(super) fn notes(&mut self, notes: &[PinnedNote]) {
+    pub(super) fn pinned(&mut self, notes: &[Note]) {
         for (index, note) in notes.iter().enumerate() {
             let heading = if index == 0 { "\n## Pinned\n" } else { "" };
-            let text = note.text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let line = format!("{heading}N{} 📌 {}", note.id, clipped(&text, 400));
-            let handle = Handle {
-                kind: MemoryKind::Note,
-                id: note.id,
-            };
-            self.tell(handle, &clipped(&text, 80), "pinned", &line, false);
+            let line = format!("{heading}N{} 📌 {}", note.id, clipped(&one_paragraph(note), 400));
+            self.tell_note(note, "pinned", &line);
         }
+    }
+
+    /// The latest notes that are not pinned. The older ones are a search away.
+    pub(super) fn notes(&mut self, notes: &[Note]) {
+        const MOST: usize = 5;
+        let (told, older) = notes.split_at(notes.len().min(MOST));
+        for (index, note) in told.iter().enumerate() {
+            let heading = if index == 0 { "\n## Notes\n" } else { "" };
+            let text = clipped(&one_paragraph(note), 240);
+            let line = format!(
+                "{heading}N{} {text} ({})",
+                note.id,
+                age(self.now, note.created_ms)
+            );
+            self.tell_note(note, "a recent note", &line);
+        }
+        self.entries.extend(older.iter().map(|note| Entry {
+            handle: note_handle(note),
+            title: clipped(&one_paragraph(note), 80),
+            reason: "newer notes are told".to_owned(),
+            tokens: 0,
+            is_told: false,
+            is_brief: false,
+        }));
+    }
+
+    fn tell_note(&mut self, note: &Note, reason: &str, line: &str) {
+        let title = clipped(&one_paragraph(note), 80);
+        self.tell(note_handle(note), &title, reason, line, false);
     }
 
     pub(super) fn summary(&mut self, summary: &Summary, is_own: bool) {
@@ -259,6 +283,17 @@ impl<'w> Writer<'w> {
             is_brief,
         });
     }
+}
+
+fn note_handle(note: &Note) -> Handle {
+    Handle {
+        kind: MemoryKind::Note,
+        id: note.id,
+    }
+}
+
+fn one_paragraph(note: &Note) -> String {
+    note.text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A memory ready to be written.
