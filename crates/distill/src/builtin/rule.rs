@@ -2,6 +2,7 @@
 
 use backstory_model::ObservationType;
 
+use super::claim;
 use super::draft::Draft;
 use super::request;
 use super::sentence::sentences;
@@ -24,6 +25,8 @@ pub(super) fn drafts(prompt: &str) -> Vec<Draft> {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     }) {
+        // "And never touch src/legacy": what joins a rule to the one before is no part of it.
+        let sentence = claim::trim_opening(&sentence).to_owned();
         let lower = sentence.to_lowercase();
         let words = sentence.split_whitespace().count();
         let lasting = starts_with_any(&lower, OPENINGS)
@@ -53,6 +56,19 @@ const OPENINGS: &str = concat!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_rule_of_a_prompt_counts() {
+        let prompt = "From now on always run the tests with `make check`, never call pytest directly. And never touch src/legacy/.";
+        let titles: Vec<String> = drafts(prompt).into_iter().map(|draft| draft.title).collect();
+        assert_eq!(
+            titles,
+            [
+                "The person wants: from now on always run the tests with `make check`, never call pytest directly",
+                "The person wants: never touch src/legacy/",
+            ]
+        );
+    }
 
     #[test]
     fn only_lasting_wishes_are_rules() {
