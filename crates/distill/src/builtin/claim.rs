@@ -75,7 +75,8 @@ const OPENINGS: &str = concat!(
     "perfect!|great!|excellent!|good!|nice!|interesting!|found it!|bingo!|yes!|perfect.|great,|",
     "perfect,|excellent,|good,|interesting,|ok,|okay,|additionally,|also,|finally,|however,|",
     "in addition,|furthermore,|moreover,|so,|actually,|as a result,|therefore,|specifically,|",
-    "in summary,|overall,|importantly,|and |but |so |basically,|indeed,|of course,|note:",
+    "in summary,|overall,|importantly,|and |but |so |basically,|indeed,|of course,|note:|",
+    "note that |please note that |keep in mind that |bear in mind that |be aware that ",
 );
 
 /// Classifies a sentence by its words and the section it stands in.
@@ -88,6 +89,10 @@ pub(super) fn says(sentence: &str, section: Section) -> Says {
     }
     if is_filler(&lower, words, text) {
         return Says::Filler;
+    }
+    // To be noted, not to be done: "note that" is no order.
+    if is_remark(sentence) && !has_any(&lower, NEXT) {
+        return Says::Problem;
     }
     if section == Section::Next || is_left_undone(&lower) {
         return Says::Next;
@@ -113,6 +118,18 @@ pub(super) fn says(sentence: &str, section: Section) -> Says {
     }
     claims(text, &lower, section)
 }
+
+/// "Note that rounding is to even", with or without a connecting word before it.
+fn is_remark(sentence: &str) -> bool {
+    let lower = sentence.trim().to_lowercase();
+    let rest = ["also, ", "also ", "and ", "but ", "please "]
+        .iter()
+        .find_map(|opening| lower.strip_prefix(opening))
+        .unwrap_or(&lower);
+    starts_with_any(rest, REMARKS)
+}
+
+const REMARKS: &str = "note that |keep in mind that |bear in mind that |be aware that ";
 
 fn claims(text: &str, lower: &str, section: Section) -> Says {
     let past = matches!(section, Section::Problem | Section::Cause);
@@ -435,6 +452,12 @@ mod tests {
             ("All 12 tests pass.", Says::Check),
             ("The Windows build still needs a fix.", Says::Next),
             ("`test_clock` is flaky.", Says::Problem),
+            (
+                "Note that rounding is banker's rounding, a gotcha for half cents.",
+                Says::Problem,
+            ),
+            ("Also note that `load()` returns None.", Says::Problem),
+            ("Note that you should restart the worker.", Says::Next),
             ("Please run `make clean`.", Says::Next),
             ("Run `make clean` before the next build.", Says::Next),
             ("Turn on the cache in `Cargo.toml`.", Says::Next),
