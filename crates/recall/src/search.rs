@@ -107,7 +107,7 @@ impl<'s> Searcher<'s> {
         let asked: Vec<String> = terms(query.text).into_iter().map(|term| term.word).collect();
         let mut found = Vec::new();
         // More than are wanted: what the memory itself says may change the order, and some say the same.
-        for ranked in ranked.into_iter().take(query.limit.saturating_mul(2) + 20) {
+        for ranked in bearing(ranked, usual).take(query.limit.saturating_mul(2) + 20) {
             if let Some(card) = self.store.card_of_document(ranked.document)? {
                 let worth = ranked.score * standing(&card, query.now_ms);
                 found.push((worth, ranked, card));
@@ -302,6 +302,24 @@ fn fold(found: Vec<(f64, Ranked, Card)>, query: &Query<'_>) -> Vec<(Ranked, Card
     kept
 }
 
+/// Leaves out what does not bear on the question. Whatever is asked, something is nearest: without a word of the question
+/// it has to be near, less so when its session speaks of it.
+fn bearing(ranked: Vec<Ranked>, usual: f32) -> impl Iterator<Item = Ranked> {
+    // Among a thousand memories that have nothing to do with a question, the nearest comes to about a third.
+    const LEAST: f64 = 0.35;
+    const LEAST_IN_SESSION: f64 = 0.1;
+    let sessions: HashSet<i64> = ranked
+        .iter()
+        .filter(|ranked| ranked.words > 0)
+        .filter_map(|ranked| ranked.origin.session)
+        .collect();
+    ranked.into_iter().filter(move |ranked| {
+        let is_spoken_of = ranked.origin.session.is_some_and(|id| sessions.contains(&id));
+        let least = if is_spoken_of { LEAST_IN_SESSION } else { LEAST };
+        ranked.words > 0 || nearer_than_usual(ranked, usual) >= least
+    })
+}
+
 /// How sure it is that a memory bears on a question. Words count by what they tell, meaning by how much nearer it is than
 /// the usual memory; both together are surer than either.
 fn relevance(ranked: &Ranked, asked: usize, usual: f32) -> f64 {
@@ -309,10 +327,15 @@ fn relevance(ranked: &Ranked, asked: usize, usual: f32) -> f64 {
     let several = f64::from(ranked.words.min(3)) / f64::from(u32::try_from(asked.clamp(1, 3)).unwrap_or(1));
     // An unfinished word may be found besides those that count as asked.
     let by_words = (ranked.covered * several).min(1.0);
-    let by_meaning = ranked.cosine.map_or(0.0, |cosine| {
-        f64::from((cosine - usual) / (0.85 - usual)).clamp(0.0, 1.0)
-    });
+    let by_meaning = nearer_than_usual(ranked, usual);
     1.0 - (1.0 - 0.8 * by_words) * (1.0 - 0.8 * by_meaning)
+}
+
+/// How much nearer a memory is than the usual one, from 0 to 1: that is as near as two wordings of one thing.
+fn nearer_than_usual(ranked: &Ranked, usual: f32) -> f64 {
+    ranked.cosine.map_or(0.0, |cosine| {
+        f64::from((cosine - usual) / (0.85 - usual)).clamp(0.0, 1.0)
+    })
 }
 
 /// What of a memory a snippet is taken from.

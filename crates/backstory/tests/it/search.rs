@@ -73,6 +73,26 @@ fn meaning_is_found_when_no_word_is_shared() {
 }
 
 #[test]
+fn nothing_is_found_when_nothing_bears_on_the_question() {
+    let home = library();
+    home.ok(&["index", "--wait"]);
+    for question in ["xyzzy", "kubernetes ingress tls", "a recipe for pancakes"] {
+        assert_eq!(titles(&home, &[question]), [""; 0], "{question}");
+    }
+    let output = home.run(&["search", "xyzzy"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        text(&output.stderr),
+        "Nothing found in acme. `--all` looks in all projects.\n"
+    );
+    assert_eq!(
+        titles(&home, &["presigned", "zebra"]),
+        ["Uploads go through presigned URLs"],
+        "no padding behind what was found"
+    );
+}
+
+#[test]
 fn one_project_is_searched_unless_all_are_wanted() {
     let home = library();
     assert!(!titles(&home, &["token"]).contains(&"Token bucket refills in steps".to_owned()));
