@@ -167,6 +167,39 @@ fn shown(distilled: &Distilled) -> String {
 }
 
 #[test]
+fn only_a_failure_of_what_was_changed_counts_as_mended() {
+    let passes = |story: Story| {
+        let distilled = story
+            .runs("pytest -q tests", "==== 4 passed in 0.03s ====")
+            .last("`total()` now rounds once, at the end.");
+        let facts: Vec<String> = distilled
+            .observations
+            .into_iter()
+            .flat_map(|one| one.facts)
+            .collect();
+        facts.into_iter().find(|fact| fact.contains("passes")).unwrap()
+    };
+    let edit = |story: Story| story.edits("/w/app/src/cart.py", "return a", "return round(a)");
+    let asked = || Story::asked("Totals are off by a cent, fix it");
+    let wrong = "E   AssertionError: assert 1 == 2";
+    let shell = asked().fails(
+        "pytest -q tests",
+        "Exit code 1\ncd: no such file or directory: app",
+    );
+    let plain = "`pytest -q tests` passes: 4 tests";
+    assert_eq!(passes(edit(shell)), plain, "the shell's failure");
+    let after = edit(asked()).fails("pytest -q tests", wrong);
+    assert_eq!(passes(after), plain, "made by the change itself");
+    let mended = format!("{plain}; before the change it failed with `AssertionError: assert 1 == 2`");
+    let before = asked().fails("pytest -q tests", wrong);
+    assert_eq!(passes(edit(before)), mended);
+    let test_first = asked()
+        .edits("/w/app/tests/test_cart.py", "pass", "assert total() == 2")
+        .fails("pytest -q tests", wrong);
+    assert_eq!(passes(edit(test_first)), mended, "a test that was written first");
+}
+
+#[test]
 fn a_bug_fix_with_failing_then_passing_tests() {
     let distilled = Story::asked("The invoice total is wrong when a discount applies, please fix")
         .says("I'll look at how totals are computed.")

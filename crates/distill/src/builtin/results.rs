@@ -29,15 +29,11 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<String> {
         if run.failed {
             continue;
         }
-        let before = evidence
-            .runs
-            .iter()
-            .find(|earlier| earlier.command == run.command && earlier.failed && earlier.step < run.step);
         let count = run
             .tests
             .map(|tests| format!(": {}", tests.shown()))
             .unwrap_or_default();
-        match before.and_then(|before| before.error.as_ref()) {
+        match mended(evidence, run) {
             Some(error) => out.push(format!(
                 "{} passes{count}; before the change it failed with {}",
                 code(&clip(&run.command, 64)),
@@ -51,6 +47,32 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<String> {
         }
     }
     out
+}
+
+/// The failure that the change mended: it came before the first edit of what is no test, and not from the shell.
+fn mended<'e>(evidence: &'e Evidence, run: &Run) -> Option<&'e str> {
+    let edits = evidence.kept().filter(|edit| !paths::is_test(&edit.path));
+    let change = edits
+        .map(|edit| edit.step)
+        .min()
+        .or_else(|| evidence.kept().map(|edit| edit.step).min())?;
+    evidence
+        .runs
+        .iter()
+        .filter(|earlier| {
+            earlier.command == run.command && earlier.failed && earlier.step < change.min(run.step)
+        })
+        .filter_map(|earlier| earlier.error.as_deref())
+        .find(|error| !is_of_shell(error))
+}
+
+/// "cd: no such file or directory", "bash: foo: command not found": nothing was run at all.
+fn is_of_shell(error: &str) -> bool {
+    let lower = error.to_lowercase();
+    let speaks = ["bash:", "sh:", "zsh:", "/bin/sh:", "/bin/bash:", "(eval):", "cd:"]
+        .iter()
+        .any(|shell| lower.starts_with(shell));
+    speaks || lower.ends_with("command not found") || lower.contains("can't open file")
 }
 
 /// Failures of tests and builds that nothing solved, for the notes of the summary.
