@@ -121,6 +121,8 @@ impl Line {
             &self.text,
             &self.notes,
             &self.learned,
+            &self.next_steps,
+            &self.investigated,
         ];
         said.into_iter()
             .flatten()

@@ -60,6 +60,8 @@ pub struct Summary {
     pub completed: Option<String>,
     /// What is left to do.
     pub next_steps: Option<String>,
+    /// What else to know: how it ended, what to beware of.
+    pub notes: Option<String>,
     /// The branch that the session was on.
     pub branch: Option<String>,
     /// When it was made, in milliseconds since 1970.
@@ -109,6 +111,8 @@ pub struct TurnSummary {
     pub completed: Option<String>,
     /// What is left to do.
     pub next_steps: Option<String>,
+    /// What else to know: how it ended, what to beware of.
+    pub notes: Option<String>,
 }
 
 impl Store {
@@ -143,7 +147,7 @@ impl Store {
 
     /// Returns the summaries of a session, in their order.
     pub fn summaries_of(&self, session: &Session) -> Result<Vec<TurnSummary>, StoreError> {
-        const OF_SESSION: &str = "select turn_id, completed, next_steps from summary
+        const OF_SESSION: &str = "select turn_id, completed, next_steps, notes from summary
             where session_db_id = ?1 and turn_id is not null order by id";
         let attempt = query("read the summaries of a session");
         let mut statement = self.connection.prepare_cached(OF_SESSION).map_err(attempt)?;
@@ -152,6 +156,7 @@ impl Store {
                 turn_id: row.get(0)?,
                 completed: row.get(1)?,
                 next_steps: row.get(2)?,
+                notes: row.get(3)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
@@ -160,7 +165,7 @@ impl Store {
     /// Returns the latest checkpoints of a project that say something, newest first.
     pub fn latest_summaries(&self, project: &Project, most: u32) -> Result<Vec<Summary>, StoreError> {
         const LATEST: &str =
-            "select summary.id, session_db_id, request, learned, completed, next_steps, branch, created_at
+            "select summary.id, session_db_id, request, learned, completed, next_steps, notes, branch, created_at
             from summary left join session on session.id = summary.session_db_id
             where summary.project_id = ?1 order by created_at desc, summary.id desc limit ?2";
         let attempt = query("read the latest summaries");
@@ -173,8 +178,9 @@ impl Store {
                 learned: row.get(3)?,
                 completed: row.get(4)?,
                 next_steps: row.get(5)?,
-                branch: row.get(6)?,
-                created_ms: row.get(7)?,
+                notes: row.get(6)?,
+                branch: row.get(7)?,
+                created_ms: row.get(8)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)

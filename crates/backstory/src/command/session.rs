@@ -79,7 +79,7 @@ fn as_json(story: &Story) -> Value {
             let summary = story.summary(turn);
             fields["summary"] = summary.map_or(
                 Value::Null,
-                |summary| json!({"completed": summary.completed, "next_steps": summary.next_steps}),
+                |summary| json!({"completed": summary.completed, "next_steps": summary.next_steps, "notes": summary.notes}),
             );
             fields
         })
@@ -169,10 +169,14 @@ fn print_turn(story: &Story, turn: &Turn, width: usize) {
             );
         }
     }
-    if let Some(next) = story
-        .summary(turn)
-        .and_then(|summary| summary.next_steps.as_deref())
-    {
-        println!("     {BOLD}next:{BOLD:#} {}", output::one_line(next, width - 11));
+    if let Some(summary) = story.summary(turn) {
+        for (name, text) in [("next", &summary.next_steps), ("note", &summary.notes)] {
+            if let Some(text) = text {
+                println!(
+                    "     {BOLD}{name}:{BOLD:#} {}",
+                    output::one_line(text, width - 11)
+                );
+            }
+        }
     }
 }

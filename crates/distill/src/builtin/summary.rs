@@ -27,6 +27,8 @@ pub(super) fn of(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Opti
         .filter(|file| !files_edited.contains(file))
         .cloned()
         .collect();
+    let noted = notes(material, drafts);
+    let says_something = !noted.is_empty();
     let summary = NewSummary {
         request: material.request.map(|request| request.line.clone()),
         investigated: investigated(material),
@@ -35,13 +37,24 @@ pub(super) fn of(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Opti
         next_steps: next_steps(material, end),
         files_read,
         files_edited,
-        notes: notes(material, drafts),
+        notes: join(state(end).map(str::to_owned).into_iter().chain(noted)),
     };
-    let empty = summary.learned.is_none()
-        && summary.completed.is_none()
-        && summary.next_steps.is_none()
-        && summary.notes.is_none();
-    (!empty || evidence.calls > 0).then_some(summary)
+    let says_something = says_something
+        || summary.learned.is_some()
+        || summary.completed.is_some()
+        || summary.next_steps.is_some();
+    // How it ended says nothing alone, unless the person knows what was to be done.
+    let tells_of_work = evidence.calls > 0 || end == TurnEnd::Interrupted;
+    (says_something || tells_of_work && summary.request.is_some()).then_some(summary)
+}
+
+/// How a turn ended that did not end by itself: a state, and no step that is left to do.
+fn state(end: TurnEnd) -> Option<&'static str> {
+    match end {
+        TurnEnd::Interrupted => Some("Interrupted before the agent was done"),
+        TurnEnd::Background => Some("Something that was started still ran in the background"),
+        TurnEnd::Stopped | TurnEnd::Open => None,
+    }
 }
 
 fn investigated(material: Material<'_>) -> Option<String> {
@@ -144,13 +157,6 @@ fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
     {
         entries.push(offer(&claim.sentence));
     }
-    match end {
-        TurnEnd::Interrupted => entries.push("Interrupted before the agent was done".to_owned()),
-        TurnEnd::Background => {
-            entries.push("Something that was started still runs in the background".to_owned());
-        }
-        TurnEnd::Stopped | TurnEnd::Open => {}
-    }
     let last_edit = material.evidence.edits.last().map_or(0, |edit| edit.step);
     if matches!(end, TurnEnd::Interrupted | TurnEnd::Open) {
         entries.extend(
@@ -235,7 +241,7 @@ fn offer(question: &str) -> String {
     format!("Asked: {question}")
 }
 
-fn notes(material: Material<'_>, drafts: &[Draft]) -> Option<String> {
+fn notes(material: Material<'_>, drafts: &[Draft]) -> Vec<String> {
     let mut entries: Vec<String> = material
         .reading
         .final_claims()
@@ -248,7 +254,7 @@ fn notes(material: Material<'_>, drafts: &[Draft]) -> Option<String> {
         entries.push(format!("Tried and taken back: changes to {}", undone.join(", ")));
     }
     entries.retain(|entry| !drafts.iter().any(|draft| draft.title == *entry));
-    join(entries)
+    entries
 }
 
 /// Files that were there before, were edited, and are as they were.

@@ -132,7 +132,12 @@ pub fn context(
 fn last_word<'s>(summaries: &'s [Summary], branch: Option<&str>, own: Option<i64>) -> Option<&'s Summary> {
     const NOT_MUCH_MS: i64 = 7 * 24 * 3_600_000;
     let says_something = |summary: &&Summary| {
-        let fields = [&summary.completed, &summary.next_steps, &summary.learned];
+        let fields = [
+            &summary.completed,
+            &summary.next_steps,
+            &summary.learned,
+            &summary.notes,
+        ];
         fields.into_iter().flatten().any(|text| !text.trim().is_empty())
     };
     let mut telling = summaries.iter().filter(says_something);

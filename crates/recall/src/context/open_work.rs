@@ -135,6 +135,7 @@ mod tests {
             learned: None,
             completed: text(says[1]),
             next_steps: text(says[2]),
+            notes: None,
             branch: (session == 1).then(|| "topic".to_owned()),
             created_ms: 100 * DAY_MS - days * DAY_MS,
         }

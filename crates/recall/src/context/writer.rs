@@ -117,6 +117,7 @@ impl<'w> Writer<'w> {
             ("Completed", &summary.completed, 700),
             ("Learned", &summary.learned, 500),
             ("Next steps", &summary.next_steps, 600),
+            ("Notes", &summary.notes, 300),
         ];
         for (name, value, most) in fields {
             if let Some(value) = value.as_deref().map(str::trim).filter(|value| !value.is_empty()) {
