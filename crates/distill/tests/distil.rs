@@ -167,6 +167,44 @@ fn shown(distilled: &Distilled) -> String {
 }
 
 #[test]
+fn advice_is_no_decision() {
+    let decisions = |distilled: Distilled| {
+        let of_type = |one: &backstory_distill::NewObservation| one.kind.name() == "decision";
+        distilled
+            .observations
+            .into_iter()
+            .filter(of_type)
+            .map(|one| one.title)
+            .collect::<Vec<_>>()
+    };
+    let asked = Story::asked("How should `total()` keep amounts?").reads("/w/app/src/cart.py");
+    let advised =
+        asked.last("`total()` keeps floats. I recommend a `Money` type later, because floats lose cents.");
+    assert_eq!(advised.observations.len(), 1);
+    assert_eq!(decisions(advised), [""; 0]);
+    let changed = Story::asked("Round totals").edits("/w/app/src/cart.py", "return a", "return round(a, 2)");
+    let changed = changed
+        .last("`total()` now rounds to cents. I recommend a `Money` type later, because floats lose cents.");
+    assert_eq!(decisions(changed), [""; 0]);
+}
+
+#[test]
+fn how_a_turn_ended_is_no_memory_by_itself() {
+    let mut started = Story::asked("<task-notification>done</task-notification>").ends(TurnEnd::Background);
+    started.turn.machine_made = true;
+    assert_eq!(started.distilled().summary, None);
+    let stopped = Story::asked("Rename the parser")
+        .ends(TurnEnd::Interrupted)
+        .distilled();
+    let summary = stopped.summary.unwrap();
+    assert_eq!(summary.next_steps, None);
+    assert_eq!(
+        summary.notes.as_deref(),
+        Some("Interrupted before the agent was done.")
+    );
+}
+
+#[test]
 fn only_a_failure_of_what_was_changed_counts_as_mended() {
     let passes = |story: Story| {
         let distilled = story

@@ -9,7 +9,7 @@ use super::reading::Claim;
 use super::request::Intent;
 use super::story;
 use super::text::count_names;
-use super::title::fit;
+use super::title::{fit, is_recommended};
 
 /// The memory of an answer; `None` when the last message explains nothing that has a name.
 pub(super) fn draft(material: Material<'_>) -> Option<Draft> {
@@ -57,7 +57,9 @@ pub(super) fn draft(material: Material<'_>) -> Option<Draft> {
         })
         .max_by(|a, b| a.0.cmp(&b.0))
         .or_else(|| Some((0, fit(&advice?.text)?)))?;
-    let kind = if advice.is_some_and(|advice| title.starts_with("Recommended") || advice.text == title) {
+    let is_advice = advice.is_some_and(|advice| is_recommended(&title) || advice.text == title);
+    // What an agent recommends is decided by the person, who may not follow.
+    let kind = if is_advice && !is_recommended(&title) {
         ObservationType::Decision
     } else {
         ObservationType::Discovery
@@ -67,7 +69,7 @@ pub(super) fn draft(material: Material<'_>) -> Option<Draft> {
     draft.narrative = story::tell(claims.iter().filter(|claim| !claim.bullet).take(4).copied())
         .or_else(|| story::tell(claims.iter().take(3).copied()));
     draft.facts = facts;
-    draft.concepts = if kind == ObservationType::Decision {
+    draft.concepts = if is_advice {
         vec!["trade-off"]
     } else {
         vec!["how-it-works"]

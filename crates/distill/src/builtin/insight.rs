@@ -16,7 +16,7 @@ use super::reading::Claim;
 use super::section::Section;
 use super::story;
 use super::text::{code_spans, count_names, has_any, head, lower_first, sentence_case};
-use super::title::{fit, stands_alone};
+use super::title::{fit, is_recommended, stands_alone};
 use super::verbs;
 
 /// The memories of what was found out; `changes` are the titles of what was changed afterwards.
@@ -90,7 +90,7 @@ fn decisions(material: Material<'_>, change: Option<&str>) -> Vec<Draft> {
         let opening: Vec<&str> = title.split_whitespace().take(4).collect();
         let unnamed =
             count_names(&title) == 0 && has_any(&opening.join(" ").to_lowercase(), "it|this|that|them|you");
-        if title.split_whitespace().count() < 4 || unnamed {
+        if title.split_whitespace().count() < 4 || unnamed || is_recommended(&title) {
             continue;
         }
         let worth = match (claim.last, reasoned) {

@@ -1,4 +1,4 @@
-//! Rules that the person gives in a prompt: "from now on", "always", "never".
+//! Rules that the person gives in a prompt: "from now on", "always", "never", "we use x, not y".
 
 use backstory_model::ObservationType;
 
@@ -30,6 +30,7 @@ pub(super) fn drafts(prompt: &str) -> Vec<Draft> {
         let lower = sentence.to_lowercase();
         let words = sentence.split_whitespace().count();
         let lasting = starts_with_any(&lower, OPENINGS)
+            || is_custom(&lower)
             || has_any(
                 &lower,
                 "from now on|in this project we|in this repo we|in future always",
@@ -46,6 +47,14 @@ pub(super) fn drafts(prompt: &str) -> Vec<Draft> {
     }
     out.truncate(2);
     out
+}
+
+/// "We use Decimal everywhere, not cents": how things are done here, often said to put an agent right.
+fn is_custom(lower: &str) -> bool {
+    let contrast = [", not ", ", never ", " and not "];
+    starts_with_any(lower, "we don't use |we do not use |we only use |we use only ")
+        || lower.starts_with("we use ")
+            && (has_any(lower, "everywhere") || contrast.iter().any(|contrast| lower.contains(contrast)))
 }
 
 const OPENINGS: &str = concat!(
@@ -81,6 +90,15 @@ mod tests {
                 "Fix the tests. From now on run them with nextest!",
                 Some("The person wants: from now on run them with nextest"),
             ),
+            (
+                "No, that is wrong. We use Decimal everywhere, not integer cents. Change src/cart.py",
+                Some("The person wants: we use Decimal everywhere, not integer cents"),
+            ),
+            (
+                "We use pytest here, not unittest.",
+                Some("The person wants: we use pytest here, not unittest"),
+            ),
+            ("We use a cache that does not expire, fix it", None),
             ("Why does it never end?", None),
             ("Add a flag", None),
         ] {

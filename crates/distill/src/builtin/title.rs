@@ -62,6 +62,11 @@ fn told_now(text: &str) -> &str {
         .unwrap_or(text)
 }
 
+/// Whether a title tells of advice, made by [`advised`].
+pub(super) fn is_recommended(title: &str) -> bool {
+    title.starts_with("Recommended: ")
+}
+
 /// "I'd use Postgres" -> "Recommended: use Postgres".
 fn advised(text: &str) -> Option<Statement> {
     let lower = text.to_lowercase();
