@@ -6,7 +6,7 @@ use super::verbs::{self, Form};
 
 /// What is true after "Fixed …": the bug where P, the crash in X when Y.
 pub(super) fn fixed(object: &str) -> Option<String> {
-    let object = bare(object);
+    let object = bare(&plain_condition(object));
     for opening in BUG_OPENINGS.split('|') {
         if let Some(at) = object.find(opening).filter(|&at| at < 40) {
             return righted(&object[at + opening.len()..]);
@@ -51,6 +51,7 @@ const CONDITIONS: &str = " when | if | on | after | while | for | during | with 
 
 /// Turns a complaint into its opposite; `None` where that is not safe.
 pub(super) fn righted(complaint: &str) -> Option<String> {
+    let complaint = plain_condition(complaint);
     let text = complaint.trim().trim_end_matches(['.', '!', ':']);
     if text.split_whitespace().count() > 26 || text.contains('?') {
         return None;
@@ -67,6 +68,13 @@ pub(super) fn righted(complaint: &str) -> Option<String> {
             split_outside(made, reason).map_or(made, |(kept, _)| kept)
         });
     Some(bare(made))
+}
+
+/// "Even if" is a complaint's: what no longer happens does not happen when.
+fn plain_condition(complaint: &str) -> String {
+    [" even if ", " even when ", " even though "]
+        .iter()
+        .fold(complaint.to_owned(), |text, even| text.replace(even, " when "))
 }
 
 /// "X doesn't handle Y" -> "X handles Y"; "X can't parse Y" -> "X can parse Y".
@@ -355,6 +363,10 @@ mod tests {
                 "Voting will fail if weights are given",
                 Some("Voting no longer fails if weights are given"),
             ),
+            (
+                "Cache doesn't refresh even when it is forced",
+                Some("Cache refreshes when it is forced"),
+            ),
             ("Load fails to restore x due to y", Some("Load restores x")),
             ("Improve the default colours", None),
             ("Inconsistent colours in the printer", None),
@@ -371,6 +383,10 @@ mod tests {
     fn a_fixed_crash_is_gone() {
         assert_eq!(
             fixed("the crash in `load()` when the file is empty").as_deref(),
+            Some("`load()` no longer crashes when the file is empty")
+        );
+        assert_eq!(
+            fixed("the crash in `load()` even if the file is empty").as_deref(),
             Some("`load()` no longer crashes when the file is empty")
         );
         assert_eq!(fixed("the bug where `load()` returned None").as_deref(), None);
