@@ -167,6 +167,27 @@ fn shown(distilled: &Distilled) -> String {
 }
 
 #[test]
+fn a_first_try_is_not_told_as_what_came_of_it() {
+    let tried = Story::asked("`Pow` recurses for ever, fix it")
+        .edits("/w/app/power.py", "if b.is_real:", "if b.is_real is True:")
+        .fails("python3 check.py", "RecursionError: maximum recursion depth exceeded")
+        .tool(
+            "Edit",
+            json!({ "file_path": "/w/app/power.py" }),
+            Outcome::Answered(json!({ "filePath": "/w/app/power.py", "structuredPatch": [{ "lines": [
+                " if b.is_real is True:", "-    b = abs(b)", "+    if b.is_positive is False:", "+        b = -b"
+            ] }] })),
+        );
+    let distilled = tried.last("`Pow` now takes `abs(b)` only when the sign of `b` is known.");
+    let facts: Vec<String> = distilled
+        .observations
+        .into_iter()
+        .flat_map(|one| one.facts)
+        .collect();
+    assert!(!facts.iter().any(|fact| fact.contains("became")), "{facts:?}");
+}
+
+#[test]
 fn advice_is_no_decision() {
     let decisions = |distilled: Distilled| {
         let of_type = |one: &backstory_distill::NewObservation| one.kind.name() == "decision";

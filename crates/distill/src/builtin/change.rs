@@ -20,6 +20,7 @@ use super::symbols;
 use super::text::{code, count_names, has_any, without_code};
 use super::title::fit;
 use super::type_of;
+use super::undo;
 
 /// What the drafts of a turn are made of.
 #[derive(Clone, Copy)]
@@ -137,6 +138,7 @@ fn facts(material: Material<'_>, edits: &[&Edit], told: &[String]) -> Vec<String
             edits
                 .iter()
                 .filter(|edit| edit.fate == Fate::Kept && !paths::is_test(&edit.path))
+                .filter(|edit| !undo::is_reworked(edit, edits))
                 .filter_map(|edit| edits::as_fact(edit))
                 .take(2),
         );

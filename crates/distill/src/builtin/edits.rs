@@ -25,6 +25,8 @@ pub(super) struct Edit {
     pub(super) removed: Vec<String>,
     /// Lines that came.
     pub(super) added: Vec<String>,
+    /// Lines around these that stayed.
+    pub(super) around: Vec<String>,
     /// What a later step did to it.
     pub(super) fate: Fate,
 }
@@ -58,6 +60,7 @@ pub(super) fn of(tool: &ToolUse, step: usize, root: Option<&str>) -> Vec<Edit> {
         created: false,
         removed: Vec::new(),
         added: Vec::new(),
+        around: Vec::new(),
         fate: Fate::Kept,
     };
     if let Some(diff) = answer.get("bashEditDiff") {
@@ -159,6 +162,8 @@ fn hunks(patch: Option<&Value>, edit: &mut Edit) -> bool {
         } else if let Some(line) = line.strip_prefix('-').filter(|_| edit.removed.len() < MAX_LINES) {
             edit.removed.push(line.to_owned());
             any = true;
+        } else if let Some(line) = line.strip_prefix(' ').filter(|_| edit.around.len() < MAX_LINES) {
+            edit.around.push(line.to_owned());
         }
     }
     any
@@ -205,6 +210,9 @@ fn from_input(input: &Value, answer: &Value, edit: &mut Edit) {
             .zip(new[same..].iter().rev())
             .take_while(|(a, b)| a == b)
             .count();
+        let stayed = old[..same].iter().chain(&old[old.len() - end..]);
+        edit.around
+            .extend(stayed.take(MAX_LINES).map(|line| head(line, 400).to_owned()));
         let room = |kept: &Vec<String>| MAX_LINES.saturating_sub(kept.len());
         let (more_removed, more_added) = (room(&edit.removed), room(&edit.added));
         edit.removed.extend(
@@ -256,8 +264,9 @@ fn one_line(edit: &Edit) -> Option<(&str, &str)> {
     }
     let removed = edit.removed[one(&edit.removed)?].trim();
     // What comes is the agent's own; what goes anybody may have written.
-    let is_quotable = !is_order(removed);
-    is_quotable.then_some((removed, edit.added[one(&edit.added)?].trim()))
+    let added = edit.added[one(&edit.added)?].trim();
+    // Only moved by some blanks, it did not become another.
+    (!is_order(removed) && removed != added).then_some((removed, added))
 }
 
 /// An edit as a short diff.
@@ -371,25 +380,8 @@ mod tests {
 
     #[test]
     fn a_failed_edit_changed_nothing() {
-        assert!(
-            of(
-                &tool("Edit", json!({"file_path": "a"}), Outcome::Unknown),
-                0,
-                None
-            )
-            .is_empty()
-        );
-        assert!(
-            of(
-                &tool(
-                    "Edit",
-                    json!({"file_path": "a"}),
-                    Outcome::Failed("not found".into())
-                ),
-                0,
-                None
-            )
-            .is_empty()
-        );
+        for outcome in [Outcome::Unknown, Outcome::Failed("not found".into())] {
+            assert!(of(&tool("Edit", json!({"file_path": "a"}), outcome), 0, None).is_empty());
+        }
     }
 }

@@ -113,6 +113,19 @@ fn rewrites(later: &Edit, earlier: &Edit) -> bool {
     !came.is_empty() && came.iter().all(|line| gone.contains(line))
 }
 
+/// Whether a later edit worked on the place of a small one again: what that one made is not what came of it.
+pub(super) fn is_reworked(edit: &Edit, edits: &[&Edit]) -> bool {
+    let came = lines(&edit.added);
+    edits
+        .iter()
+        .filter(|later| later.step > edit.step && later.path == edit.path)
+        .any(|later| {
+            let (gone, around) = (lines(&later.removed), lines(&later.around));
+            came.iter()
+                .all(|line| gone.contains(line) || around.contains(line))
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +140,7 @@ mod tests {
             created,
             removed: own(removed),
             added: own(added),
+            around: Vec::new(),
             fate: Fate::Kept,
         }
     }
