@@ -25,12 +25,22 @@ pub(crate) struct Told {
     pub(crate) events: Vec<Event>,
     /// Where it happened.
     pub(crate) project: Option<ProjectFacts>,
-    /// Prompts of the person.
-    pub(crate) prompts: u64,
-    /// Tool uses.
-    pub(crate) tools: u64,
     /// Lines that are no JSON.
     pub(crate) damaged: u64,
+}
+
+/// Says whether an event is a prompt of the person.
+pub(crate) fn is_prompt(event: &Event) -> bool {
+    if event.kind != EventKind::UserPromptSubmit {
+        return false;
+    }
+    let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
+    !keep::is_machine_made(payload["prompt"].as_str().unwrap_or_default())
+}
+
+/// Says whether an event is a tool use.
+pub(crate) fn is_tool_use(event: &Event) -> bool {
+    matches!(event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure)
 }
 
 /// A session is taken to have ended after this long.
@@ -143,7 +153,6 @@ impl Teller {
                 }
                 self.end_turn();
                 self.in_turn = true;
-                self.told.prompts += u64::from(!keep::is_machine_made(&text));
                 self.event(
                     EventKind::UserPromptSubmit,
                     &json!({"prompt": text, "prompt_id": prompt_id}),
@@ -190,7 +199,6 @@ impl Teller {
         let Some((name, input, said)) = self.open.remove(id) else {
             return;
         };
-        self.told.tools += 1;
         let mut payload =
             json!({"tool_name": name, "tool_use_id": id, "tool_input": parsed(&input), "said": said});
         if let Some(agent) = agent {

@@ -88,6 +88,14 @@ impl Store {
 }
 
 impl Store {
+    /// Says whether an event was taken in, by its key.
+    pub fn has_event(&self, key: &str) -> Result<bool, StoreError> {
+        self.connection
+            .prepare_cached(KNOWN)
+            .and_then(|mut known| known.exists([key]))
+            .map_err(query("look for an event"))
+    }
+
     /// Says whether a file was imported in this very state.
     pub fn is_imported(&self, path: &str, stamp: &str) -> Result<bool, StoreError> {
         const SAME: &str = "select 1 from import where path = ?1 and stamp = ?2";
@@ -118,9 +126,10 @@ impl Store {
     }
 }
 
+const KNOWN: &str = "select 1 from event where key = ?1";
+
 /// Returns whether the event is new.
 fn take_one(transaction: &Transaction<'_>, event: &Event, senses: Senses<'_>) -> rusqlite::Result<bool> {
-    const KNOWN: &str = "select 1 from event where key = ?1";
     const INSERT: &str = "insert into event
             (key, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, read_hash)
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";

@@ -13,11 +13,12 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_capture::transcript::{self, Transcript};
+use backstory_model::Event;
 use backstory_store::Store;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Status, settings};
+use super::{Status, open_store, settings};
 use crate::{
     clock, environment,
     home::Home,
@@ -75,7 +76,7 @@ struct ClaudeCode {
     json: bool,
 }
 
-/// What an import did.
+/// What an import did, or would do.
 #[derive(Debug, Default)]
 struct Tally {
     sessions: u64,
@@ -99,16 +100,18 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
     let settings = settings(home)?;
     let transcripts = find(arguments)?;
     let start = Instant::now();
-    let mut store = match arguments.dry_run {
-        true => None,
-        false => {
-            home.create()?;
-            let store = repair::open(home, Opener::Command)?;
-            // What a power cut takes can be imported again.
-            store.relax()?;
-            Some(store)
-        }
-    };
+    // Events that wait in the spool are taken in first: what they tell is not wanted from the transcript.
+    let mut store = open_store(home)?;
+    if !arguments.dry_run {
+        home.create()?;
+        let opened = match store {
+            Some(store) => store,
+            None => repair::open(home, Opener::Command)?,
+        };
+        // What a power cut takes can be imported again.
+        opened.relax()?;
+        store = Some(opened);
+    }
     let mut tally = Tally::default();
     let mut progress = Progress::new(arguments.json);
     let mut wanted = Vec::new();
@@ -134,13 +137,13 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
         },
         &mut tally,
     )?;
-    let distilled = match store.as_mut() {
+    let distilled = match store.as_mut().filter(|_| !arguments.dry_run) {
         Some(store) => distil(home, store, &settings, &mut progress)?,
         None => 0,
     };
     progress.end();
     report(arguments, &tally, distilled, start);
-    if tally.new_events > 0 {
+    if tally.new_events > 0 && !arguments.dry_run {
         // It makes the vectors, and memories of what is left.
         worker::ensure(home);
     }
@@ -234,29 +237,41 @@ fn take(
     {
         return Ok(());
     }
-    tally.sessions += 1;
-    tally.prompts += told.prompts;
-    tally.tools += told.tools;
     tally.damaged += told.damaged;
-    tally.bytes += transcript.size + transcript.agents.iter().map(|agent| agent.size).sum::<u64>();
-    if let Some(store) = store {
-        // What was seen live is there already, and better: only what came before is taken from the transcript.
-        let live_from = store
-            .first_live_event(&transcript.session_id)?
-            .unwrap_or(i64::MAX);
-        // What a person wanted gone does not come back by the back door.
-        let forgotten_until = store.forgotten_until(&transcript.session_id)?.unwrap_or(i64::MIN);
-        let events: Vec<_> = told
-            .events
-            .into_iter()
-            .filter(|event| event.at_ms < live_from && event.at_ms >= forgotten_until)
-            .collect();
-        for batch in events.chunks(500) {
-            tally.new_events += store.take_in(batch, worker::senses())?.new as u64;
+    let new = news(told.events, &transcript.session_id, store.as_deref())?;
+    if new.is_empty() {
+        tally.unchanged += 1;
+    } else {
+        let number = |is_one: fn(&Event) -> bool| new.iter().filter(|event| is_one(event)).count() as u64;
+        tally.sessions += 1;
+        tally.new_events += new.len() as u64;
+        tally.prompts += number(import::is_prompt);
+        tally.tools += number(import::is_tool_use);
+        tally.bytes += transcript.size + transcript.agents.iter().map(|agent| agent.size).sum::<u64>();
+    }
+    if let Some(store) = store.filter(|_| !arguments.dry_run) {
+        for batch in new.chunks(500) {
+            store.take_in(batch, worker::senses())?;
         }
         store.note_import(&transcript.path.to_string_lossy(), stamp, &transcript.session_id)?;
     }
     Ok(())
+}
+
+/// Returns those of a session's events that are not known and may be.
+fn news(events: Vec<Event>, session_id: &str, store: Option<&Store>) -> Result<Vec<Event>> {
+    let Some(store) = store else { return Ok(events) };
+    // What was seen live is there already, and better: only what came before is taken from the transcript.
+    let live_from = store.first_live_event(session_id)?.unwrap_or(i64::MAX);
+    // What a person wanted gone does not come back by the back door.
+    let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(i64::MIN);
+    let mut new = Vec::new();
+    for event in events {
+        if (forgotten_until..live_from).contains(&event.at_ms) && !store.has_event(&event.key)? {
+            new.push(event);
+        }
+    }
+    Ok(new)
 }
 
 /// Tells one state of a session's files from another.

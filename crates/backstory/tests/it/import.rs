@@ -98,7 +98,10 @@ fn past_sessions_are_remembered_and_twice_is_once() {
         .set_modified(old)
         .unwrap();
     let again = import(&home, &[]);
-    assert_eq!((&again["sessions"], &again["new_events"]), (&json!(1), &json!(0)));
+    assert_eq!(
+        (&again["unchanged"], &again["sessions"], &again["new_events"]),
+        (&json!(2), &json!(0), &json!(0))
+    );
     assert_eq!(state(&home), before);
 }
 
@@ -124,6 +127,46 @@ fn a_session_seen_live_is_not_doubled() {
         .filter(|turn| turn["prompt"] == "live")
         .collect();
     assert_eq!(live.len(), 1);
+}
+
+#[test]
+fn a_dry_run_says_what_the_real_one_does() {
+    let home = Home::new();
+    projects(&home);
+    let told = |more: &[&str]| {
+        let mut told = import(&home, more);
+        let fields = told.as_object_mut().unwrap();
+        for other in ["dry_run", "distilled", "seconds"] {
+            fields.remove(other);
+        }
+        told
+    };
+    // Hooks heard of this session before its first line; what they heard is still in the spool.
+    let session = "00000000-0000-4000-8000-000000000001";
+    let file = home
+        .outside()
+        .join(format!("claude/projects/-home-dev-acme/{session}.jsonl"));
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"2026-11-15T", "\"2099-11-15T")).unwrap();
+    home.report(
+        "user-prompt-submit",
+        &json!({"session_id": session, "prompt": "live"}),
+    );
+
+    let dry = told(&["--dry-run"]);
+    assert_eq!(
+        (&dry["sessions"], &dry["unchanged"]),
+        (&json!(1), &json!(1)),
+        "{dry}"
+    );
+    assert_eq!(told(&[]), dry);
+    assert_eq!(told(&["--dry-run"])["unchanged"], 2);
+    let stored = home.rows("select count(*) || '' from turn where prompt is not null");
+    assert_eq!(
+        stored,
+        [(dry["prompts"].as_u64().unwrap() + 1).to_string()],
+        "what is said is what is there"
+    );
 }
 
 #[test]
