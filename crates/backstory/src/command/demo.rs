@@ -3,13 +3,20 @@
 use std::{
     fs,
     io::{self, IsTerminal, Write},
+    os::unix::net::UnixStream,
     path::Path,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
 use anstream::println;
 use anyhow::{Context, Result, ensure};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
 use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Status;
 use crate::{
@@ -67,6 +74,7 @@ const STORY: [(&str, &str, &str); 8] = [
 const SESSION: &str = "demo-0000-4000-8000-000000000001";
 
 pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
+    let end = end_signal().context("could not watch for signals")?;
     let scratch = Scratch::new("demo")?;
     let (home, project) = (scratch.path().join("home"), scratch.path().join("acme"));
     fs::create_dir_all(project.join(".git")).context("could not create the sample project")?;
@@ -136,7 +144,7 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
         slowest.as_secs_f64() * 1e3
     );
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
-        look_around(&home)?;
+        look_around(&home, &end)?;
     } else {
         println!(
             "{DIM}In a terminal, the demo ends with a look at all of this in the browser: `backstory open`.{DIM:#}"
@@ -146,17 +154,42 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
 }
 
 /// Lets a person look at the demo's memory in the browser until they have seen enough.
-fn look_around(home: &Path) -> Result<()> {
+fn look_around(home: &Path, end: &UnixStream) -> Result<()> {
     process::run_self(&["worker", "start"], home, b"")?;
+    let looked = wait(home, end);
+    // However it ended: no worker stays behind.
+    process::run_self(&["worker", "stop"], home, b"")?;
+    looked
+}
+
+fn wait(home: &Path, end: &UnixStream) -> Result<()> {
     let output = process::run_self(&["open", "--print"], home, b"")?;
     let link = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if !link.is_empty() {
-        println!("\n{BOLD}See it in the browser{BOLD:#}, as long as this waits for Enter: {link}");
-        // Whatever is typed, or nothing at all: it ends.
-        io::stdin().read_line(&mut String::new()).ok();
+    if link.is_empty() {
+        return Ok(());
     }
-    process::run_self(&["worker", "stop"], home, b"")?;
+    println!("\n{BOLD}See it in the browser{BOLD:#}, until you press Enter or Ctrl-C: {link}");
+    let stdin = io::stdin();
+    let mut either = [
+        PollFd::new(&stdin, PollFlags::IN),
+        PollFd::new(end, PollFlags::IN),
+    ];
+    // Whatever is typed, or nothing at all: it ends.
+    while poll(&mut either, None) == Err(Errno::INTR) {}
     Ok(())
+}
+
+/// Returns what can be read from as soon as somebody asks this process to end: what it made is to go first.
+fn end_signal() -> io::Result<UnixStream> {
+    let (heard, told) = UnixStream::pair()?;
+    let was_told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        // A second one ends the process at once, as it would anyone.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&was_told))?;
+        signal_hook::flag::register(signal, Arc::clone(&was_told))?;
+        signal_hook::low_level::pipe::register(signal, told.try_clone()?)?;
+    }
+    Ok(heard)
 }
 
 fn create(path: &Path, text: &str) -> Result<()> {

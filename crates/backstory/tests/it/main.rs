@@ -51,6 +51,7 @@ mod statusline;
 mod strain;
 mod survival;
 mod switches;
+mod terminal;
 mod transfer;
 mod troubles;
 mod uninstall;

@@ -1,0 +1,104 @@
+//! What happens in a terminal: a demo that waits.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::{Read, Write},
+    net::TcpStream,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
+    process::{Child, Stdio},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+};
+
+use crate::home::Home;
+
+/// A program whose streams are a terminal, and the person in front of it.
+struct Terminal {
+    program: Child,
+    screen: File,
+    shown: String,
+}
+
+impl Terminal {
+    fn run(home: &Home, arguments: &[&str]) -> Self {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        let name = ptsname(&screen, Vec::new()).unwrap();
+        let stream = || -> Stdio {
+            let path = OsStr::from_bytes(name.as_bytes());
+            let file = File::options().read(true).write(true).open(path).unwrap();
+            OwnedFd::from(file).into()
+        };
+        let mut command = home.command(arguments);
+        command.stdin(stream()).stdout(stream()).stderr(stream());
+        Self {
+            program: command.spawn().unwrap(),
+            screen: screen.into(),
+            shown: String::new(),
+        }
+    }
+
+    /// Waits until something is shown.
+    fn until(&mut self, words: &str) {
+        let patience = Timespec {
+            tv_sec: 30,
+            tv_nsec: 0,
+        };
+        while !self.shown.contains(words) {
+            let ready = poll(&mut [PollFd::new(&self.screen, PollFlags::IN)], Some(&patience));
+            assert_eq!(ready, Ok(1), "never shown: {words}\n{}", self.shown);
+            let mut bytes = [0; 4096];
+            let length = self.screen.read(&mut bytes).unwrap();
+            self.shown.push_str(&String::from_utf8_lossy(&bytes[..length]));
+        }
+    }
+
+    fn says(&mut self, answer: &str) {
+        self.screen.write_all(answer.as_bytes()).unwrap();
+    }
+
+    fn sends(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.program), signal).unwrap();
+    }
+
+    /// Waits for the program's end; returns its status.
+    fn end(mut self) -> Option<i32> {
+        self.program.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn a_demo_that_is_interrupted_leaves_nothing_behind() {
+    for signal in [Signal::INT, Signal::HUP] {
+        let home = Home::new();
+        let temporary = home.outside().join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let home = home.with("TMPDIR", temporary.to_str().unwrap());
+        let mut demo = Terminal::run(&home, &["demo"]);
+        demo.until("/login?code=");
+        let (_, rest) = demo.shown.split_once("127.0.0.1:").unwrap();
+        let port: u16 = rest.split('/').next().unwrap().parse().unwrap();
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+        demo.sends(signal);
+        assert_eq!(demo.end(), Some(0));
+        assert!(
+            TcpStream::connect(("127.0.0.1", port)).is_err(),
+            "a worker is left"
+        );
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_demo_ends_by_enter() {
+    let mut demo = Terminal::run(&Home::new(), &["demo"]);
+    demo.until("/login?code=");
+    demo.says("\n");
+    assert_eq!(demo.end(), Some(0));
+}
