@@ -30,25 +30,36 @@ const PROMPT_LENGTH: usize = 300;
 pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
     let store = open_store(home)?;
     let mut shown = Vec::new();
+    let mut missing = Vec::new();
     for &handle in &arguments.handles {
         let found = match &store {
             Some(store) => store.show(handle)?,
             None => None,
         };
-        shown.push(found.ok_or_else(|| unknown(handle))?);
+        match found {
+            Some(found) => shown.push(found),
+            None => missing.push(handle),
+        }
     }
     if arguments.json {
         let list: Vec<Detail> = shown.into_iter().map(Detail::from).collect();
         println!("{}", serde_json::to_string(&list)?);
-        return Ok(Status::Done);
-    }
-    for (at, memory) in shown.iter().enumerate() {
-        if at > 0 {
-            println!();
+    } else {
+        for (at, memory) in shown.iter().enumerate() {
+            if at > 0 {
+                println!();
+            }
+            print(memory);
         }
-        print(memory);
     }
-    Ok(Status::Done)
+    // One that is not there is no reason to keep the others back.
+    for &handle in &missing {
+        output::print_error(&unknown(handle));
+    }
+    Ok(match missing.is_empty() {
+        true => Status::Done,
+        false => Status::Failed,
+    })
 }
 
 fn print(shown: &Shown) {
@@ -58,13 +69,9 @@ fn print(shown: &Shown) {
         (Some(name), kind) => format!("{} · {name}", kind.name()),
         (None, kind) => kind.name().to_owned(),
     };
-    println!(
-        "{} {BOLD}{}{BOLD:#} {DIM}#{} · {}{DIM:#}",
-        line.kind.icon(line.type_name.as_deref()),
-        output::one_line(line.headline(), output::width().saturating_sub(32)),
-        shown.handle,
-        output::one_line(&kind, 40),
-    );
+    let icon = line.kind.icon(line.type_name.as_deref());
+    let name = format!("#{} · {}", shown.handle, output::one_line(&kind, 40));
+    print_headline(line, icon, &name);
     print_content(line);
     print_origin(shown);
     if !shown.passages.is_empty() {
@@ -78,6 +85,31 @@ fn print(shown: &Shown) {
             );
         }
     }
+}
+
+/// Prints what the memory goes by. A title is shown whole, for it stands nowhere else; other first lines stand below.
+fn print_headline(line: &Line, icon: &str, name: &str) {
+    /// An icon and a blank.
+    const ICON: usize = 3;
+    let width = output::width() - ICON;
+    let mut lines = match line.title {
+        Some(_) => output::wrap(line.headline(), width),
+        None => vec![output::one_line(line.headline(), cut())],
+    };
+    let last = lines.pop().unwrap_or_default();
+    for (at, line) in lines.iter().enumerate() {
+        let icon = if at == 0 { icon } else { "  " };
+        println!("{icon} {BOLD}{line}{BOLD:#}");
+    }
+    let icon = if lines.is_empty() { icon } else { "  " };
+    let fits = last.chars().count() + 1 + name.chars().count() <= width;
+    let gap = if fits { " " } else { "\n   " };
+    println!("{icon} {BOLD}{last}{BOLD:#}{gap}{DIM}{name}{DIM:#}");
+}
+
+/// How much is shown of a first line that stands below in full.
+fn cut() -> usize {
+    output::width().saturating_sub(32)
 }
 
 fn print_content(line: &Line) {
@@ -120,7 +152,7 @@ fn print_content(line: &Line) {
 
 fn is_headline(line: &Line, text: &str) -> bool {
     let headline = line.headline();
-    headline == text.trim() && headline.chars().count() <= output::width().saturating_sub(32)
+    headline == text.trim() && (line.title.is_some() || headline.chars().count() <= cut())
 }
 
 fn print_origin(shown: &Shown) {

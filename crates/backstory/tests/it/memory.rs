@@ -66,9 +66,50 @@ fn everything_about_a_memory_is_shown() {
     let shown = home.json(&["show", "s1", "#P1", "--json"]);
     let ids: Vec<&Value> = shown.as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, ["S1", "P1"]);
-    hidden().bind(|| insta::assert_snapshot!("show_unknown", fails(&home, &["show", "1", "N99"])));
     assert_eq!(home.run(&["show", "X1"], b"").status.code(), Some(2));
     assert!(fails(&Home::new(), &["show", "1"]).contains("no observation goes by 1"));
+}
+
+#[test]
+fn what_is_not_there_does_not_keep_the_rest_back() {
+    let home = mended();
+    let mut printed = String::new();
+    for arguments in [
+        &["show", "P1", "N99", "S1"][..],
+        &["show", "N99", "P1", "--json"],
+        &["show", "N99", "77"],
+    ] {
+        let output = home.run(arguments, b"");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let shown = match serde_json::from_slice::<Value>(&output.stdout) {
+            Ok(list) => format!("{}\n", list[0]["id"]),
+            Err(_) => text(&output.stdout),
+        };
+        printed.push_str(&format!(
+            "$ {}\n{shown}{}",
+            arguments.join(" "),
+            text(&output.stderr)
+        ));
+    }
+    hidden().bind(|| insta::assert_snapshot!("show_unknown", printed));
+}
+
+#[test]
+fn a_title_is_shown_whole_however_narrow_the_terminal() {
+    let home = Home::new().with("COLUMNS", "50");
+    let title = "The importer reads a transcript from its last known position and never from its beginning";
+    let line = json!({"kind": "observation", "type": "bugfix", "title": title, "narrative": "It is faster."});
+    home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
+    let shown = home.ok(&["show", "1"]);
+    let head: Vec<&str> = shown
+        .lines()
+        .take_while(|line| !line.starts_with("story"))
+        .collect();
+    insta::assert_snapshot!(head.join("\n"), @"
+    🔴 The importer reads a transcript from its last
+       known position and never from its beginning
+       #1 · bugfix
+    ");
 }
 
 #[test]
