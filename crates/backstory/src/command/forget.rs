@@ -82,7 +82,7 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
     match (arguments.json, is_empty) {
         (true, _) => {}
         (false, true) => println!("Nothing to forget."),
-        (false, false) => print_plan(&plan, selection),
+        (false, false) => print_plan(&store, &plan, selection)?,
     }
     if arguments.dry_run || is_empty {
         if arguments.json {
@@ -149,7 +149,7 @@ fn is_meant() -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn print_plan(plan: &Forgotten, selection: Selection<'_>) {
+fn print_plan(store: &Store, plan: &Forgotten, selection: Selection<'_>) -> Result<()> {
     let mut parts: Vec<String> = Vec::new();
     if let Selection::Project(project) = selection {
         parts.push(format!("the project {}", output::one_line(&project.name, 60)));
@@ -173,9 +173,10 @@ fn print_plan(plan: &Forgotten, selection: Selection<'_>) {
         println!("  {BOLD}{} pinned{BOLD:#}", plan.pinned);
     }
     for (handle, title) in &plan.titles {
+        let type_name = store.card(*handle)?.and_then(|card| card.kind);
         println!(
             "  {} {} {DIM}#{handle}{DIM:#}",
-            handle.kind.icon(None),
+            handle.kind.icon(type_name.as_deref()),
             output::one_line(title, output::width() - 16)
         );
     }
@@ -184,6 +185,7 @@ fn print_plan(plan: &Forgotten, selection: Selection<'_>) {
     if left > 0 {
         println!("  {DIM}… and {left} more{DIM:#}");
     }
+    Ok(())
 }
 
 fn print_json(plan: &Forgotten, is_dry: bool) {
