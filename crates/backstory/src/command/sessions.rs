@@ -20,7 +20,7 @@ pub(crate) struct Sessions {
     #[arg(long, value_name = "P")]
     project: Option<String>,
     /// How many at most
-    #[arg(long, default_value_t = 20, value_name = "N")]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print JSON
     #[arg(long)]
@@ -69,6 +69,8 @@ pub(crate) fn status_style(status: SessionStatus) -> anstyle::Style {
 }
 
 fn print(session: &Session, now_ms: i64) {
+    /// What stands before the place.
+    const BEFORE: usize = 31;
     let style = status_style(session.status);
     let id: String = session.session_id.chars().take(8).collect();
     let branch = session
@@ -76,14 +78,20 @@ fn print(session: &Session, now_ms: i64) {
         .as_deref()
         .map(|branch| format!(" on {branch}"))
         .unwrap_or_default();
-    let place = output::one_line(&format!("{}{branch}", session.project), 40);
+    let width = output::width();
+    let place = output::one_line(&format!("{}{branch}", session.project), (width - BEFORE).min(40));
+    let counts = format!(
+        "{} · {}",
+        output::count(session.prompts, "prompt"),
+        output::count(session.events, "event")
+    );
+    let fits = BEFORE + place.chars().count() + 3 + counts.chars().count() <= width;
+    let gap = if fits { " · " } else { "\n         " };
     println!(
-        "{BOLD}{:<8}{BOLD:#} {DIM}{:>8}{DIM:#}  {style}{:<11}{style:#} {place} {DIM}· {} · {}{DIM:#}",
+        "{BOLD}{:<8}{BOLD:#} {DIM}{:>8}{DIM:#}  {style}{:<11}{style:#} {place}{DIM}{gap}{counts}{DIM:#}",
         output::one_line(&id, 8),
         output::ago(now_ms, session.last_event_ms),
         session.status,
-        output::count(session.prompts, "prompt"),
-        output::count(session.events, "event"),
     );
     let title = session
         .title
@@ -91,6 +99,6 @@ fn print(session: &Session, now_ms: i64) {
         .or(session.first_prompt.as_deref())
         .unwrap_or("");
     if !title.is_empty() {
-        println!("         {}", output::one_line(title, output::width() - 9));
+        println!("         {}", output::one_line(title, width - 9));
     }
 }

@@ -46,7 +46,13 @@ fn every_command_explains_itself() {
 #[test]
 fn wrong_usage_exits_2_and_says_what_was_meant() {
     let home = Home::new();
-    for arguments in [vec![], vec!["sesions"], vec!["queue", "--jsn"], vec!["session"]] {
+    for arguments in [
+        vec![],
+        vec!["sesions"],
+        vec!["queue", "--jsn"],
+        vec!["session"],
+        vec!["sessions", "--limit", "0"],
+    ] {
         let output = home.run(&arguments, b"");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty());

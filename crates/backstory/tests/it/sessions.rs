@@ -144,3 +144,20 @@ fn a_session_that_never_began_is_not_listed() {
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(sessions["sessions"][0]["session_id"], "fresh");
 }
+
+#[test]
+fn a_narrow_terminal_breaks_no_line_of_the_list() {
+    let home = sample();
+    for width in [40, 60, 80] {
+        let home = home
+            .command(&["sessions"])
+            .env("COLUMNS", width.to_string())
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(home.stdout).unwrap();
+        assert!(shown.contains("2 prompts · 9 events"), "{shown}");
+        for line in shown.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
