@@ -37,6 +37,14 @@ pub(crate) fn run(home: &Home, arguments: &Backup) -> Result<Status> {
         Some(file) => std::path::absolute(file)?,
         None => backups::path_for(home, Reason::ByHand, clock::now_ms()),
     };
+    // Our own folder is made when it is missing; another that is not there is a slip of the hand.
+    let folder = path.parent().filter(|_| arguments.file.is_some());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!(
+            "there is no folder {}\nhint: make it first, or name another",
+            folder.display()
+        );
+    }
     if path.exists() {
         bail!(
             "{} is there already\nhint: name another file, or delete that one first",

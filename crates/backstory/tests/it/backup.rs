@@ -85,6 +85,7 @@ fn backup_and_restore_say_what_they_do() {
     for arguments in [
         vec!["backup", copy],
         vec!["backup", copy],
+        vec!["backup", "/nowhere/at/all.db"],
         vec!["restore", copy],
         vec!["restore", "/nowhere.db", "--yes"],
         vec!["restore", "/etc/passwd", "--yes"],
