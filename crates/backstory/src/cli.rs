@@ -32,8 +32,7 @@ use crate::{
     name = "backstory",
     version,
     long_version = version::long(),
-    max_term_width = 100,
-    disable_help_subcommand = true
+    max_term_width = 100
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -71,7 +70,6 @@ enum Command {
     Doctor(doctor::Doctor),
     Worker(worker::Worker),
     Completions(completions::Completions),
-    #[command(hide = true)]
     Man(completions::Man),
     /// Print one short line for Claude Code's status line (agents call this)
     ///

@@ -27,3 +27,4 @@ pub use listen::{Config, ServeError, Serving, serve};
 pub use mcp::serve_stdio;
 pub use outside::{Outside, Recorded, Refusal};
 pub use stores::Stores;
+pub use viewer::PAGES;

@@ -38,6 +38,20 @@ use crate::server::Server;
 pub(crate) use leaving::{Leaving, forget_what_waits};
 pub(crate) use view::problem_page;
 
+/// What people can be shown, besides the page that says what happens now.
+pub const PAGES: [&str; 10] = [
+    "search",
+    "sessions",
+    "sessions/ID",
+    "projects",
+    "projects/ID",
+    "memories/HANDLE",
+    "files",
+    "context",
+    "status",
+    "settings",
+];
+
 /// Every page, and what its forms do.
 pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
     Router::new()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anstream::println;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use backstory_capture::project::locate;
 use backstory_recall::{Context, Entry, Situation, context, tokens};
 use jiff::Timestamp;
@@ -68,6 +68,7 @@ fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<Context>> {
         return Ok(None);
     };
     let folder = match &arguments.cwd {
+        Some(folder) if !folder.is_dir() => bail!("there is no folder {}", folder.display()),
         Some(folder) => std::path::absolute(folder)?,
         None => std::env::current_dir().context("could not find the current folder")?,
     };

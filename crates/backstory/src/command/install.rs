@@ -22,7 +22,7 @@ use crate::{
     home::Home,
     output::{BAD, BOLD, BUSY, DIM, GOOD, count},
     receipt::Receipt,
-    worker::rules,
+    worker::{self, rules},
 };
 use diff::Line;
 use plan::Change;
@@ -98,8 +98,9 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<Status> {
         true => "Write all of this? [y/N, or the hosts that you want]",
         false => "Write this? [y/N]",
     };
-    let Go::Ahead(changes) = ask(&arguments.manner, changes, question)? else {
-        return Ok(status_of(&arguments.manner));
+    let changes = match ask(&arguments.manner, changes, question)? {
+        Go::Ahead(changes) => changes,
+        Go::Away(status) => return Ok(status),
     };
     carry_out::install(home, &mut receipt, &changes)?;
     if arguments.manner.json {
@@ -149,14 +150,20 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
         }
         return Ok(Status::Done);
     }
-    let Go::Ahead(changes) = ask(&arguments.manner, changes, "Put this back? [y/N]")? else {
-        return Ok(status_of(&arguments.manner));
+    let changes = match ask(&arguments.manner, changes, "Put this back? [y/N]")? {
+        Go::Ahead(changes) => changes,
+        Go::Away(status) => return Ok(status),
     };
     carry_out::uninstall(home, &mut receipt, &changes)?;
     let mut rules_files = 0;
     for rules in of_changes(&changes).iter().filter_map(|host| host.rules) {
         rules_files += rules::remove_all(home, rules)?;
     }
+    // Nobody reports to it any more.
+    let has_stopped = receipt.hosts.is_empty()
+        && worker::stop(home).context(
+            "everything is put back, but the worker did not end\nhint: it may hang; `kill -9` loses nothing",
+        )?;
     if arguments.manner.json {
         println!("{}", as_json(&changes, false));
         return Ok(Status::Done);
@@ -175,6 +182,9 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
             count(rules_files as u64, "rules file")
         );
     }
+    if has_stopped {
+        println!("The worker has ended.");
+    }
     println!(
         "{DIM}Memories are where they were: {}{DIM:#}",
         places::shown(home.root())
@@ -186,8 +196,8 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
 enum Go {
     /// These.
     Ahead(Vec<Change>),
-    /// Nothing.
-    Away,
+    /// Nothing; the command ends so.
+    Away(Status),
 }
 
 /// Shows the plan and asks, unless told not to.
@@ -209,7 +219,7 @@ fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
             true => println!("{}", as_json(&changes, true)),
             false => println!("{DIM}Nothing was changed.{DIM:#}"),
         }
-        return Ok(Go::Away);
+        return Ok(Go::Away(Status::Done));
     }
     if manner.yes || !changes.iter().any(Change::is_needed) {
         return Ok(Go::Ahead(changes));
@@ -217,7 +227,7 @@ fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
     if !io::stdin().is_terminal() {
         anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
         anstream::eprintln!("{DIM}hint: say --yes to go ahead, --dry-run to only look{DIM:#}");
-        return Ok(Go::Away);
+        return Ok(Go::Away(Status::Refused));
     }
     let mut answer = String::new();
     let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
@@ -238,7 +248,7 @@ fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
     };
     if chosen.is_empty() {
         println!("Nothing was changed.");
-        return Ok(Go::Away);
+        return Ok(Go::Away(Status::Failed));
     }
     Ok(Go::Ahead(chosen))
 }
@@ -250,14 +260,6 @@ fn is_read_by_host(change: &Change) -> bool {
     };
     let new = new.strip_prefix(b"\xef\xbb\xbf").unwrap_or(new);
     new.trim_ascii().is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(new).is_ok()
-}
-
-/// The end of a command that did nothing: it was only to look, or nobody agreed.
-const fn status_of(manner: &Manner) -> Status {
-    match manner.dry_run {
-        true => Status::Done,
-        false => Status::Refused,
-    }
 }
 
 fn of_changes(changes: &[Change]) -> Vec<&'static HostSpec> {

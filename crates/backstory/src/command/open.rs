@@ -9,6 +9,7 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
+use backstory_serve::PAGES;
 use serde_json::{Value, json};
 
 use super::{Status, settings};
@@ -31,6 +32,13 @@ pub(crate) fn run(home: &Home, arguments: &Open) -> Result<Status> {
     if !settings(home)?.worker.http {
         bail!("the viewer is switched off\nhint: backstory config set worker.http on");
     }
+    if !is_page(&arguments.page) {
+        bail!(
+            "the viewer has no page `{}`\nhint: it has {}",
+            arguments.page,
+            PAGES.join(", ")
+        );
+    }
     let url = link(home, &arguments.page)?;
     if arguments.print {
         println!("{url}");
@@ -46,6 +54,20 @@ pub(crate) fn run(home: &Home, arguments: &Open) -> Result<Status> {
         }
     }
     Ok(Status::Done)
+}
+
+/// Says whether the viewer has a page, or a page of that kind: which sessions and memories there are, it says itself.
+fn is_page(page: &str) -> bool {
+    let path = page
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default()
+        .trim_matches('/');
+    let is_one_of = |kind: &str| path.split_once('/').is_some_and(|(start, _)| start == kind);
+    path.is_empty()
+        || PAGES
+            .iter()
+            .any(|known| *known == path || known.split_once('/').is_some_and(|(kind, _)| is_one_of(kind)))
 }
 
 /// Returns a link that logs a browser in once; starts the worker if it does not run.

@@ -190,3 +190,14 @@ fn a_damaged_or_locked_store_costs_the_context_not_the_session() {
     assert_eq!(home.report("session-start", &json!({"source": "startup"})), "");
     assert_eq!(home.spooled().len(), 2);
 }
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let home = sample();
+    let output = home.run(&["context", "--cwd", "/nowhere/at/all"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "error: there is no folder /nowhere/at/all\n"
+    );
+}

@@ -30,6 +30,7 @@ fn every_command_explains_itself() {
         "doctor",
         "worker",
         "completions",
+        "man",
         "statusline",
         "hook",
     ] {
@@ -41,6 +42,13 @@ fn every_command_explains_itself() {
         ));
     }
     settings().bind(|| insta::assert_snapshot!("help", pages));
+}
+
+#[test]
+fn help_can_be_asked_for_by_name() {
+    let home = Home::new();
+    assert_eq!(home.ok(&["help"]), home.ok(&["--help"]));
+    assert_eq!(home.ok(&["help", "search"]), home.ok(&["search", "--help"]));
 }
 
 #[test]

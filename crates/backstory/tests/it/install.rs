@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::home::{Home, run, settings, text};
+use crate::{
+    home::{Home, run, settings, text},
+    served::Served,
+};
 
 /// The hooks that Claude Code is asked to call.
 const EVENTS: [&str; 9] = [
@@ -437,4 +440,17 @@ fn called_with_nothing_by_a_program_it_does_nothing() {
         (output.status.code(), text(&output.stdout), text(&output.stderr)),
         (Some(0), String::new(), String::new())
     );
+}
+
+#[test]
+fn the_worker_ends_with_the_last_host() {
+    let home = home_with(b"{}");
+    home.ok(&["install", "claude-code", "gemini-cli", "--yes"]);
+    let served = Served::start_in(home);
+    let first = served.home.ok(&["uninstall", "gemini-cli", "--yes"]);
+    assert!(!first.contains("worker"), "{first}");
+    assert_eq!(served.get("/health").status, 200);
+    let last = served.home.ok(&["uninstall", "--yes"]);
+    assert!(last.contains("The worker has ended."), "{last}");
+    assert_eq!(served.home.run(&["worker", "status"], b"").status.code(), Some(1));
 }

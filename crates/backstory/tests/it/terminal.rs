@@ -1,4 +1,4 @@
-//! What happens in a terminal: a demo that waits.
+//! What happens in a terminal: questions, and a demo that waits.
 
 use std::{
     ffi::OsStr,
@@ -15,7 +15,7 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
-use crate::home::Home;
+use crate::{home::Home, memory::mended};
 
 /// A program whose streams are a terminal, and the person in front of it.
 struct Terminal {
@@ -101,4 +101,16 @@ fn a_demo_ends_by_enter() {
     demo.until("/login?code=");
     demo.says("\n");
     assert_eq!(demo.end(), Some(0));
+}
+
+#[test]
+fn a_question_that_is_declined_exits_1() {
+    let home = mended();
+    for arguments in [&["install", "claude-code"][..], &["forget", "1"]] {
+        let mut asking = Terminal::run(&home, arguments);
+        asking.until("[y/N]");
+        asking.says("n\n");
+        asking.until("Nothing was changed.");
+        assert_eq!(asking.end(), Some(1), "{arguments:?}");
+    }
 }

@@ -282,3 +282,28 @@ fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
     }
     assert_eq!(served.home.rows("select text from note").len(), 4);
 }
+
+#[test]
+fn open_knows_the_pages() {
+    let served = with_memories();
+    for page in ["", "/", "search?q=tabs", "sessions/s1", "memories/1"]
+        .iter()
+        .chain(&PAGES)
+    {
+        served.home.ok(&["open", page, "--print"]);
+    }
+    // Without a worker, none is started.
+    let home = Home::new();
+    for page in ["nosuch", "memories", "searches", "settings/x"] {
+        let output = home.run(&["open", page, "--print"], b"");
+        assert_eq!(output.status.code(), Some(1), "{page}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.starts_with(&format!(
+                "error: the viewer has no page `{page}`\nhint: it has search, "
+            )),
+            "{said}"
+        );
+    }
+    assert!(!home.path().exists());
+}
