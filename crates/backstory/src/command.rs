@@ -83,6 +83,8 @@ pub(crate) fn settings(home: &Home) -> Result<Settings> {
 pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
     const PATIENCE: Duration = Duration::from_millis(500);
     const LOOK: Duration = Duration::from_millis(10);
+    // What is wrong in the settings is said by every command, not only by those that need one of them.
+    settings(home)?;
     let spool = home.spool();
     let waiting = spool.waiting().context("could not list the spool")?;
     if waiting.is_empty() && !home.database().exists() {

@@ -110,4 +110,24 @@ fn a_broken_settings_file_stops_commands_but_not_hooks() {
     let output = home.run(&["worker", "run", "--once"], b"");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("config.toml:1"));
+    for command in [
+        &["search", "x"][..],
+        &["sessions"],
+        &["session", "s1"],
+        &["show", "1"],
+        &["timeline", "1"],
+        &["context"],
+        &["why", "1"],
+        &["queue"],
+        &["stats"],
+        &["export"],
+        &["backup"],
+        &["remember", "x"],
+        &["forget", "1"],
+    ] {
+        let output = home.run(command, b"");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
+        assert!(said.contains("config.toml:1"), "{command:?}: {said}");
+    }
 }
