@@ -307,3 +307,39 @@ fn open_knows_the_pages() {
     }
     assert!(!home.path().exists());
 }
+
+#[test]
+fn files_of_the_projects_with_most_memories_are_listed_and_found_by_their_end() {
+    let home = Home::new();
+    let memory = |project: &str, number: usize| {
+        json!({"kind": "observation", "title": format!("Memory {number} of {project}"), "project": project,
+            "created_at": "2026-01-01T10:00:00Z", "files_modified": [format!("src/{project}.py")]})
+        .to_string()
+    };
+    let mut lines: Vec<String> = (0..5).map(|number| memory("power", number)).collect();
+    lines.push(memory("superpower", 0));
+    for project in 0..9 {
+        lines.push(memory(&format!("small{project}"), 0));
+        // Later, and without a file.
+        lines.push(
+            json!({"kind": "prompt", "text": "hello", "project": format!("empty{project}")}).to_string(),
+        );
+    }
+    home.run(&["import", "jsonl", "-"], lines.join("\n").as_bytes());
+    let served = Served::start_in(home);
+    let list = served.get("/files").body;
+    assert!(
+        list.contains("src/power.py") && list.contains("5 memories"),
+        "{list}"
+    );
+    let one = served.get("/files?path=power.py").body;
+    assert!(
+        one.contains("Memory 4 of power") && !one.contains("Memory 0 of superpower"),
+        "{one}"
+    );
+    let several = served.get("/files?path=.py").body;
+    assert!(
+        several.contains("Which file do you mean?") && several.contains("src/superpower.py"),
+        "{several}"
+    );
+}

@@ -1,6 +1,6 @@
 //! `/files?path=`: what is remembered of one file.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use axum::extract::{Query, State};
 use backstory_recall::is_stale;
@@ -36,37 +36,42 @@ impl Page {
         };
         let path = path.trim_start_matches("./");
         let project = place::project(store, &server.outside, field(pairs, "project"), None)?;
-        let mut items = Vec::new();
-        for handle in store.file_history(project.as_ref(), path, MOST)? {
-            if let (Some(card), false) = (store.card(handle)?, server.leaving.has(handle)) {
-                items.push(Item {
-                    is_stale: is_stale(store, &card)?,
-                    ..Item::of_card(&card)
-                });
-            }
-        }
-        let mut similar = match items.is_empty() {
-            true => store.paths_ending(path, 30)?,
-            false => Vec::new(),
-        };
-        similar.retain(|one| one != path);
-        Ok(Self {
+        let mut page = Self {
+            items: history(store, server, project.as_ref(), path)?,
             path: path.to_owned(),
             project,
-            items,
-            similar,
-            busy: Vec::new(),
-        })
+            ..Self::default()
+        };
+        if page.items.is_empty() {
+            let mut similar = store.paths_ending(path, 30)?;
+            similar.retain(|one| one != path);
+            if let Some(meant) = only_one_meant(&similar, path) {
+                page.items = history(store, server, page.project.as_ref(), meant)?;
+                meant.clone_into(&mut page.path);
+            }
+            // Of what ends like it there may be nothing in this project.
+            if page.items.is_empty() {
+                path.clone_into(&mut page.path);
+                page.similar = similar;
+            }
+        }
+        Ok(page)
     }
 
     fn busy(store: &Store) -> Result<Self, Problem> {
-        const PROJECTS: usize = 4;
+        const PROJECTS: usize = 8;
+        let mut cards = store.projects()?;
+        // The latest first where there are equally many.
+        cards.sort_by_key(|card| Reverse(card.observations));
         let mut busy = Vec::new();
-        for card in store.projects()?.into_iter().take(PROJECTS) {
+        for card in cards.into_iter().filter(|card| card.observations > 0) {
             let files = store.busy_files(&card.project, 10)?;
             if !files.is_empty() {
                 let files = files.into_iter().map(|file| (file.path, file.memories)).collect();
                 busy.push((card.project, files));
+            }
+            if busy.len() == PROJECTS {
+                break;
             }
         }
         Ok(Self {
@@ -104,11 +109,11 @@ impl Page {
     fn nothing(&self) -> Markup {
         html! {
             div.empty {
-                p.lead { "Nothing is remembered of this path." }
                 @if self.similar.is_empty() {
+                    p.lead { "Nothing is remembered of this path." }
                     p.muted { "Paths are counted from the root of the repository." }
                 } @else {
-                    p { "These end like it:" }
+                    p.lead { "Which file do you mean?" }
                     ul { @for path in &self.similar { li { a.path href=(link::file(path, None)) { (said(path)) } } } }
                 }
             }
@@ -137,6 +142,35 @@ impl Page {
     }
 }
 
+/// Reads what is remembered of a path.
+fn history(
+    store: &Store,
+    server: &Server,
+    project: Option<&Project>,
+    path: &str,
+) -> Result<Vec<Item>, Problem> {
+    let mut items = Vec::new();
+    for handle in store.file_history(project, path, MOST)? {
+        if let (Some(card), false) = (store.card(handle)?, server.leaving.has(handle)) {
+            items.push(Item {
+                is_stale: is_stale(store, &card)?,
+                ..Item::of_card(&card)
+            });
+        }
+    }
+    Ok(items)
+}
+
+/// Returns the path that somebody means who gave its end: one whose last parts these are goes before others.
+fn only_one_meant<'p>(paths: &'p [String], end: &str) -> Option<&'p str> {
+    let by_parts = |path: &&String| path.strip_suffix(end).is_some_and(|start| start.ends_with('/'));
+    let mut exact = paths.iter().filter(by_parts);
+    match (exact.next(), exact.next(), paths) {
+        (Some(only), None, _) | (None, None, [only]) => Some(only),
+        _ => None,
+    }
+}
+
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
     let at_hand = Arc::clone(&server);
     let page = server
@@ -148,4 +182,24 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
         false => page.path.as_str(),
     };
     Ok(view.page(title, Here::Files, &page.show(&view)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_path_names_a_file_where_it_names_only_one() {
+        let meant = |paths: &[&str], end: &str| {
+            let paths: Vec<String> = paths.iter().map(|&path| path.to_owned()).collect();
+            only_one_meant(&paths, end).map(ToOwned::to_owned)
+        };
+        let found = Some("src/power.py".to_owned());
+        assert_eq!(meant(&["src/power.py"], "power.py"), found);
+        assert_eq!(meant(&["src/power.py", "src/superpower.py"], "power.py"), found);
+        assert_eq!(meant(&["src/power.py"], "wer.py"), found);
+        assert_eq!(meant(&["a/power.py", "b/power.py"], "power.py"), None);
+        assert_eq!(meant(&["a/1power.py", "b/2power.py"], "power.py"), None);
+        assert_eq!(meant(&[], "power.py"), None);
+    }
 }
