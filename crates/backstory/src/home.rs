@@ -56,6 +56,11 @@ impl Home {
         self.root.join("backstory.db")
     }
 
+    /// What was written and is not in the database's own file yet.
+    pub(crate) fn database_log(&self) -> PathBuf {
+        self.root.join("backstory.db-wal")
+    }
+
     /// Vectors, ready to be mapped.
     pub(crate) fn vectors(&self) -> PathBuf {
         self.root.join("vectors")

@@ -88,13 +88,7 @@ fn facts(home: &Home, settings: &Settings, store: &Store) -> Result<Facts, Store
 
 /// How large everything is that is remembered.
 fn size(home: &Home) -> u64 {
-    let database = home.database();
-    let beside = |ending: &str| {
-        let mut name = database.clone().into_os_string();
-        name.push(ending);
-        name.into()
-    };
-    [database.clone(), beside("-wal"), home.vectors()]
+    [home.database(), home.database_log(), home.vectors()]
         .iter()
         .filter_map(|path| Some(fs::metadata(path).ok()?.len()))
         .sum()

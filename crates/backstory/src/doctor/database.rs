@@ -22,7 +22,11 @@ fn whole(patient: &Patient<'_>) -> Finding {
     let found = Store::open_read_only(&path, Access::Command).and_then(|store| store.check());
     match found {
         Ok(found) if found.is_empty() => {
-            let size = fs::metadata(&path).map_or(0, |file| file.len());
+            let files = [&path, &patient.home.database_log()];
+            let size = files
+                .iter()
+                .filter_map(|file| Some(fs::metadata(file).ok()?.len()))
+                .sum();
             let seconds = start.elapsed().as_secs_f64();
             let size = output::size(size);
             Finding::ok("database", format!("whole, {size}, checked in {seconds:.1} s"))

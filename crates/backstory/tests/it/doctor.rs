@@ -259,3 +259,27 @@ fn every_host_that_was_set_up_is_looked_at() {
         assert_eq!(level(&home, host), (0, "warning".to_owned()));
     }
 }
+
+#[test]
+fn what_is_in_the_log_counts_as_the_databases_size() {
+    let home = Home::new();
+    home.report("stop", &json!({}));
+    home.drain();
+    // As long as somebody looks, what is written stays in the log.
+    let looking = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    looking
+        .query_row("select count(*) from event", [], |_| Ok(()))
+        .unwrap();
+    home.ok(&["remember", &"long words ".repeat(4_000)]);
+    let length = |name: &str| fs::metadata(home.path().join(name)).unwrap().len();
+    let (database, log) = (length("backstory.db"), length("backstory.db-wal"));
+    assert!(log > 10_000);
+    let (_, found) = findings(&home, "database");
+    let said = found[0]["message"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{found:?}"));
+    assert!(
+        said.contains(&format!("{} KB", (database + log) / 1_000)),
+        "{said}"
+    );
+}
