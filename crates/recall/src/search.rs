@@ -57,6 +57,25 @@ impl Hit {
         one_line(text, LONGEST)
     }
 
+    /// Returns the snippet as it may stand below a title, maybe cut, without what that says already.
+    pub fn snippet_below(&self, title: &str) -> Option<String> {
+        /// More than a snippet has.
+        const WHOLE: usize = 1_000;
+        let snippet = one_line(&self.snippet, WHOLE);
+        if snippet.is_empty() || snippet == title {
+            return None;
+        }
+        let said = title.strip_suffix('…').filter(|said| snippet.starts_with(said));
+        let Some(said) = said else { return Some(snippet) };
+        let from = match &snippet[said.len()..] {
+            "" => return None,
+            rest if rest.starts_with(' ') => said.len() + 1,
+            // A word that the title was cut in is said again.
+            _ => said.rfind(' ').map_or(said.len(), |blank| blank + 1),
+        };
+        Some(format!("…{}", &snippet[from..]))
+    }
+
     /// Returns about how many tokens the whole memory has.
     pub fn tokens(&self) -> usize {
         tokens(&self.card.fields.text())

@@ -312,10 +312,11 @@ impl Asked<'_> {
             }
             marks.extend(card.superseded_by.map(|by| format!("superseded by {by}")));
             let icon = card.handle.kind.icon(card.kind.as_deref());
-            let head = format!("#{} {icon} {} ({})", card.handle, hit.title(), marks.join(", "));
-            match hit.snippet == hit.title() {
-                true => head,
-                false => format!("{head}\n  {}", one_line(&hit.snippet, 200)),
+            let title = hit.title();
+            let head = format!("#{} {icon} {title} ({})", card.handle, marks.join(", "));
+            match hit.snippet_below(&title) {
+                None => head,
+                Some(snippet) => format!("{head}\n  {}", one_line(&snippet, 200)),
             }
         });
         Ok(Budget::new(wish.max_tokens, 1500).fill(

@@ -244,10 +244,13 @@ fn print(hit: &Hit, asked: &[String], with_project: bool, now_ms: i64) {
     let right = format!("{} · {:.2}", marks.join(" · "), hit.score);
     let handle = card.handle.to_string();
     let room = width.saturating_sub(handle.len().max(6) + 5).max(20);
-    let title = marked(&output::one_line(&hit.title(), room), asked, Style::new());
-    println!("{BOLD}{handle:>6}{BOLD:#} {icon} {title}");
-    let shown = output::one_line(&hit.snippet, width.saturating_sub(10).max(20));
-    if !shown.is_empty() && shown != output::one_line(&hit.title(), width) {
+    let title = output::one_line(&hit.title(), room);
+    println!(
+        "{BOLD}{handle:>6}{BOLD:#} {icon} {}",
+        marked(&title, asked, Style::new())
+    );
+    if let Some(snippet) = hit.snippet_below(&title) {
+        let shown = output::one_line(&snippet, width.saturating_sub(10).max(20));
         println!("          {}", marked(&shown, asked, DIM));
     }
     println!("          {DIM}{right}{DIM:#}{BUSY}{warnings}{BUSY:#}");

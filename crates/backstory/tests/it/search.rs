@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, settings, text};
+use crate::{
+    home::{Home, settings, text},
+    mcp::Agent,
+};
 
 /// A home with memories of two projects, the first of which is the current folder's.
 fn library() -> Home {
@@ -224,4 +227,21 @@ fn what_was_superseded_ranks_below_what_holds() {
     let answer = home.json(&["search", "--json", "token refresh retries once on 401"]);
     assert_eq!(answer["results"][0]["id"], "1");
     assert_eq!(answer["results"][1]["superseded_by"], "1");
+}
+
+#[test]
+fn what_has_no_title_is_not_said_twice() {
+    let home = library();
+    let text = "The importer of transcripts takes the mtime for the end of a session, which is wrong on file systems that \
+        keep no mtime, so that such sessions count as interrupted after a day without an event.";
+    let line = json!({"kind": "passage", "text": text, "project": home.project(), "session_id": "a2"});
+    home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
+    let shown = home.ok(&["search", "importer mtime", "--limit", "1"]);
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-06-18");
+    let (_, told) = agent.call("search", &json!({"query": "importer mtime", "limit": 1}));
+    for said in [shown, told] {
+        assert_eq!(said.matches("The importer of").count(), 1, "{said}");
+        assert!(said.contains("keep no mtime"), "what follows is there: {said}");
+    }
 }
