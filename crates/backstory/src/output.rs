@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use anstyle::{AnsiColor, Style};
 use backstory_recall::is_invisible;
 pub(crate) use backstory_recall::one_line;
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 
 use crate::environment;
 
@@ -169,6 +169,13 @@ pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
         3600..86_400 => format!("{}h ago", seconds / 3600),
         _ => format!("{}d ago", seconds / 86_400),
     }
+}
+
+/// Writes a time as people in a time zone do.
+pub(crate) fn local(ms: i64, zone: &TimeZone, format: &str) -> String {
+    Timestamp::from_millisecond(ms)
+        .map(|time| time.to_zoned(zone.clone()).strftime(format).to_string())
+        .unwrap_or_default()
 }
 
 /// Writes a time the way `--json` does.

@@ -5,11 +5,13 @@ use anyhow::Result;
 use backstory_model::{Handle, MemoryKind};
 use backstory_serve::answer::Detail;
 use backstory_store::{Line, Shown};
+use jiff::tz::TimeZone;
 
-use super::{Status, open_store, unknown};
+use super::{Status, open_store, settings, unknown};
 use crate::{
     clock,
     home::Home,
+    models,
     output::{self, BOLD, DIM},
 };
 
@@ -45,11 +47,12 @@ pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
         let list: Vec<Detail> = shown.into_iter().map(Detail::from).collect();
         println!("{}", serde_json::to_string(&list)?);
     } else {
+        let zone = models::zone(&settings(home)?);
         for (at, memory) in shown.iter().enumerate() {
             if at > 0 {
                 println!();
             }
-            print(memory);
+            print(memory, &zone);
         }
     }
     // One that is not there is no reason to keep the others back.
@@ -62,7 +65,7 @@ pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
     })
 }
 
-fn print(shown: &Shown) {
+fn print(shown: &Shown, zone: &TimeZone) {
     let line = &shown.line;
     let kind = match (&line.type_name, line.kind) {
         (Some(name), MemoryKind::Observation) => name.clone(),
@@ -73,7 +76,7 @@ fn print(shown: &Shown) {
     let name = format!("#{} · {}", shown.handle, output::one_line(&kind, 40));
     print_headline(line, icon, &name);
     print_content(line);
-    print_origin(shown);
+    print_origin(shown, zone);
     if !shown.passages.is_empty() {
         println!("\n{BOLD}Evidence{BOLD:#}");
         for passage in &shown.passages {
@@ -155,7 +158,7 @@ fn is_headline(line: &Line, text: &str) -> bool {
     headline == text.trim() && (line.title.is_some() || headline.chars().count() <= cut())
 }
 
-fn print_origin(shown: &Shown) {
+fn print_origin(shown: &Shown, zone: &TimeZone) {
     let (line, origin) = (&shown.line, &shown.provenance);
     let now_ms = clock::now_ms();
     println!();
@@ -178,7 +181,7 @@ fn print_origin(shown: &Shown) {
         })
         .collect();
     let since = |ms: i64| {
-        let time = output::rfc3339(ms);
+        let time = output::local(ms, zone, "%Y-%m-%d %H:%M:%S %Z");
         format!("{time} ({})", output::ago(now_ms, ms))
     };
     let supersedes: Vec<String> = origin.supersedes.iter().map(|old| format!("#{old}")).collect();

@@ -6,12 +6,14 @@ use backstory_model::Handle;
 use backstory_recall::{Query, Searcher};
 use backstory_serve::answer;
 use backstory_store::{Filter, Moment, Scope, Store};
+use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{Status, current_project, open_store, project, unknown};
+use super::{Status, current_project, open_store, project, settings, unknown};
 use crate::{
     clock,
     home::Home,
+    models,
     output::{self, BOLD, DIM},
 };
 
@@ -70,7 +72,7 @@ pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<Status> {
         let list: Vec<answer::Moment> = moments.into_iter().map(answer::Moment::from).collect();
         println!("{}", json!({"anchor": anchor, "timeline": list}));
     } else {
-        print(&moments);
+        print(&moments, &models::zone(&settings(home)?));
     }
     Ok(Status::Done)
 }
@@ -97,18 +99,17 @@ fn best_hit(home: &Home, store: &Store, arguments: &Timeline) -> Result<Option<H
     Ok(hits.first().map(|hit| hit.card.handle))
 }
 
-fn print(moments: &[Moment]) {
+fn print(moments: &[Moment], zone: &TimeZone) {
     let now_ms = clock::now_ms();
     let width = output::width();
     let mut day = String::new();
     for moment in moments {
         let line = &moment.line;
         let at_ms = line.created_ms.unwrap_or_default();
-        let time = output::rfc3339(at_ms);
-        let (date, clock) = time.split_once('T').unwrap_or((&time, ""));
+        let date = output::local(at_ms, zone, "%Y-%m-%d");
         if date != day {
             println!("{DIM}{date} · {}{DIM:#}", output::ago(now_ms, at_ms));
-            date.clone_into(&mut day);
+            day = date;
         }
         let (mark, style) = match moment.is_anchor {
             true => ("▶", BOLD),
@@ -116,7 +117,7 @@ fn print(moments: &[Moment]) {
         };
         println!(
             "{mark} {DIM}{}{DIM:#} {} {style}{}{style:#} {DIM}#{}{DIM:#}",
-            clock.get(..5).unwrap_or("     "),
+            output::local(at_ms, zone, "%H:%M"),
             line.kind.icon(line.type_name.as_deref()),
             output::one_line(line.headline(), width - 22),
             moment.handle,

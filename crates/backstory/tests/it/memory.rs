@@ -51,7 +51,7 @@ fn fails(home: &Home, arguments: &[&str]) -> String {
 
 fn hidden() -> insta::Settings {
     let mut settings = settings();
-    settings.add_filter(r"20\d\d-\d\d-\d\dT[\d:.]+Z", "[time]");
+    settings.add_filter(r"20\d\d-\d\d-\d\d(?:T[\d:.]+Z| \d\d:\d\d:\d\d \S+)", "[time]");
     settings
 }
 
@@ -110,6 +110,23 @@ fn a_title_is_shown_whole_however_narrow_the_terminal() {
        known position and never from its beginning
        #1 · bugfix
     ");
+}
+
+#[test]
+fn people_see_times_in_their_zone_and_programs_in_utc() {
+    let home = Home::new().with("BACKSTORY_UI_TIMEZONE", "Asia/Tokyo");
+    let line = json!({"kind": "observation", "title": "Late", "created_at": "2026-03-01T20:30:00Z"});
+    home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
+    let shown = home.ok(&["show", "1"]);
+    assert!(shown.contains("2026-03-02 05:30:00 JST"), "{shown}");
+    let timeline = home.ok(&["timeline", "1"]);
+    assert!(
+        timeline.starts_with("2026-03-02 ") && timeline.contains(" 05:30 "),
+        "{timeline}"
+    );
+    for arguments in [["show", "1", "--json"], ["timeline", "1", "--json"]] {
+        assert!(home.ok(&arguments).contains("2026-03-01T20:30:00Z"));
+    }
 }
 
 #[test]
@@ -307,7 +324,7 @@ fn line(kind: &str, project: &str, at: &str, text: &str) -> String {
 
 #[test]
 fn a_timeline_tells_what_happened_around_a_memory() {
-    let home = Home::new();
+    let home = Home::new().with("TZ", "UTC");
     let lines = [
         line("prompt", "acme", "1T10:00", "Make the cache smaller"),
         line("passage", "acme", "1T10:01", "cache.rs has a budget"),
