@@ -33,10 +33,14 @@ impl Logins {
 
     fn use_code(&self, code: &str) -> bool {
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = codes.len();
-        codes.retain(|(known, made)| known != code && made.elapsed() < LASTS);
-        // Those that are too old went too: only the one that fits counts.
-        before > codes.len() && !codes.iter().any(|(known, _)| known == code)
+        codes.retain(|(_, made)| made.elapsed() < LASTS);
+        match codes.iter().position(|(known, _)| known == code) {
+            Some(at) => {
+                codes.swap_remove(at);
+                true
+            }
+            None => false,
+        }
     }
 }
 
@@ -143,5 +147,17 @@ mod tests {
         ] {
             assert_eq!(own_page(page), expected, "{page}");
         }
+    }
+
+    #[test]
+    fn a_link_that_is_too_old_lets_nobody_in() {
+        let logins = Logins::default();
+        let long_ago = Instant::now().checked_sub(LASTS).unwrap();
+        for guess in ["", "anything", "old"] {
+            logins.0.lock().unwrap().push(("old".to_owned(), long_ago));
+            assert!(!logins.use_code(guess), "{guess}");
+        }
+        let code = logins.new_code();
+        assert!(logins.use_code(&code));
     }
 }
