@@ -8,26 +8,47 @@ use backstory_store::{Filter, Project, ProjectError, Scope, Store};
 
 use crate::{Outside, problem::Problem};
 
-/// Finds the project that a request names, by any of its names or by a folder. `None` when it names none, or when nothing
-/// is remembered of the folder's project.
-pub(crate) fn project(
-    store: &Store,
-    outside: &Outside,
-    named: Option<&str>,
-    cwd: Option<&str>,
-) -> Result<Option<Project>, Problem> {
-    let folder = match (named, cwd) {
-        (Some(named), _) if Path::new(named).is_absolute() => named,
-        (Some(named), _) => return Ok(Some(store.project(named)?)),
-        (None, None | Some("")) => return Ok(None),
-        (None, Some(cwd)) if Path::new(cwd).is_absolute() => cwd,
-        (None, Some(_)) => return Err(Problem::bad("cwd must be an absolute path")),
-    };
-    let key = (outside.locate)(Path::new(folder)).key;
-    match store.project(&key).or_else(|_| store.project(folder)) {
-        Ok(project) => Ok(Some(project)),
-        Err(ProjectError::Store(error)) => Err(error.into()),
-        Err(_) => Ok(None),
+/// Where is looked.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// No project is named.
+    Everywhere,
+    /// In one project.
+    Project(Project),
+    /// Nothing is remembered of the folder's project: nothing is found, least of all elsewhere.
+    Nowhere,
+}
+
+impl Place {
+    /// Finds the project that a request names, by any of its names or by a folder.
+    pub(crate) fn of(
+        store: &Store,
+        outside: &Outside,
+        named: Option<&str>,
+        cwd: Option<&str>,
+    ) -> Result<Self, Problem> {
+        let folder = match (named, cwd) {
+            (Some(named), _) if Path::new(named).is_absolute() => named,
+            (Some(named), _) => return Ok(Self::Project(store.project(named)?)),
+            (None, None) => return Ok(Self::Everywhere),
+            (None, Some(cwd)) if Path::new(cwd).is_absolute() => cwd,
+            (None, Some(_)) => return Err(Problem::bad("cwd must be an absolute path")),
+        };
+        let key = (outside.locate)(Path::new(folder)).key;
+        match store.project(&key).or_else(|_| store.project(folder)) {
+            Ok(project) => Ok(Self::Project(project)),
+            Err(ProjectError::Store(error)) => Err(error.into()),
+            Err(_) => Ok(Self::Nowhere),
+        }
+    }
+
+    /// Says where to search; `None` where nothing can be found.
+    pub(crate) fn scope(&self) -> Option<Scope<'_>> {
+        match self {
+            Self::Everywhere => Some(Scope::Everywhere),
+            Self::Project(project) => Some(Scope::Project(project)),
+            Self::Nowhere => None,
+        }
     }
 }
 

@@ -7,11 +7,16 @@ use std::path::{Path, PathBuf};
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_recall::{Query, Searcher, framed, is_stale, one_line, tokens};
-use backstory_store::{Author, Filter, Line, NewNote, Project, Scope, Store};
+use backstory_store::{Author, Filter, Line, NewNote, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Outside, answer::rfc3339, place, problem::Problem};
+use crate::{
+    Outside,
+    answer::rfc3339,
+    place::{self, Place},
+    problem::Problem,
+};
 
 /// Where an agent is when it asks.
 #[derive(Clone, Debug, Default)]
@@ -247,24 +252,14 @@ struct Asked<'a> {
     standpoint: &'a Standpoint,
 }
 
-/// Where is looked.
-enum Where {
-    Everywhere,
-    Project(Project),
-    /// Nothing is remembered of the folder's project.
-    Nowhere,
-}
-
 impl Asked<'_> {
-    fn place(&self, named: Option<&str>) -> Result<Where, Problem> {
+    fn place(&self, named: Option<&str>) -> Result<Place, Problem> {
         let folder = self.standpoint.folder.as_deref().and_then(Path::to_str);
-        let found = match (named, folder) {
-            (Some("*"), _) => return Ok(Where::Everywhere),
-            (Some(named), _) => place::project(self.store, self.outside, Some(named), None)?,
-            (None, Some(folder)) => place::project(self.store, self.outside, None, Some(folder))?,
-            (None, None) => return Err(which_project()),
-        };
-        Ok(found.map_or(Where::Nowhere, Where::Project))
+        match (named, folder) {
+            (Some("*"), _) => Ok(Place::Everywhere),
+            (None, None) => Err(which_project()),
+            (named, folder) => Place::of(self.store, self.outside, named, folder),
+        }
     }
 
     fn search(&self, wish: &SearchWish) -> Result<String, Problem> {
@@ -281,10 +276,8 @@ impl Asked<'_> {
             ..Filter::default()
         };
         let place = self.place(wish.project.as_deref())?;
-        let scope = match &place {
-            Where::Everywhere => Scope::Everywhere,
-            Where::Project(project) => Scope::Project(project),
-            Where::Nowhere => return Ok(NOTHING_HERE.to_owned()),
+        let Some(scope) = place.scope() else {
+            return Ok(NOTHING_HERE.to_owned());
         };
         let limit = wish.limit.unwrap_or(10).clamp(1, 50);
         let query = Query {
@@ -300,7 +293,7 @@ impl Asked<'_> {
                 "Nothing found. Other words may do; `project: \"*\"` looks in all projects.".to_owned(),
             );
         }
-        let with_project = matches!(place, Where::Everywhere);
+        let with_project = matches!(place, Place::Everywhere);
         let entries = hits.iter().map(|hit| {
             let card = &hit.card;
             let mut marks = vec![day(card.created_ms), format!("~{} tokens", hit.tokens())];
@@ -331,10 +324,8 @@ impl Asked<'_> {
             (Some(id), _) => handle(id)?,
             (None, Some(words)) => {
                 let place = self.place(wish.project.as_deref())?;
-                let scope = match &place {
-                    Where::Everywhere => Scope::Everywhere,
-                    Where::Project(project) => Scope::Project(project),
-                    Where::Nowhere => return Ok(NOTHING_HERE.to_owned()),
+                let Some(scope) = place.scope() else {
+                    return Ok(NOTHING_HERE.to_owned());
                 };
                 let now_ms = (self.outside.now_ms)();
                 match place::best(self.store, self.vectors, scope, words, now_ms)? {
@@ -393,9 +384,9 @@ impl Asked<'_> {
 
     fn file_history(&self, wish: &FileWish) -> Result<String, Problem> {
         let project = match self.place(wish.project.as_deref())? {
-            Where::Project(project) => project,
-            Where::Nowhere => return Ok(NOTHING_HERE.to_owned()),
-            Where::Everywhere => return Err(which_project()),
+            Place::Project(project) => project,
+            Place::Nowhere => return Ok(NOTHING_HERE.to_owned()),
+            Place::Everywhere => return Err(which_project()),
         };
         let worktree = self.standpoint.folder.as_deref().map(self.outside.locate);
         let worktree = worktree.and_then(|facts| facts.worktree);

@@ -33,6 +33,7 @@ mod mcp;
 mod memory;
 mod models;
 mod network;
+mod places;
 mod plugin;
 mod poison;
 mod privacy;

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Asked;
-use crate::{api::Api, place, problem::Problem, server::Server};
+use crate::{api::Api, place::Place, problem::Problem, server::Server};
 
 /// Which project, and how much.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -58,9 +58,8 @@ async fn inject(
                 }
                 limits.tokens = budget.into();
             }
-            let Some(project) =
-                place::project(store, outside, query.project.as_deref(), query.cwd.as_deref())?
-            else {
+            let place = Place::of(store, outside, query.project.as_deref(), query.cwd.as_deref())?;
+            let Place::Project(project) = place else {
                 return Ok(String::new());
             };
             let branch = (outside.locate)(Path::new(query.cwd.as_deref().unwrap_or(&project.root))).branch;

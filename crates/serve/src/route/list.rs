@@ -20,7 +20,7 @@ use super::{Answer, Asked, Input, search::WireFilter};
 use crate::{
     answer::{Detail, Memory, Project, Session, Turn},
     api::Api,
-    place,
+    place::{self, Place},
     problem::Problem,
     server::Server,
 };
@@ -234,14 +234,18 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> A
         .stores
         .read(move |store| {
             let (named, cwd) = (query.filter.project.as_deref(), query.filter.cwd.as_deref());
-            let project = place::project(store, &at_hand.outside, named, cwd)?;
-            if project.is_none() && (named.is_some() || cwd.is_some()) {
-                return Ok(Json(MemoryPage {
-                    items: Vec::new(),
-                    next_cursor: None,
-                }));
-            }
-            let page = store.page(&[kind], project.as_ref(), &filter, after, limit)?;
+            let place = Place::of(store, &at_hand.outside, named, cwd)?;
+            let project = match &place {
+                Place::Everywhere => None,
+                Place::Project(project) => Some(project),
+                Place::Nowhere => {
+                    return Ok(Json(MemoryPage {
+                        items: Vec::new(),
+                        next_cursor: None,
+                    }));
+                }
+            };
+            let page = store.page(&[kind], project, &filter, after, limit)?;
             Ok(Json(MemoryPage {
                 items: page
                     .memories
@@ -344,14 +348,17 @@ async fn sessions(
         .stores
         .read(move |store| {
             let (named, cwd) = (query.project.as_deref(), query.cwd.as_deref());
-            let project = place::project(store, &at_hand.outside, named, cwd)?;
-            let mut found = match project.is_none() && (named.is_some() || cwd.is_some()) {
-                true => Vec::new(),
-                false => store.sessions(&SessionFilter {
-                    project: project.as_ref(),
+            let sessions = |project| {
+                store.sessions(&SessionFilter {
+                    project,
                     after,
                     limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
-                })?,
+                })
+            };
+            let mut found = match &Place::of(store, &at_hand.outside, named, cwd)? {
+                Place::Everywhere => sessions(None)?,
+                Place::Project(project) => sessions(Some(project))?,
+                Place::Nowhere => Vec::new(),
             };
             let more = found.len() > limit;
             found.truncate(limit);

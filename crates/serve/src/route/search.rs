@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use axum::{Json, extract::State, routing::get};
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_recall::{Query, Searcher};
-use backstory_store::{Filter, Scope};
+use backstory_store::Filter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::{
     Outside,
     answer::{Hit, Moment},
     api::Api,
-    place,
+    place::{self, Place},
     problem::Problem,
     server::Server,
 };
@@ -194,24 +194,22 @@ async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQue
         .stores
         .read(move |store| {
             let start = Instant::now();
-            let project = place::project(
+            let place = Place::of(
                 store,
                 &at_hand.outside,
                 asked.filter.project.as_deref(),
                 asked.filter.cwd.as_deref(),
             )?;
-            let nowhere = project.is_none() && (asked.filter.project.is_some() || asked.filter.cwd.is_some());
-            let query = Query {
-                text: &asked.query,
-                scope: project.as_ref().map_or(Scope::Everywhere, Scope::Project),
-                filter: &filter,
-                limit: (skip + limit + 1).min(DEEPEST + 1),
-                now_ms: at_hand.now_ms(),
-            };
             let is_empty = asked.query.trim().is_empty() && filter.is_empty();
-            let hits = match nowhere || is_empty {
-                true => Vec::new(),
-                false => Searcher::new(store, at_hand.stores.vectors())?.search(&query)?,
+            let hits = match place.scope().filter(|_| !is_empty) {
+                None => Vec::new(),
+                Some(scope) => Searcher::new(store, at_hand.stores.vectors())?.search(&Query {
+                    text: &asked.query,
+                    scope,
+                    filter: &filter,
+                    limit: (skip + limit + 1).min(DEEPEST + 1),
+                    now_ms: at_hand.now_ms(),
+                })?,
             };
             let next = (hits.len() > skip + limit).then(|| (skip + limit).to_string());
             let took = start.elapsed();
@@ -246,14 +244,18 @@ async fn timeline(
             ) {
                 (Some(handle), _) => Some(handle),
                 (None, Some(words)) => {
-                    let project = place::project(
+                    let place = Place::of(
                         store,
                         &at_hand.outside,
                         asked.project.as_deref(),
                         asked.cwd.as_deref(),
                     )?;
-                    let scope = project.as_ref().map_or(Scope::Everywhere, Scope::Project);
-                    place::best(store, at_hand.stores.vectors(), scope, words, at_hand.now_ms())?
+                    match place.scope() {
+                        Some(scope) => {
+                            place::best(store, at_hand.stores.vectors(), scope, words, at_hand.now_ms())?
+                        }
+                        None => None,
+                    }
                 }
                 (None, None) => return Err(Problem::bad("anchor or query is needed")),
             };

@@ -13,7 +13,7 @@ use super::{
     text::said,
     view::{Here, Paged, Pairs, View, field, many},
 };
-use crate::{place, problem::Problem, server::Server};
+use crate::{place::Place, problem::Problem, server::Server};
 
 /// So many memories of a file are shown.
 const MOST: u32 = 60;
@@ -35,7 +35,16 @@ impl Page {
             return Self::busy(store);
         };
         let path = path.trim_start_matches("./");
-        let project = place::project(store, &server.outside, field(pairs, "project"), None)?;
+        let project = match Place::of(store, &server.outside, field(pairs, "project"), None)? {
+            Place::Everywhere => None,
+            Place::Project(project) => Some(project),
+            Place::Nowhere => {
+                return Ok(Self {
+                    path: path.to_owned(),
+                    ..Self::default()
+                });
+            }
+        };
         let mut page = Self {
             items: history(store, server, project.as_ref(), path)?,
             path: path.to_owned(),

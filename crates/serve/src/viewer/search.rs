@@ -15,7 +15,7 @@ use super::{
     text::{marked, said},
     view::{Here, Paged, Pairs, View, field, many, sentence},
 };
-use crate::{place, problem::Problem, route::search::WireFilter, server::Server};
+use crate::{place::Place, problem::Problem, route::search::WireFilter, server::Server};
 
 /// So many hits stand on a page, and so far one can go on.
 const ON_PAGE: usize = 20;
@@ -118,16 +118,15 @@ fn read_filter(server: &Server, pairs: &Pairs) -> Result<(Filter, Option<String>
 
 fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<Found, Problem> {
     let (filter, named) = read_filter(server, pairs)?;
-    let project = place::project(store, &server.outside, named.as_deref(), None)?;
-    if named.is_some() && project.is_none() {
-        return Ok(Found::default());
-    }
+    let place = Place::of(store, &server.outside, named.as_deref(), None)?;
+    let (scope, project) = match &place {
+        Place::Everywhere => (Scope::Everywhere, None),
+        Place::Project(project) => (Scope::Project(project), Some(project)),
+        Place::Nowhere => return Ok(Found::default()),
+    };
     let start = Instant::now();
     let mut found = match field(pairs, "q") {
-        Some(text) => {
-            let scope = project.as_ref().map_or(Scope::Everywhere, Scope::Project);
-            by_question(store, server, pairs, text, scope, &filter)?
-        }
+        Some(text) => by_question(store, server, pairs, text, scope, &filter)?,
         None => {
             let kinds: &[MemoryKind] = match filter.kind {
                 Some(MemoryKind::Passage) => &[MemoryKind::Passage],
@@ -139,7 +138,7 @@ fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<Found, Problem>
                 ],
             };
             let after: Option<At> = field(pairs, "after").and_then(|text| text.parse().ok());
-            let page = store.page(kinds, project.as_ref(), &filter, after, ON_PAGE)?;
+            let page = store.page(kinds, project, &filter, after, ON_PAGE)?;
             let names = store.project_names()?;
             let items = page.memories.iter();
             Found {

@@ -13,7 +13,7 @@ use super::{
     time::lasted,
     view::{Here, Paged, Pairs, View, field, many},
 };
-use crate::{place, problem::Problem, server::Server};
+use crate::{place::Place, problem::Problem, server::Server};
 
 const ON_PAGE: u32 = 30;
 
@@ -83,7 +83,11 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     let (mut sessions, project) = server
         .stores
         .read(move |store| {
-            let project = place::project(store, &at_hand.outside, named.as_deref(), None)?;
+            let project = match Place::of(store, &at_hand.outside, named.as_deref(), None)? {
+                Place::Everywhere => None,
+                Place::Project(project) => Some(project),
+                Place::Nowhere => return Ok((Vec::new(), None)),
+            };
             let sessions = store.sessions(&SessionFilter {
                 project: project.as_ref(),
                 after,
