@@ -298,7 +298,7 @@ impl Asked<'_> {
             let card = &hit.card;
             let mut marks = vec![day(card.created_ms), format!("~{} tokens", hit.tokens())];
             if with_project {
-                marks.extend(card.project.clone());
+                marks.extend(card.project.as_deref().map(name));
             }
             if hit.is_stale {
                 marks.push("a file it cites has changed since".to_owned());
@@ -427,6 +427,11 @@ fn day(ms: i64) -> String {
     rfc3339(ms).get(..10).unwrap_or_default().to_owned()
 }
 
+/// A name of a project or a branch, which an import may have made of anything.
+fn name(text: &str) -> String {
+    one_line(text, 100)
+}
+
 /// Models give ids as numbers, as text, with a sign in front.
 fn handle(id: &Value) -> Result<Handle, Problem> {
     let text = match id {
@@ -448,12 +453,17 @@ fn in_full(id: Handle, shown: &backstory_store::Shown, is_stale: bool) -> String
         .filter(|_| line.kind == MemoryKind::Observation);
     let mut about = vec![kind.unwrap_or(line.kind.name()).to_owned()];
     about.extend(line.created_ms.map(day));
-    about.extend(origin.project_name.clone());
-    about.extend(origin.branch.as_ref().map(|branch| format!("branch {branch}")));
+    about.extend(origin.project_name.as_deref().map(name));
+    about.extend(
+        origin
+            .branch
+            .as_ref()
+            .map(|branch| format!("branch {}", name(branch))),
+    );
     about.extend(
         line.session_id
             .as_ref()
-            .map(|session| format!("session {}", session.chars().take(8).collect::<String>())),
+            .map(|session| format!("session {}", name(&session.chars().take(8).collect::<String>()))),
     );
     about.extend(origin.turn.map(|turn| format!("turn {turn}")));
     about.extend(origin.author.as_ref().map(|author| format!("saved by {author}")));
@@ -482,7 +492,6 @@ fn said(line: &Line) -> Vec<(&'static str, String)> {
         ("notes", &line.notes),
     ];
     let lists = [
-        ("facts", &line.facts),
         ("changed", &line.files_modified),
         ("changed", &line.files_edited),
         ("read", &line.files_read),
@@ -491,17 +500,27 @@ fn said(line: &Line) -> Vec<(&'static str, String)> {
     let headline = line.headline();
     let texts = texts.into_iter().filter_map(|(name, text)| {
         let text = text.as_deref()?.trim();
-        (!text.is_empty() && text != headline).then(|| (name, text.replace('\n', "\n    ")))
+        (!text.is_empty() && text != headline).then(|| (name, indented(text, 4)))
     });
+    let facts = line
+        .facts
+        .iter()
+        .map(|fact| format!("\n    - {}", indented(fact.trim(), 6)))
+        .collect::<String>();
     let lists = lists
         .into_iter()
         .filter(|(_, list)| !list.is_empty())
         .map(|(name, list)| {
-            let separator = if name == "facts" { "\n    - " } else { ", " };
-            let start = if name == "facts" { separator } else { "" };
-            (name, format!("{start}{}", list.join(separator)))
+            let items: Vec<String> = list.iter().map(|item| one_line(item, 300)).collect();
+            (name, items.join(", "))
         });
-    texts.chain(lists).collect()
+    let facts = Some(("facts", facts)).filter(|(_, facts)| !facts.is_empty());
+    texts.chain(facts).chain(lists).collect()
+}
+
+/// Keeps the lines of a text inside the memory that says it: what stands at the margin is ours.
+fn indented(text: &str, blanks: usize) -> String {
+    text.replace('\n', &format!("\n{}", " ".repeat(blanks)))
 }
 
 /// How much may be said.

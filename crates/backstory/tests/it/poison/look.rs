@@ -17,13 +17,11 @@ pub(super) struct Look {
 }
 
 /// How the lines of what we tell may begin; more lines of a text are indented.
-const BEGINNINGS: [&str; 18] = [
+const BEGINNINGS: [&str; 16] = [
     "  ",
-    "#",
+    "# acme · ",
+    "## ",
     "▶ ",
-    "20",
-    "S",
-    "N",
     "Request: ",
     "Completed: ",
     "Learned: ",
@@ -88,7 +86,9 @@ impl Look {
             .chars()
             .filter(|c| !c.is_whitespace())
             .collect();
-        let is_ours = |line: &&str| BEGINNINGS.iter().any(|beginning| line.starts_with(beginning));
+        let is_ours = |line: &&str| {
+            BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)) || is_of_a_memory(line)
+        };
         let foreign = inside
             .lines()
             .find(|line| !line.is_empty() && (!is_ours(line) || is_a_heading_of_no_pins(line, inside)));
@@ -104,6 +104,13 @@ impl Look {
         };
         Some(format!("{}: {fault} in\n{}", self.place, self.text))
     }
+}
+
+/// The line of a memory begins with its handle or its date.
+fn is_of_a_memory(line: &str) -> bool {
+    let handle = line.strip_prefix('#').unwrap_or(line);
+    let number = handle.strip_prefix(['S', 'N', 'P', 'V']).unwrap_or(handle);
+    number.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// A heading of pins belongs above a pin.

@@ -210,7 +210,8 @@ fn poison(output: &mut Value, told: &str) {
 fn import(home: &Home, kind: &str, pinned: bool, told: &str) {
     let fields = match kind {
         "observation" => {
-            json!({"type": "decision", "title": told, "narrative": told, "facts": [told], "files_modified": ["src/auth.rs"]})
+            json!({"type": "decision", "title": told, "narrative": told, "facts": [told], "concepts": [told],
+                "files_read": [told], "files_modified": ["src/auth.rs"]})
         }
         "summary" => json!({"request": told, "completed": told, "next_steps": told}),
         _ => json!({"text": told}),
@@ -219,7 +220,13 @@ fn import(home: &Home, kind: &str, pinned: bool, told: &str) {
     line["kind"] = json!(kind);
     line["pinned"] = json!(pinned);
     line["project"] = json!(home.project());
-    let output = home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
+    let mut lines = line.to_string();
+    if kind == "observation" {
+        // Names can be anything too.
+        line["project"] = json!(told);
+        lines = format!("{lines}\n{line}\n");
+    }
+    let output = home.run(&["import", "jsonl", "-"], lines.as_bytes());
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
