@@ -35,8 +35,11 @@ const PATIENCE: usize = 2_048;
 /// So many bytes are told of a long text.
 const LONGEST_TEXT: usize = 4_096;
 
-/// So many changes a listener that comes back may have missed.
-pub(crate) const MOST_MISSED: u32 = 2_000;
+/// So many changes are read at a time; fewer than may wait for a listener.
+pub(crate) const MOST_AT_ONCE: u32 = 2_000;
+
+/// No state of the store has this number: the next look reads what has changed.
+const NO_VERSION: i64 = -1;
 
 /// Something to tell.
 #[derive(Clone, Debug)]
@@ -48,6 +51,15 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// Says that nothing more will be told.
+    fn end() -> Self {
+        Self {
+            id: None,
+            name: String::new(),
+            data: String::new(),
+        }
+    }
+
     /// Whether it says that nothing more will be told.
     pub(crate) fn is_end(&self) -> bool {
         self.name.is_empty()
@@ -87,8 +99,10 @@ impl Feed {
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name("feed".to_owned()).spawn(move || {
             while let Ok(from) = woken.recv() {
-                // A store that cannot be read now is looked at again when somebody listens anew.
-                teller.tell(from, &woken, &stopped).ok();
+                // A store that cannot be read now is looked at again when they come back.
+                if teller.tell(from, &woken, &stopped).is_err() {
+                    teller.say(Some(Told::end()));
+                }
             }
         })?;
         Ok(Self {
@@ -115,13 +129,8 @@ impl Feed {
 
     /// Lets all listeners go.
     pub(crate) fn end(&self) {
-        let end = Told {
-            id: None,
-            name: String::new(),
-            data: String::new(),
-        };
         // Nobody listens: so much the better.
-        self.told.send(Arc::new(end)).ok();
+        self.told.send(Arc::new(Told::end())).ok();
     }
 
     /// Returns how many listen.
@@ -153,8 +162,7 @@ impl Teller {
     fn tell(&self, from: i64, woken: &Receiver<i64>, stop: &AtomicBool) -> Result<(), StoreError> {
         let store = self.stores.open_reader()?;
         let mut last = from;
-        // No state has this number: the first look reads what has changed since.
-        let mut version = -1;
+        let mut version = NO_VERSION;
         let mut queue = (0, 0, 0);
         let mut health = Instant::now();
         while self.listeners.load(Ordering::Relaxed) > 0 && !stop.load(Ordering::Relaxed) {
@@ -162,13 +170,16 @@ impl Teller {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
                 // Another listener, who may have looked before the first one did.
-                Ok(from) if from < last => (last, version) = (from, -1),
+                Ok(from) if from < last => (last, version) = (from, NO_VERSION),
                 Ok(_) => {}
             }
             let now = store.version_of_data()?;
             if now != version {
-                version = now;
-                for change in store.changes_after(last, MOST_MISSED)? {
+                let changes = store.changes_after(last, MOST_AT_ONCE)?;
+                // There may be more: the next look does not wait for another commit.
+                let is_full = changes.len() >= MOST_AT_ONCE as usize;
+                version = if is_full { NO_VERSION } else { now };
+                for change in changes {
                     last = change.id;
                     self.say(as_told(&store, &change)?);
                 }

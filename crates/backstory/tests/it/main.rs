@@ -29,6 +29,7 @@ mod import;
 mod install;
 mod layers;
 mod life;
+mod listeners;
 mod mcp;
 mod memory;
 mod models;

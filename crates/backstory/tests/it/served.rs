@@ -112,7 +112,7 @@ impl Served {
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let last = last_event_id.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
         let head = format!(
-            "GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n{last}\r\n",
+            "GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n{last}\r\n",
             self.port, self.token
         );
         stream.write_all(head.as_bytes()).unwrap();

@@ -18,7 +18,7 @@ use tokio_stream::{StreamExt, wrappers::BroadcastStream};
 use super::Asked;
 use crate::{
     api::Api,
-    feed::{MOST_MISSED, Told, as_told, health_told, queue_told},
+    feed::{MOST_AT_ONCE, Told, as_told, health_told, queue_told},
     problem::Problem,
     server::Server,
 };
@@ -71,11 +71,13 @@ pub(super) async fn events(
                 queue_told(store.queue(0)?, &at_hand.outside),
                 health_told(store, &at_hand.outside)?,
             ];
-            for change in store.changes_after(last.unwrap_or(newest), MOST_MISSED)? {
-                missed.extend(as_told(store, &change)?);
+            let changes = store.changes_after(last.unwrap_or(newest), MOST_AT_ONCE)?;
+            for change in &changes {
+                missed.extend(as_told(store, change)?);
             }
-            let known = missed.iter().filter_map(|told| told.id).max().unwrap_or(newest);
-            Ok((missed, known.max(newest)))
+            // What did not fit comes by the feed, which begins there.
+            let known = changes.last().map_or(newest, |change| change.id);
+            Ok((missed, known))
         })
         .await?;
     server.feed.begin(known);
