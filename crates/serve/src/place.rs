@@ -27,15 +27,16 @@ impl Place {
         named: Option<&str>,
         cwd: Option<&str>,
     ) -> Result<Self, Problem> {
-        let folder = match (named, cwd) {
-            (Some(named), _) if Path::new(named).is_absolute() => named,
-            (Some(named), _) => return Ok(Self::Project(store.project(named)?)),
-            (None, None) => return Ok(Self::Everywhere),
-            (None, Some(cwd)) if Path::new(cwd).is_absolute() => cwd,
-            (None, Some(_)) => return Err(Problem::bad("cwd must be an absolute path")),
+        let folder = match Named::read(named, cwd)? {
+            Named::Everywhere => return Ok(Self::Everywhere),
+            Named::Project(name) => return Ok(Self::Project(store.project(name)?)),
+            Named::Folder(folder) => folder,
         };
-        let key = (outside.locate)(Path::new(folder)).key;
-        match store.project(&key).or_else(|_| store.project(folder)) {
+        let key = (outside.locate)(folder).key;
+        match store
+            .project(&key)
+            .or_else(|_| store.project(&folder.to_string_lossy()))
+        {
             Ok(project) => Ok(Self::Project(project)),
             Err(ProjectError::Store(error)) => Err(error.into()),
             Err(_) => Ok(Self::Nowhere),
@@ -52,32 +53,62 @@ impl Place {
     }
 }
 
-/// Says where something belongs that names its project, known or new.
-pub(crate) fn facts(store: &Store, outside: &Outside, named: &str) -> Result<ProjectFacts, Problem> {
-    if Path::new(named).is_absolute() {
-        return Ok((outside.locate)(Path::new(named)));
-    }
-    let known = match store.project(named) {
-        Ok(project) => project,
-        // A program may only know a name: it is a project of its own then, as it is for imported lines.
-        Err(ProjectError::Unknown(_)) => {
-            return Ok(ProjectFacts {
-                key: named.to_owned(),
-                name: named.to_owned(),
-                root: named.to_owned(),
-                branch: None,
-                worktree: None,
-            });
+/// What a request names.
+enum Named<'r> {
+    Everywhere,
+    Project(&'r str),
+    Folder(&'r Path),
+}
+
+impl<'r> Named<'r> {
+    /// Reads it, or says why that cannot be meant.
+    fn read(named: Option<&'r str>, cwd: Option<&'r str>) -> Result<Self, Problem> {
+        match (named, cwd) {
+            (Some("*"), _) | (None, None) => Ok(Self::Everywhere),
+            (Some(named), _) if named.trim().is_empty() => {
+                Err(Problem::bad("project is empty").hint("name one, or `*` for all"))
+            }
+            (Some(named), _) if Path::new(named).is_absolute() => Ok(Self::Folder(Path::new(named))),
+            (Some(named), _) => Ok(Self::Project(named)),
+            (None, Some(cwd)) => folder(cwd).map(Self::Folder),
         }
+    }
+}
+
+/// Reads a folder. The server is nowhere: a path must say where it begins.
+pub(crate) fn folder(cwd: &str) -> Result<&Path, Problem> {
+    let folder = Path::new(cwd);
+    match folder.is_absolute() {
+        true => Ok(folder),
+        false => Err(Problem::bad("cwd must be an absolute path")),
+    }
+}
+
+/// Says to which project something belongs, known or new; to none when it holds everywhere.
+pub(crate) fn facts(
+    store: &Store,
+    outside: &Outside,
+    named: Option<&str>,
+    cwd: Option<&str>,
+) -> Result<Option<ProjectFacts>, Problem> {
+    let name = match Named::read(named, cwd)? {
+        Named::Everywhere => return Ok(None),
+        Named::Folder(folder) => return Ok(Some((outside.locate)(folder))),
+        Named::Project(name) => name,
+    };
+    let (key, name, root) = match store.project(name) {
+        Ok(known) => (known.id, known.name, known.root),
+        // A program may only know a name: it is a project of its own then, as it is for imported lines.
+        Err(ProjectError::Unknown(_)) => (name.to_owned(), name.to_owned(), name.to_owned()),
         Err(error) => return Err(error.into()),
     };
-    Ok(ProjectFacts {
-        key: known.id,
-        name: known.name,
-        root: known.root,
+    Ok(Some(ProjectFacts {
+        key,
+        name,
+        root,
         branch: None,
         worktree: None,
-    })
+    }))
 }
 
 /// Finds the memory that fits some words best.

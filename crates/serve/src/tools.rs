@@ -190,10 +190,9 @@ pub(crate) fn remember(
         .ok_or_else(|| Problem::bad("nothing is left of the text").hint("say what to remember"))?;
     let kind = wish.r#type.as_deref().map(type_named).transpose()?;
     let facts = match (wish.project.as_deref(), &standpoint.folder) {
-        (Some("*"), _) => None,
-        (Some(named), _) => Some(place::facts(store, outside, named)?),
-        (None, Some(folder)) => Some((outside.locate)(folder)),
         (None, None) => return Err(which_project()),
+        (None, Some(folder)) => Some((outside.locate)(folder)),
+        (named, _) => place::facts(store, outside, named, None)?,
     };
     let files: Vec<String> = wish
         .files
@@ -256,7 +255,6 @@ impl Asked<'_> {
     fn place(&self, named: Option<&str>) -> Result<Place, Problem> {
         let folder = self.standpoint.folder.as_deref().and_then(Path::to_str);
         match (named, folder) {
-            (Some("*"), _) => Ok(Place::Everywhere),
             (None, None) => Err(which_project()),
             (named, folder) => Place::of(self.store, self.outside, named, folder),
         }

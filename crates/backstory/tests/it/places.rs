@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{home::eventually, served::Served};
+use crate::{
+    home::{Home, eventually},
+    mcp::Agent,
+    served::Served,
+};
 
 /// A server that knows one session, in the sample project.
 fn with_a_session() -> Served {
@@ -57,4 +61,67 @@ fn a_folder_of_which_nothing_is_remembered_shows_nothing_of_others() {
         .get("/api/timeline?query=parser&cwd=/nowhere/at/all")
         .json();
     assert_eq!(around, json!({"anchor": null, "timeline": []}));
+}
+
+#[test]
+fn nothing_is_saved_where_nobody_can_mean_it() {
+    let served = Served::start();
+    let post = |path: &str, body: &Value| served.send("POST", path, Some(body));
+    for place in [
+        json!({"cwd": ""}),
+        json!({"cwd": "relative/x"}),
+        json!({"project": ""}),
+        json!({"project": " "}),
+    ] {
+        let mut note = place.clone();
+        note["text"] = json!("Deploys need the blue key");
+        let refused = post("/api/memories", &note);
+        assert_eq!(refused.status, 400, "{note}: {refused:?}");
+        let mut session = place.clone();
+        session["session_id"] = json!("h1");
+        session["prompt"] = json!("Paint the fence");
+        let refused = post("/api/sessions/init", &session);
+        assert_eq!(refused.status, 400, "{session}: {refused:?}");
+        let query = place.as_object().unwrap().iter().next().unwrap();
+        let query = format!(
+            "/api/search?query=x&{}={}",
+            query.0,
+            query.1.as_str().unwrap().replace(' ', "%20")
+        );
+        assert_eq!(served.get(&query).status, 400, "{query}");
+    }
+    let no_session = json!({"session_id": "h1", "project": "*", "prompt": "Paint the fence"});
+    assert_eq!(post("/api/sessions/init", &no_session).status, 400);
+    let relative = json!({"session_id": "h1", "cwd": "x", "tool_name": "Bash"});
+    assert_eq!(post("/api/sessions/observations", &relative).status, 400);
+    assert_eq!(served.home.rows("select key from project"), Vec::<String>::new());
+    // All projects have a sign of their own, for reading and for writing.
+    let everywhere = json!({"text": "Deploys need the blue key", "project": "*"});
+    let saved = post("/api/memories", &everywhere).json();
+    let id = saved["id"].as_str().unwrap();
+    assert_eq!(
+        served.get(&format!("/api/observations/{id}")).json()["project"],
+        Value::Null
+    );
+    let found = served.get("/api/search?query=blue%20key&project=*").json();
+    assert_eq!(found["results"][0]["id"], id, "{found}");
+    assert_eq!(served.home.rows("select key from project"), Vec::<String>::new());
+}
+
+#[test]
+fn an_agent_cannot_name_a_project_without_a_name() {
+    let home = Home::new();
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-11-25");
+    for (tool, wish) in [
+        (
+            "remember",
+            json!({"text": "Deploys need the blue key", "project": ""}),
+        ),
+        ("search", json!({"query": "blue key", "project": ""})),
+    ] {
+        let (failed, text) = agent.call(tool, &wish);
+        assert!(failed && text.contains("project is empty"), "{tool}: {text}");
+    }
+    agent.end();
 }

@@ -1,6 +1,6 @@
 //! Saving, correcting, pinning and forgetting memories.
 
-use std::{path::Path as FilePath, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -23,8 +23,10 @@ struct NewMemory {
     #[schemars(regex(pattern = r"[^\s]"))]
     text: String,
     /// The folder whose project it is about.
+    #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
-    /// Or the project: its folder name, a path inside it, or its id. Neither: it holds everywhere.
+    /// Or the project: its folder name, a path inside it, or its id. Neither, or `*`: it holds everywhere.
+    #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
     /// decision, bugfix, feature, refactor, discovery or change.
     #[serde(rename = "type")]
@@ -143,11 +145,8 @@ async fn remember(State(server): State<Arc<Server>>, Input(new): Input<NewMemory
             let outside = &at_hand.outside;
             let text = (outside.wash)(new.text.trim())
                 .ok_or_else(|| Problem::bad("nothing is left of the text once private spans are cut"))?;
-            let facts = match (&new.cwd, &new.project) {
-                (Some(folder), _) => Some((outside.locate)(FilePath::new(folder))),
-                (None, Some(named)) => Some(place::facts(store, outside, named)?),
-                (None, None) => None,
-            };
+            let named = new.project.as_deref().filter(|_| new.cwd.is_none());
+            let facts = place::facts(store, outside, named, new.cwd.as_deref())?;
             let saved = store.remember(
                 &NewNote {
                     project: facts.as_ref(),

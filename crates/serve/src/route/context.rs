@@ -20,6 +20,7 @@ use crate::{api::Api, place::Place, problem::Problem, server::Server};
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ContextQuery {
     /// The project: its folder name, a path inside it, or its id.
+    #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
     /// As if the session were started in this folder.
     cwd: Option<String>,

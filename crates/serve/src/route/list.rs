@@ -49,7 +49,8 @@ struct MemoryPage {
 /// Which sessions, and how many.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct SessionQuery {
-    /// Only this project: its folder name, a path inside it, or its id.
+    /// Only this project: its folder name, a path inside it, or its id; `*` is all of them.
+    #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
     /// Only the project of this folder.
     #[schemars(regex(pattern = "^/"))]

@@ -25,6 +25,7 @@ pub(crate) struct Init {
     #[serde(flatten)]
     who: Who,
     /// The project, where there is no folder: its folder name, a path inside it, or its id.
+    #[schemars(regex(pattern = r"[^\s*]"))]
     project: Option<String>,
     /// What was asked.
     #[serde(alias = "userPrompt", alias = "user_prompt")]
@@ -44,6 +45,7 @@ pub(crate) struct Who {
     #[schemars(required, length(max = 128), regex(pattern = SESSION_ID))]
     session_id: Option<String>,
     /// The folder that the agent works in.
+    #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
     /// The agent program, such as `codex`.
     #[schemars(regex(pattern = "^[a-z0-9-]{1,32}$"))]
@@ -278,6 +280,7 @@ impl Who {
         let mut event = Map::new();
         event.insert("session_id".to_owned(), id.into());
         if let Some(cwd) = self.cwd {
+            place::folder(&cwd)?;
             event.insert("cwd".to_owned(), cwd.into());
         }
         Ok((host, event))
@@ -332,8 +335,9 @@ async fn init(server: &Arc<Server>, body: Init) -> Answer<InitAnswer> {
         Some(named) => {
             let facts = server
                 .stores
-                .read(move |store| place::facts(store, &at_hand.outside, &named));
-            Some(facts.await?)
+                .read(move |store| place::facts(store, &at_hand.outside, Some(&named), None));
+            let one = facts.await?;
+            Some(one.ok_or_else(|| Problem::bad("a session belongs to one project, not to all"))?)
         }
         None => None,
     };

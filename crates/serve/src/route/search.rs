@@ -41,7 +41,8 @@ struct SearchQuery {
 /// Which memories count.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct WireFilter {
-    /// Only this project: its folder name, a path inside it, or its id.
+    /// Only this project: its folder name, a path inside it, or its id; `*` is all of them.
+    #[schemars(regex(pattern = r"[^\s]"))]
     pub(crate) project: Option<String>,
     /// Only the project of this folder.
     #[schemars(regex(pattern = "^/"))]
@@ -131,6 +132,7 @@ struct TimelineQuery {
     /// Or words, whose best hit is taken.
     query: Option<String>,
     /// Look for the words in this project.
+    #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
     /// Look for the words in the project of this folder.
     #[schemars(regex(pattern = "^/"))]
