@@ -125,3 +125,30 @@ fn an_agent_cannot_name_a_project_without_a_name() {
     }
     agent.end();
 }
+
+#[test]
+fn a_project_without_words_finds_its_latest_memories() {
+    let served = with_a_session();
+    for place in [
+        "project=acme".to_owned(),
+        format!("cwd={}", served.home.project().display()),
+    ] {
+        let found = served.get(&format!("/api/search?{place}")).json();
+        let titles: Vec<&str> = found["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|hit| hit["title"].as_str())
+            .collect();
+        assert!(titles.contains(&"The parser accepts tabs"), "{place}: {found}");
+        let first = served.get(&format!("/api/search?{place}&limit=1")).json();
+        assert_eq!(first["results"][0], found["results"][0]);
+        let next = first["next_cursor"].as_str().unwrap();
+        let second = served
+            .get(&format!("/api/search?{place}&limit=1&cursor={next}"))
+            .json();
+        assert_eq!(second["results"][0], found["results"][1]);
+    }
+    let nothing = served.get("/api/search?project=/nowhere/at/all").json();
+    assert_eq!(nothing["results"], json!([]));
+}

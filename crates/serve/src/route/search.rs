@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use axum::{Json, extract::State, routing::get};
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{Query, Searcher};
-use backstory_store::Filter;
+use backstory_recall::{self as recall, Query, Searcher, is_stale, one_line};
+use backstory_store::{Filter, Project, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -202,16 +202,20 @@ async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQue
                 asked.filter.project.as_deref(),
                 asked.filter.cwd.as_deref(),
             )?;
-            let is_empty = asked.query.trim().is_empty() && filter.is_empty();
-            let hits = match place.scope().filter(|_| !is_empty) {
-                None => Vec::new(),
-                Some(scope) => Searcher::new(store, at_hand.stores.vectors())?.search(&Query {
-                    text: &asked.query,
-                    scope,
-                    filter: &filter,
-                    limit: (skip + limit + 1).min(DEEPEST + 1),
-                    now_ms: at_hand.now_ms(),
-                })?,
+            let most = (skip + limit + 1).min(DEEPEST + 1);
+            let has_wishes = !asked.query.trim().is_empty() || !filter.is_empty();
+            let hits = match (&place, place.scope()) {
+                (_, Some(scope)) if has_wishes => {
+                    Searcher::new(store, at_hand.stores.vectors())?.search(&Query {
+                        text: &asked.query,
+                        scope,
+                        filter: &filter,
+                        limit: most,
+                        now_ms: at_hand.now_ms(),
+                    })?
+                }
+                (Place::Project(project), _) => latest(store, project, most)?,
+                _ => Vec::new(),
             };
             let next = (hits.len() > skip + limit).then(|| (skip + limit).to_string());
             let took = start.elapsed();
@@ -225,6 +229,29 @@ async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQue
             }))
         })
         .await
+}
+
+/// The latest memories of a project, read as a list: a search would look at every one of them.
+fn latest(store: &Store, project: &Project, most: usize) -> Result<Vec<recall::Hit>, Problem> {
+    const KINDS: [MemoryKind; 4] = [
+        MemoryKind::Observation,
+        MemoryKind::Summary,
+        MemoryKind::Note,
+        MemoryKind::Prompt,
+    ];
+    let page = store.page(&KINDS, Some(project), &Filter::default(), None, most)?;
+    let mut hits = Vec::with_capacity(page.memories.len());
+    for (handle, line) in page.memories {
+        if let Some(card) = store.card(handle)? {
+            hits.push(recall::Hit {
+                score: 1.0,
+                snippet: one_line(line.narrative.as_deref().unwrap_or(line.headline()), 200),
+                is_stale: is_stale(store, &card)?,
+                card,
+            });
+        }
+    }
+    Ok(hits)
 }
 
 async fn timeline(
