@@ -137,14 +137,16 @@ fn operation(method: &str, path: &str, about: About, output: &mut SchemaGenerato
         .collect();
     parameters.extend(about.query.iter().flat_map(query_parameters));
     let problem = output.subschema_for::<ErrorAnswer>();
-    let mut responses = json!({
-        "4XX": {"description": "It was not done; the answer says why.", "content": {"application/json": {"schema": problem}}},
-    });
+    let content = json!({"application/json": {"schema": problem}});
     let done = match about.answer {
         Some((media, schema)) => json!({"description": "Done.", "content": {media: {"schema": schema}}}),
         None => json!({"description": "Done."}),
     };
-    responses["200"] = done;
+    let responses = json!({
+        "200": done,
+        "4XX": {"description": "It was not done; the answer says why.", "content": content},
+        "5XX": {"description": "It could not be done now; the answer says why.", "content": content},
+    });
     let id = format!(
         "{}{}",
         method.to_lowercase(),

@@ -53,7 +53,6 @@ pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
     let (router, description) = api.finish(version);
     let router = router
         .route("/login", get(login::login))
-        .route("/stream", get(events::events))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so);
     (router, description)

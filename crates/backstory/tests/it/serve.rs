@@ -439,10 +439,12 @@ fn the_description_names_every_route_and_each_answers() {
     assert_eq!(document["openapi"], "3.1.0");
     let mut routes: Vec<String> = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
-        for method in methods.as_object().unwrap().keys() {
+        for (method, about) in methods.as_object().unwrap() {
             routes.push(format!("{} {path}", method.to_uppercase()));
+            let answers: Vec<&String> = about["responses"].as_object().unwrap().keys().collect();
+            assert_eq!(answers, ["200", "4XX", "5XX"], "{method} {path}");
             let path = path.replace("{id}", "1").replace("{db_id}", "1");
-            if path != "/api/events" {
+            if !["/api/events", "/stream"].contains(&path.as_str()) {
                 let answer = served.send(&method.to_uppercase(), &path, None);
                 assert!(
                     ![0, 404, 405].contains(&answer.status) || path.contains("/1"),
@@ -452,6 +454,13 @@ fn the_description_names_every_route_and_each_answers() {
             }
         }
     }
+    let streams = ["/api/events", "/stream"].map(|path| document["paths"][path]["get"]["parameters"].clone());
+    assert!(streams[0].is_array() && streams[0] == streams[1], "{streams:?}");
+    // A search goes 500 memories deep: so long are the cursors that it gives.
+    let asked = document["paths"]["/api/search"]["get"]["parameters"].as_array();
+    let cursor = asked.unwrap().iter().find(|one| one["name"] == "cursor").unwrap();
+    assert_eq!(cursor["schema"]["pattern"], "^[0-9]{1,3}$");
+    assert_eq!(served.get("/api/search?query=x&cursor=500").status, 200);
     routes.sort();
     settings().bind(|| insta::assert_snapshot!("routes", routes.join("\n")));
 }

@@ -17,7 +17,7 @@ use tokio_stream::{StreamExt, wrappers::BroadcastStream};
 
 use super::Asked;
 use crate::{
-    api::Api,
+    api::{Api, Describe},
     feed::{MOST_AT_ONCE, Told, as_told, health_told, queue_told},
     problem::Problem,
     server::Server,
@@ -28,17 +28,15 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Where to go on.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct EventQuery {
+struct EventQuery {
     /// The last event that was received, where the header `Last-Event-ID` cannot be sent.
     #[serde(alias = "lastEventId")]
     last_event_id: Option<i64>,
 }
 
 pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
-    api.route(
-        "GET",
-        "/api/events",
-        |about| {
+    ["/api/events", "/stream"].into_iter().fold(api, |api, path| {
+        let about = |about: &mut Describe<'_>| {
             about
                 .says(
                     "Tells what happens, as it happens: session_started, prompt, observation, summary, note, forgotten, \
@@ -46,12 +44,12 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
                 )
                 .query::<EventQuery>()
                 .text("text/event-stream");
-        },
-        get(events),
-    )
+        };
+        api.route("GET", path, about, get(events))
+    })
 }
 
-pub(super) async fn events(
+async fn events(
     State(server): State<Arc<Server>>,
     headers: HeaderMap,
     Asked(query): Asked<EventQuery>,

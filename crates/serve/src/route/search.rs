@@ -34,7 +34,7 @@ struct SearchQuery {
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u16>,
     /// Where the last page ended.
-    #[schemars(regex(pattern = "^[0-9]{1,2}$"))]
+    #[schemars(regex(pattern = "^[0-9]{1,3}$"))]
     cursor: Option<String>,
 }
 
