@@ -21,7 +21,7 @@ use rustix::net::RecvFlags;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, UnixListener, UnixStream},
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch},
 };
 
 use crate::{
@@ -228,9 +228,11 @@ fn run(
     runtime.block_on(async {
         let graceful = GracefulShutdown::new();
         let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let (ending, end) = watch::channel(());
         let connections = Connections {
             server,
             graceful: &graceful,
+            end: &end,
             room: &room,
         };
         tokio::select! {
@@ -240,6 +242,7 @@ fn run(
         }
         viewer::forget_what_waits(server).await;
         server.feed.end();
+        drop(ending);
         // What takes longer is cut off: nobody waits for a worker that ends.
         tokio::time::timeout(DRAIN, graceful.shutdown()).await.ok();
     });
@@ -249,6 +252,8 @@ fn run(
 struct Connections<'s> {
     server: &'s Arc<Server>,
     graceful: &'s GracefulShutdown,
+    /// Hung up when the server ends, for those who wait for the other side to say something.
+    end: &'s watch::Receiver<()>,
     room: &'s Arc<Semaphore>,
 }
 
@@ -279,11 +284,19 @@ impl Connections<'_> {
                 Ok((stream, _)) => {
                     let Some(permit) = self.permit() else { continue };
                     let (server, router) = (Arc::clone(self.server), router.clone());
-                    let watcher = self.graceful.watcher();
+                    let (watcher, mut end) = (self.graceful.watcher(), self.end.clone());
                     tokio::spawn(async move {
-                        match speaks_lines(&stream).await {
-                            // The other side hung up.
-                            true => answer_lines(server, stream).await.unwrap_or_default(),
+                        let speaks_lines = tokio::select! {
+                            speaks_lines = speaks_lines(&stream) => speaks_lines,
+                            _ = end.changed() => return,
+                        };
+                        match speaks_lines {
+                            true => {
+                                // The other side hung up.
+                                answer_lines(server, stream, end).await.unwrap_or_default();
+                                // Kept until here: a line in work is answered before the end.
+                                drop(watcher);
+                            }
                             false => answer(stream, router, watcher).await,
                         }
                         drop(permit);

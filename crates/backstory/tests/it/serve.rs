@@ -491,6 +491,31 @@ fn a_taken_port_is_left_to_who_has_it_and_an_end_is_clean() {
 }
 
 #[test]
+fn nobody_who_is_silent_holds_up_an_end() {
+    let served = Served::start();
+    let connect = || UnixStream::connect(served.home.path().join("worker.sock")).unwrap();
+    let (nothing, mut lines) = (connect(), connect());
+    lines.write_all(b"{\"type\":\"ping\"}\n").unwrap();
+    let mut answers = BufReader::new(lines.try_clone().unwrap());
+    let mut answer = String::new();
+    answers.read_line(&mut answer).unwrap();
+    let start = Instant::now();
+    let pid = served.pid().to_string();
+    let status = std::process::Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(status.unwrap().success());
+    eventually("the worker ends", || {
+        !served.home.path().join("worker.json").exists()
+    });
+    // Answers in work would be waited for two seconds.
+    assert!(
+        start.elapsed() < Duration::from_millis(1500),
+        "{:?}",
+        start.elapsed()
+    );
+    drop((nothing, lines));
+}
+
+#[test]
 fn a_browser_is_let_in_by_a_link_that_works_once() {
     let served = Served::start();
     let url = served.home.ok(&["open", "--print", "search"]);
