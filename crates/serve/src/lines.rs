@@ -77,10 +77,13 @@ async fn answer(server: &Arc<Server>, line: &[u8]) -> Result<Value, Problem> {
     let kind: Kind = read(line)?;
     match kind.name.as_str() {
         "ping" => Ok(json!({"status": "ok", "version": server.version})),
-        "observation" => record::tool(server, read(line)?).map(|status| status.line()),
+        "observation" => record::tool(server, read(line)?)
+            .await
+            .map(|status| status.line()),
         "finalize" => {
             record::turn_end(server, read(line)?).await?;
-            record::session_end(server, read(line)?).map(|status| status.line())
+            let status = record::session_end(server, read(line)?).await?;
+            Ok(status.line())
         }
         other => {
             Err(Problem::bad(format!("type `{other}` is not known"))

@@ -62,7 +62,7 @@ async fn nowhere(State(server): State<Arc<Server>>, request: Request) -> Respons
     let problem = Problem::missing("there is nothing at this address");
     let (parts, _) = request.into_parts();
     match wants_page(&parts) {
-        true => problem_page(&server, &parts, &problem),
+        true => problem_page(&server, &parts, &problem).await,
         false => problem
             .hint("GET /api/openapi.json lists what there is")
             .into_response(),

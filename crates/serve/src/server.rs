@@ -12,9 +12,12 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{Counters, Outside, Stores, access::Access, feed::Feed, login::Logins, viewer::Leaving};
+use crate::{
+    Counters, Outside, Stores, access::Access, feed::Feed, login::Logins, problem::Problem,
+    stores::off_the_async_threads, viewer::Leaving,
+};
 
 /// The server.
 pub(crate) struct Server {
@@ -35,6 +38,18 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn now_ms(&self) -> i64 {
         (self.outside.now_ms)()
+    }
+
+    /// Returns every setting. The file is read where that holds nobody up.
+    pub(crate) async fn settings(self: &Arc<Self>) -> Result<Value, Problem> {
+        let server = Arc::clone(self);
+        off_the_async_threads(move || Ok((server.outside.settings)())).await
+    }
+
+    /// Changes settings, all of them or none.
+    pub(crate) async fn change_settings(self: &Arc<Self>, new: Map<String, Value>) -> Result<(), Problem> {
+        let server = Arc::clone(self);
+        off_the_async_threads(move || Ok((server.outside.change_settings)(&new)?)).await
     }
 }
 

@@ -119,7 +119,7 @@ impl Stores {
 }
 
 /// Runs what may block where it holds nobody up.
-async fn off_the_async_threads<T: Send + 'static>(
+pub(crate) async fn off_the_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     match tokio::task::spawn_blocking(work).await {

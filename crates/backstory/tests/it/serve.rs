@@ -516,6 +516,40 @@ fn nobody_who_is_silent_holds_up_an_end() {
 }
 
 #[test]
+fn a_slow_disk_holds_up_only_who_needs_it() {
+    let event = json!({"session_id": "h1", "tool_name": "Bash", "tool_input": {"command": "make"}});
+    for (method, path, body) in [
+        ("GET", "/api/settings", None),
+        ("PUT", "/api/settings", Some(json!({"context.full": 3}))),
+        ("GET", "/api/health", None),
+        ("GET", "/sessions", None),
+        ("GET", "/settings", None),
+        ("POST", "/api/sessions/observations", Some(event)),
+        (
+            "PATCH",
+            "/api/observations/1",
+            Some(json!({"title": "other words"})),
+        ),
+    ] {
+        let served = Served::start();
+        // A pipe that nobody writes to: whoever reads the settings waits.
+        let config = served.home.path().join("config.toml");
+        let pipe = std::process::Command::new("mkfifo").arg(&config).status();
+        assert!(pipe.unwrap().success());
+        let waits = served.begin(method, path, body.as_ref());
+        std::thread::sleep(Duration::from_millis(200));
+        let start = Instant::now();
+        let host = format!("Host: 127.0.0.1:{}\r\nConnection: close", served.port);
+        let other = served.raw(&format!("GET /health HTTP/1.1\r\n{host}\r\n\r\n"));
+        assert_eq!(other.status, 200, "{method} {path}");
+        assert!(start.elapsed() < Duration::from_secs(2), "{method} {path}");
+        waits.set_nonblocking(true).unwrap();
+        let answer = std::io::Read::read(&mut &waits, &mut [0]);
+        assert!(answer.is_err(), "{method} {path} did not need the settings");
+    }
+}
+
+#[test]
 fn a_browser_is_let_in_by_a_link_that_works_once() {
     let served = Served::start();
     let url = served.home.ok(&["open", "--print", "search"]);

@@ -75,10 +75,15 @@ impl Served {
 
     /// Sends JSON with the token.
     pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        answer(self.begin(method, path, body))
+    }
+
+    /// Sends JSON with the token, and does not wait for the answer.
+    pub(crate) fn begin(&self, method: &str, path: &str, body: Option<&Value>) -> TcpStream {
         let body = body.map(Value::to_string);
         let length = body.as_ref().map_or(0, String::len);
         let kind = body.as_ref().map_or("", |_| "Content-Type: application/json\r\n");
-        self.raw(&format!(
+        self.connect(&format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n{kind}Content-Length: {length}\r\n\r\n{}",
             self.port,
             self.token,
@@ -88,13 +93,15 @@ impl Served {
 
     /// Sends bytes as they are.
     pub(crate) fn raw(&self, request: &str) -> Answer {
+        answer(self.connect(request))
+    }
+
+    fn connect(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         // A server that has seen enough may hang up before it has read all.
         stream.write_all(request.as_bytes()).ok();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).ok();
-        read(&bytes)
+        stream
     }
 
     /// Sends bytes through the socket.
@@ -128,6 +135,12 @@ impl Drop for Served {
         self.worker.kill().ok();
         self.worker.wait().ok();
     }
+}
+
+fn answer(mut stream: TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).ok();
+    read(&bytes)
 }
 
 fn read(bytes: &[u8]) -> Answer {

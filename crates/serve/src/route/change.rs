@@ -229,16 +229,16 @@ async fn change(
 ) -> Answer<Detail> {
     let handle = handle(&id)?;
     let pinned = change.pinned;
-    let edit = change.read(handle.kind, |text| (server.outside.wash)(text))?;
-    let now_ms = server.now_ms();
+    let at_hand = Arc::clone(&server);
     server
         .stores
         .write(move |store| {
+            let edit = change.read(handle.kind, |text| (at_hand.outside.wash)(text))?;
             if !store.exists(handle)? {
                 return Err(place::unknown(handle));
             }
             if !edit.changed().is_empty() {
-                store.edit(handle, &edit, now_ms)?;
+                store.edit(handle, &edit, at_hand.now_ms())?;
             }
             if let Some(pinned) = pinned {
                 store.set_pinned(&[handle], pinned)?;

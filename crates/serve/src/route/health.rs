@@ -121,7 +121,7 @@ async fn health(State(server): State<Arc<Server>>) -> Answer<Health> {
             Ok((queue, trouble))
         })
         .await?;
-    let settings = (server.outside.settings)();
+    let settings = server.settings().await?;
     Ok(Json(Health {
         status: status(&queue),
         pending: queue.pending,

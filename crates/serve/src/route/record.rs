@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Input};
-use crate::{Recorded, answer, api::Api, place, problem::Problem, server::Server};
+use crate::{
+    Recorded, answer, api::Api, place, problem::Problem, server::Server, stores::off_the_async_threads,
+};
 
 /// Anything but blanks and controls.
 const SESSION_ID: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
@@ -182,7 +184,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             },
             post(
                 async |State(server): State<Arc<Server>>, Input(body): Input<ToolEvent>| {
-                    tool(&server, body).map(Json)
+                    tool(&server, body).await.map(Json)
                 },
             ),
         )
@@ -212,7 +214,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             },
             post(
                 async |State(server): State<Arc<Server>>, Input(body): Input<SessionEnd>| {
-                    session_end(&server, body).map(Json)
+                    session_end(&server, body).await.map(Json)
                 },
             ),
         );
@@ -287,14 +289,20 @@ impl Who {
     }
 }
 
-fn record(
-    server: &Server,
+/// Records an event where that holds nobody up: a large one takes a while to wash, and the disk may be slow.
+async fn record(
+    server: &Arc<Server>,
     kind: EventKind,
     host: &Host,
     event: Map<String, Value>,
     project: Option<ProjectFacts>,
 ) -> Result<Status, Problem> {
-    match (server.outside.record)(kind, host, &Value::Object(event).to_string(), project) {
+    let (server, host) = (Arc::clone(server), host.clone());
+    let recorded = off_the_async_threads(move || {
+        let event = Value::Object(event).to_string();
+        Ok((server.outside.record)(kind, &host, &event, project))
+    });
+    match recorded.await? {
         Recorded::Queued => Ok(Status {
             status: "queued",
             reason: None,
@@ -354,7 +362,7 @@ async fn init(server: &Arc<Server>, body: Init) -> Answer<InitAnswer> {
         }
         None => EventKind::SessionStart,
     };
-    let status = record(server, kind, &host, event, project)?;
+    let status = record(server, kind, &host, event, project).await?;
     let at_hand = Arc::clone(server);
     let (session_db_id, turns) = server
         .stores
@@ -374,7 +382,7 @@ async fn init(server: &Arc<Server>, body: Init) -> Answer<InitAnswer> {
 }
 
 /// Records a use of a tool.
-pub(crate) fn tool(server: &Server, body: ToolEvent) -> Result<Status, Problem> {
+pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<Status, Problem> {
     let name = body.tool_name.filter(|name| !name.trim().is_empty());
     let name = name.ok_or_else(|| Problem::bad("tool_name is needed"))?;
     let (host, mut event) = body.who.read()?;
@@ -393,7 +401,7 @@ pub(crate) fn tool(server: &Server, body: ToolEvent) -> Result<Status, Problem> 
             EventKind::PostToolUse
         }
     };
-    record(server, kind, &host, event, None)
+    record(server, kind, &host, event, None).await
 }
 
 /// Some callers send JSON as text.
@@ -415,22 +423,22 @@ pub(crate) async fn turn_end(server: &Arc<Server>, body: TurnEnd) -> Result<Stat
     if let (false, Some(asked)) = (is_known, body.last_user_message) {
         let mut prompt = event.clone();
         prompt.insert("prompt".to_owned(), asked.into());
-        record(server, EventKind::UserPromptSubmit, &host, prompt, None)?;
+        record(server, EventKind::UserPromptSubmit, &host, prompt, None).await?;
     }
     if let Some(said) = body.last_assistant_message {
         event.insert("last_assistant_message".to_owned(), said.into());
     }
-    record(server, EventKind::Stop, &host, event, None)
+    record(server, EventKind::Stop, &host, event, None).await
 }
 
 /// Records the end of a session.
-pub(crate) fn session_end(server: &Server, body: SessionEnd) -> Result<Status, Problem> {
+pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Result<Status, Problem> {
     let (host, mut event) = body.who.read()?;
     event.insert(
         "reason".to_owned(),
         body.reason.unwrap_or_else(|| "other".to_owned()).into(),
     );
-    record(server, EventKind::SessionEnd, &host, event, None)
+    record(server, EventKind::SessionEnd, &host, event, None).await
 }
 
 async fn queue(server: &Arc<Server>, most: u32) -> Result<answer::Queue, Problem> {

@@ -36,7 +36,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
                 .says("Shows every setting, its value, where it comes from and what it accepts")
                 .json::<Settings>();
         },
-        get(async |State(server): State<Arc<Server>>| Json(all(&server))),
+        get(async |State(server): State<Arc<Server>>| all(&server).await),
     )
     .route(
         "PUT",
@@ -51,15 +51,12 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     )
 }
 
-fn all(server: &Server) -> Settings {
-    let Value::Object(settings) = (server.outside.settings)() else {
-        return Settings {
-            settings: BTreeMap::new(),
-        };
+async fn all(server: &Arc<Server>) -> Answer<Settings> {
+    let settings = match server.settings().await? {
+        Value::Object(settings) => settings.into_iter().collect(),
+        _ => BTreeMap::new(),
     };
-    Settings {
-        settings: settings.into_iter().collect(),
-    }
+    Ok(Json(Settings { settings }))
 }
 
 async fn change(State(server): State<Arc<Server>>, Input(new): Input<NewSettings>) -> Answer<Settings> {
@@ -79,6 +76,6 @@ async fn change(State(server): State<Arc<Server>>, Input(new): Input<NewSettings
             }
         }
     }
-    (server.outside.change_settings)(&flat)?;
-    Ok(Json(all(&server)))
+    server.change_settings(flat).await?;
+    all(&server).await
 }

@@ -19,7 +19,7 @@ use super::{
     text::{said, verbatim},
     view::{Here, Paged, Pairs, View, field, many},
 };
-use crate::{problem::Problem, server::Server};
+use crate::{problem::Problem, server::Server, stores::off_the_async_threads};
 
 /// The knobs that are numbers: name, label, least, most.
 const NUMBERS: [(&str, &str, usize, usize); 4] = [
@@ -242,7 +242,8 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
 
 /// Makes the knobs the settings.
 pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
-    let mut limits = (server.outside.limits)();
+    let at_hand = Arc::clone(&server);
+    let mut limits = off_the_async_threads(move || Ok((at_hand.outside.limits)())).await?;
     turn_knobs(&mut limits, &pairs);
     let full_field = match limits.full_field {
         FullField::Narrative => "narrative",
@@ -258,7 +259,7 @@ pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pa
         "context.types": types,
         "context.concepts": limits.concepts,
     });
-    let now = (server.outside.settings)();
+    let now = server.settings().await?;
     // Only what is different: a setting that was never touched goes on following its default.
     let changed: Map<String, Value> = wanted
         .as_object()
@@ -268,7 +269,7 @@ pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pa
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     if !changed.is_empty() {
-        (server.outside.change_settings)(&changed)?;
+        server.change_settings(changed).await?;
     }
     let project = field(&pairs, "project").unwrap_or_default();
     let to = link::with_query("/context", &[("project", project), ("saved", "1")]);

@@ -23,6 +23,7 @@ use crate::{
     problem::Problem,
     route::{change::MemoryChange, list::handle},
     server::Server,
+    stores::off_the_async_threads,
 };
 
 pub(super) async fn edit(
@@ -32,7 +33,9 @@ pub(super) async fn edit(
     Form(pairs): Form<Pairs>,
 ) -> Paged {
     let handle = handle(&id)?;
-    let edit = match read_edit(&server, handle.kind, &pairs) {
+    let (at_hand, given) = (Arc::clone(&server), pairs.clone());
+    let edit = off_the_async_threads(move || read_edit(&at_hand, handle.kind, &given)).await;
+    let edit = match edit {
         Ok(edit) => edit,
         // The form again, with what is wrong.
         Err(problem) => {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{
     extract::{Form, Query, State},
-    http::StatusCode,
     response::{IntoResponse, Redirect},
 };
 use maud::{Markup, html};
@@ -15,7 +14,7 @@ use super::{
     text::said,
     view::{Here, Paged, Pairs, View, field, sentence},
 };
-use crate::{Refusal, problem::Problem, server::Server};
+use crate::{problem::Problem, server::Server};
 
 /// What the sections are about.
 const SECTIONS: [(&str, &str, &str); 7] = [
@@ -32,7 +31,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("ui", "Display", "How things are shown to people."),
 ];
 
-fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&Refusal>) -> Markup {
+fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&Problem>) -> Markup {
     let section_asked = field(pairs, "section");
     html! {
         h1 { "Settings" }
@@ -59,7 +58,7 @@ fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&Refusal>)
     }
 }
 
-fn outcome(problem: Option<&Refusal>) -> Markup {
+fn outcome(problem: Option<&Problem>) -> Markup {
     html! {
         @match problem {
             Some(problem) => {
@@ -161,22 +160,22 @@ fn words(list: &Value) -> Vec<String> {
         .collect()
 }
 
-fn current(server: &Server) -> Map<String, Value> {
-    match (server.outside.settings)() {
-        Value::Object(settings) => settings,
-        _ => Map::new(),
+async fn current(server: &Arc<Server>) -> Result<Map<String, Value>, Problem> {
+    match server.settings().await? {
+        Value::Object(settings) => Ok(settings),
+        _ => Ok(Map::new()),
     }
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
-    let main = show(&current(&server), &pairs, None);
+    let main = show(&current(&server).await?, &pairs, None);
     Ok(view.page("Settings", Here::Settings, &main))
 }
 
 /// Changes the settings of one section: those that differ, all or none.
 pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pairs): Form<Pairs>) -> Paged {
     let section = field(&pairs, "section").unwrap_or_default();
-    let settings = current(&server);
+    let settings = current(&server).await?;
     let of_section = settings
         .iter()
         .filter(|(key, setting)| section_of(key) == section && setting["source"] != "environment");
@@ -196,11 +195,11 @@ pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pai
         return Err(Problem::bad("no setting was given").into());
     }
     if !changes.is_empty()
-        && let Err(problem) = (server.outside.change_settings)(&changes)
+        && let Err(problem) = server.change_settings(changes).await
     {
         let main = show(&settings, &pairs, Some(&problem));
         let page = view.page("Settings", Here::Settings, &main);
-        return Ok((StatusCode::BAD_REQUEST, page).into_response());
+        return Ok((problem.status, page).into_response());
     }
     let to = format!(
         "{}#{section}",

@@ -268,7 +268,7 @@ fn dollars(micro: u64) -> String {
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged {
     let (at_hand, clock) = (Arc::clone(&server), view.clock.clone());
-    let settings = (server.outside.settings)();
+    let settings = server.settings().await?;
     let budget = settings["distill.daily_tokens"]["value"].as_u64().unwrap_or(0);
     let (queue, coverage, spending) = server
         .stores

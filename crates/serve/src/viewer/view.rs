@@ -75,8 +75,9 @@ const THEME_COOKIE: &str = "backstory_theme";
 const THEMES: [&str; 3] = ["auto", "light", "dark"];
 
 impl View {
-    fn new(server: &Server, parts: &Parts) -> Self {
-        let settings = (server.outside.settings)();
+    async fn new(server: &Arc<Server>, parts: &Parts) -> Self {
+        // Without them a page has the usual time zone.
+        let settings = server.settings().await.unwrap_or_default();
         let cookies = parts.headers.get_all(header::COOKIE).iter();
         let chosen = cookies
             .filter_map(|cookies| cookies.to_str().ok())
@@ -192,7 +193,7 @@ impl FromRequestParts<Arc<Server>> for View {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, server: &Arc<Server>) -> Result<Self, Infallible> {
-        Ok(Self::new(server, parts))
+        Ok(Self::new(server, parts).await)
     }
 }
 
@@ -224,14 +225,14 @@ pub(super) async fn with_problems_as_pages(
     let kept = parts.clone();
     let mut response = next.run(Request::from_parts(parts, body)).await;
     match response.extensions_mut().remove::<Problem>() {
-        Some(problem) => problem_page(&server, &kept, &problem),
+        Some(problem) => problem_page(&server, &kept, &problem).await,
         None => response,
     }
 }
 
 /// The page that says why there is none.
-pub(crate) fn problem_page(server: &Server, request: &Parts, problem: &Problem) -> Response {
-    let view = View::new(server, request);
+pub(crate) async fn problem_page(server: &Arc<Server>, request: &Parts, problem: &Problem) -> Response {
+    let view = View::new(server, request).await;
     let heading = match problem.status {
         StatusCode::NOT_FOUND => "There is nothing here",
         StatusCode::SERVICE_UNAVAILABLE => "The memory cannot be read right now",
