@@ -244,6 +244,25 @@ fn forgetting_can_be_undone_and_then_leaves_no_byte() {
     served.home.assert_nowhere(unique);
 }
 
+#[test]
+fn forgetting_that_has_begun_cannot_be_undone() {
+    let served = with_memories();
+    let own = own_origin(&served);
+    assert_eq!(post(&served, "/memories/1/forget", "", &own).status, 303);
+    std::thread::sleep(Duration::from_secs(9));
+    // Somebody else writes, so that forgetting begins after ten seconds and is not done.
+    let other = rusqlite::Connection::open(served.home.path().join("backstory.db")).unwrap();
+    other.execute_batch("begin immediate").unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    let undone = post(&served, "/memories/1/keep", "", &own);
+    assert!(!served.get("/").body.contains("Forgetting"));
+    other.execute_batch("rollback").unwrap();
+    assert_eq!(undone.status, 404, "{undone:?}");
+    eventually("it is forgotten", || {
+        served.get("/api/observations/1").status == 404
+    });
+}
+
 /// Closing any descriptor of a file gives up all locks that a process has on it. Whoever came by then would take itself for
 /// the last one who uses the database, and remove the log that the worker writes to.
 #[test]

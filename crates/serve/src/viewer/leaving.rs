@@ -23,6 +23,8 @@ pub(super) struct Going {
     pub(super) title: String,
     /// When it goes.
     pub(super) at: Instant,
+    /// Whether it is being forgotten, and cannot be kept any more.
+    has_begun: bool,
 }
 
 /// Memories that go.
@@ -30,17 +32,30 @@ pub(super) struct Going {
 pub(crate) struct Leaving(Mutex<Vec<Going>>);
 
 impl Leaving {
+    /// Returns those that can still be kept.
     pub(super) fn list(&self) -> Vec<Going> {
-        self.going().clone()
+        self.going()
+            .iter()
+            .filter(|one| !one.has_begun)
+            .cloned()
+            .collect()
     }
 
     pub(super) fn has(&self, handle: Handle) -> bool {
         self.going().iter().any(|one| one.handle == handle)
     }
 
-    /// Lets a memory stay; `false` when it was not about to go.
+    /// Lets a memory stay; `false` when it was not about to go, or is being forgotten.
     pub(super) fn keep(&self, handle: Handle) -> bool {
-        self.take(|one| one.handle == handle).is_some()
+        self.take(|one| one.handle == handle && !one.has_begun).is_some()
+    }
+
+    /// Begins to forget a memory, which cannot be kept from then on; `false` when it was undone. It may have been wanted
+    /// again since: then another waits for that, at another time.
+    fn begin(&self, handle: Handle, at: Instant) -> bool {
+        let mut going = self.going();
+        let one = going.iter_mut().find(|one| one.handle == handle && one.at == at);
+        one.map(|one| one.has_begun = true).is_some()
     }
 
     fn take(&self, is_it: impl Fn(&Going) -> bool) -> Option<Going> {
@@ -60,19 +75,18 @@ pub(super) fn forget_soon(server: &Arc<Server>, handle: Handle, title: String) {
         return;
     }
     let at = Instant::now() + GRACE;
-    server.leaving.going().push(Going { handle, title, at });
+    server.leaving.going().push(Going {
+        handle,
+        title,
+        at,
+        has_begun: false,
+    });
     let server = Arc::clone(server);
     tokio::spawn(async move {
         tokio::time::sleep(GRACE).await;
-        // Undone, or undone and wanted again since: then another waits for that.
-        if server
-            .leaving
-            .list()
-            .iter()
-            .any(|one| one.handle == handle && one.at == at)
-        {
+        if server.leaving.begin(handle, at) {
             forget(&server, handle).await;
-            server.leaving.keep(handle);
+            server.leaving.take(|one| one.handle == handle);
         }
     });
 }
