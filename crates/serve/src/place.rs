@@ -33,13 +33,15 @@ impl Place {
             Named::Folder(folder) => folder,
         };
         let key = (outside.locate)(folder).key;
-        match store
-            .project(&key)
-            .or_else(|_| store.project(&folder.to_string_lossy()))
-        {
-            Ok(project) => Ok(Self::Project(project)),
-            Err(ProjectError::Store(error)) => Err(error.into()),
-            Err(_) => Ok(Self::Nowhere),
+        match (store.project_with_id(&key)?, named) {
+            (Some(project), _) => Ok(Self::Project(project)),
+            // Named by where it once was. Whoever only works there does not mean that.
+            (None, Some(root)) => match store.project(root) {
+                Ok(project) => Ok(Self::Project(project)),
+                Err(ProjectError::Store(error)) => Err(error.into()),
+                Err(_) => Ok(Self::Nowhere),
+            },
+            (None, None) => Ok(Self::Nowhere),
         }
     }
 

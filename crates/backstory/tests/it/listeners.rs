@@ -34,7 +34,7 @@ fn heard(served: &Served, mut last: Option<i64>) -> Vec<i64> {
     if last.is_none() {
         change_much(served);
     }
-    while heard.len() < MANY as usize {
+    while i64::try_from(heard.len()).unwrap() < MANY {
         match listener.next() {
             Some(told) => {
                 heard.extend(told.id);

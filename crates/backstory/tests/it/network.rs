@@ -7,7 +7,7 @@ use crate::{
     models::turn,
 };
 
-/// Runs a command of ours where there is no network, not even a loopback; `None` where that cannot be had.
+/// Runs a command of ours where there is no network, not even a loopback; `None` where that is not allowed.
 fn cut_off(home: &Home, arguments: &[&str]) -> Option<String> {
     let ours = home.command(arguments);
     let mut command = Command::new("unshare");
@@ -25,7 +25,6 @@ fn cut_off(home: &Home, arguments: &[&str]) -> Option<String> {
         .args(["--user", "--map-root-user", "--net", "true"])
         .output();
     if !works.is_ok_and(|output| output.status.success()) {
-        eprintln!("left out: no network namespaces here");
         return None;
     }
     let output = run(command, b"");
