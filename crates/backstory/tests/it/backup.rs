@@ -81,11 +81,13 @@ fn backup_and_restore_say_what_they_do() {
     let home = remembered();
     let copy = home.outside().join("mine.db");
     let copy = copy.to_str().unwrap();
+    let astray = home.outside().join("astray/copy.db");
+    let astray = astray.to_str().unwrap();
     let mut said = String::new();
     for arguments in [
         vec!["backup", copy],
         vec!["backup", copy],
-        vec!["backup", "/nowhere/at/all.db"],
+        vec!["backup", astray],
         vec!["restore", copy],
         vec!["restore", "/nowhere.db", "--yes"],
         vec!["restore", "/etc/passwd", "--yes"],
@@ -103,6 +105,7 @@ fn backup_and_restore_say_what_they_do() {
     }
     let mut settings = settings();
     settings.add_filter(r"/(?:tmp|var)/[\w./-]*?/(mine\.db)", "/[dir]/$1");
+    settings.add_filter(r"/(?:tmp|var)/[\w./-]*?/(astray)", "/[dir]/$1");
     settings.add_filter(r"\d{8}T\d{9}Z", "[time]");
     settings.add_filter(r"\d+ KB", "[n] KB");
     settings.bind(|| insta::assert_snapshot!("backup", said));
