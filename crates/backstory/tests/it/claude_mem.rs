@@ -87,7 +87,7 @@ fn files(theirs: &Theirs) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn sessions_prompts_observations_and_summaries_are_taken_over_once() {
-    let home = Home::new();
+    let home = Home::new().with("TZ", "UTC");
     let theirs = theirs(&home);
     let mut said = String::new();
     for arguments in [
