@@ -18,7 +18,7 @@ use crate::{
     forgetting::forget,
     home::Home,
     hook::capture::{self, Outcome},
-    settings::{self, Change, Key, Kind, Settings, change, from_words, meanings, resolve},
+    settings::{self, Change, Key, Kind, Settings, change_all, from_words, meanings, resolve},
     wash::Wash,
     when, worker,
 };
@@ -127,10 +127,7 @@ fn change_settings(path: &Path, new: &Map<String, Value>) -> Result<(), Refusal>
         let key = key_named(name).map_err(|error| refusal(&error))?;
         changes.push((key, wanted(key, value)?));
     }
-    for (key, wanted) in changes {
-        change(path, key, &wanted).map_err(|error| refusal(&error))?;
-    }
-    Ok(())
+    change_all(path, &changes).map_err(|error| refusal(&error))
 }
 
 fn wanted(key: &'static Key, value: &Value) -> Result<Change, Refusal> {

@@ -1,4 +1,4 @@
-//! `config.toml` on disk: read whole, changed one key at a time, replaced in one step.
+//! `config.toml` on disk: read whole, changed key by key, replaced in one step.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -54,6 +54,21 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
 
 /// Changes one key in the file and leaves the rest of it as it is.
 pub(crate) fn change(path: &Path, key: &'static Key, change: &Change) -> Result<Changed> {
+    rewrite(path, |text| changed(path, text, key, change))
+}
+
+/// Changes several keys in one step: all of them or none.
+pub(crate) fn change_all(path: &Path, changes: &[(&'static Key, Change)]) -> Result<()> {
+    rewrite(path, |mut text| {
+        for (key, change) in changes {
+            (text, _) = changed(path, text, key, change)?;
+        }
+        Ok((text, ()))
+    })
+}
+
+/// Puts another text in the place of the file's, unless it is the same.
+fn rewrite<T>(path: &Path, make: impl FnOnce(Option<String>) -> Result<(Option<String>, T)>) -> Result<T> {
     let target = replace::follow_links(path)
         .with_context(|| format!("could not follow the link {}", path.display()))?;
     let folder = replace::folder_of(&target);
@@ -62,6 +77,22 @@ pub(crate) fn change(path: &Path, key: &'static Key, change: &Change) -> Result<
         replace::lock(folder).with_context(|| format!("could not open the folder {}", folder.display()))?;
 
     let text = read(&target)?;
+    let (new, made) = make(text.clone())?;
+    let new = new.unwrap_or_default();
+    if new != text.unwrap_or_default() {
+        replace::write_atomically(&target, new.as_bytes(), &folder)
+            .with_context(|| format!("could not write {}", path.display()))?;
+    }
+    Ok(made)
+}
+
+/// Returns the text with one key changed, and what that did.
+fn changed(
+    path: &Path,
+    text: Option<String>,
+    key: &'static Key,
+    change: &Change,
+) -> Result<(Option<String>, Changed)> {
     let before = resolve(path, text.as_deref(), &[]);
     if let Some(problem) = before.problems.iter().find(|problem| problem.is_syntax()) {
         bail!(
@@ -76,11 +107,12 @@ pub(crate) fn change(path: &Path, key: &'static Key, change: &Change) -> Result<
     };
     let now = before.entry(key);
     if matches!(now.source, Source::File { .. }) && wanted.as_ref() == Some(&now.value) {
-        return Ok(Changed {
+        let same = Changed {
             value: now.value.clone(),
             written: false,
             problems: before.problems,
-        });
+        };
+        return Ok((text, same));
     }
     let new = match &wanted {
         Some(value) => document::set(text.as_deref().unwrap_or(HEAD), key, value),
@@ -94,16 +126,14 @@ pub(crate) fn change(path: &Path, key: &'static Key, change: &Change) -> Result<
     {
         bail!("could not change {key} in {}; edit it by hand", path.display());
     }
-    let written = new != text.unwrap_or_default();
-    if written {
-        replace::write_atomically(&target, new.as_bytes(), &folder)
-            .with_context(|| format!("could not write {}", path.display()))?;
-    }
-    Ok(Changed {
+    let written = new != text.as_deref().unwrap_or_default();
+    let done = Changed {
         value,
         written,
         problems: after.problems,
-    })
+    };
+    // A file that is not there does not become an empty one.
+    Ok((if written { Some(new) } else { text }, done))
 }
 
 /// Returns a list after some items left and others came.

@@ -23,7 +23,7 @@ use backstory_distill::Price;
 use backstory_model::ObservationType;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-pub(crate) use file::{Change, change, read};
+pub(crate) use file::{Change, change, change_all, read};
 pub(crate) use keys::{KEYS, Key, Kind, section_names};
 pub(crate) use problem::Problem;
 pub(crate) use reference::{meanings, reference};

@@ -288,6 +288,15 @@ fn settings_are_shown_and_changed_together_or_not_at_all() {
         unknown["error"]["message"],
         "unknown setting `context.fulll`; did you mean `context.full`?"
     );
+    // One that can only be refused by the file takes the others along.
+    let config = served.home.path().join("config.toml");
+    let odd = "context = 3\n";
+    std::fs::write(&config, odd).unwrap();
+    let both = json!({"ui.timezone": "UTC", "context.full": 4});
+    let refused = served.send("PUT", "/api/settings", Some(&both));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), odd);
+    std::fs::write(&config, "[context]\nfull = 4\n").unwrap();
     served.send("PUT", "/api/settings", Some(&json!({"context.full": null})));
     assert_eq!(served.home.ok(&["config", "get", "context.full"]).trim(), "5");
 }
