@@ -17,7 +17,7 @@ pub(super) struct Look {
 }
 
 /// How the lines of what we tell may begin; more lines of a text are indented.
-const BEGINNINGS: [&str; 16] = [
+const BEGINNINGS: [&str; 17] = [
     "  ",
     "# acme · ",
     "## ",
@@ -26,6 +26,7 @@ const BEGINNINGS: [&str; 16] = [
     "Completed: ",
     "Learned: ",
     "Next steps: ",
+    "Notes: ",
     "More: ",
     "A record of past work",
     "Past work that may bear",
