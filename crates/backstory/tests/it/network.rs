@@ -41,7 +41,7 @@ fn memory_is_whole_without_any_network() {
     };
     assert!(worked.contains("distilled 4 events"), "{worked}");
     let indexed = cut_off(&home, &["index", "--wait"]).unwrap();
-    let found = cut_off(&home, &["search", "expired", "login"]).unwrap();
+    let found = cut_off(&home, &["search", "repeat", "a", "refused", "token"]).unwrap();
     assert!(found.contains("retries once"), "{indexed}{found}");
     assert!(cut_off(&home, &["context"]).unwrap().contains("retries once"));
 }
