@@ -210,6 +210,22 @@ fn advice_is_no_decision() {
 }
 
 #[test]
+fn what_was_mended_is_no_note() {
+    let changed = Story::asked("Fix `load()`").edits("/w/app/src/load.py", "return a", "return a or b");
+    let distilled = changed
+        .last("Fixed the bug where `load()` could not read empty files. `save()` could not be tested.");
+    let notes = distilled.summary.and_then(|summary| summary.notes);
+    assert_eq!(notes.as_deref(), Some("`save()` could not be tested."));
+    let built = Story::asked("Retry once")
+        .edits("/w/app/src/auth.rs", "refresh()", "retry_once(refresh)")
+        .fails("cargo build", "error[E0425]: cannot find function `retry_once`")
+        .edits("/w/app/src/main.rs", "use auth;", "use auth::retry_once;")
+        .runs("cargo test auth", "test result: ok. 4 passed; 0 failed");
+    let summary = built.last("The refresh now retries once.").summary.unwrap();
+    assert_eq!(summary.notes, None, "the tests were built");
+}
+
+#[test]
 fn how_a_turn_ended_is_no_memory_by_itself() {
     let mut started = Story::asked("<task-notification>done</task-notification>").ends(TurnEnd::Background);
     started.turn.machine_made = true;

@@ -90,7 +90,9 @@ pub(super) fn unsolved(evidence: &Evidence) -> Vec<String> {
         }
         seen.push(&run.command);
         let later = evidence.runs.iter().any(|later| {
-            later.step > run.step && !later.failed && later.purpose == run.purpose && alike(later, run)
+            // Tests that ran were built.
+            let tries_it = later.purpose == run.purpose || later.purpose == Purpose::Test;
+            later.step > run.step && !later.failed && tries_it && alike(later, run)
         });
         if !run.failed || later || is_scratch_run(evidence, run) {
             continue;

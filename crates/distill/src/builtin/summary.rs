@@ -1,7 +1,7 @@
 //! The checkpoint at the end of a turn: request, investigated, learned, completed, next steps, notes.
 
 use super::change::Material;
-use super::claim::{Says, strip_speaker};
+use super::claim::{self, Says, strip_speaker};
 use super::draft::{Draft, says_the_same, within};
 use super::edits::Fate;
 use super::evidence::Commit;
@@ -246,6 +246,8 @@ fn notes(material: Material<'_>, drafts: &[Draft]) -> Vec<String> {
         .reading
         .final_claims()
         .filter(|claim| matches!(claim.says, Says::Problem | Says::Failed) && claim.section != Section::Check)
+        // "Fixed the bug where it could not load" is done, and told as that.
+        .filter(|claim| claim.says == Says::Failed || !claim::is_done(&claim.sentence.to_lowercase()))
         .map(as_said)
         .collect();
     entries.extend(results::unsolved(material.evidence));
