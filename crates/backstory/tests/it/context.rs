@@ -145,6 +145,29 @@ fn notes_are_told_without_a_pin() {
 }
 
 #[test]
+fn the_same_is_not_told_again_and_again() {
+    let home = sample();
+    let (here, day) = (home.project(), "2026-11-14T10:00:00Z");
+    let lines = [
+        json!({"kind": "observation", "type": "bugfix", "title": "The exporter writes dates in UTC", "narrative": "The exporter wrote local dates because `strftime` takes the zone of the machine. It writes them in UTC now.", "session_id": "a1", "created_at": day, "project": here}),
+        json!({"kind": "observation", "type": "discovery", "title": "The exporter wrote local dates because of `strftime`", "session_id": "a1", "created_at": day, "project": here}),
+        json!({"kind": "observation", "type": "discovery", "title": "Partners read the export at midnight", "narrative": "A late file is taken a day later.", "session_id": "a1", "created_at": day, "project": here}),
+        json!({"kind": "summary", "request": "Dates are off by one", "completed": "The exporter writes dates in UTC.", "learned": "It wrote local dates because `strftime` takes the zone of the machine.", "session_id": "a1", "created_at": day, "project": here}),
+    ];
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    home.run(&["import", "jsonl", "-"], lines.join("\n").as_bytes());
+    let block = home.ok(&["context"]);
+    let (_, told) = block.split_once("## 2026-11-14\n").unwrap();
+    assert_eq!(
+        told,
+        "#3 10:00 🟡 Partners read the export at midnight (~18)\n  A late file is taken a day later.\n\
+         #1 10:00 🔴 The exporter writes dates in UTC (~36)\n</backstory-context>\n"
+    );
+    let explained = home.ok(&["context", "--explain"]);
+    assert!(explained.contains("the mended fault says it"), "{explained}");
+}
+
+#[test]
 fn the_block_stays_within_its_budget() {
     let home = sample();
     remember(&home, 400);

@@ -29,12 +29,14 @@ pub(super) struct Worth<'c> {
     pub(super) reason: String,
 }
 
-/// Chooses for a situation; `session` is the one that work stopped in, or that goes on.
+/// Chooses for a situation; `session` is the one that work stopped in, or that goes on, and `stated` what is said of it
+/// above.
 pub(super) fn choose<'c>(
     candidates: &'c [Observation],
     situation: &Situation<'_>,
     limits: &Limits,
     session: Option<i64>,
+    stated: &[Word],
 ) -> Chosen<'c> {
     let in_work = files_in_work(candidates, situation);
     let mut chosen = Chosen::default();
@@ -79,7 +81,54 @@ pub(super) fn choose<'c>(
             }
         }
     }
+    leave_out_causes(&mut chosen, stated);
     chosen
+}
+
+/// What a mended fault came from is part of the mending: where that is told, in these words, the cause needs no line.
+fn leave_out_causes(chosen: &mut Chosen<'_>, stated: &[Word]) {
+    let is_of = |one: &Worth<'_>, kind: ObservationType| {
+        ObservationType::from_name(&one.observation.kind) == Some(kind)
+    };
+    // What one turn left came to be at once.
+    let turn = |one: &Worth<'_>| (one.observation.session_db_id, one.observation.created_ms);
+    let mut fixes: HashMap<(Option<i64>, i64), Vec<Word>> = HashMap::new();
+    for fix in chosen
+        .told
+        .iter()
+        .filter(|one| is_of(one, ObservationType::Bugfix))
+    {
+        let told = fix.observation;
+        let text = [&told.title, told.narrative.as_deref().unwrap_or_default()].join(" ");
+        fixes.entry(turn(fix)).or_default().extend(words(&text));
+    }
+    for said in fixes.values_mut() {
+        said.extend(stated);
+        said.sort_unstable();
+    }
+    let is_cause = |one: &Worth<'_>| {
+        let warns = one.observation.concepts.iter().any(|concept| concept == "gotcha");
+        is_of(one, ObservationType::Discovery) && !warns && !one.observation.is_pinned
+    };
+    let is_said = |one: &Worth<'_>| {
+        let fix = fixes.get(&turn(one));
+        fix.is_some_and(|fix| is_cause(one) && states(fix, &words(&one.observation.title)))
+    };
+    let (said, told): (Vec<_>, Vec<_>) = std::mem::take(&mut chosen.told).into_iter().partition(is_said);
+    chosen.told = told;
+    let said = said
+        .iter()
+        .map(|one| left_out(one.observation, "the mended fault says it"));
+    chosen.left_out.extend(said);
+}
+
+/// Whether most of some words are among those that were said.
+pub(super) fn states(said: &[Word], words: &[Word]) -> bool {
+    let new = words
+        .iter()
+        .filter(|word| said.binary_search(word).is_err())
+        .count();
+    new * 10 <= words.len() * 3
 }
 
 fn left_out(observation: &Observation, reason: &str) -> Entry {

@@ -14,7 +14,7 @@ use backstory_model::{Handle, ObservationType};
 use backstory_store::{Project, Store, StoreError, Summary};
 use jiff::Timestamp;
 
-use choose::choose;
+use choose::{Word, choose, words};
 use open_work::open_work;
 use writer::Writer;
 
@@ -108,7 +108,8 @@ pub fn context(
     let summary = last_word(&summaries, situation.branch, own);
     let candidates = store.recent_observations(project, choose::MOST_CANDIDATES)?;
     let last_session = summary.and_then(|summary| summary.session_db_id);
-    let chosen = choose(&candidates, situation, limits, own.or(last_session));
+    let stated = summary.map(stated).unwrap_or_default();
+    let chosen = choose(&candidates, situation, limits, own.or(last_session), &stated);
     if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.told.is_empty() {
         return Ok(None);
     }
@@ -121,10 +122,22 @@ pub fn context(
         writer.summary(summary, own.is_some() && summary.session_db_id == own);
     }
     writer.open_work(&open);
-    writer.memories(&chosen)?;
+    writer.memories(&chosen, &stated)?;
     let mut context = writer.finish();
     context.entries.extend(chosen.left_out);
     Ok(Some(context))
+}
+
+/// The words of what a summary tells.
+fn stated(summary: &Summary) -> Vec<Word> {
+    let fields = [
+        &summary.request,
+        &summary.completed,
+        &summary.learned,
+        &summary.notes,
+    ];
+    let texts: Vec<&str> = fields.into_iter().flatten().map(String::as_str).collect();
+    words(&texts.join(" "))
 }
 
 /// Where work stopped: the session that goes on, else the latest word on this branch if it is not much older than the

@@ -7,7 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::{
     Context, Entry, FullField, Limits, Situation, age,
     block::{Block, Fits},
-    choose::{Chosen, Word, words},
+    choose::{Chosen, Word, states, words},
     clipped,
     open_work::OpenWork,
     root,
@@ -165,13 +165,16 @@ impl<'w> Writer<'w> {
     }
 
     /// Writes memories by day, the newest first. Which fit is decided by what they are worth, before they are put in order.
-    pub(super) fn memories(&mut self, chosen: &Chosen<'_>) -> Result<(), StoreError> {
+    /// Of what is stated already, the title is enough.
+    pub(super) fn memories(&mut self, chosen: &Chosen<'_>, stated: &[Word]) -> Result<(), StoreError> {
         let mut fitting: Vec<(i64, Told)> = Vec::new();
         let mut full = 0;
         for one in &chosen.told {
             let told = self.told(one.observation, &one.reason)?;
             let more = match full < self.limits.full {
-                true => self.more(one.observation),
+                true => self
+                    .more(one.observation)
+                    .filter(|more| !states(stated, &words(more))),
                 false => None,
             };
             let text = match more {
