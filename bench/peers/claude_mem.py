@@ -71,9 +71,12 @@ class ClaudeMem(Contender):
         return f"http://127.0.0.1:{self.port}{path}"
 
     def start(self):
-        self.run("claude-mem", "start")
-        if not wait_until(lambda: answers(self.address("/api/readiness")), 60):
-            raise RuntimeError("claude-mem: the worker does not answer")
+        # After a kill it may take the dead worker for a living one, once.
+        for _ in range(3):
+            self.run("claude-mem", "start")
+            if wait_until(lambda: answers(self.address("/api/readiness")), 60):
+                return
+        raise RuntimeError("claude-mem: the worker does not answer")
 
     def daemons(self):
         try:
