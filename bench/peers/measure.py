@@ -148,7 +148,9 @@ def tokens(contender, model, events=20):
         contender.report("PostToolUse", payload(contender, session))
     contender.report("Stop", payload(contender, session, "Stop", stop_hook_active=False, last_assistant_message="All tests of the checkout pass now."))
     settled(lambda: model.calls, quiet=15)
-    return model.calls, model.tokens, contender.memories(session)
+    counted = model.calls, model.tokens, contender.memories(session)
+    contender.kill()
+    return counted
 
 
 def search(contenders, questions):
