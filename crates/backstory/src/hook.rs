@@ -11,7 +11,6 @@ mod settings;
 use std::{
     io::{self, IsTerminal, Write},
     panic,
-    sync::Arc,
 };
 
 use backstory_capture::{
@@ -20,7 +19,6 @@ use backstory_capture::{
 };
 use backstory_model::{EventKind, Host};
 use rustix::buffer::spare_capacity;
-use signal_hook::consts::SIGXFSZ;
 
 use crate::{environment, home::Home, receipt};
 use capture::Outcome;
@@ -60,21 +58,11 @@ pub(crate) fn run(words: &[String]) {
     if !debug {
         panic::set_hook(Box::new(|_| {}));
     }
-    survive_file_limit();
     // An agent reads a failing hook as a wish to stop it: a bug of ours must not do that.
     let outcome = panic::catch_unwind(|| handle(words)).unwrap_or(Outcome::Failed("a panic".to_owned()));
     if debug {
         // Nobody to tell when stderr is closed.
         writeln!(io::stderr(), "backstory: {outcome}").ok();
-    }
-}
-
-/// Writing past a limit on the size of files would end the process by a signal; heard, it is an error like any other.
-fn survive_file_limit() {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some() {
-        // Not to be had: then the signal does what it does.
-        signal_hook::flag::register(SIGXFSZ, Arc::default()).ok();
     }
 }
 

@@ -30,9 +30,13 @@ mod wash;
 mod when;
 mod worker;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
+
+use rustix::process::{Resource, getrlimit};
+use signal_hook::consts::SIGXFSZ;
 
 fn main() -> ExitCode {
+    survive_file_limit();
     let mut args = std::env::args_os().skip(1);
     let command = args.next().unwrap_or_default();
     let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();
@@ -48,4 +52,12 @@ fn main() -> ExitCode {
     }
     arena::turn_off();
     cli::main()
+}
+
+/// Writing past a limit on the size of files would end the process by a signal; heard, it is an error like any other.
+fn survive_file_limit() {
+    if getrlimit(Resource::Fsize).current.is_some() {
+        // Not to be had: then the signal does what it does.
+        signal_hook::flag::register(SIGXFSZ, Arc::default()).ok();
+    }
 }

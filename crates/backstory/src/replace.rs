@@ -57,6 +57,13 @@ pub(crate) fn lock(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens a file that is there only to be locked.
+pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600).open(path)
+}
+
 /// Returns the folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent()

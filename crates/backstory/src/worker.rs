@@ -29,7 +29,7 @@ use rustix::{
     process::{Flock, FlockType, Pid, Signal},
 };
 
-use crate::{clock, environment, home::Home, models, process, settings};
+use crate::{clock, environment, home::Home, models, process, replace, settings};
 
 pub(crate) use ask::{Asked, EXPECTED_ANSWER, ask_about, question};
 pub(crate) use distil::{Rules, distil_all};
@@ -155,14 +155,7 @@ impl Drop for Lock {
 impl Lock {
     /// Becomes the one worker; `None` when there is one.
     pub(crate) fn take(home: &Home) -> io::Result<Option<Self>> {
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600);
-        let file = options.open(home.worker_lock())?;
+        let file = replace::lock_file(&home.worker_lock())?;
         match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 IS_OURS.store(true, Ordering::Relaxed);

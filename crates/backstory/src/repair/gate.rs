@@ -5,17 +5,15 @@
 //! commands take events in beside a worker.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
-    io,
-    os::unix::fs::OpenOptionsExt,
-    thread,
+    fs::{File, TryLockError},
+    io, thread,
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use backstory_capture::spool::Spool;
 
-use crate::home::Home;
+use crate::{home::Home, replace};
 
 /// How long a reader waits for its events: what is there can be shown without them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,14 +48,7 @@ impl Gate {
 }
 
 fn open(spool: &Spool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(spool.root().join("taking.lock"))
+    replace::lock_file(&spool.root().join("taking.lock"))
 }
 
 /// Tries until it has the lock, at most so long; says whether it has.

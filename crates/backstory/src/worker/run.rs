@@ -18,7 +18,7 @@ use backstory_serve::{Counters, Serving};
 use backstory_store::Retention;
 use jiff::Timestamp;
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{
     Asking, Intake, Lock, Rules,
@@ -325,8 +325,6 @@ fn ask_rest(home: &Home, until: Until, duties: &Duties, stop: &AtomicBool) -> Re
 /// Returns what becomes true when somebody asks this process to end.
 fn stop_signal() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    // Writing past a limit on the size of files is an error, not an end.
-    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         // A second one ends the process at once, as it would anyone.
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;

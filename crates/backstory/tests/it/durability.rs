@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::home::{GO_ON, Home, run, settings};
+use crate::home::{GO_ON, Home, settings};
 
 /// A little randomness that a failing run can repeat.
 struct Dice(u64);
@@ -227,20 +227,7 @@ fn an_event_that_does_not_fit_the_file_size_limit_is_dropped_and_counted() {
     assert_eq!(home.lost("dropped"), 0);
     let event =
         json!({"session_id": "s1", "tool_name": "Bash", "tool_response": "word ".repeat(5000)}).to_string();
-    let mut command = Command::new("sh");
-    command
-        .args([
-            "-c",
-            "ulimit -f 8; exec \"$0\" hook post-tool-use",
-            env!("CARGO_BIN_EXE_backstory"),
-        ])
-        .env_clear()
-        .env("BACKSTORY_HOME", home.path())
-        .env("BACKSTORY_NO_WORKER", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let output = run(command, event.as_bytes());
+    let output = home.run_with_small_files(8, &["hook", "post-tool-use"], event.as_bytes());
     assert_eq!(
         (output.status.code(), output.stdout.as_slice()),
         (Some(0), GO_ON.as_bytes())
@@ -255,20 +242,8 @@ fn a_hook_that_may_write_nothing_at_all_still_exits_0() {
         let home = Home::new();
         fs::create_dir_all(home.path()).unwrap();
         fs::write(home.path().join("config.toml"), "[capture]\nredact = true\n").unwrap();
-        let mut command = Command::new("sh");
-        command
-            .args([
-                "-c",
-                "ulimit -f 0; exec \"$0\" hook user-prompt-submit",
-                env!("CARGO_BIN_EXE_backstory"),
-            ])
-            .env_clear()
-            .env("BACKSTORY_HOME", home.path())
-            .env("BACKSTORY_NO_WORKER", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        assert_eq!(run(command, input.as_bytes()).status.code(), Some(0), "{input}");
+        let output = home.run_with_small_files(0, &["hook", "user-prompt-submit"], input.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{input}");
     }
 }
 

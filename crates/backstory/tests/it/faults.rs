@@ -4,7 +4,7 @@ use std::{
     fs,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, SystemTime},
 };
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{
     backup::{copies, notes, remember_in, remembered},
     durability::small_disk,
-    home::{GO_ON, Home, eventually, run, settings, text},
+    home::{GO_ON, Home, eventually, settings, text},
 };
 
 fn database(home: &Home) -> PathBuf {
@@ -256,20 +256,7 @@ fn a_newer_database_is_not_damaged_and_can_be_set_aside_by_hand() {
 fn a_backup_that_does_not_fit_leaves_nothing_and_the_store_as_it_was() {
     let home = home_with_backup();
     let before = copies(&home, "");
-    let mut command = Command::new("sh");
-    command
-        .args([
-            "-c",
-            "trap '' 25; ulimit -f 64; exec \"$0\" backup",
-            env!("CARGO_BIN_EXE_backstory"),
-        ])
-        .env_clear()
-        .env("BACKSTORY_HOME", home.path())
-        .env("BACKSTORY_NO_WORKER", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let output = run(command, b"");
+    let output = home.run_with_small_files(64, &["backup"], b"");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(
         text(&output.stderr).contains("is there room on the disk"),

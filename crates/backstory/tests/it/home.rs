@@ -96,6 +96,23 @@ impl Home {
         run(self.command(arguments), input)
     }
 
+    /// Runs a command that may write no file larger than so many blocks.
+    pub(crate) fn run_with_small_files(&self, blocks: u32, arguments: &[&str], input: &[u8]) -> Output {
+        let ours = self.command(arguments);
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")])
+            .arg(ours.get_program())
+            .args(ours.get_args())
+            .env_clear()
+            .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(self.project())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        run(command, input)
+    }
+
     /// Runs a command that must succeed; returns what it printed.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments, b"");
