@@ -6,10 +6,12 @@ mod distilled;
 mod event;
 mod handle;
 mod memory;
+mod path;
 mod project;
 
 pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use event::{Event, EventKind, Host};
 pub use handle::{Handle, MemoryKind, NotAHandle};
 pub use memory::{ObservationType, SessionStatus};
+pub use path::{file_below, has_drive};
 pub use project::ProjectFacts;
