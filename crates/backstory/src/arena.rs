@@ -10,9 +10,11 @@
 use std::{
     alloc::{GlobalAlloc, Layout},
     cell::UnsafeCell,
-    ptr,
+    ptr, slice,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
+
+use backstory_system as system;
 
 /// What hooks need, those that read the store included, with room to spare. It costs nothing until it is touched.
 const SIZE: usize = 4 << 20;
@@ -99,18 +101,9 @@ impl Arena {
 fn map_ahead(buffer: *mut u8, from: usize, to: usize) -> *mut u8 {
     const PAGE: usize = 4096;
     let start = (buffer.addr() + from).next_multiple_of(PAGE) - buffer.addr();
-    #[cfg(target_os = "linux")]
     if let Some(length) = to.checked_sub(start) {
-        // SAFETY: the range lies in the buffer, whose end is no further than `to`; the advice does not change what it
-        // holds. An old kernel refuses: then each page is mapped when it is touched.
-        unsafe {
-            rustix::mm::madvise(
-                buffer.add(start).cast(),
-                length,
-                rustix::mm::Advice::LinuxPopulateWrite,
-            )
-        }
-        .ok();
+        // SAFETY: the range lies in the buffer, whose end is no further than `to`, and which nobody else knows yet.
+        system::map_ahead(unsafe { slice::from_raw_parts_mut(buffer.add(start).cast(), length) });
     }
     buffer
 }

@@ -1,13 +1,14 @@
 //! What can be typed, and where it goes.
 
 use std::{
-    io::{self, ErrorKind, IsTerminal as _},
+    io::{self, ErrorKind},
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::Result;
+use backstory_system::first_of_stdin;
 use clap::{CommandFactory, Parser, Subcommand};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     command::{
@@ -121,15 +122,7 @@ pub(crate) fn main() -> ExitCode {
 
 /// Says whether a program waits with what a hook would be given. A person's pipe that stays empty is not waited for long.
 fn is_report_on_stdin() -> bool {
-    const PATIENCE: Timespec = Timespec {
-        tv_sec: 0,
-        tv_nsec: 300_000_000,
-    };
-    let stdin = io::stdin();
-    let mut first = [0];
-    let has_input =
-        poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&PATIENCE)).is_ok_and(|ready| ready > 0);
-    !stdin.is_terminal() && has_input && rustix::io::read(&stdin, &mut first).is_ok() && first == *b"{"
+    first_of_stdin(Duration::from_millis(300)) == Some(b'{')
 }
 
 fn run(command: Command) -> Result<Status> {

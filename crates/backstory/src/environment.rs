@@ -131,7 +131,7 @@ pub(crate) fn program_folders() -> Vec<PathBuf> {
 /// Returns what the worker needs of the environment. An agent's own variables, and the keys among them, stay behind.
 /// Only those that `more` names go with it.
 pub(crate) fn for_worker(more: &[String]) -> Vec<(OsString, OsString)> {
-    const KEPT: [&str; 9] = [
+    const KEPT: [&str; 20] = [
         "HOME",
         "PATH",
         "USER",
@@ -141,10 +141,23 @@ pub(crate) fn for_worker(more: &[String]) -> Vec<(OsString, OsString)> {
         "TMPDIR",
         "SHELL",
         "RUST_BACKTRACE",
+        // On Windows; without some of them there is no network, not even to oneself.
+        "APPDATA",
+        "COMSPEC",
+        "LOCALAPPDATA",
+        "PATHEXT",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "TMP",
+        "USERNAME",
+        "USERPROFILE",
+        "WINDIR",
     ];
     const PREFIXES: [&str; 3] = ["BACKSTORY_", "LC_", "XDG_"];
     let is_kept = |name: &str| {
-        KEPT.contains(&name)
+        // Windows writes some of them as `Path`.
+        KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))
             || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             || more.iter().any(|kept| kept == name)
     };

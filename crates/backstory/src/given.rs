@@ -7,7 +7,6 @@ use std::{
     collections::HashSet,
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -15,6 +14,7 @@ use std::{
 use anyhow::Result;
 use backstory_capture::private;
 use backstory_model::Handle;
+use backstory_system::Private as _;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -92,10 +92,10 @@ impl Log {
             lines.push('\n');
         }
         if let Some(folder) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            DirBuilder::new().recursive(true).private().create(folder)?;
         }
         let mut options = OpenOptions::new();
-        let mut file = options.append(true).create(true).mode(0o600).open(&self.path)?;
+        let mut file = options.append(true).create(true).private().open(&self.path)?;
         // In one piece: another hook may append at the same time.
         file.write_all(lines.as_bytes())
     }

@@ -2,12 +2,12 @@
 
 use std::{
     fs::DirBuilder,
-    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use backstory_capture::spool::Spool;
+use backstory_system::Private as _;
 
 use crate::environment;
 
@@ -40,7 +40,7 @@ impl Home {
 
     /// Creates the folder, for its owner alone.
     pub(crate) fn create(&self) -> Result<()> {
-        let create = DirBuilder::new().recursive(true).mode(0o700).create(&self.root);
+        let create = DirBuilder::new().recursive(true).private().create(&self.root);
         create.with_context(|| format!("could not create {}", self.root.display()))
     }
 

@@ -9,7 +9,7 @@ mod look;
 mod settings;
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     panic,
 };
 
@@ -18,7 +18,7 @@ use backstory_capture::{
     payload::{self, Payload},
 };
 use backstory_model::{EventKind, Host};
-use rustix::buffer::spare_capacity;
+use backstory_system::read_stdin;
 
 use crate::{environment, home::Home, receipt};
 use capture::Outcome;
@@ -68,7 +68,7 @@ pub(crate) fn run(words: &[String]) {
 
 fn handle(words: &[String]) -> Outcome {
     // Leaked: the process ends in a moment, and giving pages back one by one takes time.
-    let input = read_stdin().map(|input| &*input.leak());
+    let input = read_stdin(MOST_INPUT).map(|input| &*input.leak());
     #[cfg(debug_assertions)]
     assert!(
         !environment::is_on("BACKSTORY_TEST_PANIC"),
@@ -148,36 +148,8 @@ fn host(words: &[String]) -> Host {
     named.and_then(Host::new).unwrap_or_else(Host::claude_code)
 }
 
-/// The most that is read. No agent sends this much; past it the JSON is torn and the event is counted as unreadable.
-const MOST_INPUT: usize = 64 << 20;
-
-/// Reads all of standard input; nothing from a terminal.
-pub(crate) fn read_stdin() -> io::Result<Vec<u8>> {
-    const PIPE: usize = 64 << 10;
-    // Large payloads are read in steps: growing costs nothing here, and memory that is not needed would.
-    const STEP: usize = 256 << 10;
-    let stdin = io::stdin();
-    if stdin.is_terminal() {
-        return Ok(Vec::new());
-    }
-    let mut input = Vec::with_capacity(PIPE);
-    loop {
-        match rustix::io::read(&stdin, spare_capacity(&mut input)) {
-            Ok(0) => return Ok(input),
-            Ok(_) if input.len() >= MOST_INPUT => return Ok(input),
-            Ok(_) if input.len() == input.capacity() => {
-                if input.len() == PIPE {
-                    // A large payload: fewer switches between us and the agent. Not a pipe, or not allowed: no matter.
-                    rustix::pipe::fcntl_setpipe_size(&stdin, 1 << 20).ok();
-                }
-                input.reserve_exact(if input.len() == PIPE { PIPE } else { STEP });
-            }
-            Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
+/// The most that is read of what a host sends. No agent sends this much; past it the JSON is torn and the event is counted as unreadable.
+pub(crate) const MOST_INPUT: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {

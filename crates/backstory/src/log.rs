@@ -3,9 +3,10 @@
 use std::{
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     time::Duration,
 };
+
+use backstory_system::Private as _;
 
 use crate::home::Home;
 
@@ -15,18 +16,12 @@ const LARGEST: u64 = 256 << 10;
 /// Appends one line to a log.
 pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::Result<()> {
     let path = home.log(name);
-    let open = || {
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path)
-    };
+    let open = || OpenOptions::new().append(true).create(true).private().open(&path);
     let mut file = match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             DirBuilder::new()
                 .recursive(true)
-                .mode(0o700)
+                .private()
                 .create(home.root().join("logs"))?;
             open()?
         }

@@ -30,10 +30,9 @@ mod wash;
 mod when;
 mod worker;
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
-use rustix::process::{Resource, getrlimit};
-use signal_hook::consts::SIGXFSZ;
+use backstory_system::survive_file_limit;
 
 fn main() -> ExitCode {
     survive_file_limit();
@@ -52,12 +51,4 @@ fn main() -> ExitCode {
     }
     arena::turn_off();
     cli::main()
-}
-
-/// Writing past a limit on the size of files would end the process by a signal; heard, it is an error like any other.
-fn survive_file_limit() {
-    if getrlimit(Resource::Fsize).current.is_some() {
-        // Not to be had: then the signal does what it does.
-        signal_hook::flag::register(SIGXFSZ, Arc::default()).ok();
-    }
 }

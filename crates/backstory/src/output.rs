@@ -1,7 +1,5 @@
 //! What people see: text from sessions made safe, times made short, lines that fit.
 
-use std::io::{self, IsTerminal};
-
 use anstyle::{AnsiColor, Style};
 use backstory_recall::is_invisible;
 pub(crate) use backstory_recall::one_line;
@@ -49,15 +47,8 @@ pub(crate) fn print_error(error: &anyhow::Error) {
 
 /// Returns how wide a line may be.
 pub(crate) fn width() -> usize {
-    let terminal = || {
-        let stdout = io::stdout();
-        let size = rustix::termios::tcgetwinsize(&stdout)
-            .ok()
-            .filter(|_| stdout.is_terminal())?;
-        Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
-    };
     environment::columns()
-        .or_else(terminal)
+        .or_else(backstory_system::columns)
         .unwrap_or(100)
         .clamp(40, 200)
 }

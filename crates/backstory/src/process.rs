@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use backstory_system::{BROWSERS, be_detached};
 
 pub(crate) use claude::run_claude;
 
@@ -27,7 +28,7 @@ pub(crate) fn start_self_detached(arguments: &[&str], variables: &[String]) -> i
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    command.spawn().map(drop)
+    be_detached(&mut command).spawn().map(drop)
 }
 
 /// Runs this program with another home and waits for it. No worker is started there.
@@ -63,17 +64,14 @@ pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<
 
 /// Opens an address in the person's browser; says whether there is one that took it.
 pub(crate) fn open_in_browser(url: &str) -> bool {
-    let programs: &[&str] = match cfg!(target_os = "macos") {
-        true => &["open"],
-        false => &["xdg-open", "wslview"],
-    };
-    programs.iter().any(|program| {
+    BROWSERS.iter().any(|(program, arguments)| {
         #[expect(
             clippy::disallowed_methods,
             reason = "this is the one place that starts programs"
         )]
         let mut command = Command::new(program);
         command
+            .args(*arguments)
             .arg(url)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

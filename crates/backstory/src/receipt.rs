@@ -5,11 +5,11 @@ use std::{
     fmt::Write,
     fs::{self, DirBuilder},
     io::ErrorKind,
-    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use backstory_system::Private as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -103,7 +103,7 @@ pub(crate) fn has_claude_code(home: &Home) -> bool {
 pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Result<Saved> {
     let sha256 = fingerprint(content);
     let folder = home.backups().join("install");
-    let create = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    let create = DirBuilder::new().recursive(true).private().create(&folder);
     create.with_context(|| format!("could not create {}", folder.display()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let copy = folder.join(format!(

@@ -11,13 +11,13 @@ mod in_place;
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use backstory_store::{Access, Salvaged, Store, StoreError};
+use backstory_system::Private as _;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -288,7 +288,7 @@ fn write_receipt(rebuilt: &Rebuilt) -> Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .private()
         .open(path)?;
     Ok(writeln!(file, "{}", serde_json::to_string_pretty(rebuilt)?)?)
 }

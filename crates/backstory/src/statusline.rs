@@ -15,6 +15,7 @@ use backstory_capture::{
     project,
 };
 use backstory_store::Store;
+use backstory_system::read_stdin;
 
 use crate::{environment, given::Log, home::Home, hook};
 
@@ -31,7 +32,7 @@ pub(crate) fn run() {
 }
 
 fn say() -> Option<String> {
-    let input = hook::read_stdin().ok()?;
+    let input = read_stdin(hook::MOST_INPUT).ok()?;
     let text = payload::to_text(&input);
     let payload = Payload::read(&text).ok()?;
     let folder = folder(&payload)?;

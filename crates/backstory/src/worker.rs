@@ -5,7 +5,6 @@
 
 mod ask;
 mod assemble;
-mod bell;
 mod distil;
 mod index;
 mod intake;
@@ -17,19 +16,17 @@ mod serve;
 mod upkeep;
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     io,
-    os::unix::fs::OpenOptionsExt,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use rustix::{
-    fs::FlockOperation,
-    process::{Flock, FlockType, Pid, Signal},
-};
+use backstory_system::{self as system, Private as _, ask_to_end};
 
-use crate::{clock, environment, home::Home, models, process, replace, settings};
+use serde_json::Value;
+
+use crate::{clock, environment, home::Home, models, process, settings};
 
 pub(crate) use ask::{Asked, EXPECTED_ANSWER, ask_about, question};
 pub(crate) use distil::{Rules, distil_all};
@@ -44,21 +41,15 @@ static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 /// Says whether a worker lives; asks the lock, not the worker.
 pub(crate) fn lives(home: &Home) -> bool {
-    IS_OURS.load(Ordering::Relaxed) || lock(home).is_some()
+    IS_OURS.load(Ordering::Relaxed) || system::holder(&home.worker_lock()).is_some()
 }
 
 /// Returns the process that is the worker. One in another container has none that we could name.
-pub(crate) fn holder(home: &Home) -> Option<Pid> {
+pub(crate) fn holder(home: &Home) -> Option<u32> {
     match IS_OURS.load(Ordering::Relaxed) {
-        true => Some(rustix::process::getpid()),
-        false => lock(home)?.pid,
+        true => Some(std::process::id()),
+        false => system::holder(&home.worker_lock())?.pid,
     }
-}
-
-/// Returns the lock that another process holds.
-fn lock(home: &Home) -> Option<Flock> {
-    let lock = File::open(home.worker_lock()).ok()?;
-    rustix::process::fcntl_getlk(&lock, &Flock::from(FlockType::ReadLock)).ok()?
 }
 
 /// Asks the worker to end, and waits a while until it has; says whether there was one.
@@ -69,7 +60,7 @@ pub(crate) fn stop(home: &Home) -> io::Result<bool> {
             false => Ok(false),
         };
     };
-    rustix::process::kill_process(pid, Signal::TERM)?;
+    ask_to_end(pid)?;
     match eventually(|| holder(home) != Some(pid)) {
         true => Ok(true),
         false => Err(io::ErrorKind::TimedOut.into()),
@@ -79,18 +70,17 @@ pub(crate) fn stop(home: &Home) -> io::Result<bool> {
 /// Starts a worker now, and waits a while until it is ready.
 pub(crate) fn start_and_wait(home: &Home) -> io::Result<()> {
     process::start_self_detached(&["worker", "run", "--detached"], &variables(home))?;
-    match eventually(|| is_ready(home)) {
+    match eventually(|| facts(home).is_some()) {
         true => Ok(()),
         false => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 
-/// Says whether the worker that lives has written down where it is to be reached.
-fn is_ready(home: &Home) -> bool {
-    let facts = std::fs::read(home.worker_json()).ok();
-    let facts: Option<serde_json::Value> = facts.and_then(|text| serde_json::from_slice(&text).ok());
-    let pid = holder(home).map(|pid| pid.as_raw_nonzero().get());
-    facts.is_some_and(|facts| pid.is_some() && facts["pid"].as_i64() == pid.map(i64::from))
+/// Returns what the worker that lives has written down, with the port where it is to be reached; one that is gone may have
+/// left another's port.
+pub(crate) fn facts(home: &Home) -> Option<Value> {
+    let facts: Value = serde_json::from_slice(&std::fs::read(home.worker_json()).ok()?).ok()?;
+    (facts["pid"].as_u64() == Some(holder(home)?.into())).then_some(facts)
 }
 
 /// Waits up to five seconds until something holds.
@@ -124,7 +114,7 @@ fn start(home: &Home) -> io::Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .private()
         .open(path)?;
     mark.set_modified(clock::now())?;
     process::start_self_detached(&["worker", "run", "--detached"], &variables(home))
@@ -144,7 +134,7 @@ fn variables(home: &Home) -> Vec<String> {
 
 /// Holds the lock as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] File);
+pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] system::Lock);
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -155,14 +145,10 @@ impl Drop for Lock {
 impl Lock {
     /// Becomes the one worker; `None` when there is one.
     pub(crate) fn take(home: &Home) -> io::Result<Option<Self>> {
-        let file = replace::lock_file(&home.worker_lock())?;
-        match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {
-                IS_OURS.store(true, Ordering::Relaxed);
-                Ok(Some(Self(file)))
-            }
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Ok(None),
-            Err(error) => Err(error.into()),
+        let taken = system::Lock::take(&home.worker_lock())?;
+        if taken.is_some() {
+            IS_OURS.store(true, Ordering::Relaxed);
         }
+        Ok(taken.map(Self))
     }
 }

@@ -3,15 +3,14 @@
 //! One small file of fixed width, written in place: counting a dropped event must work when the disk is full.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    fs::{File, OpenOptions, TryLockError},
+    io,
     path::PathBuf,
     thread,
     time::Duration,
 };
 
-use rustix::fs::FlockOperation;
+use backstory_system::{Private as _, read_exact_at, write_all_at};
 
 use crate::spool::Spool;
 
@@ -62,18 +61,18 @@ pub fn add(spool: &Spool, loss: Loss) -> io::Result<()> {
         .write(true)
         .create(true)
         .truncate(false)
-        .mode(0o600)
+        .private()
         .open(path(spool))?;
     lock(&file)?;
     let counts = read_file(&file)?;
     let line = |one: Loss, count: u64| format!("{:<16}{count:>15}\n", one.name());
     if counts.is_none() {
         let text: String = Loss::ALL.iter().map(|&one| line(one, 0)).collect();
-        (&file).write_all(text.as_bytes())?;
+        write_all_at(&file, text.as_bytes(), 0)?;
     }
     let index = Loss::ALL.iter().position(|&one| one == loss).unwrap_or_default();
     let count = counts.map_or(0, |counts| counts[index].1) + 1;
-    file.write_all_at(line(loss, count).as_bytes(), (index * WIDTH) as u64)
+    write_all_at(&file, line(loss, count).as_bytes(), (index * WIDTH) as u64)
 }
 
 /// Reads all counts.
@@ -92,8 +91,8 @@ fn path(spool: &Spool) -> PathBuf {
 
 fn lock(file: &File) -> io::Result<()> {
     for _ in 0..10 {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => thread::sleep(Duration::from_millis(5)),
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
             other => return Ok(other?),
         }
     }
@@ -103,7 +102,7 @@ fn lock(file: &File) -> io::Result<()> {
 /// Returns `None` for a file that is new or shorter than it should be.
 fn read_file(file: &File) -> io::Result<Option<Vec<(Loss, u64)>>> {
     let mut bytes = [0; WIDTH * Loss::ALL.len()];
-    match file.read_exact_at(&mut bytes, 0) {
+    match read_exact_at(file, &mut bytes, 0) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         other => other?,
     }

@@ -4,7 +4,10 @@
 //! leading `~/` for the home folder. There is no escape character; `[*]` is a literal star. What cannot be read as a
 //! glob, such as an unclosed `[`, stands for itself. Matching is by spelling: no file is looked at.
 
+use std::borrow::Cow;
 use std::path::Path;
+
+use backstory_model::has_drive;
 
 /// How many patterns the braces of one pattern may stand for; past that they are taken literally.
 const MAX_ALTERNATIVES: usize = 256;
@@ -40,6 +43,7 @@ impl Exclude {
         if self.is_empty() {
             return false;
         }
+        let path = &*with_slashes(path);
         let is_absolute = path.starts_with('/');
         let names = names_in(path, is_absolute);
         self.patterns
@@ -79,8 +83,10 @@ enum Token {
 impl Pattern {
     /// `None` for a pattern that names nothing: without this, an empty line would exclude everything.
     fn new(pattern: &str, home: Option<&str>) -> Option<Self> {
+        let pattern = &*with_slashes(pattern);
+        let home = home.map(with_slashes);
         let (start, rest) = match pattern.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => (Some(home?), rest),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => (Some(home.as_deref()?), rest),
             _ => (None, pattern),
         };
         let is_anchored = start.is_some() || rest.starts_with('/');
@@ -205,6 +211,18 @@ fn wildcard_match<P, I: Clone + Iterator>(
         from.next();
         at = *after;
         *items = from.clone();
+    }
+}
+
+/// A path that begins with a drive or a share, as those of Windows do, spelled like any other.
+fn with_slashes(path: &str) -> Cow<'_, str> {
+    if has_drive(path) {
+        let (drive, rest) = path.split_at(1);
+        return format!("/{}{}", drive.to_ascii_lowercase(), rest.replace('\\', "/")).into();
+    }
+    match path.starts_with(r"\\") {
+        true => path.replace('\\', "/").into(),
+        false => path.into(),
     }
 }
 
@@ -359,7 +377,7 @@ mod tests {
     }
 
     /// A pattern, what it excludes, and what it does not.
-    const CASES: &str = "
+    const CASES: &str = r"
         ~/work/acme     | /home/u/work/acme /home/u/work/acme/src/x.rs    | /home/u/work/acme2 /x/work/acme
         ~/work/acme/**  | /home/u/work/acme /home/u/work/acme/src/x.rs    | /home/u/work
         ~/work/acme/    | /home/u/work/acme/x                             | /home/u/work
@@ -395,6 +413,8 @@ mod tests {
         **              | / /x x                                          |
         ~/../v/./x      | /home/v/x                                       | /v/x
         /a/*/../b       | /a/b                                            | /a/c/b
+        C:\Work\x       | c:/Work/x/a C:\Work\x                            | /Work/x D:\Work\x
+        secret-*        | C:\w\secret-x\a \\s\w\secret-x               | C:\w\x
         Acme            | /Acme                                           | /acme
         b               | /a/../b /a//./b/                                | /b/../a /a/b/..
                         |                                                 | / /x

@@ -8,10 +8,11 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::PathBuf,
     time::{Duration, SystemTime},
 };
+
+use backstory_system::Private as _;
 
 use crate::{payload::Payload, spool::Spool};
 
@@ -87,7 +88,7 @@ impl Marks {
     fn append(&self, lines: &[Option<String>]) -> io::Result<()> {
         let text: String = lines.iter().flatten().map(|line| format!("{line}\n")).collect();
         let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600);
+        options.append(true).create(true).private();
         options.open(&self.path)?.write_all(text.as_bytes())
     }
 }

@@ -6,14 +6,14 @@
 //! how long the file must be.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, IoSlice, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, IoSlice},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
 use backstory_model::{Event, EventKind, Host, ProjectFacts};
+use backstory_system::{Private as _, sync_folder, write_at_once};
 use serde::{Deserialize, Serialize};
 
 use crate::scan;
@@ -102,12 +102,9 @@ impl Spool {
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
-            .mode(0o600)
+            .private()
             .open(&tmp)?;
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        // In one call, without copying the parts together. A short count means that the disk is full.
-        let written = file.write_vectored(parts).and_then(|written| match durability {
-            _ if written != length => Err(io::ErrorKind::StorageFull.into()),
+        let written = write_at_once(&mut file, parts).and_then(|()| match durability {
             Durability::Normal => Ok(()),
             Durability::Full => file.sync_data(),
         });
@@ -118,7 +115,7 @@ impl Spool {
             return Err(error);
         }
         if durability == Durability::Full {
-            File::open(self.root.join("new"))?.sync_all()?;
+            sync_folder(&self.root.join("new"))?;
         }
         Ok(())
     }
@@ -128,7 +125,7 @@ impl Spool {
         for name in ["tmp", "new", "torn", "private"] {
             DirBuilder::new()
                 .recursive(true)
-                .mode(0o700)
+                .private()
                 .create(self.root.join(name))?;
         }
         Ok(())
@@ -316,6 +313,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
     fn files_belong_to_their_owner_alone() {
         use std::os::unix::fs::PermissionsExt;
         let (_folder, spool) = spool();
@@ -330,7 +328,7 @@ mod tests {
     fn a_torn_file_is_noticed_and_set_aside() {
         let (_folder, spool) = spool();
         spool.put(&event("1", "{}"), Durability::Normal).unwrap();
-        File::create(spool.root().join("new/1")).unwrap();
+        fs::File::create(spool.root().join("new/1")).unwrap();
         assert!(matches!(spool.read("1"), Err(SpoolError::Torn(_))));
         spool.set_aside("1").unwrap();
         spool.set_aside("1").unwrap();
@@ -357,7 +355,7 @@ mod tests {
         let (_folder, spool) = spool();
         spool.create().unwrap();
         let path = spool.root().join("tmp/x");
-        let written = File::create(&path)
+        let written = fs::File::create(&path)
             .unwrap()
             .metadata()
             .unwrap()

@@ -9,7 +9,6 @@ mod everyday;
 mod files_now;
 mod framed;
 mod index;
-mod mapped;
 mod meaning;
 mod moment;
 mod one_line;

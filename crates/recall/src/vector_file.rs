@@ -7,14 +7,12 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Write},
     ops::{Range, RangeInclusive},
-    os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
 };
 
 use backstory_embed::{DIMENSIONS, MODEL, SIGN_BYTES, Stored, sign_bits};
 use backstory_store::StoredVector;
-
-use crate::mapped::Mapped;
+use backstory_system::{Mapped, Private as _, write_all_at};
 
 const HEAD: usize = 64;
 const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
@@ -84,7 +82,7 @@ pub(crate) fn alone(path: &Path) -> io::Result<File> {
         .write(true)
         .create(true)
         .truncate(false)
-        .mode(0o600)
+        .private()
         .open(path.with_extension("lock"))?;
     lock.lock()?;
     Ok(lock)
@@ -104,7 +102,7 @@ pub fn blank(path: &Path, documents: &[i64]) -> io::Result<()> {
         for place in vectors.places(&(*document..=*document)) {
             for (bytes_before, length) in [(8, 4), (8 + 4, SIGN_BYTES), (8 + 4 + SIGN_BYTES, DIMENSIONS)] {
                 let at = HEAD + bytes_before * vectors.count + length * place;
-                file.write_all_at(&vec![0; length], at as u64)?;
+                write_all_at(&file, &vec![0; length], at as u64)?;
             }
         }
     }
@@ -134,7 +132,7 @@ pub(crate) fn write(path: &Path, documents: &[i64], fresh: &[StoredVector]) -> i
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .private()
         .open(&unfinished)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let read = |source: &Source<'_>| match source {

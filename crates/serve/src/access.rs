@@ -7,7 +7,6 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
     net::{IpAddr, SocketAddr},
-    os::unix::fs::OpenOptionsExt,
     path::Path,
     sync::Arc,
 };
@@ -23,6 +22,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use backstory_system::Private as _;
 use sha2::{Digest, Sha256};
 
 use crate::{problem::Problem, server::Server};
@@ -228,7 +228,7 @@ pub fn token(path: &Path) -> io::Result<String> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .private()
         .open(&unfinished)?;
     writeln!(file, "{token}")?;
     fs::rename(unfinished, path)?;

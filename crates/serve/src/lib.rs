@@ -8,6 +8,7 @@ pub mod answer;
 mod api;
 mod counters;
 mod feed;
+#[cfg(unix)]
 mod lines;
 mod listen;
 mod login;
@@ -17,6 +18,7 @@ mod place;
 mod problem;
 mod route;
 mod server;
+mod socket;
 mod stores;
 mod tools;
 mod viewer;

@@ -79,11 +79,11 @@ async fn answer(server: &Arc<Server>, line: &[u8]) -> Result<Value, Problem> {
         "ping" => Ok(json!({"status": "ok", "version": server.version})),
         "observation" => record::tool(server, read(line)?)
             .await
-            .map(|status| status.line()),
+            .map(|status| json!(status)),
         "finalize" => {
             record::turn_end(server, read(line)?).await?;
             let status = record::session_end(server, read(line)?).await?;
-            Ok(status.line())
+            Ok(json!(status))
         }
         other => {
             Err(Problem::bad(format!("type `{other}` is not known"))

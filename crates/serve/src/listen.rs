@@ -3,7 +3,6 @@
 use std::{
     fs, io,
     net::{IpAddr, SocketAddr, TcpListener as StdTcpListener},
-    os::unix::{fs::PermissionsExt, net::UnixListener as StdUnixListener},
     path::PathBuf,
     sync::{Arc, atomic::AtomicI64, atomic::Ordering},
     thread::{self, JoinHandle},
@@ -17,10 +16,9 @@ use hyper_util::{
     server::graceful::{GracefulShutdown, Watcher},
     service::TowerToHyperService,
 };
-use rustix::net::RecvFlags;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, UnixListener, UnixStream},
+    net::TcpListener,
     sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch},
 };
 
@@ -28,11 +26,11 @@ use crate::{
     Counters, Outside, Stores,
     access::{self, Access, token},
     feed::Feed,
-    lines::answer_lines,
     login::Logins,
     mcp,
     route::routes,
     server::{Server, around},
+    socket::Socket,
     viewer,
 };
 
@@ -40,7 +38,7 @@ use crate::{
 const MOST_CONNECTIONS: usize = 512;
 
 /// A request's head must arrive within this time, and a connection may be silent so long.
-const HEAD_TIME: Duration = Duration::from_secs(10);
+pub(crate) const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// The longest head of a request.
 const MOST_HEAD: usize = 32 << 10;
@@ -148,8 +146,8 @@ pub fn serve(config: Config, outside: Outside, counters: Arc<Counters>) -> Resul
     }
     let tcp = listen_on(config.bind, config.port).map_err(ServeError::Listen)?;
     let port = tcp.local_addr().map_err(ServeError::Listen)?.port();
-    let unix = listen_at(&config.socket).ok();
-    let socket = unix.is_some().then(|| config.socket.clone());
+    let at_socket = Socket::listen(&config.socket).ok();
+    let socket = at_socket.is_some().then(|| config.socket.clone());
     let (routes, description) = routes(config.version);
     let stores = Arc::new(config.stores);
     let outside = Arc::new(outside);
@@ -176,7 +174,7 @@ pub fn serve(config: Config, outside: Outside, counters: Arc<Counters>) -> Resul
     let served = Arc::clone(&server);
     let thread = thread::Builder::new()
         .name("serve".to_owned())
-        .spawn(move || run(&served, &open, tcp, unix, stopped))
+        .spawn(move || run(&served, &open, tcp, at_socket, stopped))
         .map_err(ServeError::Start)?;
     Ok(Serving {
         port,
@@ -195,23 +193,11 @@ fn listen_on(address: IpAddr, port: u16) -> io::Result<StdTcpListener> {
     Ok(listener)
 }
 
-/// Listens at the socket. One that is there belongs to a worker that is gone: only one lives at a time.
-fn listen_at(path: &PathBuf) -> io::Result<StdUnixListener> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = StdUnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
 fn run(
     server: &Arc<Server>,
     open: &Router,
     tcp: StdTcpListener,
-    unix: Option<StdUnixListener>,
+    socket: Option<Socket>,
     stopped: oneshot::Receiver<()>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -238,7 +224,7 @@ fn run(
         tokio::select! {
             _ = stopped => {}
             () = connections.accept_tcp(tcp, &guarded) => {}
-            () = connections.accept_unix(unix, open) => {}
+            () = connections.accept_at_socket(socket, open) => {}
         }
         viewer::forget_what_waits(server).await;
         server.feed.end();
@@ -249,12 +235,20 @@ fn run(
     runtime.shutdown_timeout(DRAIN);
 }
 
-struct Connections<'s> {
-    server: &'s Arc<Server>,
-    graceful: &'s GracefulShutdown,
+pub(crate) struct Connections<'s> {
+    #[cfg_attr(
+        windows,
+        expect(dead_code, reason = "only connections at the socket ask for it")
+    )]
+    pub(crate) server: &'s Arc<Server>,
+    pub(crate) graceful: &'s GracefulShutdown,
     /// Hung up when the server ends, for those who wait for the other side to say something.
-    end: &'s watch::Receiver<()>,
-    room: &'s Arc<Semaphore>,
+    #[cfg_attr(
+        windows,
+        expect(dead_code, reason = "only connections at the socket ask for it")
+    )]
+    pub(crate) end: &'s watch::Receiver<()>,
+    pub(crate) room: &'s Arc<Semaphore>,
 }
 
 impl Connections<'_> {
@@ -274,39 +268,6 @@ impl Connections<'_> {
         }
     }
 
-    async fn accept_unix(&self, listener: Option<StdUnixListener>, router: &Router) {
-        let listener = listener.and_then(|listener| UnixListener::from_std(listener).ok());
-        let Some(listener) = listener else {
-            return std::future::pending().await;
-        };
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    let Some(permit) = self.permit() else { continue };
-                    let (server, router) = (Arc::clone(self.server), router.clone());
-                    let (watcher, mut end) = (self.graceful.watcher(), self.end.clone());
-                    tokio::spawn(async move {
-                        let speaks_lines = tokio::select! {
-                            speaks_lines = speaks_lines(&stream) => speaks_lines,
-                            _ = end.changed() => return,
-                        };
-                        match speaks_lines {
-                            true => {
-                                // The other side hung up.
-                                answer_lines(server, stream, end).await.unwrap_or_default();
-                                // Kept until here: a line in work is answered before the end.
-                                drop(watcher);
-                            }
-                            false => answer(stream, router, watcher).await,
-                        }
-                        drop(permit);
-                    });
-                }
-                Err(_) => pause().await,
-            }
-        }
-    }
-
     /// Takes a connection if there is room; else it is closed at once.
     fn take(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: &Router) {
         if let Some(permit) = self.permit() {
@@ -318,18 +279,18 @@ impl Connections<'_> {
         }
     }
 
-    fn permit(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) fn permit(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(self.room).try_acquire_owned().ok()
     }
 }
 
 /// Too many files are open, or a connection broke: it may be better in a moment.
-async fn pause() {
+pub(crate) async fn pause() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 /// Answers the requests of one connection.
-async fn answer(
+pub(crate) async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     watcher: Watcher,
@@ -341,21 +302,4 @@ async fn answer(
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     // Whatever went wrong, the other side has seen it.
     watcher.watch(connection).await.ok();
-}
-
-/// Looks at the first byte: a request begins with a letter, a line with a brace.
-async fn speaks_lines(stream: &UnixStream) -> bool {
-    let mut first = [0];
-    loop {
-        let Ok(Ok(())) = tokio::time::timeout(HEAD_TIME, stream.readable()).await else {
-            return false;
-        };
-        match stream.try_io(tokio::io::Interest::READABLE, || {
-            Ok(rustix::net::recv(stream, &mut first, RecvFlags::PEEK)?)
-        }) {
-            Ok((count, _)) => return count > 0 && first[0] == b'{',
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => return false,
-        }
-    }
 }

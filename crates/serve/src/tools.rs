@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{Handle, MemoryKind, ObservationType, file_below};
 use backstory_recall::{Query, Searcher, framed, is_stale, one_line, tokens};
 use backstory_store::{Author, Filter, Line, NewNote, Store};
 use serde::Deserialize;
@@ -198,7 +198,10 @@ pub(crate) fn remember(
         .files
         .iter()
         .map(|file| match &facts {
-            Some(facts) => in_project(file, facts.worktree.as_deref(), &facts.root),
+            Some(facts) => file_below(
+                file,
+                facts.worktree.as_deref().into_iter().chain([facts.root.as_str()]),
+            ),
             None => file.clone(),
         })
         .collect();
@@ -230,18 +233,6 @@ fn type_named(name: &str) -> Result<ObservationType, Problem> {
 fn which_project() -> Problem {
     Problem::bad("which project is meant is not known here")
         .hint("give `project`: a folder name, a path or an id; `*` for all")
-}
-
-/// Names a file as memories do: relative to the working tree it is in.
-fn in_project(file: &str, worktree: Option<&str>, root: &str) -> String {
-    let inside = [worktree, Some(root)]
-        .into_iter()
-        .flatten()
-        .find_map(|root| Path::new(file).strip_prefix(root).ok());
-    inside.map_or_else(
-        || file.trim_start_matches("./").to_owned(),
-        |path| path.to_string_lossy().into_owned(),
-    )
 }
 
 struct Asked<'a> {
@@ -388,7 +379,10 @@ impl Asked<'_> {
         };
         let worktree = self.standpoint.folder.as_deref().map(self.outside.locate);
         let worktree = worktree.and_then(|facts| facts.worktree);
-        let path = in_project(&wish.path, worktree.as_deref(), &project.root);
+        let path = file_below(
+            &wish.path,
+            worktree.as_deref().into_iter().chain([project.root.as_str()]),
+        );
         let limit = wish.limit.unwrap_or(10).clamp(1, 50);
         let mut entries = Vec::new();
         for id in self.store.memories_about_file(&project, &path, limit)? {
@@ -611,17 +605,5 @@ mod tests {
             .collect();
         let text = json!(all).to_string();
         assert!(tokens(&text) <= 700, "{} tokens", tokens(&text));
-    }
-
-    #[test]
-    fn files_are_named_from_the_root() {
-        for (file, expected) in [
-            ("/w/acme/src/a.rs", "src/a.rs"),
-            ("./src/a.rs", "src/a.rs"),
-            ("/tree/src/a.rs", "src/a.rs"),
-            ("/etc/hosts", "/etc/hosts"),
-        ] {
-            assert_eq!(in_project(file, Some("/tree"), "/w/acme"), expected);
-        }
     }
 }

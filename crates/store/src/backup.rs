@@ -3,13 +3,13 @@
 //! A copy is finished under another name and checked before it gets its own: whoever finds a backup finds a whole one.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use backstory_system::{Private as _, sync_folder};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags,
     backup::{Backup, StepResult},
@@ -46,8 +46,7 @@ impl Place {
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
-    let file = fs::metadata(path).ok()?;
-    Some((file.dev(), file.ino()))
+    backstory_system::identity(path).ok()
 }
 
 impl StoreError {
@@ -235,7 +234,7 @@ pub(crate) fn back_up(connection: &Connection, to: &Path) -> Result<u64, StoreEr
         size.and_then(|size| {
             fs::rename(&unfinished, to)?;
             // The new name is on the disk too, before an older copy goes.
-            File::open(to.parent().unwrap_or(to))?.sync_all()?;
+            sync_folder(to.parent().unwrap_or(to))?;
             Ok(size)
         })
         .map_err(create_error(to))
@@ -256,7 +255,7 @@ fn write(connection: &Connection, unfinished: &Path) -> Result<(), StoreError> {
         let mut private = DirBuilder::new();
         private
             .recursive(true)
-            .mode(0o700)
+            .private()
             .create(folder)
             .map_err(create_error(folder))?;
     }
@@ -265,7 +264,7 @@ fn write(connection: &Connection, unfinished: &Path) -> Result<(), StoreError> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .private()
         .open(unfinished)
         .map_err(create_error(unfinished))?;
     let mut copy = connect(unfinished, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Command)?;

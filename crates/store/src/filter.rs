@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use backstory_model::{MemoryKind, ObservationType};
+use backstory_model::{MemoryKind, ObservationType, file_below};
 use rusqlite::Params;
 
 use crate::{Scope, Store, StoreError, open::query};
@@ -90,7 +90,7 @@ const PASS: &str = "select document.id from document
 /// A filter as the statement takes it.
 struct Wanted<'f> {
     filter: &'f Filter,
-    file: Option<&'f str>,
+    file: Option<String>,
     file_end: Option<String>,
     session: Option<String>,
 }
@@ -98,11 +98,11 @@ struct Wanted<'f> {
 impl<'f> Wanted<'f> {
     fn of(filter: &'f Filter) -> Self {
         let escaped = |text: &str| text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        let file = filter.file.as_deref().map(|file| file.trim_start_matches("./"));
+        let file = filter.file.as_deref().map(|file| file_below(file, []));
         Self {
             filter,
+            file_end: file.as_deref().map(|file| format!("%/{}", escaped(file))),
             file,
-            file_end: file.map(|file| format!("%/{}", escaped(file))),
             session: filter
                 .session
                 .as_deref()
@@ -116,7 +116,7 @@ impl<'f> Wanted<'f> {
             self.filter.kind.map(MemoryKind::name),
             self.filter.observation_type.map(ObservationType::name),
             self.filter.concept.as_deref(),
-            self.file,
+            self.file.as_deref(),
             self.file_end.as_deref(),
             self.session.as_deref(),
             self.filter.since_ms,

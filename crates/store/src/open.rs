@@ -3,11 +3,11 @@
 use std::{
     fs::OpenOptions,
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use backstory_system::Private as _;
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use crate::{
@@ -137,7 +137,7 @@ impl Store {
         let create = OpenOptions::new()
             .write(true)
             .create_new(true)
-            .mode(0o600)
+            .private()
             .open(path)
             .map(drop);
         match create {

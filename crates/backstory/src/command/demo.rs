@@ -3,20 +3,19 @@
 use std::{
     fs,
     io::{self, IsTerminal, Write},
-    os::unix::net::UnixStream,
     path::Path,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
 use anstream::println;
 use anyhow::{Context, Result, ensure};
-use rustix::{
-    event::{PollFd, PollFlags, poll},
-    io::Errno,
-};
+use backstory_system::hear_end;
 use serde_json::Value;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Status;
 use crate::{
@@ -74,7 +73,7 @@ const STORY: [(&str, &str, &str); 8] = [
 const SESSION: &str = "demo-0000-4000-8000-000000000001";
 
 pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
-    let end = end_signal().context("could not watch for signals")?;
+    let end = hear_end().context("could not watch for signals")?;
     let scratch = Scratch::new("demo")?;
     let (home, project) = (scratch.path().join("home"), scratch.path().join("acme"));
     fs::create_dir_all(project.join(".git")).context("could not create the sample project")?;
@@ -154,7 +153,7 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
 }
 
 /// Lets a person look at the demo's memory in the browser until they have seen enough.
-fn look_around(home: &Path, end: &UnixStream) -> Result<()> {
+fn look_around(home: &Path, end: &Arc<AtomicBool>) -> Result<()> {
     process::run_self(&["worker", "start"], home, b"")?;
     let looked = wait(home, end);
     // However it ended: no worker stays behind.
@@ -162,34 +161,23 @@ fn look_around(home: &Path, end: &UnixStream) -> Result<()> {
     looked
 }
 
-fn wait(home: &Path, end: &UnixStream) -> Result<()> {
+fn wait(home: &Path, end: &Arc<AtomicBool>) -> Result<()> {
     let output = process::run_self(&["open", "--print"], home, b"")?;
     let link = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if link.is_empty() {
         return Ok(());
     }
     println!("\n{BOLD}See it in the browser{BOLD:#}, until you press Enter or Ctrl-C: {link}");
-    let stdin = io::stdin();
-    let mut either = [
-        PollFd::new(&stdin, PollFlags::IN),
-        PollFd::new(end, PollFlags::IN),
-    ];
     // Whatever is typed, or nothing at all: it ends.
-    while poll(&mut either, None) == Err(Errno::INTR) {}
-    Ok(())
-}
-
-/// Returns what can be read from as soon as somebody asks this process to end: what it made is to go first.
-fn end_signal() -> io::Result<UnixStream> {
-    let (heard, told) = UnixStream::pair()?;
-    let was_told = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT, SIGHUP] {
-        // A second one ends the process at once, as it would anyone.
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&was_told))?;
-        signal_hook::flag::register(signal, Arc::clone(&was_told))?;
-        signal_hook::low_level::pipe::register(signal, told.try_clone()?)?;
+    let typed = Arc::clone(end);
+    thread::spawn(move || {
+        io::stdin().read_line(&mut String::new()).ok();
+        typed.store(true, Ordering::Relaxed);
+    });
+    while !end.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(50));
     }
-    Ok(heard)
+    Ok(())
 }
 
 fn create(path: &Path, text: &str) -> Result<()> {
@@ -199,7 +187,7 @@ fn create(path: &Path, text: &str) -> Result<()> {
 
 /// Makes what an agent would send.
 fn payload(project: &Path, session: &str, fields: &str) -> String {
-    let cwd = project.to_string_lossy();
+    let cwd = project.to_string_lossy().replace('\\', "/");
     format!(
         r#"{{"session_id":"{session}","cwd":"{cwd}",{}}}"#,
         fields.replace("CWD", &cwd)

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{Read, Write},
-    os::unix::net::UnixStream,
+    net::{SocketAddr, TcpStream},
     time::Duration,
 };
 
@@ -77,13 +77,14 @@ pub(crate) fn link(home: &Home, page: &str) -> Result<String> {
         worker::start_and_wait(home)
             .context("could not start the worker\nhint: `backstory worker run` shows why")?;
     }
+    let bind = settings(home)?.http.bind;
     let mut answer = None;
     // A worker that just started opens its door in a moment.
     for _ in 0..200 {
-        if fs::exists(home.worker_json()).unwrap_or(false)
-            && let Ok(stream) = UnixStream::connect(home.socket())
-        {
-            answer = Some(ask(stream, page)?);
+        // Only the port of the worker that lives: another program must not be told the token.
+        let port = worker::facts(home).and_then(|facts| facts["port"].as_u64()?.try_into().ok());
+        if let Some(port) = port {
+            answer = Some(ask(home, SocketAddr::new(bind, port), page)?);
             break;
         }
         std::thread::sleep(Duration::from_millis(25));
@@ -98,13 +99,15 @@ pub(crate) fn link(home: &Home, page: &str) -> Result<String> {
         .to_owned())
 }
 
-fn ask(mut stream: UnixStream, page: &str) -> Result<Value> {
+fn ask(home: &Home, address: SocketAddr, page: &str) -> Result<Value> {
+    let token = fs::read_to_string(home.token()).context("could not read the worker's token")?;
     let body = json!({"page": page}).to_string();
-    let length = body.len();
+    let (token, length) = (token.trim(), body.len());
+    let mut stream = TcpStream::connect(address).context("the worker cannot be reached")?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     write!(
         stream,
-        "POST /api/login-link HTTP/1.1\r\nHost: backstory\r\nConnection: close\r\n\
+        "POST /api/login-link HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     )?;
     let mut text = String::new();

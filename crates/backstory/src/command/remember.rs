@@ -8,7 +8,7 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::project;
-use backstory_model::{ObservationType, ProjectFacts};
+use backstory_model::{ObservationType, ProjectFacts, file_below};
 use backstory_store::{Author, NewNote};
 use serde_json::json;
 
@@ -122,11 +122,7 @@ fn in_project(facts: &ProjectFacts, cwd: &Path, file: &Path) -> String {
         }
     }
     let roots = [facts.worktree.as_deref(), Some(facts.root.as_str())];
-    let inside = roots
-        .into_iter()
-        .flatten()
-        .find_map(|root| path.strip_prefix(root).ok());
-    inside.unwrap_or(&path).to_string_lossy().into_owned()
+    file_below(&path.to_string_lossy(), roots.into_iter().flatten())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::{fs, sync::Arc, time::Duration};
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_store::{Access, Store, StoreError};
+use backstory_system::leave_session;
 use serde_json::{Value, json};
 
 use super::{Status, settings, with_hint};
@@ -65,8 +66,7 @@ pub(crate) fn run(home: &Home, arguments: &Worker) -> Result<Status> {
 
 fn run_here(home: &Home, once: bool, detached: bool) -> Result<Status> {
     if detached {
-        // Fails only for a process that leads its session already.
-        rustix::process::setsid().ok();
+        leave_session();
     }
     // A worker in the background has nobody to talk to but its log, and that is no reason to end.
     let note = |line: &str| log::append(home, "worker.log", clock::since_1970(), line).ok();
@@ -171,7 +171,7 @@ fn stop(home: &Home) -> Result<Status> {
 
 fn status(home: &Home, json: bool) -> Result<Status> {
     let is_running = worker::lives(home);
-    let pid = worker::holder(home).map(|pid| pid.as_raw_nonzero().get());
+    let pid = worker::holder(home);
     let facts: Value = match fs::read(home.worker_json()) {
         Ok(text) if is_running => serde_json::from_slice(&text).unwrap_or_default(),
         _ => Value::Null,

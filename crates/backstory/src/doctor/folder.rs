@@ -2,9 +2,10 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
+
+use backstory_system::{can_write, is_open_to_others};
 
 use super::{Finding, Patient};
 
@@ -21,8 +22,7 @@ pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
 }
 
 fn writable(root: &Path) -> Finding {
-    let access = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    match rustix::fs::access(root, access) {
+    match can_write(root) {
         Ok(()) => Finding::ok("home", root.display().to_string()),
         Err(error) => Finding::broken("home", format!("{} cannot be written: {error}", root.display()))
             .remedy(format!("sudo chown -R \"$USER\" {}", root.display())),
@@ -30,6 +30,12 @@ fn writable(root: &Path) -> Finding {
 }
 
 fn private(root: &Path) -> Finding {
+    if is_open_to_others(root).is_none() {
+        return Finding::note(
+            "modes",
+            "as private as the folder that it is in: modes do not tell here",
+        );
+    }
     let open = open_to_others(root);
     let Some(first) = open.first() else {
         return Finding::ok("modes", "only you can read it");
@@ -41,10 +47,12 @@ fn private(root: &Path) -> Finding {
     Finding::warning("modes", message).remedy(format!("chmod -R go= {}", root.display()))
 }
 
+fn is_open(path: &Path) -> bool {
+    is_open_to_others(path) == Some(true)
+}
+
 /// Finds what others may read. The folder's own mode keeps everybody out of what is inside, so that comes first.
 fn open_to_others(root: &Path) -> Vec<PathBuf> {
-    let is_open =
-        |path: &Path| fs::symlink_metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
     let folders = [
         root.to_owned(),
         root.join("spool"),

@@ -3,9 +3,10 @@
 //! Looked at are the hosts that `install` has set up, by its receipt, and Claude Code in any case: its hooks may have been
 //! put in by hand or by the plugin.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::path::Path;
 
 use backstory_capture::host::{HOSTS, HostSpec};
+use backstory_system::is_program;
 use serde_json::Value;
 
 use super::{Finding, Patient};
@@ -133,8 +134,6 @@ fn has_plugin(settings: &Value) -> bool {
 
 /// Says whether a program is named by its whole path and cannot be run. The search path of a host may be another than ours.
 fn is_lost(program: &str) -> bool {
-    let can_run = |path: &Path| {
-        fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    program.starts_with('/') && !can_run(Path::new(program))
+    let program = Path::new(program);
+    program.is_absolute() && !is_program(program)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use backstory_store::{Access, Store};
+use backstory_system::free_bytes;
 
 use super::{Finding, Patient};
 use crate::output;
@@ -23,8 +24,8 @@ pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
 fn disk(root: &Path) -> Finding {
     // A home that is not there yet will be on the disk of the folder above it.
     let there = root.ancestors().find(|path| path.exists()).unwrap_or(root);
-    let free = match rustix::fs::statvfs(there) {
-        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+    let free = match free_bytes(there) {
+        Ok(free) => free,
         Err(error) => return Finding::warning("disk", format!("could not ask for free space: {error}")),
     };
     let message = format!("{} free", output::size(free));

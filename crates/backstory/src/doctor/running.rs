@@ -24,7 +24,6 @@ fn process(patient: &Patient<'_>) -> Finding {
     let Some(pid) = worker::holder(patient.home) else {
         return Finding::ok("worker", "none runs; the next event starts one");
     };
-    let pid = pid.as_raw_nonzero();
     let facts: Value = fs::read(patient.home.worker_json())
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())

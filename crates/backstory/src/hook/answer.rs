@@ -14,7 +14,7 @@ use backstory_capture::{
     payload::Payload,
     project,
 };
-use backstory_model::{Event, EventKind, Handle, ProjectFacts};
+use backstory_model::{Event, EventKind, Handle, ProjectFacts, file_below};
 use backstory_recall::{Listener, Said, Situation, at_failure, at_file, at_prompt, context};
 use backstory_store::{Access, Store};
 use jiff::Timestamp;
@@ -211,13 +211,11 @@ fn file(home: &Home, look: &Look) -> Option<Answer> {
     }
     let facts = project::locate(look.cwd.as_ref()).facts;
     let here = Here::find(home, &facts, &look.session_id, look.at_ms)?;
-    let root = facts.worktree.as_deref().unwrap_or(&facts.root);
     let path = Path::new(&look.cwd).join(&look.path);
-    let path = path
-        .strip_prefix(root)
-        .unwrap_or(&path)
-        .to_string_lossy()
-        .into_owned();
+    let path = file_below(
+        &path.to_string_lossy(),
+        [facts.worktree.as_deref().unwrap_or(&facts.root)],
+    );
     if here.log.has_file(&path) {
         return None;
     }

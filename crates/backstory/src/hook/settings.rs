@@ -1,8 +1,9 @@
 //! The settings a hook obeys, without parsing TOML unless they changed.
 
-use std::{fs, io::Write, os::unix::fs::OpenOptionsExt};
+use std::{fs, io::Write};
 
 use backstory_capture::{exclude::Exclude, keep, spool::Durability};
+use backstory_system::Private as _;
 
 use crate::{
     environment,
@@ -63,7 +64,7 @@ fn write_cache(home: &Home, text: &str) -> std::io::Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .private()
         .open(&unfinished)?;
     file.write_all(text.as_bytes())?;
     fs::rename(unfinished, path)

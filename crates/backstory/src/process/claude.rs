@@ -3,10 +3,6 @@
 use std::{
     fs::{self, DirBuilder},
     io::{self, Read, Write},
-    os::unix::{
-        fs::{DirBuilderExt, PermissionsExt},
-        process::CommandExt,
-    },
     path::{Path, PathBuf},
     process::{Child, Stdio},
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -15,7 +11,7 @@ use std::{
 };
 
 use backstory_distill::{Invocation, Ran, RunError};
-use rustix::process::{Pid, Signal};
+use backstory_system::{Family, Private as _, is_program, program_names, start_family};
 
 use super::command;
 use crate::environment;
@@ -38,14 +34,18 @@ pub(crate) fn run_claude(invocation: &Invocation, stop: &AtomicBool) -> Result<R
         .current_dir(&folder.0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    let child = command.spawn().map_err(|error| failed(&error))?;
-    talk(child, invocation, stop)
+        .stderr(Stdio::piped());
+    let (child, family) = start_family(&mut command).map_err(|error| failed(&error))?;
+    talk(child, &family, invocation, stop)
 }
 
 /// Gives a program its input, takes its output, and waits for its end.
-fn talk(mut child: Child, invocation: &Invocation, stop: &AtomicBool) -> Result<Ran, RunError> {
+fn talk(
+    mut child: Child,
+    family: &Family,
+    invocation: &Invocation,
+    stop: &AtomicBool,
+) -> Result<Ran, RunError> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -56,9 +56,9 @@ fn talk(mut child: Child, invocation: &Invocation, stop: &AtomicBool) -> Result<
         });
         let stdout = scope.spawn(move || read(stdout));
         let stderr = scope.spawn(move || read(stderr));
-        let ended = wait(&mut child, invocation.timeout, stop);
+        let ended = wait(&mut child, family, invocation.timeout, stop);
         // Whatever it left running would keep the streams open, and us waiting for them.
-        end_group(&child);
+        family.end();
         let success = ended?;
         Ok(Ran {
             success,
@@ -69,7 +69,7 @@ fn talk(mut child: Child, invocation: &Invocation, stop: &AtomicBool) -> Result<
 }
 
 /// Waits for the end of a program; says whether it went well.
-fn wait(child: &mut Child, timeout: Duration, stop: &AtomicBool) -> Result<bool, RunError> {
+fn wait(child: &mut Child, family: &Family, timeout: Duration, stop: &AtomicBool) -> Result<bool, RunError> {
     let start = Instant::now();
     let why = loop {
         if let Some(status) = child.try_wait().map_err(|error| failed(&error))? {
@@ -83,16 +83,9 @@ fn wait(child: &mut Child, timeout: Duration, stop: &AtomicBool) -> Result<bool,
         }
         thread::sleep(LOOK);
     };
-    end_group(child);
+    family.end();
     child.wait().map_err(|error| failed(&error))?;
     Err(why)
-}
-
-fn end_group(child: &Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // Gone already, as it should be.
-        rustix::process::kill_process_group(group, Signal::KILL).ok();
-    }
 }
 
 fn read(stream: Option<impl Read>) -> String {
@@ -107,13 +100,10 @@ fn read(stream: Option<impl Read>) -> String {
 
 /// Finds a program by its name.
 fn find(name: &str) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
     environment::program_folders()
         .into_iter()
-        .map(|folder| folder.join(name))
-        .find(is_program)
+        .flat_map(|folder| program_names(name).map(move |name| folder.join(name)))
+        .find(|path| is_program(path))
 }
 
 /// A folder that is there as long as somebody works in it.
@@ -126,7 +116,7 @@ impl EmptyFolder {
         let name = format!("backstory-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         remove(&path)?;
-        DirBuilder::new().mode(0o700).create(&path)?;
+        DirBuilder::new().private().create(&path)?;
         Ok(Self(path))
     }
 }

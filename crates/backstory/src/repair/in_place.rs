@@ -6,11 +6,11 @@
 use std::{
     fs::{self, DirBuilder},
     io,
-    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
+use backstory_system::Private as _;
 use jiff::Timestamp;
 
 use super::{Gate, remove, with_suffix};
@@ -69,7 +69,7 @@ fn swap(home: &Home, reason: Reason) -> io::Result<Option<PathBuf>> {
     let aside = aside(home, reason, &ready)?;
     DirBuilder::new()
         .recursive(true)
-        .mode(0o700)
+        .private()
         .create(home.backups())?;
     // The log first: beside another database it would be taken for its own.
     rename(

@@ -73,14 +73,14 @@ fn rewrite<T>(path: &Path, make: impl FnOnce(Option<String>) -> Result<(Option<S
         .with_context(|| format!("could not follow the link {}", path.display()))?;
     let folder = replace::folder_of(&target);
     // Two changes at once must not each write the file they read. The folder is locked because the file is replaced.
-    let folder =
+    let _locked =
         replace::lock(folder).with_context(|| format!("could not open the folder {}", folder.display()))?;
 
     let text = read(&target)?;
     let (new, made) = make(text.clone())?;
     let new = new.unwrap_or_default();
     if new != text.unwrap_or_default() {
-        replace::write_atomically(&target, new.as_bytes(), &folder)
+        replace::write_atomically(&target, new.as_bytes())
             .with_context(|| format!("could not write {}", path.display()))?;
     }
     Ok(made)

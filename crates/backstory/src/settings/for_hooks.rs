@@ -8,8 +8,8 @@
 //! over afterwards, by [`overlay`].
 
 use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use super::keys::{KEYS, Key};
 use super::resolve::from_variable;
@@ -19,7 +19,7 @@ use super::{Capture, DEFAULTS, Durability, to_words};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// When it was last written, in nanoseconds since 1970.
-    pub mtime_ns: i128,
+    pub mtime_ns: u128,
     /// Its size in bytes.
     pub size: u64,
 }
@@ -27,10 +27,14 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// Returns the stamp of a file that is there; links are to be followed (`fs::metadata`).
     pub(crate) fn of(file: &Metadata) -> Self {
-        let mtime_ns = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
+        // A system that keeps no times, or a time before 1970: then its size tells.
+        let since_1970 = file
+            .modified()
+            .ok()
+            .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         Self {
-            mtime_ns,
-            size: file.size(),
+            mtime_ns: since_1970.unwrap_or_default().as_nanos(),
+            size: file.len(),
         }
     }
 
@@ -240,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(capture in any_capture(), mtime_ns: i128, size: u64) {
+        fn what_was_encoded_is_decoded(capture in any_capture(), mtime_ns: u128, size: u64) {
             let stamp = Stamp { mtime_ns, size };
             prop_assert_eq!(decode(&encode(&capture, stamp), stamp), Some(capture));
         }

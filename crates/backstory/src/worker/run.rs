@@ -2,8 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    io::Write,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,13 +15,12 @@ use anyhow::{Context as _, Result, bail};
 use backstory_capture::private;
 use backstory_serve::{Counters, Serving};
 use backstory_store::Retention;
+use backstory_system::{Bell, Private as _, hear_end, step_back};
 use jiff::Timestamp;
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{
     Asking, Intake, Lock, Rules,
-    bell::Bell,
     distil::distil_all,
     index::Indexer,
     intake::Displaced,
@@ -127,7 +125,7 @@ pub(crate) fn run(home: &Home, until: Until, read: ReadDuties<'_>) -> Result<Opt
         return Ok(None);
     };
     step_back();
-    let stop = stop_signal().context("could not listen for signals")?;
+    let stop = hear_end().context("could not listen for signals")?;
     let mut rebuilt = 0;
     loop {
         match work(home, until, (&mut duties, read), &stop) {
@@ -322,27 +320,6 @@ fn ask_rest(home: &Home, until: Until, duties: &Duties, stop: &AtomicBool) -> Re
     }
 }
 
-/// Returns what becomes true when somebody asks this process to end.
-fn stop_signal() -> io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT, SIGHUP] {
-        // A second one ends the process at once, as it would anyone.
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
-}
-
-/// Makes way for the agents: what they wait for matters more.
-fn step_back() {
-    // Not allowed, or not on this system: the worker is as fast as everyone else then.
-    rustix::process::nice(10).ok();
-    // A session of its own has a share of its own where the kernel groups by session; that share has its own niceness.
-    if let Ok(mut group) = OpenOptions::new().write(true).open("/proc/self/autogroup") {
-        group.write_all(b"10").ok();
-    }
-}
-
 /// Opens the door; a worker that cannot be reached still does its work.
 fn open_door(home: &Home, door: Door, counters: &Arc<Counters>) -> Option<Serving> {
     match serve::open(home, door, counters) {
@@ -371,7 +348,7 @@ fn write_worker_json(home: &Home, serving: Option<&Serving>) -> Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .private()
         .open(&unfinished)?;
     writeln!(file, "{facts:#}")?;
     fs::rename(unfinished, path)?;

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_store::{Access, Store};
+use backstory_system::free_bytes;
 
 use crate::{
     backups::{self, Reason},
@@ -75,6 +76,5 @@ fn is_due(home: &Home) -> Result<bool> {
 /// Says whether the disk has room for the copy, and for as much again: a backup must not be what fills the disk.
 fn has_room(home: &Home) -> Result<bool> {
     let size = fs::metadata(home.database())?.len();
-    let disk = rustix::fs::statvfs(home.root()).map_err(io::Error::from)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize) > size.saturating_mul(2))
+    Ok(free_bytes(home.root())? > size.saturating_mul(2))
 }

@@ -1,22 +1,18 @@
 //! VS Code. After its documentation of June 2026: the MCP server is registered. Its own hooks are a preview that reads
 //! Copilot CLI's file, so `copilot-cli` is what turns them on.
 
+use backstory_system::SETTINGS_FOLDER;
 use serde_json::{Value, json};
 
 use super::{HostSpec, Part, Place, Silence};
 
-#[cfg(target_os = "macos")]
-const FOLDER: &str = "Library/Application Support/Code/User";
-#[cfg(not(target_os = "macos"))]
-const FOLDER: &str = ".config/Code/User";
-
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "vscode",
     title: "VS Code",
-    signs: &[Place::home(FOLDER, "")],
+    signs: &[Place::home(SETTINGS_FOLDER, "Code/User")],
     hooks: &[],
     parts: &[Part::Server {
-        file: Place::home(FOLDER, "mcp.json"),
+        file: Place::home(SETTINGS_FOLDER, "Code/User/mcp.json"),
         instead: None,
         key: "servers",
         entry: server,

@@ -4,9 +4,9 @@
 //! `url.<base>.insteadOf` not applied: both may live in files outside the repository, so half of the rules would make
 //! the identity depend on the machine. Nor are the user's and the system's config read.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
+
+use backstory_system::path_from_bytes;
 
 use crate::scan;
 
@@ -70,7 +70,7 @@ impl Config {
             (b"core", None, b"worktree") => {
                 self.worktree = value
                     .filter(|path| !path.is_empty())
-                    .map(|path| OsString::from_vec(path).into());
+                    .and_then(|path| path_from_bytes(&path));
             }
             (b"extensions", None, b"worktreeconfig") => self.has_worktree_config = is_true(value.as_deref()),
             (b"remote", Some(name), b"url") => {

@@ -3,12 +3,10 @@
 //! Owns how a path becomes canonical, how it becomes a key, and how much of a file is read. Knows nothing of git.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use backstory_system::{canonical_already, canonicalize, open_at_once};
 
 /// The largest file that is read; git itself stops at this size for `.git` files.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -67,10 +65,11 @@ pub(super) fn start(cwd: &Path) -> Start {
 
 /// Resolves symlinks; `None` when the path does not exist or cannot be reached.
 pub(super) fn canonical(path: &Path) -> Option<PathBuf> {
-    match without_symlinks(path) {
+    let is_tidy = path.is_absolute() && lexical(path).as_os_str() == path.as_os_str();
+    match is_tidy.then(|| canonical_already(path)).flatten() {
         Some(true) => Some(path.to_owned()),
         Some(false) => None,
-        None => fs::canonicalize(path).ok(),
+        None => canonicalize(path).ok(),
     }
 }
 
@@ -95,31 +94,6 @@ pub(super) fn join(canonical: &Path, path: &Path) -> PathBuf {
     }
 }
 
-/// Says whether a path is canonical already (`true`), or leads nowhere (`false`), as far as one system call can tell.
-///
-/// `realpath` asks for every component; the kernel can answer for the whole path, which is nearly always canonical.
-#[cfg(target_os = "linux")]
-fn without_symlinks(path: &Path) -> Option<bool> {
-    use rustix::fs::{CWD, ResolveFlags, openat2};
-    use rustix::io::Errno;
-
-    if !path.is_absolute() || lexical(path).as_os_str() != path.as_os_str() {
-        return None;
-    }
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        Ok(_folder) => Some(true),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Some(false),
-        // A symlink on the way, or a kernel or sandbox without the call.
-        Err(_) => None,
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn without_symlinks(_path: &Path) -> Option<bool> {
-    None
-}
-
 /// Tidies an absolute path by its spelling alone: no `.`, no `..`, no doubled or trailing slashes.
 pub(super) fn lexical(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::with_capacity(path.as_os_str().len());
@@ -141,7 +115,7 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
 /// NUL, which no file name holds but a hostile payload may, and which ends a text in SQLite.
 pub(super) fn text(path: &Path) -> String {
     const MARK: char = char::REPLACEMENT_CHARACTER;
-    let bytes = path.as_os_str().as_bytes();
+    let bytes = path.as_os_str().as_encoded_bytes();
     if let Some(plain) = path.to_str()
         && !plain.contains([MARK, '\0'])
     {
@@ -165,18 +139,16 @@ pub(super) fn text(path: &Path) -> String {
 
 /// Reads a regular file of at most 1 MB, following symlinks.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_with(path, OFlags::empty())
+    read_with(path, true)
 }
 
 /// Reads a regular file of at most 1 MB; fails on a symlink.
 pub(super) fn read_itself(path: &Path) -> io::Result<Vec<u8>> {
-    read_with(path, OFlags::NOFOLLOW)
+    read_with(path, false)
 }
 
-fn read_with(path: &Path, extra: OFlags) -> io::Result<Vec<u8>> {
-    // NONBLOCK: opening a FIFO must not wait for a writer. NOCTTY: a terminal must not become ours.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | extra;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+fn read_with(path: &Path, follows_links: bool) -> io::Result<Vec<u8>> {
+    let file = open_at_once(path, follows_links)?;
     let about = file.metadata()?;
     if !about.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -192,8 +164,9 @@ fn read_with(path: &Path, extra: OFlags) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
-
+    #[cfg(unix)]
+    use backstory_system::path_from_bytes;
+    #[cfg(unix)]
     use proptest::prelude::*;
 
     use super::*;
@@ -234,10 +207,11 @@ mod tests {
         assert_eq!(canonical(Path::new("/")), Some(PathBuf::from("/")));
     }
 
+    #[cfg(unix)]
     proptest! {
         #[test]
         fn different_names_never_share_a_text(left: Vec<u8>, right: Vec<u8>) {
-            let [one, two] = [&left, &right].map(|name| text(Path::new(OsStr::from_bytes(name))));
+            let [one, two] = [&left, &right].map(|name| text(&path_from_bytes(name).unwrap()));
             prop_assert_eq!(left == right, one == two);
             prop_assert!(!one.contains('\0'));
         }
@@ -246,7 +220,7 @@ mod tests {
         fn near_misses_never_share_a_text(left in "[\u{FFFD}\0 0-1]{0,6}", tail in prop::collection::vec(0xf0u8.., 0..3)) {
             let mut right = left.clone().into_bytes();
             right.extend(&tail);
-            let [one, two] = [left.as_bytes(), &right].map(|name| text(Path::new(OsStr::from_bytes(name))));
+            let [one, two] = [left.as_bytes(), &right].map(|name| text(&path_from_bytes(name).unwrap()));
             prop_assert_eq!(tail.is_empty(), one == two);
         }
     }

@@ -132,8 +132,10 @@ fn folder_facts(folder: &Path) -> ProjectFacts {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod folder_tests;
 #[cfg(test)]
+#[cfg(unix)]
 mod layout_tests;
 #[cfg(test)]
 mod real_git_tests;

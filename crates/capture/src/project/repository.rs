@@ -7,8 +7,9 @@ use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+use backstory_system::path_from_bytes;
 
 use super::config::Config;
 use super::files;
@@ -104,7 +105,8 @@ impl Repository {
             // The oldest repositories link HEAD to the branch's file.
             Err(_) => {
                 let target = fs::read_link(&head).ok()?;
-                branch_of(target.as_os_str().as_bytes()).or_else(|| branch_in(&files::read(&head).ok()?))
+                branch_of(target.as_os_str().as_encoded_bytes())
+                    .or_else(|| branch_in(&files::read(&head).ok()?))
             }
         }
     }
@@ -205,19 +207,19 @@ fn belongs_to(worktree: &Path, common_dir: &Path) -> bool {
 fn target_of_git_file(folder: &Path) -> Option<PathBuf> {
     let text = files::read(&folder.join(".git")).ok()?;
     let target = line(text.strip_prefix(b"gitdir:")?)?;
-    Some(files::join(folder, target))
+    Some(files::join(folder, &target))
 }
 
 fn first_line(path: &Path) -> Option<PathBuf> {
-    line(&files::read(path).ok()?).map(Path::to_owned)
+    line(&files::read(path).ok()?)
 }
 
 /// The path that a file holds: git ends it with a line break, and so do editors on Windows.
-fn line(text: &[u8]) -> Option<&Path> {
+fn line(text: &[u8]) -> Option<PathBuf> {
     let text = text.strip_prefix(b" ").unwrap_or(text);
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))? + 1;
     let text = &text[..end];
-    (!text.contains(&0)).then(|| Path::new(OsStr::from_bytes(text)))
+    path_from_bytes(text).filter(|_| !text.contains(&0))
 }
 
 fn branch_in(head: &[u8]) -> Option<String> {

@@ -4,11 +4,11 @@ use std::{
     collections::{BTreeMap, HashSet},
     fs::{self, File, Metadata},
     io::{self, Read},
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
+use backstory_system::identity;
 use memchr::memmem;
 
 use super::reader::is_uuid;
@@ -62,7 +62,7 @@ pub fn sessions(dir: &Path) -> io::Result<Found> {
     let metadata = fs::metadata(dir)?;
     if metadata.is_dir() {
         fs::read_dir(dir)?;
-        walk.folder(dir, &metadata, DEEPEST);
+        walk.folder(dir, DEEPEST);
     } else {
         walk.file(dir, &metadata);
     }
@@ -85,14 +85,14 @@ struct Walk {
 }
 
 impl Walk {
-    fn folder(&mut self, folder: &Path, metadata: &Metadata, deepest: usize) {
-        if !self.folders.insert((metadata.dev(), metadata.ino())) {
-            return;
-        }
-        let Ok(entries) = fs::read_dir(folder) else {
+    fn folder(&mut self, folder: &Path, deepest: usize) {
+        let (Ok(identity), Ok(entries)) = (identity(folder), fs::read_dir(folder)) else {
             self.found.unreadable.push(folder.to_owned());
             return;
         };
+        if !self.folders.insert(identity) {
+            return;
+        }
         for entry in entries {
             let Ok(path) = entry.map(|entry| entry.path()) else {
                 self.found.unreadable.push(folder.to_owned());
@@ -101,7 +101,7 @@ impl Walk {
             // Follows links: people keep their projects folder elsewhere. A link that leads nowhere is nothing.
             match fs::metadata(&path) {
                 Ok(metadata) if metadata.is_dir() && deepest > 0 => {
-                    self.folder(&path, &metadata, deepest - 1);
+                    self.folder(&path, deepest - 1);
                 }
                 Ok(metadata) if metadata.is_file() => self.file(&path, &metadata),
                 _ => {}
@@ -178,7 +178,7 @@ fn session_inside(path: &Path) -> io::Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write, os::unix::fs::symlink, time::Duration};
+    use std::{io::Write, time::Duration};
 
     use super::*;
 
@@ -241,7 +241,9 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
     fn links_are_followed_once() {
+        use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().join("real");
         write(&real.join(format!("p/{A}.jsonl")), "1", 1);

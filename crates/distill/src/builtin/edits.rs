@@ -1,5 +1,6 @@
 //! What tools changed in files: the only evidence for "files modified".
 
+use backstory_model::file_below;
 use serde_json::Value;
 
 use super::order::is_order;
@@ -54,7 +55,7 @@ pub(super) fn of(tool: &ToolUse, step: usize, root: Option<&str>) -> Vec<Edit> {
     };
     let start = |path: &str| Edit {
         step,
-        path: paths::shown(path, root),
+        path: file_below(path, root),
         id: tool.id.clone(),
         agent_id: tool.agent_id.clone(),
         created: false,

@@ -1,5 +1,6 @@
 //! What was done in a turn, as the tools tell it: edits, runs, reads, commits, and what was taken back.
 
+use backstory_model::file_below;
 use serde_json::Value;
 
 use super::edits::{self, Edit, Fate};
@@ -201,7 +202,7 @@ impl Evidence {
             .iter()
             .find_map(|key| tool.input.get(*key))
             .and_then(Value::as_str);
-        if let Some(path) = path.map(|path| paths::shown(path, root))
+        if let Some(path) = path.map(|path| file_below(path, root))
             && !path.is_empty()
             && !self.reads.contains(&path)
             && self.reads.len() < MAX_LISTED

@@ -1,20 +1,4 @@
-//! How a file is shown, and whether a name given to a command means it.
-
-/// A path relative to the root where it can be, with single forward slashes.
-pub(super) fn shown(path: &str, root: Option<&str>) -> String {
-    let path = path.trim().replace('\\', "/");
-    let path = path.strip_prefix("./").unwrap_or(&path);
-    let Some(root) = root else { return path.to_owned() };
-    let root = root.trim().replace('\\', "/");
-    let root = root.strip_prefix("./").unwrap_or(&root).trim_end_matches('/');
-    if root.is_empty() {
-        return path.to_owned();
-    }
-    path.strip_prefix(root)
-        .and_then(|rest| rest.strip_prefix('/'))
-        .unwrap_or(path)
-        .to_owned()
-}
+//! What a file's path tells, and whether a name given to a command means it.
 
 /// Whether a file lies in a folder for temporary files: work on it is scratch work.
 pub(super) fn is_scratch(path: &str) -> bool {
@@ -128,19 +112,6 @@ pub(super) fn means(argument: &str, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_shown_below_the_root() {
-        for (path, root, wanted) in [
-            ("/w/app/src/a.rs", Some("/w/app"), "src/a.rs"),
-            ("/w/apple/a.rs", Some("/w/app"), "/w/apple/a.rs"),
-            ("./app/src/a.rs", Some("./app"), "src/a.rs"),
-            ("C:\\w\\a.rs", Some("C:\\w"), "a.rs"),
-            ("a.rs", None, "a.rs"),
-        ] {
-            assert_eq!(shown(path, root), wanted);
-        }
-    }
 
     #[test]
     fn arguments_mean_files_by_name_folder_or_pattern() {

@@ -11,7 +11,7 @@ use axum::{
 use backstory_model::{EventKind, Host, ProjectFacts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Answer, Input};
 use crate::{
@@ -465,11 +465,4 @@ async fn process(State(server): State<Arc<Server>>) -> Answer<Restarted> {
     let retried = server.stores.write(|store| Ok(store.retry(&[])?)).await?;
     let pending = queue(&server, 0).await?.pending;
     Ok(Json(Restarted { retried, pending }))
-}
-
-impl Status {
-    /// The answer of the line protocol.
-    pub(crate) fn line(&self) -> Value {
-        json!({"status": self.status, "reason": self.reason})
-    }
 }

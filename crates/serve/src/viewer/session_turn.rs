@@ -1,6 +1,6 @@
 //! One turn of a session: what was asked, what was done, what was made of it.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, file_below};
 use backstory_recall::one_line;
 use backstory_store::{Action, Line, Session, Store, Turn};
 use maud::{Markup, html};
@@ -178,7 +178,7 @@ fn actions(group: &[Action], session: &Session) -> Markup {
                             @if let Some(about) = &action.about {
                                 @if action.is_file {
                                     @let path = relative(about, session);
-                                    a.path href=(link::file(path, Some(&session.project_id))) { (said(&one_line(path, 200))) }
+                                    a.path href=(link::file(&path, Some(&session.project_id))) { (said(&one_line(&path, 200))) }
                                 } @else {
                                     code { (said(&one_line(about, 200))) }
                                 }
@@ -193,13 +193,9 @@ fn actions(group: &[Action], session: &Session) -> Markup {
 }
 
 /// A path as memories name it: from the root of the working tree.
-fn relative<'p>(path: &'p str, session: &Session) -> &'p str {
+fn relative(path: &str, session: &Session) -> String {
     let roots = [session.worktree.as_deref(), session.cwd.as_deref()];
-    let below = roots
-        .into_iter()
-        .flatten()
-        .find_map(|root| path.strip_prefix(root)?.strip_prefix('/'));
-    below.unwrap_or_else(|| path.trim_start_matches("./"))
+    file_below(path, roots.into_iter().flatten())
 }
 
 /// A checkpoint, field by field.

@@ -3,11 +3,11 @@
 use std::{
     fs::{self, DirBuilder},
     io::{self, ErrorKind},
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use backstory_system::Private as _;
 
 use super::{places, plan::Change};
 use crate::{
@@ -119,7 +119,7 @@ fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
         Some(content) => {
             DirBuilder::new()
                 .recursive(true)
-                .mode(0o700)
+                .private()
                 .create(replace::folder_of(&target))?;
             replace::write(&target, content)
         }

@@ -37,7 +37,8 @@ pub(crate) fn server_program(entry: &Value) -> Option<String> {
 }
 
 fn is_backstory(path: &str) -> bool {
-    path.rsplit('/').next() == Some("backstory")
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    name == "backstory" || name.eq_ignore_ascii_case("backstory.exe")
 }
 
 /// Characters that mean themselves to a shell, or at most a variable or a home folder.

@@ -1,12 +1,10 @@
 //! Where things are on this machine: the files of hosts, and this program.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use backstory_capture::host::{HOSTS, HostSpec, Place};
+use backstory_system::{canonicalize, for_shells, program_names};
 
 use crate::environment;
 
@@ -39,23 +37,21 @@ pub(crate) fn present() -> Vec<&'static HostSpec> {
 /// The one that the search path has, if it leads here: it stays when an update puts the file itself elsewhere.
 pub(crate) fn program() -> Result<String> {
     let own = std::env::current_exe().context("could not find this program's own file")?;
-    let own = fs::canonicalize(&own).unwrap_or(own);
+    let own = canonicalize(&own).unwrap_or(own);
     let on_path = environment::search_path()
         .into_iter()
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("backstory"))
-        .find(|path| fs::canonicalize(path).is_ok_and(|target| target == own));
+        .flat_map(|folder| program_names("backstory").map(move |name| folder.join(name)))
+        .find(|path| canonicalize(path).is_ok_and(|target| target == own));
     let path = on_path.unwrap_or(own);
-    path.into_os_string()
-        .into_string()
-        .map_err(|path| anyhow::anyhow!("the path of this program is no text: {}", path.display()))
+    for_shells(&path).with_context(|| format!("the path of this program is no text: {}", path.display()))
 }
 
 /// Writes a path as people do: `~` for the home folder.
 pub(crate) fn shown(path: &Path) -> String {
     let below = environment::user_home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
     match below {
-        Some(below) => format!("~/{}", below.display()),
+        Some(below) => Path::new("~").join(below).display().to_string(),
         None => path.display().to_string(),
     }
 }

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::ErrorKind,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -154,7 +153,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// A file that its owner has protected is left alone, though replacing it would be possible.
 fn check_writable(path: &Path) -> Result<()> {
-    let is_protected = fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o222 == 0);
+    let is_protected = fs::metadata(path).is_ok_and(|file| file.permissions().readonly());
     if is_protected {
         let shown = places::shown(path);
         bail!("{shown} is write-protected\nhint: `chmod u+w {shown}` allows it; nothing was changed");

@@ -1,15 +1,12 @@
-//! Wakes the worker when an event arrives.
-//!
-//! The kernel tells the worker of every file that is renamed into `spool/new`, so hooks have nothing to send: that would
-//! cost each of them a socket. Where the kernel cannot tell, the worker looks every so often.
+//! Wakes a process when something arrives in a folder.
 
 use std::{io, path::Path, time::Duration};
 
 #[cfg(target_os = "linux")]
-pub(crate) use watching::Bell;
+pub use watching::Bell;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) use looking::Bell;
+pub use looking::Bell;
 
 #[cfg(target_os = "linux")]
 mod watching {
@@ -18,30 +15,32 @@ mod watching {
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
         fs::inotify::{self, CreateFlags, WatchFlags},
+        io::Errno,
     };
 
     use super::{Duration, Path, io};
 
+    /// Rings when a file is renamed into a folder.
     #[derive(Debug)]
-    pub(crate) struct Bell(OwnedFd);
+    pub struct Bell(OwnedFd);
 
     impl Bell {
         /// Watches a folder. What arrives from now on is not missed.
-        pub(crate) fn watch(folder: &Path) -> io::Result<Self> {
+        pub fn watch(folder: &Path) -> io::Result<Self> {
             let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
             inotify::add_watch(&watch, folder, WatchFlags::MOVED_TO | WatchFlags::DELETE_SELF)?;
             Ok(Self(watch))
         }
 
         /// Sleeps until something arrived, at most so long. One answer for all that arrived until then.
-        pub(crate) fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
+        pub fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
             let timeout = Timespec {
                 tv_sec: most.as_secs().cast_signed(),
                 tv_nsec: most.subsec_nanos().into(),
             };
             match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
                 // Time is up, or a signal came: the caller looks around.
-                Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
+                Ok(0) | Err(Errno::INTR) => return Ok(()),
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -50,7 +49,7 @@ mod watching {
             loop {
                 match rustix::io::read(&self.0, &mut events) {
                     Ok(_) => {}
-                    Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                    Err(Errno::AGAIN) => return Ok(()),
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -62,15 +61,18 @@ mod watching {
 mod looking {
     use super::{Duration, Path, io};
 
+    /// Rings every so often: whoever waits looks for himself.
     #[derive(Debug)]
-    pub(crate) struct Bell;
+    pub struct Bell;
 
     impl Bell {
-        pub(crate) fn watch(_folder: &Path) -> io::Result<Self> {
+        /// Watches a folder.
+        pub fn watch(_folder: &Path) -> io::Result<Self> {
             Ok(Self)
         }
 
-        pub(crate) fn wait(&self, most: Duration, _gather: Duration) -> io::Result<()> {
+        /// Sleeps a while, at most so long.
+        pub fn wait(&self, most: Duration, _gather: Duration) -> io::Result<()> {
             std::thread::sleep(most.min(Duration::from_millis(250)));
             Ok(())
         }

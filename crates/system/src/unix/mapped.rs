@@ -7,13 +7,14 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// A whole file, mapped to be read.
 #[derive(Debug)]
-pub(crate) struct Mapped {
+pub struct Mapped {
     start: NonNull<u8>,
     length: usize,
 }
 
 impl Mapped {
-    pub(crate) fn new(file: &File) -> io::Result<Self> {
+    /// Maps a file.
+    pub fn new(file: &File) -> io::Result<Self> {
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         if length == 0 {
             return Ok(Self {

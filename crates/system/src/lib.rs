@@ -1,0 +1,42 @@
+//! What differs between operating systems, and nothing else: `unix/` and `windows/` hold the same names side by side.
+//!
+//! No other crate names an operating system in its code. What differs only between Linux and other Unixes is decided in
+//! `unix/`, where it is used.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+use unix as here;
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+use windows as here;
+
+pub use here::bell::Bell;
+pub use here::ending::{ask_to_end, hear_end};
+pub use here::files::{
+    can_write, canonical_already, canonicalize, for_shells, free_bytes, identity, is_open_to_others,
+    is_program, open_at_once, open_to_lock, path_from_bytes, program_names, read_exact_at, sync_folder,
+    write_all_at, write_at_once,
+};
+pub use here::lock::{Lock, holder};
+pub use here::mapped::Mapped;
+pub use here::process::{
+    Family, be_detached, leave_session, map_ahead, start_family, step_back, survive_file_limit,
+};
+pub use here::programs::{BROWSERS, SETTINGS_FOLDER};
+pub use here::terminal::{columns, first_of_stdin, read_stdin};
+
+/// Makes a file or a folder that only its owner can read.
+pub trait Private {
+    /// Asks for it.
+    fn private(&mut self) -> &mut Self;
+}
+
+/// Who holds a [`Lock`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The process; one in another container has none that we could name.
+    pub pid: Option<u32>,
+}

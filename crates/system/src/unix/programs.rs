@@ -1,0 +1,15 @@
+//! What other programs are called, and where they keep their things.
+
+/// Programs that open an address in the person's browser, with what comes before the address; the first that can does it.
+#[cfg(target_os = "macos")]
+pub const BROWSERS: &[(&str, &[&str])] = &[("open", &[])];
+/// Programs that open an address in the person's browser, with what comes before the address; the first that can does it.
+#[cfg(not(target_os = "macos"))]
+pub const BROWSERS: &[(&str, &[&str])] = &[("xdg-open", &[]), ("wslview", &[])];
+
+/// The folder below the home in which programs keep their settings.
+#[cfg(target_os = "macos")]
+pub const SETTINGS_FOLDER: &str = "Library/Application Support";
+/// The folder below the home in which programs keep their settings.
+#[cfg(not(target_os = "macos"))]
+pub const SETTINGS_FOLDER: &str = ".config";

@@ -1,0 +1,69 @@
+//! Standard input and output.
+
+use std::{
+    io::{self, IsTerminal as _},
+    time::Duration,
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+
+/// Returns how wide the terminal is that standard output goes to.
+pub fn columns() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    (stdout.is_terminal() && size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Reads the first byte that a program sends to standard input; does not wait longer, and not for a person.
+pub fn first_of_stdin(patience: Duration) -> Option<u8> {
+    let stdin = io::stdin();
+    let patience = Timespec {
+        tv_sec: patience.as_secs().cast_signed(),
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    if stdin.is_terminal() || poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) != Ok(1) {
+        return None;
+    }
+    let mut first = [0];
+    (rustix::io::read(&stdin, &mut first) == Ok(1)).then_some(first[0])
+}
+
+/// Reads standard input, up to a little more than `most` bytes; nothing from a terminal.
+pub fn read_stdin(most: usize) -> io::Result<Vec<u8>> {
+    const PIPE: usize = 64 << 10;
+    // Large payloads are read in steps: growing costs nothing here, and memory that is not needed would.
+    const STEP: usize = 256 << 10;
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Ok(Vec::new());
+    }
+    let mut input = Vec::with_capacity(PIPE);
+    loop {
+        match rustix::io::read(&stdin, spare_capacity(&mut input)) {
+            Ok(0) => return Ok(input),
+            Ok(_) if input.len() >= most => return Ok(input),
+            Ok(_) if input.len() == input.capacity() => {
+                if input.len() == PIPE {
+                    make_pipe_larger(&stdin);
+                }
+                input.reserve_exact(if input.len() == PIPE { PIPE } else { STEP });
+            }
+            Ok(_) => {}
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A large payload: fewer switches between us and the agent. Not a pipe, or not allowed: no matter.
+#[cfg(target_os = "linux")]
+fn make_pipe_larger(stdin: &io::Stdin) {
+    rustix::pipe::fcntl_setpipe_size(stdin, 1 << 20).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn make_pipe_larger(_stdin: &io::Stdin) {}

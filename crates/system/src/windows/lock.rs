@@ -1,0 +1,72 @@
+//! A lock that one process holds as long as it lives, and that tells who it is.
+//!
+//! Locked is a byte far behind the end of the file: what is locked cannot be read by others, and they are to read the
+//! holder's number at its start.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::windows::io::AsRawHandle as _,
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use windows_sys::Win32::{
+    Foundation::ERROR_LOCK_VIOLATION,
+    Storage::FileSystem::{LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx},
+    System::IO::OVERLAPPED,
+};
+
+use crate::Holder;
+
+/// Holds the lock as long as it lives.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
+
+impl Lock {
+    /// Takes the lock; `None` when another process has it.
+    pub fn take(path: &Path) -> io::Result<Option<Self>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path)?;
+        // Whoever asks for the holder has it for a moment.
+        for _ in 0..5 {
+            if try_lock(&file)? {
+                super::files::write_all_at(&file, format!("{:<10}", std::process::id()).as_bytes(), 0)?;
+                return Ok(Some(Self(file)));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the other process that holds the lock.
+pub fn holder(path: &Path) -> Option<Holder> {
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    match try_lock(&file) {
+        Ok(false) => Some(Holder {
+            pid: fs::read_to_string(path)
+                .ok()
+                .and_then(|text| text.trim().parse().ok()),
+        }),
+        // Given up when the file is closed.
+        _ => None,
+    }
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    let mut place = OVERLAPPED::default();
+    place.Anonymous.Anonymous.OffsetHigh = 1 << 30;
+    let how = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
+    // SAFETY: the handle is open as long as `file` lives; the call is over when it returns, so that `place` may go.
+    if unsafe { LockFileEx(file.as_raw_handle(), how, 0, 1, 0, &raw mut place) } != 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error().map(i32::cast_unsigned) {
+        Some(ERROR_LOCK_VIOLATION) => Ok(false),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,70 @@
+//! Standard input and output.
+
+use std::{
+    io::{self, IsTerminal as _, Read as _},
+    ptr, thread,
+    time::{Duration, Instant},
+};
+
+use windows_sys::Win32::System::{
+    Console::{
+        CONSOLE_SCREEN_BUFFER_INFO, GetConsoleScreenBufferInfo, GetStdHandle, STD_INPUT_HANDLE,
+        STD_OUTPUT_HANDLE,
+    },
+    Pipes::PeekNamedPipe,
+};
+
+/// Returns how wide the terminal is that standard output goes to.
+pub fn columns() -> Option<usize> {
+    let mut screen = CONSOLE_SCREEN_BUFFER_INFO::default();
+    // SAFETY: asks for a handle of ours, and fills in what is ours.
+    if unsafe { GetConsoleScreenBufferInfo(GetStdHandle(STD_OUTPUT_HANDLE), &raw mut screen) } == 0 {
+        return None;
+    }
+    usize::try_from(i32::from(screen.srWindow.Right) - i32::from(screen.srWindow.Left) + 1).ok()
+}
+
+/// Reads the first byte that a program sends to standard input; does not wait longer, and not for a person.
+pub fn first_of_stdin(patience: Duration) -> Option<u8> {
+    const LOOK: Duration = Duration::from_millis(5);
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return None;
+    }
+    let start = Instant::now();
+    while has_nothing_yet() {
+        if start.elapsed() >= patience {
+            return None;
+        }
+        thread::sleep(LOOK);
+    }
+    let mut first = [0];
+    (stdin.lock().read(&mut first).ok()? == 1).then_some(first[0])
+}
+
+/// Says whether standard input is an open pipe with nothing in it; a file has all that it will have.
+fn has_nothing_yet() -> bool {
+    let mut waiting = 0;
+    // SAFETY: asks for a handle of ours; the number is ours, and what is not asked for may be null.
+    let is_open_pipe = unsafe {
+        PeekNamedPipe(
+            GetStdHandle(STD_INPUT_HANDLE),
+            ptr::null_mut(),
+            0,
+            ptr::null_mut(),
+            &raw mut waiting,
+            ptr::null_mut(),
+        )
+    };
+    is_open_pipe != 0 && waiting == 0
+}
+
+/// Reads standard input, up to `most` bytes; nothing from a terminal.
+pub fn read_stdin(most: usize) -> io::Result<Vec<u8>> {
+    let stdin = io::stdin();
+    let mut input = Vec::new();
+    if !stdin.is_terminal() {
+        stdin.lock().take(most as u64).read_to_end(&mut input)?;
+    }
+    Ok(input)
+}
