@@ -63,6 +63,18 @@ impl Store {
         Ok(self.projects_where(BY_ID, id)?.pop())
     }
 
+    /// Returns the project of a folder. One that is not known has the number 0, as no row has: nothing is its own, and what
+    /// holds for all projects holds for it too.
+    pub fn project_of(&self, facts: &ProjectFacts) -> Result<Project, StoreError> {
+        let known = self.project_with_id(&facts.key)?;
+        Ok(known.unwrap_or_else(|| Project {
+            db_id: 0,
+            id: facts.key.clone(),
+            name: facts.name.clone(),
+            root: facts.root.clone(),
+        }))
+    }
+
     /// Finds the project that a person names: by its id, the path of its root, or its display name.
     pub fn project(&self, named: &str) -> Result<Project, ProjectError> {
         const BY_ROOT: &str = "select id, key, name, root from project where root = ?1";

@@ -79,10 +79,7 @@ fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<Context>> {
             let branch = locate(project.root.as_ref()).facts.branch;
             (project, branch)
         }
-        None => match store.project_with_id(&facts.key)? {
-            Some(project) => (project, facts.branch),
-            None => return Ok(None),
-        },
+        None => (store.project_of(&facts)?, facts.branch),
     };
     let situation = Situation {
         project: &project,

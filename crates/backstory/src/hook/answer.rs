@@ -142,7 +142,7 @@ fn session_start(home: &Home, event: &Event) -> Option<Answer> {
     }
     let store = open(home)?;
     let facts = event.project.as_ref()?;
-    let project = store.project_with_id(&facts.key).ok()??;
+    let project = store.project_of(facts).ok()?;
     let situation = Situation {
         project: &project,
         branch: facts.branch.as_deref(),

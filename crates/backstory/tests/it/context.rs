@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, settings};
+use crate::{
+    home::{Home, settings},
+    served::Served,
+};
 
 /// Writes memories the way a distiller will, for the project of the sample session.
 fn remember(home: &Home, count: usize) {
@@ -142,6 +145,45 @@ fn notes_are_told_without_a_pin() {
     let (told, left_out) = explained.split_once("Left out:").unwrap();
     assert!(told.contains("Port 1 is taken") && told.contains("a recent note"));
     assert!(left_out.contains("Port 0 is taken") && left_out.contains("newer notes are told"));
+}
+
+#[test]
+fn notes_for_all_projects_are_told_where_nothing_else_is_known() {
+    let served = Served::start_in(sample());
+    let home = &served.home;
+    home.ok(&["remember", "--global", "Answer in British English"]);
+    home.ok(&["remember", "--global", "--pin", "Never push to main"]);
+    home.ok(&["remember", "Only acme knows this"]);
+    let other = home.repository("fresh", None);
+    let block = home.ok(&["context", "--cwd", &other.to_string_lossy()]);
+    let told: Vec<&str> = block.lines().filter(|line| !line.is_empty()).collect();
+    assert!(told[1].starts_with("# fresh · "), "{block}");
+    assert_eq!(
+        told[4..],
+        [
+            "## Pinned",
+            "N2 📌 Never push to main",
+            "## Notes",
+            "N1 Answer in British English (less than an hour ago)",
+            "</backstory-context>",
+        ]
+    );
+    let without_time = |block: &str| -> Vec<String> {
+        let lines = block.trim_end().lines();
+        lines
+            .filter(|line| !line.starts_with("# "))
+            .map(ToOwned::to_owned)
+            .collect()
+    };
+    let answer = home.report("session-start", &json!({"source": "startup", "cwd": other}));
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let at_start = answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
+    assert_eq!(without_time(at_start), without_time(&block));
+    let another = home.repository("another", None);
+    let over_http = served.get(&format!("/api/context/inject?cwd={}", another.display()));
+    assert_eq!(without_time(&over_http.body), without_time(&block));
 }
 
 #[test]

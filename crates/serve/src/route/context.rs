@@ -59,11 +59,13 @@ async fn inject(
                 }
                 limits.tokens = budget.into();
             }
-            let place = Place::of(store, outside, query.project.as_deref(), query.cwd.as_deref())?;
-            let Place::Project(project) = place else {
-                return Ok(String::new());
+            let (named, cwd) = (query.project.as_deref(), query.cwd.as_deref());
+            let project = match (Place::of(store, outside, named, cwd)?, named.or(cwd)) {
+                (Place::Project(project), _) => project,
+                (Place::Nowhere, Some(folder)) => store.project_of(&(outside.locate)(Path::new(folder)))?,
+                _ => return Ok(String::new()),
             };
-            let branch = (outside.locate)(Path::new(query.cwd.as_deref().unwrap_or(&project.root))).branch;
+            let branch = (outside.locate)(Path::new(cwd.unwrap_or(&project.root))).branch;
             let situation = Situation {
                 project: &project,
                 branch: branch.as_deref(),
