@@ -19,7 +19,9 @@ mod vector_file;
 
 pub use backstory_embed::Encoder;
 pub use cited::{Fate, mark};
-pub use context::{Context, Entry, FullField, Limits, Situation, context};
+pub use context::{
+    Context, Entry, FullField, Limits, MOST_SUMMARIES, OpenWork, Situation, context, open_work,
+};
 pub use files_now::{FileNow, files_now};
 pub use framed::framed;
 pub use index::{IndexError, When, embed_next, file_vectors, mend_vectors};

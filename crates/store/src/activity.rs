@@ -1,4 +1,4 @@
-//! What a project was busy with: by day, by file, by branch, and what it left to do.
+//! What a project was busy with: by day, by file, by branch.
 //!
 //! Looks at the latest memories of a project, so many at most: what a page reads does not grow with the store.
 
@@ -48,21 +48,6 @@ pub struct Branch {
     pub sessions: u64,
     /// When the latest of them was last heard of, in milliseconds since 1970.
     pub last_ms: i64,
-}
-
-/// What a session left to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NextSteps {
-    /// The summary that says so.
-    pub handle: Handle,
-    /// What is left to do.
-    pub text: String,
-    /// The agent's id of the session.
-    pub session_id: Option<String>,
-    /// The branch it was on.
-    pub branch: Option<String>,
-    /// When it was said, in milliseconds since 1970.
-    pub created_ms: i64,
 }
 
 impl Store {
@@ -157,46 +142,6 @@ impl Store {
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
-    }
-
-    /// Returns what the latest sessions of a project left to do: the last word of each, the latest first.
-    pub fn open_next_steps(&self, project: &Project, most: usize) -> Result<Vec<NextSteps>, StoreError> {
-        // The last word of a session counts also when it says that nothing is left.
-        const STEPS: &str =
-            "select summary.id, summary.next_steps, session.session_id, session.branch, summary.created_at,
-                summary.session_db_id
-            from summary indexed by summary_by_project left join session on session.id = summary.session_db_id
-            where summary.project_id = ?1 order by summary.created_at desc, summary.id desc limit 100";
-        let attempt = query("look for what is left to do");
-        let mut statement = self.connection.prepare_cached(STEPS).map_err(attempt)?;
-        let mut rows = statement.query([project.db_id]).map_err(attempt)?;
-        let mut sessions: Vec<i64> = Vec::new();
-        let mut steps = Vec::new();
-        while let Some(row) = rows.next().map_err(attempt)? {
-            let session: Option<i64> = row.get(5).map_err(attempt)?;
-            if session.is_some_and(|session| sessions.contains(&session)) {
-                continue;
-            }
-            sessions.extend(session);
-            let text: Option<String> = row.get(1).map_err(attempt)?;
-            let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-                continue;
-            };
-            steps.push(NextSteps {
-                handle: Handle {
-                    kind: MemoryKind::Summary,
-                    id: row.get(0).map_err(attempt)?,
-                },
-                text,
-                session_id: row.get(2).map_err(attempt)?,
-                branch: row.get(3).map_err(attempt)?,
-                created_ms: row.get(4).map_err(attempt)?,
-            });
-            if steps.len() >= most {
-                break;
-            }
-        }
-        Ok(steps)
     }
 
     /// Returns what a person pinned in a project: notes first, then observations, the latest first.

@@ -50,7 +50,7 @@ mod transfer;
 mod vectors;
 mod words;
 
-pub use activity::{Branch, BusyFile, DayCount, NextSteps};
+pub use activity::{Branch, BusyFile, DayCount};
 /// Returns the version of SQLite that is built in.
 pub fn sqlite_version() -> &'static str {
     rusqlite::version()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    home::{Home, settings},
+    home::{Home, eventually, settings},
     served::Served,
 };
 
@@ -109,14 +109,25 @@ fn what_is_open_is_told_until_it_is_done() {
     settings.add_filter(r"\d\d:\d\d ", "[time] ");
     let block = home.ok(&["context"]);
     settings.bind(|| insta::assert_snapshot!("context_open_work", block));
+    let served = Served::start_in(home);
+    let page = || {
+        let id = served.home.rows("select key from project").remove(0);
+        let page = served.get(&format!("/projects/{}", id.replace('/', "%2F")));
+        assert_eq!(page.status, 200);
+        page.body
+    };
+    assert!(page().contains("Open next steps"), "{}", page());
+    let home = &served.home;
     session(
-        &home,
+        home,
         "s4",
         "Do what is left for coupons",
         "Added a test for a coupon that is larger than the net amount: the total is never negative.",
     );
-    let block = home.ok(&["context"]);
-    assert!(!block.contains("Still open"), "{block}");
+    eventually("nothing is open", || {
+        !home.ok(&["context"]).contains("Still open")
+    });
+    assert!(!page().contains("Open next steps"), "{}", page());
 }
 
 #[test]

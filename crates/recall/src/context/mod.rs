@@ -15,7 +15,7 @@ use backstory_store::{Project, Store, StoreError, Summary};
 use jiff::Timestamp;
 
 use choose::{Word, choose, words};
-use open_work::open_work;
+pub use open_work::{OpenWork, open_work};
 use writer::Writer;
 
 /// How much may be said, and of what.
@@ -86,7 +86,10 @@ pub struct Entry {
 }
 
 /// So many of the latest summaries are looked at, for where work stopped and for what is open.
-const MOST_SUMMARIES: u32 = 60;
+pub const MOST_SUMMARIES: u32 = 60;
+
+/// So many sessions that left something to do are told of.
+const MOST_OPEN: usize = 3;
 
 /// So many of the latest notes are considered.
 const MOST_NOTES: u32 = 20;
@@ -113,7 +116,8 @@ pub fn context(
     if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.told.is_empty() {
         return Ok(None);
     }
-    let open = open_work(&summaries, summary, situation);
+    let mut open = open_work(&summaries, summary, situation);
+    open.truncate(MOST_OPEN);
     let mut writer = Writer::new(store, situation, limits);
     writer.title();
     writer.pinned(&pinned);

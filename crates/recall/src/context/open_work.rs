@@ -6,23 +6,20 @@ use backstory_store::Summary;
 
 use super::Situation;
 
-/// So many sessions are told of.
-const MOST: usize = 3;
-
 /// What was left longer ago than this was given up, or done without a word.
 const TOO_OLD_MS: i64 = 3 * 7 * 24 * 3_600_000;
 
 /// What a session left to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct OpenWork<'s> {
+pub struct OpenWork<'s> {
     /// Where it says so.
-    pub(super) summary: &'s Summary,
+    pub summary: &'s Summary,
     /// The steps, in one line.
-    pub(super) steps: String,
+    pub steps: String,
 }
 
 /// Finds what is open besides what `told` says: of this branch first, then the latest. The summaries are newest first.
-pub(super) fn open_work<'s>(
+pub fn open_work<'s>(
     summaries: &'s [Summary],
     told: Option<&Summary>,
     situation: &Situation<'_>,
@@ -53,7 +50,6 @@ pub(super) fn open_work<'s>(
     }
     // Stable: the latest stays first within each.
     open.sort_by_key(|open| situation.branch.is_none() || open.summary.branch.as_deref() != situation.branch);
-    open.truncate(MOST);
     open
 }
 

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::extract::{Path, State};
-use backstory_model::{MemoryKind, ObservationType};
-use backstory_store::{
-    Branch, BusyFile, DayCount, Filter, NextSteps, Project, Session, SessionFilter, Store,
-};
+use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_recall::{MOST_SUMMARIES, OpenWork, Situation, open_work};
+use backstory_store::{Branch, BusyFile, DayCount, Filter, Project, Session, SessionFilter, Store, Summary};
+use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::{
@@ -27,6 +27,9 @@ const DAYS: i64 = 90;
 /// A project that was quiet for so long is drawn up to its last day.
 const QUIET_MS: i64 = 45 * DAY_MS;
 
+/// So many sessions that left something to do are shown.
+const MOST_OPEN: usize = 5;
+
 struct Activity {
     last_day: i64,
     counts: Vec<DayCount>,
@@ -37,7 +40,7 @@ struct Page {
     activity: Activity,
     files: Vec<BusyFile>,
     branches: Vec<Branch>,
-    steps: Vec<NextSteps>,
+    summaries: Vec<Summary>,
     sessions: Vec<Session>,
     pinned: Vec<Item>,
     latest: Vec<Item>,
@@ -65,7 +68,7 @@ impl Page {
             activity: Activity::read(store, &project, view)?,
             files: store.busy_files(&project, 12)?,
             branches: store.branches(&project, 8)?,
-            steps: store.open_next_steps(&project, 5)?,
+            summaries: store.latest_summaries(&project, MOST_SUMMARIES)?,
             sessions: store.sessions(&SessionFilter {
                 project: Some(&project),
                 after: None,
@@ -80,9 +83,23 @@ impl Page {
         })
     }
 
+    /// What is left to do, as a session that starts would be told.
+    fn open(&self, view: &View) -> Vec<OpenWork<'_>> {
+        let situation = Situation {
+            project: &self.project,
+            branch: None,
+            goes_on: None,
+            now: Timestamp::from_millisecond(view.clock.now_ms).unwrap_or(Timestamp::UNIX_EPOCH),
+        };
+        let mut open = open_work(&self.summaries, None, &situation);
+        open.truncate(MOST_OPEN);
+        open
+    }
+
     fn show(&self, view: &View) -> Markup {
         let id = self.project.id.as_str();
         let nothing = html! {};
+        let open = self.open(view);
         html! {
             h1 { (said(&self.project.name)) }
             p.muted.path { (said(id)) @if self.project.root != self.project.id { " · " (said(&self.project.root)) } }
@@ -94,7 +111,7 @@ impl Page {
             (self.activity.show())
             div.columns {
                 div.wide {
-                    @if !self.steps.is_empty() { (steps(view, &self.steps)) }
+                    @if !open.is_empty() { (steps(view, &open)) }
                     @if !self.pinned.is_empty() {
                         section aria-labelledby="pinned" {
                             h2 #pinned { "Pinned" }
@@ -171,17 +188,21 @@ impl Activity {
     }
 }
 
-fn steps(view: &View, steps: &[NextSteps]) -> Markup {
+fn steps(view: &View, open: &[OpenWork<'_>]) -> Markup {
+    let handle = |summary: &Summary| Handle {
+        kind: MemoryKind::Summary,
+        id: summary.id,
+    };
     html! {
         section aria-labelledby="steps" {
             h2 #steps { "Open next steps" }
-            @for step in steps {
+            @for OpenWork { summary, steps } in open {
                 article.step {
-                    (block(&clipped(&step.text, 600)))
+                    (block(&clipped(steps, 600)))
                     p.meta {
-                        a href=(link::memory(step.handle)) { (step.handle) }
-                        @if let Some(branch) = &step.branch { span { (said(branch)) } }
-                        (view.clock.ago(step.created_ms))
+                        a href=(link::memory(handle(summary))) { (handle(summary)) }
+                        @if let Some(branch) = &summary.branch { span { (said(branch)) } }
+                        (view.clock.ago(summary.created_ms))
                     }
                 }
             }
