@@ -10,6 +10,7 @@ mod index;
 mod intake;
 mod last_words;
 mod model;
+mod round;
 pub(crate) mod rules;
 mod run;
 mod serve;

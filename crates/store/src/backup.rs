@@ -52,16 +52,30 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 impl StoreError {
     /// Says whether the database file itself is damaged, or no database at all.
     pub fn is_damage(&self) -> bool {
-        let source = match self {
-            Self::Open { source, .. } | Self::Backup { source, .. } | Self::Query { source, .. } => source,
-            Self::Migrate(source) => source,
-            Self::Damaged { .. } => return true,
-            _ => return false,
-        };
-        matches!(
-            source.sqlite_error_code(),
+        let is_said = matches!(
+            self.code(),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        );
+        is_said || matches!(self, Self::Damaged { .. })
+    }
+
+    /// Says whether another process kept the database locked for longer than anybody waits.
+    pub fn is_locked(&self) -> bool {
+        matches!(
+            self.code(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
         )
+    }
+
+    /// What SQLite calls it.
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Open { source, .. } | Self::Backup { source, .. } | Self::Query { source, .. } => {
+                source.sqlite_error_code()
+            }
+            Self::Migrate(source) => source.sqlite_error_code(),
+            _ => None,
+        }
     }
 }
 

@@ -215,6 +215,12 @@ impl Store {
             .map_err(attempt)
     }
 
+    /// Waits for another's write as others do, from now on.
+    pub fn wait_as(&self, access: Access) -> Result<(), StoreError> {
+        let wait = self.connection.busy_timeout(access.patience());
+        wait.map_err(query("set how long to wait"))
+    }
+
     /// Reads several times in one state of the store: nothing changes in between, and the database is locked once instead of
     /// for every statement.
     pub fn at_once<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {

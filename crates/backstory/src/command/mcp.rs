@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use backstory_serve::{Stores, serve_stdio};
+use backstory_store::Access;
 
 use super::Status;
 use crate::{
@@ -41,7 +42,8 @@ fn take_in(home: &Home) {
     const LOOK: Duration = Duration::from_millis(10);
     let spool = home.spool();
     let is_waiting = || spool.waiting().is_ok_and(|waiting| !waiting.is_empty());
-    if worker::lives(home) {
+    let has_worker = worker::lives(home);
+    if has_worker {
         for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
             if !is_waiting() {
                 return;
@@ -53,6 +55,10 @@ fn take_in(home: &Home) {
     if is_waiting()
         && let Ok(mut store) = repair::open(home, Opener::Command)
     {
+        // A worker that cannot take in waits for a lock that is not ours to wait for too.
+        if has_worker {
+            store.wait_as(Access::Hook).ok();
+        }
         worker::take_in(&spool, &mut store).ok();
     }
 }

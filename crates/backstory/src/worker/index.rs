@@ -10,8 +10,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use anyhow::Result;
-use backstory_recall::{Encoder, When, embed_next, file_vectors, mend_vectors};
+use backstory_recall::{Encoder, IndexError, When, embed_next, file_vectors, mend_vectors};
 use backstory_store::{Begin, Store};
 
 use crate::{clock, home::Home, log};
@@ -40,7 +39,11 @@ impl Indexer {
         let is_busy = Arc::new(AtomicBool::new(false));
         let (home, busy, stopped) = (home.clone(), Arc::clone(&is_busy), Arc::clone(&stop));
         let thread = thread::Builder::new().name("index".to_owned()).spawn(move || {
-            if let Err(error) = run(&home, &told, &busy, &stopped) {
+            while let Err(error) = run(&home, &told, &busy, &stopped) {
+                busy.store(false, Ordering::Relaxed);
+                if is_locked(&error) && told.recv().is_ok() {
+                    continue;
+                }
                 // Search goes on by words; the next worker tries again.
                 // and nobody to tell when the log cannot be written.
                 log::append(
@@ -50,8 +53,8 @@ impl Indexer {
                     &format!("indexing ended: {error:#}"),
                 )
                 .ok();
+                break;
             }
-            busy.store(false, Ordering::Relaxed);
         })?;
         Ok(Self {
             tell: Some(tell),
@@ -83,7 +86,12 @@ impl Drop for Indexer {
     }
 }
 
-fn run(home: &Home, told: &Receiver<()>, is_busy: &AtomicBool, stop: &AtomicBool) -> Result<()> {
+/// Says whether another process kept the database locked for too long: then it is tried again.
+fn is_locked(error: &IndexError) -> bool {
+    matches!(error, IndexError::Store(error) if error.is_locked())
+}
+
+fn run(home: &Home, told: &Receiver<()>, is_busy: &AtomicBool, stop: &AtomicBool) -> Result<(), IndexError> {
     let mut store = Store::open(&home.database(), &home.backups())?;
     // A vector that a power cut costs is made again.
     store.relax()?;

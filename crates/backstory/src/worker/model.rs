@@ -112,7 +112,10 @@ impl Shared {
 
 fn serve(home: &Home, shared: &Shared) -> Result<()> {
     let mut store = Store::open(&home.database(), &home.backups())?;
-    store.close_lost_calls(clock::now_ms() - MODEL_LEASE_MS)?;
+    // In a store that is locked now, the next worker closes them.
+    if let Err(error) = store.close_lost_calls(clock::now_ms() - MODEL_LEASE_MS) {
+        note(home, &error.into());
+    }
     let mut heard = 0;
     while !shared.is_stopped() {
         let worked = work(&mut store, &shared.asking, &shared.stop, &shared.busy);

@@ -6,7 +6,6 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::Receiver,
     },
     time::{Duration, Instant},
 };
@@ -21,13 +20,11 @@ use serde_json::json;
 
 use super::{
     Asking, Intake, Lock, Rules,
-    distil::distil_all,
     index::Indexer,
     intake::Displaced,
     model::{Askers, ask_all},
-    rules,
+    round::Rounds,
     serve::{self, Door},
-    take_in, upkeep,
 };
 use crate::{
     clock, given,
@@ -56,11 +53,11 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    fn add(&mut self, taken: &Intake, distilled: usize) {
-        self.taken.new += taken.new;
-        self.taken.torn += taken.torn;
-        self.taken.left = taken.left;
-        self.distilled += distilled;
+    fn add(&mut self, done: &Self) {
+        self.taken.new += done.taken.new;
+        self.taken.torn += done.taken.torn;
+        self.taken.left = done.taken.left;
+        self.distilled += done.distilled;
     }
 }
 
@@ -91,17 +88,8 @@ pub(crate) type ReadDuties<'a> = &'a dyn Fn() -> Result<Duties>;
 /// The safety net for a wake-up that did not arrive.
 const POLL: Duration = Duration::from_secs(2);
 
-/// How often what was kept long enough is dropped.
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
 /// How long events gather before they are taken in together: one flush to disk for all of them.
 const GATHER: Duration = Duration::from_millis(50);
-
-/// How far back the worker looks for sessions that fell silent once it has looked at all: it looks far more often.
-const RECENT_MS: i64 = 14 * 24 * 3600 * 1000;
-
-/// So many changes are kept for listeners that come back.
-const KEPT_CHANGES: i64 = 50_000;
 
 /// A worker that somebody asked something this long ago is in use.
 const USED_MS: i64 = 60_000;
@@ -160,51 +148,19 @@ fn work(
     spool.create().context("could not create the spool")?;
     // Watched before the first look at the spool: what arrives from now on is not missed.
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
-    let mut store = repair::open(home, Opener::Worker)?;
-    store.recover(clock::now_ms())?;
+    let mut rounds = Rounds::new(home, until, repair::open(home, Opener::Worker)?);
     sweep(home)?;
     let mut staff = Staff::start(home, until, duties)?;
     let mut work = Work::default();
     let mut last_event = Instant::now();
-    let mut silent_since = 0;
-    let mut upkeep: Option<(Instant, Option<Receiver<anyhow::Error>>)> = None;
     loop {
-        let taken = take_in(&spool, &mut store)?;
-        // After each round: the worker may run for weeks. After the first: events may have waited for years.
-        let now_ms = clock::now_ms();
-        store.interrupt_silent(now_ms, silent_since)?;
-        silent_since = now_ms - RECENT_MS;
-        let begun = Instant::now();
-        let distilled = distil_all(&mut store, &duties.rules, stop, &mut |_| {})?;
-        for (host, events) in &taken.hosts {
-            staff.counters.events(host, "recorded", *events);
-        }
-        if distilled > 0 {
-            staff.counters.distilled(distilled as u64, begun.elapsed());
-        }
-        rules::refresh(home, &store, &taken.readers, &duties.context)?;
-        work.add(&taken, distilled);
-        if upkeep.as_ref().is_none_or(|(last, _)| last.elapsed() >= DAY) {
-            store.retain(duties.retention, now_ms)?;
-            store.drop_old_changes(KEPT_CHANGES)?;
-            let damage = match until {
-                Until::Done => None,
-                Until::Idle => {
-                    Some(upkeep::start(home, duties.backups).context("could not start the upkeep")?)
-                }
-            };
-            upkeep = Some((Instant::now(), damage));
-        }
-        if let Some((_, Some(damage))) = &upkeep
-            && let Ok(error) = damage.try_recv()
-        {
-            return Err(error);
-        }
+        let done = rounds.next(duties, &staff.counters, stop)?;
         // Asked in any case: it wakes them.
-        let is_busy = staff.is_busy(now_ms);
-        if taken.new > 0 || distilled > 0 || is_busy {
+        let is_busy = staff.is_busy(clock::now_ms());
+        if done.taken.new > 0 || done.distilled > 0 || is_busy {
             last_event = Instant::now();
         }
+        work.add(&done);
         match until {
             // What was in hand is finished; the rest waits for the next worker.
             _ if stop.load(Ordering::Relaxed) => break,
@@ -216,11 +172,11 @@ fn work(
         if !home.worker_lock().exists() {
             return Ok(work);
         }
-        if !store.is_in_place() {
+        if !rounds.store.is_in_place() {
             bail!(Displaced);
         }
         // Also when no event comes: a newer version may have changed the schema, and everybody here writes.
-        store.check_schema()?;
+        rounds.store.check_schema()?;
         if Stamp::of_file(&home.config()) != duties.written {
             follow(home, (duties, read), &mut staff)?;
         }

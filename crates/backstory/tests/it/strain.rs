@@ -79,15 +79,23 @@ fn a_clock_that_jumps_back_loses_nothing_and_holds_nothing_up() {
     home.ok(&["context"]);
 }
 
+/// Holds SQLite's write lock until it is dropped.
+fn lock(home: &Home) -> Connection {
+    let connection = Connection::open(home.path().join("backstory.db")).unwrap();
+    connection.busy_timeout(Duration::from_secs(5)).unwrap();
+    connection.execute_batch("begin immediate").unwrap();
+    connection
+}
+
 #[test]
 fn a_lock_that_stays_stops_no_hook_and_no_worker() {
     let served = Served::start();
     let home = &served.home;
     turn(home, "before the lock");
-    eventually("taken in", || home.spooled().is_empty());
-    let connection = Connection::open(home.path().join("backstory.db")).unwrap();
-    connection.busy_timeout(Duration::from_secs(5)).unwrap();
-    connection.execute_batch("begin immediate").unwrap();
+    eventually("distilled", || {
+        home.spooled().is_empty() && home.rows("select request from summary").len() == 1
+    });
+    let connection = lock(home);
     let start = Instant::now();
     turn(home, "under the lock");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
@@ -101,14 +109,53 @@ fn a_lock_that_stays_stops_no_hook_and_no_worker() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("locked"), "{said}");
-    connection.execute_batch("rollback").unwrap();
+    let start = Instant::now();
+    for path in [
+        "/api/health",
+        "/api/search?q=lock",
+        "/api/sessions",
+        "/api/context/inject?project=acme",
+        "/status",
+    ] {
+        assert_eq!(served.get(path).status, 200, "{path}");
+    }
+    let here = json!({"session_id": "s1", "cwd": home.project()}).to_string();
+    let line = home.run(&["statusline"], here.as_bytes());
+    assert_eq!(text(&line.stdout), "backstory · 2 memories\n");
+    let mut agent = Agent::start(home);
+    agent.greet("2025-11-25");
+    let (is_error, found) = agent.call("search", &json!({"query": "before the lock"}));
+    assert!(!is_error && found.contains("before the lock"), "{found}");
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    agent.end();
     drop(connection);
-    // The worker may have given up: the next command does its work then.
-    eventually("taken in at last", || {
-        home.run(&["sessions"], b"").status.success() && home.spooled().is_empty()
+    eventually("the worker takes in and distils what waited", || {
+        home.spooled().is_empty() && home.rows("select request from summary").len() == 2
     });
+    assert_eq!(home.json(&["worker", "status", "--json"])["pid"], served.pid());
     assert_eq!(home.events(), 6);
     assert_eq!(home.rows("pragma integrity_check"), ["ok"]);
+}
+
+#[test]
+fn a_worker_that_starts_under_a_lock_does_its_work_when_it_can() {
+    let home = Home::new();
+    turn(&home, "before the lock");
+    home.drain();
+    let connection = lock(&home);
+    turn(&home, "under the lock");
+    let served = Served::start_in(home);
+    let home = &served.home;
+    assert_eq!(served.get("/api/search?q=lock").status, 200);
+    // Longer than anybody waits for a lock.
+    std::thread::sleep(Duration::from_secs(6));
+    drop(connection);
+    eventually("everything is distilled and has its vector", || {
+        let waiting = "select key from event where state <> 'done' union all
+            select cast(id as text) from document where id not in (select document_id from vector)";
+        home.spooled().is_empty() && home.rows(waiting).is_empty()
+    });
+    assert_eq!(home.json(&["worker", "status", "--json"])["pid"], served.pid());
 }
 
 #[test]
