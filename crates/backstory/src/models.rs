@@ -29,7 +29,8 @@ pub(crate) struct Model {
     price: Option<Price>,
     daily_tokens: u64,
     session_tokens: u64,
-    zone: TimeZone,
+    /// Where days are counted.
+    pub(crate) zone: TimeZone,
 }
 
 impl Model {

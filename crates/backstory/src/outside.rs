@@ -18,6 +18,7 @@ use crate::{
     forgetting::forget,
     home::Home,
     hook::capture::{self, Outcome},
+    models,
     settings::{self, Change, Key, Kind, Settings, change_all, from_words, meanings, resolve},
     wash::Wash,
     when, worker,
@@ -28,7 +29,10 @@ pub(crate) fn of(home: &Home) -> Outside {
     let with_home = || home.clone();
     Outside {
         now_ms: clock::now_ms,
-        moment: |text| when::moment(text).ok(),
+        moment: {
+            let home = with_home();
+            Box::new(move |text| when::moment(text).ok()?.ms(&models::zone(&current(&home))).ok())
+        },
         locate: |folder| project::locate(folder).facts,
         record: {
             let home = with_home();

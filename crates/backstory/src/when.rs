@@ -1,25 +1,43 @@
 //! Moments as people type them: a date, a time, or how long ago.
 
-use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::clock;
 
-/// Reads a moment from the command line, in milliseconds since 1970.
-pub(crate) fn moment(text: &str) -> Result<i64, String> {
+/// A moment as it was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// In milliseconds since 1970.
+    At(i64),
+    /// On the clocks of a time zone that only the settings know; a date alone is its first moment.
+    Local(DateTime),
+}
+
+impl When {
+    /// Returns it in milliseconds since 1970.
+    pub(crate) fn ms(self, zone: &TimeZone) -> Result<i64, jiff::Error> {
+        match self {
+            Self::At(ms) => Ok(ms),
+            Self::Local(time) => Ok(time.to_zoned(zone.clone())?.timestamp().as_millisecond()),
+        }
+    }
+}
+
+/// Reads a moment from the command line.
+pub(crate) fn moment(text: &str) -> Result<When, String> {
     parse(text, clock::now_ms())
         .ok_or_else(|| "write 2026-03-01, 2026-03-01T12:00:00Z, or how long ago: 12h, 7d, 4w".to_owned())
 }
 
-fn parse(text: &str, now_ms: i64) -> Option<i64> {
+fn parse(text: &str, now_ms: i64) -> Option<When> {
     let text = text.trim();
     if let Some(ms) = ago(text) {
-        return Some(now_ms - ms);
+        return Some(When::At(now_ms - ms));
     }
     if let Ok(time) = text.parse::<Timestamp>() {
-        return Some(time.as_millisecond());
+        return Some(When::At(time.as_millisecond()));
     }
-    let day = text.parse::<Date>().ok()?.to_zoned(TimeZone::system()).ok()?;
-    Some(day.timestamp().as_millisecond())
+    text.parse().ok().map(When::Local)
 }
 
 fn ago(text: &str) -> Option<i64> {
@@ -44,9 +62,13 @@ mod tests {
 
     #[test]
     fn moments_are_read() {
-        assert_eq!(parse("2h", 10_000_000), Some(2_800_000));
-        assert_eq!(parse("1970-01-02T00:00:00Z", 0), Some(86_400_000));
-        assert!(parse("2026-03-01", 0).is_some());
+        assert_eq!(parse("2h", 10_000_000), Some(When::At(2_800_000)));
+        assert_eq!(parse("1970-01-02T00:00:00Z", 0), Some(When::At(86_400_000)));
+        let tokyo = TimeZone::get("Asia/Tokyo").unwrap();
+        for (text, hours) in [("1970-01-02", 15), ("1970-01-02T03:00:00", 18)] {
+            let moment = parse(text, 0).unwrap();
+            assert_eq!(moment.ms(&tokyo).unwrap(), hours * 3_600_000, "{text}");
+        }
         for wrong in [
             "",
             "yesterday",

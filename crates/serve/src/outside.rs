@@ -27,6 +27,7 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
+type Moment = dyn Fn(&str) -> Option<i64> + Send + Sync;
 type Record = dyn Fn(EventKind, &Host, &str, Option<ProjectFacts>) -> Recorded + Send + Sync;
 type Wash = dyn Fn(&str) -> Option<String> + Send + Sync;
 type Forget = dyn Fn(&mut Store, &[Handle]) -> Result<(), Refusal> + Send + Sync;
@@ -38,7 +39,7 @@ pub struct Outside {
     /// The time, in milliseconds since 1970.
     pub now_ms: fn() -> i64,
     /// Reads a moment as people write it, in milliseconds since 1970.
-    pub moment: fn(&str) -> Option<i64>,
+    pub moment: Box<Moment>,
     /// Finds the project of a folder.
     pub locate: fn(&Path) -> ProjectFacts,
     /// Records an event as a hook does: its JSON is cut and redacted before anything is written. A project that is given

@@ -17,7 +17,7 @@ use crate::{
     output::{DIM, count, dollars, thousands},
     progress::Progress,
     settings::{Provider, Settings},
-    when,
+    when::{self, When},
     worker::{self, Asking, EXPECTED_ANSWER},
 };
 use ask::{Outcome, ask};
@@ -33,7 +33,7 @@ pub(crate) struct DistillArguments {
     session: Option<String>,
     /// Turns that began after a date, or so long ago: 2026-01-31, 90d
     #[arg(long, value_name = "DATE", value_parser = when::moment)]
-    since: Option<i64>,
+    since: Option<When>,
     /// Who is asked, if not `distill.provider`: claude-cli, anthropic, openai
     #[arg(long, value_name = "P", value_parser = provider)]
     provider: Option<Provider>,
@@ -128,7 +128,11 @@ fn plan(
             Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
         },
     };
-    let past = store.past_turns(session.as_deref(), arguments.since)?;
+    let since_ms = arguments
+        .since
+        .map(|when| when.ms(&asking.model.zone))
+        .transpose()?;
+    let past = store.past_turns(session.as_deref(), since_ms)?;
     let all = past.len();
     let mut turns = Vec::new();
     for (at, turn) in past.into_iter().enumerate() {

@@ -6,14 +6,16 @@ use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_model::{Handle, MemoryKind};
 use backstory_store::{Forgotten, Project, Selection, Session, Store};
+use jiff::tz::TimeZone;
 use serde_json::{Map, json};
 
 use super::{Status, open_store, project, settings, unknown};
 use crate::{
     forgetting::forget,
     home::Home,
+    models,
     output::{self, BOLD, DIM, count},
-    when,
+    when::{self, When},
 };
 
 /// Forget memories, sessions or a project, for good
@@ -35,7 +37,7 @@ pub(crate) struct Forget {
     project: Option<String>,
     /// What was over before a date, or so long ago: 2026-01-31, 90d
     #[arg(long, value_name = "DATE", conflicts_with = "words", value_parser = when::moment)]
-    before: Option<i64>,
+    before: Option<When>,
     /// Memories that contain all of these words, and the raw record of what happened that does
     #[arg(long = "match", value_name = "WORDS")]
     words: Option<String>,
@@ -75,7 +77,7 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
     let Some(mut store) = open_store(home)? else {
         bail!("nothing is remembered yet\nhint: there is nothing to forget");
     };
-    let found = find(&store, arguments)?;
+    let found = find(&store, arguments, &models::zone(&settings(home)?))?;
     let selection = found.selection(arguments);
     let plan = store.would_forget(selection)?;
     let is_empty = plan.is_empty() && !matches!(selection, Selection::Project(_));
@@ -121,7 +123,7 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
     Ok(Status::Done)
 }
 
-fn find(store: &Store, arguments: &Forget) -> Result<Found> {
+fn find(store: &Store, arguments: &Forget, zone: &TimeZone) -> Result<Found> {
     let mut found = Found::default();
     for &handle in &arguments.handles {
         if !store.exists(handle)? {
@@ -137,7 +139,7 @@ fn find(store: &Store, arguments: &Forget) -> Result<Found> {
     if let Some(named) = &arguments.project {
         found.project = Some(project(store, named)?);
     }
-    found.before_ms = arguments.before;
+    found.before_ms = arguments.before.map(|when| when.ms(zone)).transpose()?;
     Ok(found)
 }
 

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use backstory_capture::transcript::{self, Transcript};
 use backstory_model::Event;
 use backstory_store::Store;
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 
 use super::{Status, open_store, settings};
@@ -23,12 +23,13 @@ use crate::{
     clock, environment,
     home::Home,
     import::{self, Told},
-    models::Model,
+    models::{self, Model},
     output::{DIM, count},
     progress::Progress,
     repair::{self, Opener},
     settings::Settings,
-    when, worker,
+    when::{self, When},
+    worker,
 };
 
 /// Take over what happened before: past sessions of an agent, or memories from a file
@@ -67,7 +68,7 @@ struct ClaudeCode {
     dry_run: bool,
     /// Only sessions that went on after a date, or after so long ago: 2026-01-31, 90d
     #[arg(long, value_name = "DATE", value_parser = when::moment)]
-    since: Option<i64>,
+    since: Option<When>,
     /// Only this project: its folder name, its path or its id
     #[arg(long, value_name = "P")]
     project: Option<String>,
@@ -98,7 +99,7 @@ pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
 
 fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
     let settings = settings(home)?;
-    let transcripts = find(arguments)?;
+    let transcripts = find(arguments, &models::zone(&settings))?;
     let start = Instant::now();
     // Events that wait in the spool are taken in first: what they tell is not wanted from the transcript.
     let mut store = open_store(home)?;
@@ -150,7 +151,7 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
     Ok(Status::Done)
 }
 
-fn find(arguments: &ClaudeCode) -> Result<Vec<Transcript>> {
+fn find(arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
     let folders = match arguments.folders.as_slice() {
         [] => vec![
             environment::user_home()
@@ -173,7 +174,7 @@ fn find(arguments: &ClaudeCode) -> Result<Vec<Transcript>> {
         transcripts.extend(found.transcripts);
     }
     if let Some(since) = arguments.since {
-        let from = SystemTime::from(Timestamp::from_millisecond(since)?);
+        let from = SystemTime::from(Timestamp::from_millisecond(since.ms(zone)?)?);
         transcripts.retain(|transcript| transcript.modified >= from);
     }
     Ok(transcripts)

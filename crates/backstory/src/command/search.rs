@@ -12,14 +12,16 @@ use backstory_model::{MemoryKind, ObservationType};
 use backstory_recall::{Hit, Query, Searcher, matches};
 use backstory_serve::answer;
 use backstory_store::{Filter, Project, Scope, Store, terms};
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::{Status, current_project, observation_type, open_store, project};
+use super::{Status, current_project, observation_type, open_store, project, settings};
 use crate::{
     clock,
     home::Home,
+    models,
     output::{self, BOLD, BUSY, DIM},
-    when,
+    when::{self, When},
 };
 
 /// Find memories by words and by meaning
@@ -50,10 +52,10 @@ pub(crate) struct Search {
     session: Option<String>,
     /// Not older than a date, or than so long ago: 2026-03-01, 7d, 12h
     #[arg(long, value_name = "D", value_parser = when::moment)]
-    since: Option<i64>,
+    since: Option<When>,
     /// Not younger than a date, or than so long ago
     #[arg(long, value_name = "D", value_parser = when::moment)]
-    until: Option<i64>,
+    until: Option<When>,
     /// Only this kind: observation, summary, prompt, note, passage
     #[arg(long, value_name = "K", value_parser = memory_kind)]
     kind: Option<MemoryKind>,
@@ -75,7 +77,7 @@ fn memory_kind(name: &str) -> Result<MemoryKind, String> {
 
 pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
     let question = arguments.words.join(" ");
-    let filter = arguments.filter();
+    let filter = arguments.filter(&models::zone(&settings(home)?))?;
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
         anstream::eprintln!("Nothing to look for.");
         anstream::eprintln!(
@@ -157,16 +159,17 @@ struct Asking<'s> {
 }
 
 impl Search {
-    fn filter(&self) -> Filter {
-        Filter {
+    fn filter(&self, zone: &TimeZone) -> Result<Filter> {
+        let ms = |when: Option<When>| when.map(|when| when.ms(zone)).transpose();
+        Ok(Filter {
             kind: self.kind,
             observation_type: self.observation_type,
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
-            since_ms: self.since,
-            until_ms: self.until,
-        }
+            since_ms: ms(self.since)?,
+            until_ms: ms(self.until)?,
+        })
     }
 
     fn place(&self, store: &Store) -> Result<Place> {

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, settings, text};
+use crate::{
+    home::{Home, settings, text},
+    served::Served,
+};
 
 /// A session whose only turn mends something: one observation, one summary, some passages.
 pub(crate) fn mended() -> Home {
@@ -127,6 +130,38 @@ fn people_see_times_in_their_zone_and_programs_in_utc() {
     for arguments in [["show", "1", "--json"], ["timeline", "1", "--json"]] {
         assert!(home.ok(&arguments).contains("2026-03-01T20:30:00Z"));
     }
+}
+
+#[test]
+fn a_day_begins_where_the_settings_say() {
+    let served = Served::start_in(Home::new().with("BACKSTORY_UI_TIMEZONE", "Asia/Tokyo"));
+    let home = &served.home;
+    // Half past five in the morning of the second of March in Tokyo.
+    let line = json!({"kind": "observation", "title": "Late", "created_at": "2026-03-01T20:30:00Z"});
+    home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
+    for (flag, value, is_found) in [
+        ("since", "2026-03-02", true),
+        ("since", "2026-03-02T05:00:00", true),
+        ("since", "2026-03-02T06:00:00", false),
+        ("since", "2026-03-02T00:00:00Z", false),
+        ("until", "2026-03-02", false),
+        ("until", "2026-03-03", true),
+    ] {
+        let found = home.run(&["search", "late", "--all", &format!("--{flag}"), value], b"");
+        assert_eq!(found.status.success(), is_found, "--{flag} {value}");
+        let found = served.get(&format!("/api/search?q=late&{flag}={value}")).json();
+        assert_eq!(
+            found["results"].as_array().unwrap().len(),
+            usize::from(is_found),
+            "{flag}={value}"
+        );
+    }
+    let before = |day| {
+        home.run(&["forget", "--before", day, "--dry-run"], b"")
+            .status
+            .success()
+    };
+    assert_eq!((before("2026-03-02"), before("2026-03-03")), (false, true));
 }
 
 #[test]
