@@ -50,6 +50,8 @@ pub(crate) struct Tally {
     pub(crate) turns: usize,
     pub(crate) summaries: usize,
     pub(crate) observations: usize,
+    /// Observations that say what another says.
+    pub(crate) alike: usize,
     /// Turns that have a summary more than they should.
     pub(crate) doubled: usize,
     /// Events that wait or failed.
@@ -59,6 +61,7 @@ pub(crate) struct Tally {
 /// Counts what became of events.
 pub(crate) fn tally(database: &Path) -> Result<Tally> {
     const TALLY: &str = "select (select count(*) from turn), (select count(*) from summary), (select count(*) from observation),
+        (select count(*) - count(distinct type || title) from observation),
         (select count(*) - count(distinct turn_id) from summary), (select count(*) from event where state <> 'done')";
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     Ok(connection.query_row(TALLY, [], |row| {
@@ -66,8 +69,9 @@ pub(crate) fn tally(database: &Path) -> Result<Tally> {
             turns: row.get(0)?,
             summaries: row.get(1)?,
             observations: row.get(2)?,
-            doubled: row.get(3)?,
-            undone: row.get(4)?,
+            alike: row.get(3)?,
+            doubled: row.get(4)?,
+            undone: row.get(5)?,
         })
     })?)
 }

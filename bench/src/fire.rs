@@ -17,10 +17,11 @@ use serde_json::json;
 use crate::{
     Bench, audit,
     home::Home,
-    payload::{Shape, Size, payload},
+    payload::Shape,
     process,
     random::Random,
     report::{Section, rounded},
+    turns::Turn,
 };
 
 /// Sessions that go on side by side.
@@ -134,26 +135,18 @@ fn write(
     done: &AtomicUsize,
     cut_short: &Mutex<HashSet<String>>,
 ) -> Result<()> {
-    let template = |shape| payload(shape, Size::SMALL, &bench.project, "SESSION", "TOOL_USE");
-    let edit = template(Shape::Edit);
-    let (prompt, tool, stop) = (
-        template(Shape::Prompt),
-        template(Shape::Bash),
-        template(Shape::Stop),
-    );
     let mut random = Random::new(thread as u64 + 1);
     for number in (thread..plan.sessions).step_by(THREADS) {
+        let mut turn = Turn::new(number, session(number), &bench.project);
         for step in 0..PER_SESSION {
-            let (shape, input) = match step {
-                0 => (Shape::Prompt, &prompt),
-                _ if step + 1 == PER_SESSION => (Shape::Stop, &stop),
-                _ if step % 8 == 1 => (Shape::Edit, &edit),
-                _ => (Shape::Bash, &tool),
+            let shape = match step {
+                0 => Shape::Prompt,
+                _ if step + 1 == PER_SESSION => Shape::Stop,
+                _ if step % 8 == 1 => Shape::Edit,
+                _ => Shape::Bash,
             };
             let id = id(number, step);
-            let input = input
-                .replace("SESSION", &session(number))
-                .replace("TOOL_USE", &id);
+            let input = turn.event(shape, &id);
             let mut command = home.command(&["hook", shape.hook()]);
             if plan.hooks.contains(&(number, step)) {
                 let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
@@ -226,6 +219,9 @@ fn check(section: &mut Section, home: &Home, plan: &Plan, cut_short: &HashSet<St
     section.check("the spool is empty", home.spooled()?.is_empty());
     section.row(vec![json!("events stored"), json!(events.len())]);
     section.row(vec![json!("observations"), json!(tally.observations)]);
-    section.check("there are memories", tally.observations > 0);
+    section.check(
+        "every session left memories, and none is doubled",
+        tally.observations >= plan.sessions && tally.alike == 0,
+    );
     Ok(())
 }

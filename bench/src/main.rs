@@ -32,6 +32,7 @@ mod search;
 mod store;
 mod text;
 mod tokens;
+mod turns;
 
 use std::{
     fs,

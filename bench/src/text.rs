@@ -53,6 +53,11 @@ pub(crate) fn text(style: Style, length: usize, random: &mut Random) -> String {
     text
 }
 
+/// Returns a thing, and something that can be done to it.
+pub(crate) fn subject(random: &mut Random) -> (&'static str, &'static str) {
+    (random.pick(&NOUNS), random.pick(&VERBS))
+}
+
 fn code(out: &mut String, random: &mut Random) {
     let (noun, other, verb) = (random.pick(&NOUNS), random.pick(&NOUNS), random.pick(&VERBS));
     let number = random.below(4096);
