@@ -12,7 +12,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -130,22 +130,32 @@ impl std::fmt::Display for Rebuilt {
     }
 }
 
-/// Does something while no worker runs; one that ran before runs again after.
+/// So long another command that works on the database is waited for. Tests are not that patient.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 60 });
+
+/// Does something while no worker runs; one that ran before runs again after. A command that holds the worker's lock, an
+/// import that makes memories, is waited for and not told to end.
 pub(crate) fn alone<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    const LONG: usize = 600;
+    const LOOK: Duration = Duration::from_millis(100);
     home.create()?;
-    let had_worker = worker::stop(home)
-        .context("could not stop the worker\nhint: it may hang; `kill -9` loses nothing")?;
-    let mut lock = None;
-    for _ in 0..LONG {
-        lock = worker::Lock::take(home).context("could not lock worker.lock")?;
-        if lock.is_some() {
-            break;
+    let begun = Instant::now();
+    let mut had_worker = false;
+    let lock = loop {
+        if let Some(lock) = worker::Lock::take(home).context("could not lock worker.lock")? {
+            break lock;
         }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let Some(lock) = lock else {
-        bail!("another process works on the database\nhint: try again in a while");
+        let holder = worker::holder(home);
+        if begun.elapsed() > PATIENCE {
+            let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+            bail!("{who} works on the database\nhint: try again when it has ended");
+        }
+        match holder.is_none() || worker::facts(home).is_some() {
+            true => {
+                had_worker |= worker::stop(home)
+                    .context("could not stop the worker\nhint: it may hang; `kill -9` loses nothing")?;
+            }
+            false => std::thread::sleep(LOOK),
+        }
     };
     let result = work();
     drop(lock);

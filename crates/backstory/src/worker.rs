@@ -55,6 +55,10 @@ pub(crate) fn holder(home: &Home) -> Option<u32> {
 
 /// Asks the worker to end, and waits a while until it has; says whether there was one.
 pub(crate) fn stop(home: &Home) -> io::Result<bool> {
+    // A command that makes memories holds the lock too, and is not told to end. A worker says in a moment that it is one.
+    if !eventually(|| holder(home).is_none() || facts(home).is_some()) {
+        return Ok(false);
+    }
     let Some(pid) = holder(home) else {
         return match lives(home) {
             true => Err(io::Error::other("it runs out of reach, in another container")),
@@ -77,8 +81,8 @@ pub(crate) fn start_and_wait(home: &Home) -> io::Result<()> {
     }
 }
 
-/// Returns what the worker that lives has written down, with the port where it is to be reached; one that is gone may have
-/// left another's port.
+/// Returns what the worker that lives has written down, with the port where it is to be reached. Nobody else who holds the
+/// lock does that, and what a worker left that is gone does not count.
 pub(crate) fn facts(home: &Home) -> Option<Value> {
     let facts: Value = serde_json::from_slice(&std::fs::read(home.worker_json()).ok()?).ok()?;
     (facts["pid"].as_u64() == Some(holder(home)?.into())).then_some(facts)
@@ -149,6 +153,8 @@ impl Lock {
         let taken = system::Lock::take(&home.worker_lock())?;
         if taken.is_some() {
             IS_OURS.store(true, Ordering::Relaxed);
+            // What a worker left that was killed: it must not speak for whoever holds the lock now.
+            std::fs::remove_file(home.worker_json()).ok();
         }
         Ok(taken.map(Self))
     }

@@ -2,9 +2,10 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
+use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use serde_json::{Value, json};
 
-use crate::home::{Home, recorded_folder};
+use crate::home::{Home, eventually, recorded_folder, text};
 
 /// A projects folder with the recorded transcripts, laid out as the client does.
 fn projects(home: &Home) -> PathBuf {
@@ -230,4 +231,60 @@ fn an_import_that_is_killed_again_and_again_ends_as_one_that_was_not() {
     assert_eq!(sorted(&home), sorted(&calm));
     let queue = home.json(&["queue", "--json"]);
     assert_eq!((&queue["pending"], &queue["failed"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn an_import_at_work_is_waited_for_and_never_told_to_end() {
+    let home = Home::new();
+    home.ok(&["remember", "releases are cut on Tuesdays"]);
+    let copy = home.outside().join("copy.db");
+    home.ok(&["backup", copy.to_str().unwrap()]);
+    // Enough that it can be met while it makes memories.
+    let folder = projects(&home);
+    let one = folder.join("-home-dev-acme/00000000-0000-4000-8000-000000000099.jsonl");
+    let one = fs::read_to_string(one).unwrap();
+    for n in 100..200 {
+        let session = format!("00000000-0000-4000-8000-000000000{n}");
+        let path = folder.join(format!("-home-dev-acme/{session}.jsonl"));
+        fs::write(
+            path,
+            one.replace("00000000-0000-4000-8000-000000000099", &session),
+        )
+        .unwrap();
+    }
+    let import = ["import", "claude-code", folder.to_str().unwrap(), "--json"];
+    let mut import = home.command(&import).spawn().unwrap();
+    let pid = Pid::from_child(&import);
+    let holds_the_lock = || {
+        let lock = fs::File::open(home.path().join("worker.lock")).ok();
+        let held = lock.and_then(|lock| fcntl_getlk(lock, &Flock::from(FlockType::ReadLock)).unwrap());
+        held.is_some_and(|held| held.pid == Some(pid))
+    };
+    eventually("it makes memories", holds_the_lock);
+    kill_process(pid, Signal::STOP).unwrap();
+    assert!(holds_the_lock(), "it was met in the middle");
+
+    let restore = ["restore", copy.to_str().unwrap(), "--yes"];
+    let refused = home.run(&restore, b"");
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(&format!("process {pid} works on the database")),
+        "{said}"
+    );
+    assert!(said.contains("hint: try again when it has ended"), "{said}");
+    assert_eq!(home.ok(&["worker", "stop"]), "No worker runs.\n");
+
+    let waiting = home.command(&restore).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    kill_process(pid, Signal::CONT).unwrap();
+    let ended = import.wait().unwrap();
+    assert!(ended.success(), "{ended}");
+    let restored = waiting.wait_with_output().unwrap();
+    assert!(restored.status.success(), "{}", text(&restored.stderr));
+    assert_eq!(
+        home.rows("select text from note"),
+        ["releases are cut on Tuesdays"]
+    );
+    assert_eq!(home.events(), 0);
 }
