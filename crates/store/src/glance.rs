@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use backstory_model::has_drive;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::{
@@ -32,9 +33,12 @@ pub(crate) fn log(path: &Path) -> PathBuf {
 /// Opens a file as one that nobody changes.
 pub(crate) fn connect_unchanging(path: &Path) -> Result<Connection, StoreError> {
     // The address of a file: what has a meaning in one is spelt out.
-    let mut address = "file:".to_owned();
-    for c in path.to_string_lossy().chars() {
+    let path = path.to_string_lossy();
+    let is_on_drive = has_drive(&path);
+    let mut address = if is_on_drive { "file:///" } else { "file:" }.to_owned();
+    for c in path.chars() {
         match c {
+            '\\' if is_on_drive => address.push('/'),
             '%' | '?' | '#' => address.push_str(&format!("%{:02x}", u32::from(c))),
             c => address.push(c),
         }
@@ -53,7 +57,8 @@ mod tests {
     fn a_glance_sees_the_log_and_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         // What has a meaning in an address.
-        let path = folder.path().join("a?b#c%20.db");
+        let name = if cfg!(unix) { "a?b#c%20.db" } else { "b#c%20.db" };
+        let path = folder.path().join(name);
         assert!(matches!(Store::glance(&path), Err(StoreError::Missing(_))));
         let facts = (crate::testing::SENSES.locate)("p");
         let note = |text| NewNote {

@@ -302,7 +302,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::fs;
 
     use super::*;
 
@@ -317,11 +317,8 @@ mod tests {
         let store = Store::open(&path, folder.path()).unwrap();
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
         for name in ["b.db", "b.db-wal", "b.db-shm"] {
-            let mode = fs::metadata(folder.path().join(name))
-                .unwrap()
-                .permissions()
-                .mode();
-            assert_eq!(mode & 0o777, 0o600, "{name}");
+            let is_open = backstory_system::is_open_to_others(&folder.path().join(name));
+            assert_ne!(is_open, Some(true), "{name}");
         }
         Store::open(&path, folder.path()).unwrap();
         Store::open_read_only(&path, Access::Hook).unwrap();

@@ -6,6 +6,8 @@
     clippy::disallowed_methods,
     reason = "tests fail by panicking, start programs and write files as they please"
 )]
+// The harness knows Unix only; `e2e/windows` tells the Windows build a story of its own.
+#![cfg(unix)]
 
 mod backup;
 mod claude;

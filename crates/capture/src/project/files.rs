@@ -172,6 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(unix)]
     fn spelling_alone_tidies_a_path() {
         for (given, wanted) in [
             ("/a/./b//c/", "/a/b/c"),
@@ -185,6 +186,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
     fn joining_works_leading_dots_out() {
         for (given, wanted) in [
             ("../..", "/a"),
@@ -203,8 +205,17 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
     fn the_root_is_canonical() {
         assert_eq!(canonical(Path::new("/")), Some(PathBuf::from("/")));
+    }
+
+    #[test]
+    #[cfg(windows)]
+    fn a_canonical_path_is_spelled_as_people_do() {
+        let here = canonical(Path::new(".")).unwrap();
+        assert!(backstory_model::has_drive(here.to_str().unwrap()), "{here:?}");
+        assert_eq!(lexical(Path::new(r"C:\a\.\b\..\c/")), PathBuf::from(r"C:\a\c"));
     }
 
     #[cfg(unix)]

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use backstory_model::has_drive;
+
 use super::files;
 
 /// Hosts that serve `/Acme/App` and `/acme/app` as the same repository.
@@ -42,7 +44,7 @@ pub fn normalise_remote(url: &str, base: &Path) -> Option<String> {
     if let Some(path) = file_url_path(url) {
         return local(path, base);
     }
-    if is_drive_path(url) || url.starts_with(r"\\") {
+    if has_drive(url) || url.starts_with(r"\\") {
         return local(url, base);
     }
     if let Some((scheme, rest)) = url.split_once("://") {
@@ -238,7 +240,7 @@ fn file_url_path(url: &str) -> Option<&str> {
     if !scheme.eq_ignore_ascii_case("file") {
         return None;
     }
-    if is_drive_path(rest) {
+    if has_drive(rest) {
         return Some(rest);
     }
     let Some(after) = rest.strip_prefix("//") else {
@@ -247,19 +249,15 @@ fn file_url_path(url: &str) -> Option<&str> {
     let (host, _) = after.split_once('/').unwrap_or((after, ""));
     let path = &after[host.len()..];
     match path.strip_prefix('/') {
-        Some(drive) if is_drive_path(drive) => Some(drive),
+        Some(drive) if has_drive(drive) => Some(drive),
         _ if host.is_empty() || host.eq_ignore_ascii_case("localhost") => Some(path),
         // On another machine: the two slashes stay as its mark.
         _ => Some(rest),
     }
 }
 
-fn is_drive_path(path: &str) -> bool {
-    matches!(path.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic())
-}
-
 fn local(path: &str, base: &Path) -> Option<String> {
-    let (start, path) = if is_drive_path(path) {
+    let (start, path) = if has_drive(path) {
         (
             format!("{}:/", path[..1].to_ascii_uppercase()),
             path[2..].replace('\\', "/"),
@@ -276,7 +274,11 @@ fn local(path: &str, base: &Path) -> Option<String> {
         if absolute == base || absolute == base.join(".git") {
             return None;
         }
-        ("/".to_owned(), files::text(&absolute))
+        let absolute = files::text(&absolute);
+        if has_drive(&absolute) {
+            return local(&absolute, base);
+        }
+        ("/".to_owned(), absolute)
     };
     let mut segments = segments_of(&path);
     // `x` and `x/.git` are one repository, `x` and `x.git` are not.

@@ -76,6 +76,7 @@ dev.azure.com/org/app/_git/app
     git@ssh.dev.azure.com:v3/org/app/app
 ";
 
+#[cfg(unix)]
 const LOCAL: &str = r"
 file:/srv/git/x.git
     /srv/git/x.git
@@ -127,12 +128,14 @@ fn every_spelling_of_a_remote_is_one_name() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_path_on_this_disk_is_marked_as_one() {
     check(LOCAL);
     assert_eq!(normalise("/srv/a /b").as_deref(), Some("file:/srv/a /b"));
 }
 
 #[test]
+#[cfg(unix)]
 fn what_names_no_other_repository_is_no_remote() {
     for url in [
         "",
@@ -178,6 +181,20 @@ fn what_names_no_other_repository_is_no_remote() {
 }
 
 #[test]
+#[cfg(windows)]
+fn a_path_on_a_drive_is_one_name() {
+    let base = Path::new(r"C:\w\app");
+    for url in [r"..\x.git", "../x.git", r"c:\w\x.git", "/w/x.git"] {
+        assert_eq!(
+            super::local(url, base).as_deref(),
+            Some("file:C:/w/x.git"),
+            "{url}"
+        );
+    }
+    assert_eq!(super::local(".", base), None);
+}
+
+#[test]
 fn many_helpers_in_front_are_no_trouble() {
     assert_eq!(normalise(&"a::".repeat(100_000)), None);
     assert_eq!(
@@ -186,6 +203,7 @@ fn many_helpers_in_front_are_no_trouble() {
     );
 }
 
+#[cfg(unix)]
 fn any_url() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => r"[a-zA-Z0-9._~%-]{1,8}",
@@ -199,6 +217,7 @@ fn any_url() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+#[cfg(unix)]
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
