@@ -130,6 +130,19 @@ impl Home {
         fs::create_dir(&new).with_context(|| format!("could not create {}", new.display()))
     }
 
+    /// Puts aside what the session was told: one that starts in every round would have a log as no session has.
+    pub(crate) fn clear_given(&self) -> Result<()> {
+        let (given, aside) = (self.root.join("given"), self.root.join("given-aside"));
+        fs::create_dir_all(&aside)?;
+        let number = fs::read_dir(&aside)?.count();
+        match fs::rename(&given, aside.join(number.to_string())) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("could not move {}", given.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Forgets that anybody started a worker, so that the next hook does.
     pub(crate) fn forget_start(&self) -> Result<()> {
         remove(&self.root.join("spool/start"))?;

@@ -282,7 +282,7 @@ impl Condition {
         if self.worker != Worker::Up {
             self.home.clear_spool()?;
         }
-        Ok(())
+        self.home.clear_given()
     }
 
     fn rows(&self, section: &mut Section) {

@@ -4,6 +4,7 @@
 //! side. Holds handles, reasons and paths, never what a memory says.
 
 use std::{
+    cell::OnceCell,
     collections::HashSet,
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
@@ -47,31 +48,37 @@ pub(crate) struct Given {
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
-    entries: Vec<Given>,
+    entries: OnceCell<Vec<Given>>,
 }
 
 impl Log {
-    /// Reads what earlier hooks noted. A line that a crash cut short is passed over.
+    /// Returns the log of a session. It is read when something is asked: who only adds to it need not know what it holds.
     pub(crate) fn of(home: &Home, session_id: &str) -> Self {
-        let path = home.given().join(private::file_name(session_id));
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let entries = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect();
-        Self { path, entries }
+        Self {
+            path: home.given().join(private::file_name(session_id)),
+            entries: OnceCell::new(),
+        }
+    }
+
+    /// Returns what earlier hooks noted. A line that a crash cut short is passed over.
+    fn entries(&self) -> &[Given] {
+        self.entries.get_or_init(|| {
+            let text = fs::read_to_string(&self.path).unwrap_or_default();
+            let entries = text.lines().map(serde_json::from_str);
+            entries.filter_map(Result::ok).collect()
+        })
     }
 
     /// Returns the memories that the session was told in full.
     pub(crate) fn told(&self) -> HashSet<Handle> {
-        let told = self.entries.iter().filter(|entry| entry.told && !entry.brief);
+        let told = self.entries().iter().filter(|entry| entry.told && !entry.brief);
         told.filter_map(|entry| entry.id.as_deref()?.parse().ok())
             .collect()
     }
 
     /// Says how many memories the session was told, in full or by their titles.
     pub(crate) fn count_told(&self) -> usize {
-        let told = self.entries.iter().filter(|entry| entry.told);
+        let told = self.entries().iter().filter(|entry| entry.told);
         told.filter_map(|entry| entry.id.as_deref())
             .collect::<HashSet<_>>()
             .len()
@@ -79,17 +86,18 @@ impl Log {
 
     /// Says whether the session was told about a file, or nothing was worth telling.
     pub(crate) fn has_file(&self, path: &str) -> bool {
-        self.entries
+        self.entries()
             .iter()
             .any(|entry| entry.file.as_deref() == Some(path))
     }
 
     /// Notes what is given now.
     pub(crate) fn append(&self, entries: &[Given]) -> io::Result<()> {
-        let mut lines = String::new();
+        const USUAL_LENGTH: usize = 160;
+        let mut lines = Vec::with_capacity(entries.len() * USUAL_LENGTH);
         for entry in entries {
-            lines.push_str(&serde_json::to_string(entry)?);
-            lines.push('\n');
+            serde_json::to_writer(&mut lines, entry)?;
+            lines.push(b'\n');
         }
         if let Some(folder) = self.path.parent() {
             DirBuilder::new().recursive(true).private().create(folder)?;
@@ -97,7 +105,7 @@ impl Log {
         let mut options = OpenOptions::new();
         let mut file = options.append(true).create(true).private().open(&self.path)?;
         // In one piece: another hook may append at the same time.
-        file.write_all(lines.as_bytes())
+        file.write_all(&lines)
     }
 }
 
