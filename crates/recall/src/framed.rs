@@ -19,7 +19,8 @@ const SPEAKERS: [&str; 5] = ["system", "user", "assistant", "human", "developer"
 
 /// Makes text safe inside the frame: such tags lose their bracket, and what nobody can see is left out. Lines stay.
 pub fn framed(text: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c != '<' && !is_trick(c);
+    // Nearly every character is of the range, and telling that is quick.
+    let is_plain = |c: char| c != '<' && (matches!(c, ' '..='~') || !is_trick(c));
     if text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }

@@ -2,6 +2,10 @@
 
 /// Makes text from a session fit one line: controls and line breaks become blanks, the rest is cut at the width.
 pub fn one_line(text: &str, width: usize) -> String {
+    // Most titles are such a line already.
+    if text.len() <= width && text.trim() == text && !text.contains("  ") && is_printable(text) {
+        return text.to_owned();
+    }
     // Looking at a little more than fits keeps this cheap for a prompt of a megabyte.
     let start: String = text
         .chars()
@@ -17,6 +21,10 @@ pub fn one_line(text: &str, width: usize) -> String {
     }
     let cut: String = line.chars().take(width.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end())
+}
+
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// Characters that change how others are shown, and so what a person believes to read.

@@ -27,8 +27,10 @@ pub(super) struct Block {
 
 impl Block {
     pub(super) fn new(most_tokens: usize) -> Self {
+        let mut text = String::with_capacity((most_tokens * 4).min(MOST_UNITS));
+        text.push_str(BEGIN);
         Self {
-            text: BEGIN.to_owned(),
+            text,
             units: BEGIN.len(),
             most_tokens,
             reserved: (0, 0),
@@ -38,9 +40,10 @@ impl Block {
     /// Appends a line if it fits, with room left for the end.
     pub(super) fn line(&mut self, line: &str) -> bool {
         let line = framed(line);
-        let fits = self.fits(&line);
+        let units = units(&line);
+        let fits = self.fits(line.len(), units);
         if fits {
-            self.units += units(&line) + 1;
+            self.units += units + 1;
             self.text.push_str(&line);
             self.text.push('\n');
         }
@@ -51,13 +54,14 @@ impl Block {
     pub(super) fn would_fit(&mut self, line: &str) -> Fits {
         const HEADING: usize = "\n## 2026-01-01\n".len();
         let line = framed(line);
-        if !self.fits(&line) {
+        let units = units(&line);
+        if !self.fits(line.len(), units) {
             return Fits::No;
         }
         // Most lines share a heading with others.
         let share = HEADING / 3;
         self.reserved.0 += line.len() + 1 + share;
-        self.reserved.1 += units(&line) + 1 + share;
+        self.reserved.1 += units + 1 + share;
         Fits::Yes
     }
 
@@ -70,13 +74,17 @@ impl Block {
         self.text + END
     }
 
-    fn fits(&self, line: &str) -> bool {
-        let bytes = self.text.len() + self.reserved.0 + line.len() + 1 + END.len();
-        let units = self.units + self.reserved.1 + units(line) + 1 + END.len();
+    /// Whether a line of so many bytes and units fits.
+    fn fits(&self, bytes: usize, units: usize) -> bool {
+        let bytes = self.text.len() + self.reserved.0 + bytes + 1 + END.len();
+        let units = self.units + self.reserved.1 + units + 1 + END.len();
         bytes.div_ceil(4) <= self.most_tokens && units < MOST_UNITS
     }
 }
 
+/// Counts UTF-16 units by bytes: one for each first byte of a character, and another where it takes four.
 fn units(text: &str) -> usize {
-    text.encode_utf16().count()
+    let firsts = text.bytes().filter(|byte| byte & 0xc0 != 0x80);
+    let fours = text.bytes().filter(|byte| *byte >= 0xf0);
+    firsts.count() + fours.count()
 }

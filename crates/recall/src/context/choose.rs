@@ -58,7 +58,8 @@ pub(super) fn choose<'c>(
     let mut sessions: HashSet<i64> = HashSet::new();
     let mut titles: Vec<Vec<Word>> = Vec::new();
     for one in worths {
-        let title = words(&one.observation.title);
+        // Only of those that may still be told.
+        let mut title = Vec::new();
         let is_of_known_session = one
             .observation
             .session_db_id
@@ -67,10 +68,10 @@ pub(super) fn choose<'c>(
             Some("enough others are more telling")
         } else if !is_of_known_session && sessions.len() >= limits.sessions {
             Some("enough other sessions are more telling")
-        } else if titles.iter().any(|told| say_nearly_the_same(told, &title)) {
-            Some("another says nearly the same")
         } else {
-            None
+            title = words(&one.observation.title);
+            let is_told = titles.iter().any(|told| say_nearly_the_same(told, &title));
+            is_told.then_some("another says nearly the same")
         };
         match why_not {
             Some(why_not) => chosen.left_out.push(left_out(one.observation, why_not)),
@@ -92,11 +93,17 @@ fn leave_out_causes(chosen: &mut Chosen<'_>, stated: &[Word]) {
     };
     // What one turn left came to be at once.
     let turn = |one: &Worth<'_>| (one.observation.session_db_id, one.observation.created_ms);
+    let is_cause = |one: &Worth<'_>| {
+        let warns = one.observation.concepts.iter().any(|concept| concept == "gotcha");
+        is_of(one, ObservationType::Discovery) && !warns && !one.observation.is_pinned
+    };
+    let causes = chosen.told.iter().filter(|one| is_cause(one));
+    let with_cause: HashSet<_> = causes.map(turn).collect();
     let mut fixes: HashMap<(Option<i64>, i64), Vec<Word>> = HashMap::new();
     for fix in chosen
         .told
         .iter()
-        .filter(|one| is_of(one, ObservationType::Bugfix))
+        .filter(|one| is_of(one, ObservationType::Bugfix) && with_cause.contains(&turn(one)))
     {
         let told = fix.observation;
         let text = [&told.title, told.narrative.as_deref().unwrap_or_default()].join(" ");
@@ -106,10 +113,6 @@ fn leave_out_causes(chosen: &mut Chosen<'_>, stated: &[Word]) {
         said.extend(stated);
         said.sort_unstable();
     }
-    let is_cause = |one: &Worth<'_>| {
-        let warns = one.observation.concepts.iter().any(|concept| concept == "gotcha");
-        is_of(one, ObservationType::Discovery) && !warns && !one.observation.is_pinned
-    };
     let is_said = |one: &Worth<'_>| {
         let fix = fixes.get(&turn(one));
         fix.is_some_and(|fix| is_cause(one) && states(fix, &words(&one.observation.title)))
@@ -251,14 +254,21 @@ fn files_in_work<'c>(candidates: &'c [Observation], situation: &Situation<'_>) -
 /// Whether two titles share most of their words, and all of their numbers.
 fn say_nearly_the_same(one: &[Word], other: &[Word]) -> bool {
     let missing = |from: &[Word], word: &&Word| from.binary_search(word).is_err();
-    let both = one.iter().filter(|word| !missing(other, word)).count();
-    let all = one.len() + other.len() - both;
+    // Seven tenths of all words are to be in both. Most pairs are told apart by the first few.
+    let least = ((one.len() + other.len()) * 7).div_ceil(17);
+    let Some(spare) = one.len().checked_sub(least) else {
+        return false;
+    };
+    let absent = one.iter().filter(|word| missing(other, word));
+    if least == 0 || absent.take(spare + 1).count() > spare {
+        return false;
+    }
     let other_number = |one: &[Word], other: &[Word]| {
         one.iter()
             .filter(|word| missing(other, word))
             .any(|word| word.is_number)
     };
-    all > 0 && both * 10 >= all * 7 && !other_number(one, other) && !other_number(other, one)
+    !other_number(one, other) && !other_number(other, one)
 }
 
 /// A word of a title, as far as it is compared: a hash tells words apart well enough.
@@ -270,19 +280,29 @@ pub(super) struct Word {
 
 /// The words of a text that say something, in order and each once. By bytes: letters outside ASCII are part of words.
 pub(super) fn words(text: &str) -> Vec<Word> {
-    let is_apart = |byte: &u8| !byte.is_ascii_alphanumeric() && byte.is_ascii();
-    let mut words: Vec<Word> = text
-        .as_bytes()
-        .split(is_apart)
-        .filter_map(|word| {
-            let is_number = word.iter().any(u8::is_ascii_digit);
-            let hash = word.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
-            });
-            (word.len() > 2 || is_number).then_some(Word { hash, is_number })
-        })
-        .collect();
+    let mut words = Vec::new();
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    let mut bytes = text.bytes();
+    while bytes.len() > 0 {
+        let (mut hash, mut is_number, mut length) = (NOT_HASHED, false, 0);
+        for byte in bytes.by_ref().take_while(is_letter) {
+            hash = hashed(hash, byte.to_ascii_lowercase().into());
+            is_number |= byte.is_ascii_digit();
+            length += 1;
+        }
+        if length > 2 || is_number {
+            words.push(Word { hash, is_number });
+        }
+    }
     words.sort_unstable();
     words.dedup();
     words
+}
+
+/// The hash of nothing.
+pub(super) const NOT_HASHED: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Adds a letter to a hash: FNV-1a tells words apart well enough.
+pub(super) fn hashed(hash: u64, letter: u64) -> u64 {
+    (hash ^ letter).wrapping_mul(0x0100_0000_01b3)
 }

@@ -116,8 +116,7 @@ pub fn context(
     if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.told.is_empty() {
         return Ok(None);
     }
-    let mut open = open_work(&summaries, summary, situation);
-    open.truncate(MOST_OPEN);
+    let open = open_work(&summaries, summary, situation, MOST_OPEN);
     let mut writer = Writer::new(store, situation, limits);
     writer.title();
     writer.pinned(&pinned);

@@ -256,22 +256,27 @@ impl<'w> Writer<'w> {
 
     /// What a memory says beyond its title, indented; nothing when that is all.
     fn more(&self, observation: &Observation) -> Option<String> {
-        let narrative = observation.narrative.as_deref().unwrap_or_default();
-        let narrative = match says_the_same(narrative, &observation.title) {
-            true => String::new(),
-            false => narrative.to_owned(),
+        let is_new = |text: &str| !says_the_same(text, &observation.title);
+        let narrative = || {
+            let narrative = observation.narrative.as_deref();
+            narrative
+                .filter(|text| is_new(text))
+                .unwrap_or_default()
+                .to_owned()
         };
-        let facts: Vec<String> = observation
-            .facts()
-            .iter()
-            .filter(|fact| !says_the_same(fact, &observation.title))
-            .map(|fact| format!("- {fact}"))
-            .collect();
-        let (first, second) = match self.limits.full_field {
-            FullField::Narrative => (narrative, facts.join("\n")),
-            FullField::Facts => (facts.join("\n"), narrative),
+        let facts = || {
+            let facts = observation.facts().into_iter().filter(|fact| is_new(fact));
+            facts
+                .map(|fact| format!("- {fact}"))
+                .collect::<Vec<_>>()
+                .join("\n")
         };
-        let more = if first.trim().is_empty() { second } else { first };
+        let (first, second): (&dyn Fn() -> String, &dyn Fn() -> String) = match self.limits.full_field {
+            FullField::Narrative => (&narrative, &facts),
+            FullField::Facts => (&facts, &narrative),
+        };
+        let first = first();
+        let more = if first.trim().is_empty() { second() } else { first };
         let more = clipped(more.trim(), 480);
         (!more.is_empty()).then(|| format!("  {}", more.replace('\n', "\n  ")))
     }
