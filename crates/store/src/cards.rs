@@ -83,10 +83,11 @@ impl Store {
         Ok(Some(card))
     }
 
-    /// Returns the files that an observation cites.
+    /// Returns the files that an observation cites, those that were changed first.
     pub fn cited_files(&self, observation: i64) -> Result<Vec<CitedFile>, StoreError> {
+        // In the order of the key: SQLite would set up a sorter for each of the many memories that a session start asks about.
         const FILES: &str = "select path, modified, content_hash, size from observation_file
-            where observation_id = ?1 order by modified desc, path";
+            where observation_id = ?1 order by path";
         let attempt = query("read the files of a memory");
         let mut statement = self.connection.prepare_cached(FILES).map_err(attempt)?;
         let rows = statement.query_map([observation], |row| {
@@ -100,7 +101,10 @@ impl Store {
                 mark,
             })
         });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        let files: rusqlite::Result<Vec<CitedFile>> = rows.and_then(Iterator::collect);
+        let mut files = files.map_err(attempt)?;
+        files.sort_by_key(|file| !file.is_modified);
+        Ok(files)
     }
 }
 

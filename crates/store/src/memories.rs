@@ -1,6 +1,6 @@
 //! Distilled memories, as recall reads them.
 
-use rusqlite::{OptionalExtension, Params, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
 use crate::{Project, Session, Store, StoreError, open::query};
@@ -115,6 +115,13 @@ pub struct TurnSummary {
     pub notes: Option<String>,
 }
 
+/// Whether notes are wanted that a person pinned, or the others.
+#[derive(Clone, Copy)]
+enum Pinned {
+    No = 0,
+    Yes = 1,
+}
+
 impl Store {
     /// Returns the memories of a session, in the order in which they came to be.
     pub fn memories_of(&self, session: &Session) -> Result<Vec<TurnMemory>, StoreError> {
@@ -129,7 +136,6 @@ impl Store {
             order by 1, 2";
         let attempt = query("read the memories of a session");
         let mut statement = self.connection.prepare_cached(OF_SESSION).map_err(attempt)?;
-        let list = |json: String| serde_json::from_str(&json).unwrap_or_default();
         let rows = statement.query_map([session.db_id], |row| {
             Ok(TurnMemory {
                 id: row.get(0)?,
@@ -138,8 +144,8 @@ impl Store {
                 title: row.get(3)?,
                 subtitle: row.get(4)?,
                 narrative: row.get(5)?,
-                facts: list(row.get(6)?),
-                files_modified: list(row.get(7)?),
+                facts: list(row, 6)?,
+                files_modified: list(row, 7)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
@@ -213,7 +219,6 @@ impl Store {
         most: u32,
     ) -> Result<Vec<Observation>, StoreError> {
         let attempt = query("read the latest memories");
-        let list = |json: String| serde_json::from_str(&json).unwrap_or_default();
         let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
         let rows = statement.query_map((project.db_id, most), |row| {
             Ok(Observation {
@@ -222,8 +227,8 @@ impl Store {
                 title: row.get(2)?,
                 narrative: row.get(3)?,
                 facts: row.get(4)?,
-                concepts: list(row.get(5)?),
-                files_modified: list(row.get(6)?),
+                concepts: list(row, 5)?,
+                files_modified: list(row, 6)?,
                 session_db_id: row.get(7)?,
                 branch: row.get(8)?,
                 seen: row.get(9)?,
@@ -231,40 +236,45 @@ impl Store {
                 created_ms: row.get(11)?,
             })
         });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        let mut found = Vec::with_capacity(most as usize);
+        for observation in rows.map_err(attempt)? {
+            found.push(observation.map_err(attempt)?);
+        }
+        Ok(found)
     }
 
     /// Returns the notes that are pinned in a project or everywhere, newest first.
     pub fn pinned_notes(&self, project: &Project) -> Result<Vec<Note>, StoreError> {
-        const PINNED: &str =
-            "select id, text, created_at from note where (project_id = ?1 or project_id is null) and pinned = 1
-            order by created_at desc limit 20";
-        self.notes_where(PINNED, [project.db_id])
+        self.notes_of(project, Pinned::Yes, 20)
     }
 
     /// Returns the latest notes of a project and of all projects that are not pinned, newest first.
     pub fn latest_notes(&self, project: &Project, most: u32) -> Result<Vec<Note>, StoreError> {
-        // Once for each kind: together they would have to be sorted, however many there are.
-        const LATEST: &str = "select id, text, created_at from note indexed by note_by_project
-            where project_id is ?1 and pinned = 0 order by created_at desc, id desc limit ?2";
-        let mut notes = self.notes_where(LATEST, params![project.db_id, most])?;
-        notes.extend(self.notes_where(LATEST, params![None::<i64>, most])?);
-        notes.sort_by_key(|note| std::cmp::Reverse((note.created_ms, note.id)));
-        notes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        Ok(notes)
+        self.notes_of(project, Pinned::No, most)
     }
 
-    fn notes_where(&self, sql: &str, values: impl Params) -> Result<Vec<Note>, StoreError> {
+    fn notes_of(&self, project: &Project, pinned: Pinned, most: u32) -> Result<Vec<Note>, StoreError> {
+        // Once for each kind: together they would have to be sorted, however many there are.
+        const LATEST: &str = "select id, text, created_at from note indexed by note_by_project
+            where project_id is ?1 and pinned = ?2 order by created_at desc, id desc limit ?3";
         let attempt = query("read notes");
-        let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
-        let rows = statement.query_map(values, |row| {
-            Ok(Note {
-                id: row.get(0)?,
-                text: row.get(1)?,
-                created_ms: row.get(2)?,
-            })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        let mut statement = self.connection.prepare_cached(LATEST).map_err(attempt)?;
+        let mut notes = Vec::new();
+        for project in [Some(project.db_id), None] {
+            let rows = statement.query_map(params![project, pinned as u8, most], |row| {
+                Ok(Note {
+                    id: row.get(0)?,
+                    text: row.get(1)?,
+                    created_ms: row.get(2)?,
+                })
+            });
+            for note in rows.map_err(attempt)? {
+                notes.push(note.map_err(attempt)?);
+            }
+        }
+        notes.sort_by_key(|note: &Note| std::cmp::Reverse((note.created_ms, note.id)));
+        notes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(notes)
     }
 
     /// Returns the number of a session's row.
@@ -277,4 +287,10 @@ impl Store {
             .optional()
             .map_err(attempt)
     }
+}
+
+/// Reads a list that is kept as JSON. One that is damaged is empty.
+fn list(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let json = row.get_ref(column)?.as_str()?;
+    Ok(serde_json::from_str(json).unwrap_or_default())
 }

@@ -124,12 +124,12 @@ impl Store {
         transaction.commit().map_err(attempt)
     }
 
-    /// Counts what is remembered of a project, evidence and prompts aside, up to a limit for each kind.
+    /// Counts what is remembered of a project, evidence and prompts aside, up to a limit.
     pub fn count_memories(&self, key: &str, most: u32) -> Result<u32, StoreError> {
-        const COUNT: &str = "select
-            (select count(*) from (select 1 from observation where project_id = project.id limit ?2))
-            + (select count(*) from (select 1 from summary where project_id = project.id limit ?2))
-            + (select count(*) from (select 1 from note where project_id = project.id limit ?2))
+        const COUNT: &str = "select (select count(*) from (
+                select 1 from observation where project_id = project.id
+                union all select 1 from summary where project_id = project.id
+                union all select 1 from note where project_id = project.id limit ?2))
             from project where key = ?1";
         let attempt = query("count memories");
         let counted = self
