@@ -24,7 +24,7 @@ use crate::{
     environment,
     given::{Given, Log},
     home::Home,
-    settings::{self, Context},
+    settings::{self, Context, for_hooks},
 };
 
 /// An agent waits no longer than this for what it may be told. Tests run many of us at once, and not optimised.
@@ -123,9 +123,15 @@ fn open(home: &Home) -> Option<&'static Store> {
     Some(Box::leak(Box::new(store)))
 }
 
+/// Reads what may be said. Those who never set anything about it do not pay for a parser.
 fn settings_of(home: &Home) -> Context {
     let text = settings::read(&home.config()).ok().flatten();
-    settings::load(&home.config(), text.as_deref(), &environment::settings())
+    let variables = environment::settings();
+    let is_of_context = |(name, _): &(String, String)| name.starts_with("BACKSTORY_CONTEXT_");
+    if text.is_none() && !variables.iter().any(is_of_context) {
+        return for_hooks::default_context();
+    }
+    settings::load(&home.config(), text.as_deref(), &variables)
         .0
         .context
 }

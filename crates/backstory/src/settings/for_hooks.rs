@@ -11,9 +11,11 @@ use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use backstory_model::ObservationType;
+
 use super::keys::{KEYS, Key};
 use super::resolve::from_variable;
-use super::{Capture, DEFAULTS, Durability, to_words};
+use super::{Capture, Context, DEFAULTS, Durability, FullField, to_words};
 
 /// What tells one version of `config.toml` from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,31 @@ pub(crate) fn defaults() -> Capture {
         max_payload_kb: 256,
         redact: true,
         durability: Durability::Normal,
+    }
+}
+
+/// What `defaults.toml` says about what is given back, likewise.
+pub(crate) fn default_context() -> Context {
+    Context {
+        observations: 50,
+        sessions: 10,
+        full: 5,
+        full_field: FullField::Narrative,
+        types: vec![
+            ObservationType::Decision,
+            ObservationType::Bugfix,
+            ObservationType::Feature,
+            ObservationType::Refactor,
+            ObservationType::Discovery,
+            ObservationType::Change,
+        ],
+        concepts: Vec::new(),
+        budget_tokens: 2000,
+        prompt_tokens: 500,
+        on_start: true,
+        on_prompt: true,
+        on_file: true,
+        on_error: true,
     }
 }
 
@@ -234,6 +261,7 @@ mod tests {
     #[test]
     fn without_a_file_the_defaults_hold() {
         assert_eq!(defaults(), Settings::default().capture);
+        assert_eq!(default_context(), Settings::default().context);
     }
 
     #[test]
