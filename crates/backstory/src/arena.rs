@@ -2,8 +2,9 @@
 //!
 //! A hook allocates a few dozen small things, perhaps one large buffer, and ends. The system's allocator maps and unmaps
 //! pages for them, and that took a quarter of a hook's time. Here a hook's small allocations come one after the other
-//! out of one piece of memory, the first large one gets a piece of its own that it can grow in, and nothing is given
-//! back; the end of the process does that. Everything else, and every other command, uses an allocator made to last.
+//! out of one piece of memory, the first large one gets a piece of its own that it can grow in, and only what was taken
+//! last is given back; the end of the process does the rest. Everything else, and every other command, uses an allocator
+//! made to last.
 
 #![expect(unsafe_code, reason = "an allocator cannot be written without it")]
 
@@ -11,7 +12,10 @@ use std::{
     alloc::{GlobalAlloc, Layout},
     cell::UnsafeCell,
     ptr, slice,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicBool, AtomicUsize,
+        Ordering::{AcqRel, Relaxed},
+    },
 };
 
 use backstory_system as system;
@@ -61,8 +65,8 @@ struct Arena {
     is_off: AtomicBool,
 }
 
-// SAFETY: `memory` is handed out in parts that do not overlap, because `used` only grows and does so atomically; `large`
-// is handed out once.
+// SAFETY: `memory` is handed out in parts that do not overlap: `used` grows by each of them, and falls or grows otherwise
+// only by the one that ends there, by whoever owns that one, atomically. `large` is handed out once.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -77,14 +81,24 @@ impl Arena {
             return (fits && !self.is_large_taken.swap(true, Relaxed))
                 .then(|| map_ahead(pointer, 0, layout.size()));
         }
-        // Rounded up, so that every part starts where any of them may.
-        let size = (layout.size() + 15) & !15;
-        let start = self.used.fetch_add(size, Relaxed);
+        let size = rounded(layout.size());
+        let start = self.used.fetch_add(size, AcqRel);
         if start + size > SIZE {
             return None;
         }
         // SAFETY: `start + size` is within `memory`, as checked above.
         Some(unsafe { self.memory.get().cast::<u8>().add(start) })
+    }
+
+    /// Gives a part of the memory another size, in its place; possible for the one that was taken last. Most of what a hook
+    /// allocates grows or is given back at once, and a page that is not touched costs nothing.
+    fn resize(&self, pointer: *mut u8, from: usize, to: usize) -> bool {
+        let start = pointer.addr().wrapping_sub(self.memory.get().addr());
+        let (end, new_end) = (start.wrapping_add(rounded(from)), start.wrapping_add(rounded(to)));
+        start < SIZE
+            && to <= LARGEST
+            && new_end <= SIZE
+            && self.used.compare_exchange(end, new_end, AcqRel, Relaxed).is_ok()
     }
 
     fn is_large(&self, pointer: *mut u8) -> bool {
@@ -95,6 +109,11 @@ impl Arena {
         let start = self.memory.get().addr();
         (start..start + SIZE).contains(&pointer.addr()) || self.is_large(pointer)
     }
+}
+
+/// Rounds up, so that every part starts where any of them may.
+const fn rounded(size: usize) -> usize {
+    (size + 15) & !15
 }
 
 /// Has the kernel map the pages from `from` to `to` of a buffer in one go.
@@ -123,6 +142,9 @@ unsafe impl GlobalAlloc for Arena {
         if !self.owns(pointer) {
             // SAFETY: not ours, so it came from the lasting allocator with this layout.
             unsafe { LASTING.dealloc(pointer, layout) }
+        } else {
+            // When it is not the last one, it stays until the end.
+            self.resize(pointer, layout.size(), 0);
         }
     }
 
@@ -133,6 +155,9 @@ unsafe impl GlobalAlloc for Arena {
         }
         if self.is_large(pointer) && size <= LARGE_SIZE {
             return map_ahead(pointer, layout.size(), size);
+        }
+        if self.resize(pointer, layout.size(), size) {
+            return pointer;
         }
         // SAFETY: the caller promises that `size`, rounded up to the alignment, does not overflow.
         let new = unsafe { self.alloc(Layout::from_size_align_unchecked(size, layout.align())) };
