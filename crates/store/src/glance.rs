@@ -1,6 +1,10 @@
 //! Reads a database that does not change meanwhile: no locks, and no file is made beside it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    mem::ManuallyDrop,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use backstory_model::has_drive;
 use rusqlite::{Connection, OpenFlags};
@@ -14,12 +18,50 @@ impl Store {
     /// Opens the database for one quick look. While its log is empty it is read as a file that cannot change, which takes half
     /// the time; should somebody write at that very moment, the look may fail or see a little of both states.
     pub fn glance(path: &Path) -> Result<Self, StoreError> {
-        let is_quiet = log(path).metadata().map_or(true, |log| log.len() == 0);
-        if !is_quiet || !path.exists() {
+        if Quiet::now(path).is_none() {
             return Self::open_read_only(path, Access::Hook);
         }
         let connection = connect_unchanging(path)?;
         Self::of_this_schema(connection, path)
+    }
+
+    /// Reads something in one state of the store, by a glance when nobody writes: should that have changed meanwhile, it is
+    /// read again as others read. For a process that ends in a moment: the store stays open, because closing takes time.
+    pub fn look<T>(path: &Path, read: impl Fn(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let before = Quiet::now(path);
+        if before.is_some() {
+            let glance =
+                connect_unchanging(path).and_then(|connection| Self::of_this_schema(connection, path));
+            let found = glance.and_then(|store| store.left_open(&read));
+            if Quiet::now(path) == before {
+                return found;
+            }
+        }
+        Self::open_read_only(path, Access::Hook)?.left_open(&read)
+    }
+
+    fn left_open<T>(self, read: impl Fn(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let store = ManuallyDrop::new(self);
+        store.at_once(|| read(&store))
+    }
+}
+
+/// A database whose log is empty, and when it was last written to.
+#[derive(PartialEq, Eq)]
+struct Quiet {
+    modified: SystemTime,
+    bytes: u64,
+}
+
+impl Quiet {
+    /// Looks whether a database is there and its log is empty.
+    fn now(path: &Path) -> Option<Self> {
+        let is_empty = log(path).metadata().map_or(true, |log| log.len() == 0);
+        let file = path.metadata().ok().filter(|_| is_empty)?;
+        Some(Self {
+            modified: file.modified().ok()?,
+            bytes: file.len(),
+        })
     }
 }
 
@@ -81,5 +123,39 @@ mod tests {
         store.close().unwrap();
         assert_eq!(count(), 1, "from the file");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_look_that_somebody_wrote_into_is_taken_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        let facts = (crate::testing::SENSES.locate)("p");
+        let note = NewNote {
+            text: "one",
+            project: Some(&facts),
+            type_name: None,
+            files: &[],
+            pinned: false,
+            author: Author::Person,
+        };
+        Store::open(&path, folder.path()).unwrap().close().unwrap();
+        let looks = std::cell::Cell::new(0);
+        let count = |write: bool| {
+            looks.set(0);
+            let found = Store::look(&path, |store| {
+                looks.set(looks.get() + 1);
+                if write && looks.get() == 1 {
+                    // Closed at once: the log is empty again, and the file is another.
+                    let mut other = Store::open(&path, folder.path())?;
+                    other.remember(&note, 1)?;
+                    other.close()?;
+                }
+                store.count_memories(&facts.key, 9)
+            });
+            (found.unwrap(), looks.get())
+        };
+        assert_eq!(count(false), (0, 1));
+        assert_eq!(count(true), (1, 2));
+        assert_eq!(count(false), (1, 1));
     }
 }

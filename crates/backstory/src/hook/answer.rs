@@ -146,18 +146,19 @@ fn session_start(home: &Home, event: &Event) -> Option<Answer> {
     if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
         return None;
     }
-    let store = open(home)?;
     let facts = event.project.as_ref()?;
-    let project = store.project_of(facts).ok()?;
-    let situation = Situation {
-        project: &project,
-        branch: facts.branch.as_deref(),
-        goes_on: (source.as_deref() == Some("compact")).then_some(event.session_id.as_str()),
-        now: Timestamp::from_millisecond(event.at_ms).ok()?,
+    let now = Timestamp::from_millisecond(event.at_ms).ok()?;
+    let look = |store: &Store| {
+        let project = store.project_of(facts)?;
+        let situation = Situation {
+            project: &project,
+            branch: facts.branch.as_deref(),
+            goes_on: (source.as_deref() == Some("compact")).then_some(event.session_id.as_str()),
+            now,
+        };
+        context(store, &situation, &settings.limits())
     };
-    let told = store
-        .at_once(|| context(store, &situation, &settings.limits()))
-        .ok()??;
+    let told = Store::look(&home.database(), look).ok()??;
     // Of what is left out the first are enough to tell why: they were the nearest to being told.
     let mut left_out = 0;
     let noted = told.entries.into_iter().filter(|entry| {
