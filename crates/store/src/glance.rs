@@ -37,7 +37,10 @@ impl Store {
                 return found;
             }
         }
-        Self::open_read_only(path, Access::Hook)?.left_open(&read)
+        let store = Self::open_read_only(path, Access::Hook)?;
+        // Not for a glance: only with locks it is certain that the file does not get shorter under the map.
+        store.map_pages()?;
+        store.left_open(&read)
     }
 
     fn left_open<T>(self, read: impl Fn(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
