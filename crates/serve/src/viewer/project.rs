@@ -91,8 +91,7 @@ impl Page {
             goes_on: None,
             now: Timestamp::from_millisecond(view.clock.now_ms).unwrap_or(Timestamp::UNIX_EPOCH),
         };
-        let open = open_work(&self.summaries, None, &situation, MOST_OPEN);
-        open
+        open_work(&self.summaries, None, &situation, MOST_OPEN)
     }
 
     fn show(&self, view: &View) -> Markup {
