@@ -23,6 +23,7 @@ mod headline;
 mod insight;
 mod likeness;
 mod markdown;
+mod opening;
 mod order;
 mod outcome;
 mod passages;

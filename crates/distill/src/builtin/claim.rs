@@ -1,11 +1,15 @@
 //! What a sentence of the agent says: that something was done, found, decided, failed, is planned, or nothing.
 
-use super::grammar::is_finite;
-use super::grammar::split_outside;
+mod phrases;
+
+use super::grammar::{is_finite, split_outside};
+use super::opening::{strip_speaker, trim_opening};
 use super::section::Section;
 use super::state::{self, Tense};
 use super::text::{count_names, has_any, starts_with_any};
 use super::verbs::{self, Form};
+
+use phrases::{CAUSES, DECIDED, FAILED, FILLER_PHRASES, FILLER_STARTS, NEXT, PLANS, PROBLEMS, REMARKS};
 
 /// What a sentence says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,49 +39,6 @@ pub(super) enum Says {
     /// Nothing.
     Filler,
 }
-
-/// Takes exclamations and connecting words off the front of a sentence.
-pub(super) fn trim_opening(sentence: &str) -> &str {
-    let mut rest = sentence.trim();
-    loop {
-        let lower = rest
-            .get(..rest.floor_char_boundary(40))
-            .unwrap_or_default()
-            .to_lowercase();
-        let Some(opening) = OPENINGS.split('|').find(|opening| lower.starts_with(opening)) else {
-            return rest;
-        };
-        let Some(after) = rest.get(opening.len()..) else {
-            return rest;
-        };
-        let after = after.trim_start();
-        if after.is_empty() {
-            return rest;
-        }
-        rest = after;
-    }
-}
-
-/// "Fixed: the cache holds 512 entries" -> "the cache holds 512 entries": a whole sentence needs no report before it.
-pub(super) fn without_report(sentence: &str) -> &str {
-    let clause = ["Fixed: ", "Done: ", "Fixed - ", "Done - "]
-        .iter()
-        .find_map(|report| sentence.strip_prefix(report));
-    clause
-        .filter(|clause| {
-            let mut words = clause.split_whitespace();
-            words.next().is_some_and(|first| !is_finite(first)) && words.take(8).any(is_finite)
-        })
-        .unwrap_or(sentence)
-}
-
-const OPENINGS: &str = concat!(
-    "perfect!|great!|excellent!|good!|nice!|interesting!|found it!|bingo!|yes!|perfect.|great,|",
-    "perfect,|excellent,|good,|interesting,|ok,|okay,|additionally,|also,|finally,|however,|",
-    "in addition,|furthermore,|moreover,|so,|actually,|as a result,|therefore,|specifically,|",
-    "in summary,|overall,|importantly,|and |but |so |basically,|indeed,|of course,|note:|",
-    "note that |please note that |keep in mind that |bear in mind that |be aware that ",
-);
 
 /// Classifies a sentence by its words and the section it stands in.
 pub(super) fn says(sentence: &str, section: Section) -> Says {
@@ -128,8 +89,6 @@ fn is_remark(sentence: &str) -> bool {
         .unwrap_or(&lower);
     starts_with_any(rest, REMARKS)
 }
-
-const REMARKS: &str = "note that |keep in mind that |bear in mind that |be aware that ";
 
 fn claims(text: &str, lower: &str, section: Section) -> Says {
     let past = matches!(section, Section::Problem | Section::Cause);
@@ -209,37 +168,6 @@ pub(super) fn warns(lower: &str) -> bool {
         || (has_any(lower, "must|or else") && !has_any(lower, "i|we|should|would"))
 }
 
-/// "Gotcha: …", "Next: …", "Cause: …": what the word before the colon announces, and the words after it.
-pub(super) fn labelled(sentence: &str) -> Option<(Section, &str)> {
-    let (label, rest) = sentence.split_once(": ")?;
-    let label = label.trim().to_lowercase();
-    LABELS
-        .iter()
-        .find(|(_, words)| words.split('|').any(|word| word == label))
-        .map(|(section, _)| (*section, rest.trim_start()))
-        .filter(|(_, rest)| rest.split_whitespace().count() >= 2)
-}
-
-const LABELS: &[(Section, &str)] = &[
-    (
-        Section::Next,
-        "next|next step|next steps|open|still open|remaining|todo|to do|left to do|not done|not done yet|follow-up|follow-ups|later",
-    ),
-    (
-        Section::Notes,
-        "gotcha|gotchas|one gotcha|things to know|good to know|worth knowing|caveat|caveats|beware|careful|watch out|warning|\
-        rule for the future|rule|pitfall|pitfalls|trap",
-    ),
-    (
-        Section::Cause,
-        "cause|the cause|root cause|the root cause|causes|two causes|three causes|reason|the reason|reasons|two reasons",
-    ),
-    (
-        Section::Decision,
-        "decision|the decision|decisions|choice|the choice|trade-off",
-    ),
-];
-
 /// Whether a sentence starts as a report of a change: "I've added", "Updated", "The parser was changed".
 pub(super) fn is_done(lower: &str) -> bool {
     let rest = strip_speaker(lower);
@@ -265,29 +193,6 @@ pub(super) fn is_done(lower: &str) -> bool {
                 .is_some_and(|(base, form)| form == Form::Past && verbs::is_change(base))
     })
 }
-
-/// Takes "I've successfully" and the like off the front of a sentence in any case.
-pub(super) fn strip_speaker(text: &str) -> &str {
-    let mut rest = text;
-    loop {
-        let lower = rest
-            .get(..rest.floor_char_boundary(24))
-            .unwrap_or_default()
-            .to_lowercase();
-        let Some(speaker) = SPEAKERS.split('|').find(|speaker| lower.starts_with(speaker)) else {
-            return rest;
-        };
-        let Some(after) = rest.get(speaker.len()..) else {
-            return rest;
-        };
-        rest = after.trim_start();
-    }
-}
-
-const SPEAKERS: &str = concat!(
-    "i've |i’ve |i have |we've |we have |i |we |successfully |also |then |just |correctly |",
-    "simply ",
-);
 
 /// "Run `x`", "Please check the y": told to somebody, not of something.
 fn is_order(lower: &str) -> bool {
@@ -331,63 +236,6 @@ fn is_filler(lower: &str, words: usize, text: &str) -> bool {
     }
     starts_with_any(lower, FILLER_STARTS) || (has_any(lower, FILLER_PHRASES) && words <= 16)
 }
-
-const FILLER_STARTS: &str = "\
-    found the issue.|found the bug.|found it|i found the issue.|i found the bug.|found the issue!|i found it|here's a|here is a|here's what|here's the|here is the|here are|now i can see|\
-    now i understand the issue.|i can see|i see.|i understand|the changes are|the key changes are|\
-    summary of|the patch|a patch|the output file|all done|everything is|hope this|feel free|\
-    if you have any|is there anything|good progress|i hope|sure|of course|certainly|you're right|\
-    thanks|thank you|sorry|i apologize|this fix is minimal|the fix is minimal|the fix is simple|\
-    this is a minimal|the solution is minimal|files modified|files changed|as required|for example:|\
-    changed:|before:|after:|to:|from:|the output now shows|the following|this includes|good point|\
-    great question";
-
-const FILLER_PHRASES: &str = "\
-    summary of what|summary of the changes|fix works|fix is working|works correctly now|\
-    fix looks good|working as expected|the bug is clear|ready for review|ready for use|ready to use|\
-    ready to go|patch has been saved|has been saved to|been cleaned up|what was done|what i did|\
-    as per the instructions|as instructed|todo list|successfully fixed the bug.|fixed the bug.|\
-    the fix is correct|let me know|the task is complete|task is complete|is complete and|\
-    the following changes";
-
-const PLANS: &str = "\
-    let me|let's|let us|i'll|i’ll|i will|i need to|i'm going to|i am going to|i should|i want to|\
-    i'd like|i have to|i'm now|i am now|we need to|we should|we'll|we will|we can|now i |now i'|now let|\
-    now we|now, let|now, i|now to|now that|now for|now fix|now update|now add|now run|now the |\
-    next,|next i |first,|first i |first let|time to|going to|to fix this|to do this|i can|i could|\
-    i think i|i'm about|i was|i am|i'm|then i|then let|before i|wait|hmm|maybe|perhaps|starting|\
-    looking at|checking|running|the fix is to|the fix should|the fix would|the solution is to|\
-    one option|another option|a better approach would|it would be|i see the|i see that there";
-
-const NEXT: &str = "\
-    next step|next steps|remaining work|still needs|still need to|still have to|left to do|not yet implemented|not yet done|not yet supported|is not yet|are not yet|\
-    yet to be|follow-up|you may want to|you might want to|you'll need to|you will need to|\
-    you should|you can now|i haven't|i have not|todo:|to be done|remains to|would be a good next|\
-    in a future|needs to be done|out of scope";
-
-const FAILED: &str = "\
-    didn't work|did not work|doesn't work|does not work|didn't help|did not help|still fails|\
-    still failing|still fail|that broke|this broke|which broke|reverted|reverting|rolled back|\
-    gave up|abandoned|failed attempt|dead end|didn't fix|did not fix|doesn't fix|made it worse|\
-    no effect|had no effect|backed out|undid";
-
-const PROBLEMS: &str = "\
-    pre-existing|preexisting|known issue|unrelated failure|unrelated to|could not|couldn't|\
-    unable to|not supported yet|limitation|caveat|be careful|beware|workaround|flaky|not tested|\
-    untested|wasn't able|was not able";
-
-const DECIDED: &str = "\
-    i'd use|i would use|i'd go with|i would go with|i recommend|i'd recommend|i suggest|i chose|i decided|i opted|i went with|i picked|i kept|i left|i used|i prefer|we chose|\
-    we decided|decided to|chose |opted |went with|the decision|deliberately|i deliberately|\
-    i intentionally|intentionally|i avoided|i did not|i didn't|kept |i rejected|we rejected|rejected |we agreed|agreed |\
-    i ruled out|we ruled out|ruled out |we left|we kept|we opted|we went with|we picked|decided ";
-
-const CAUSES: &str = "\
-    the issue is|the issue was|the problem is|the problem was|the bug is|the bug was|the root cause|\
-    the cause|root cause|this happened because|this happens because|the reason|this is because|\
-    this was because|the error is|the error was|the failure is|the failure was|it fails because|\
-    the culprit|i found the issue|i found the bug|i found the problem|i found the root cause|found the issue|found the bug|found the root cause|this caused|this causes|the bug occurs|the bug occurred|\
-    the real issue|the real problem|the actual issue|the actual problem|the underlying";
 
 /// "`f(x)` now returns y", among the results of tests, says what is so since the change.
 fn tells_of_state(lower: &str, text: &str) -> bool {
@@ -489,32 +337,6 @@ mod tests {
             parts("The parser and the printer agree"),
             ["The parser and the printer agree"]
         );
-    }
-
-    #[test]
-    fn a_word_before_a_colon_announces_what_follows() {
-        for (sentence, wanted) in [
-            (
-                "Gotcha: the clock may go back.",
-                Some((Section::Notes, "the clock may go back.")),
-            ),
-            (
-                "Still open: the French texts.",
-                Some((Section::Next, "the French texts.")),
-            ),
-            (
-                "Cause: a lock was held twice.",
-                Some((Section::Cause, "a lock was held twice.")),
-            ),
-            (
-                "Decision: files and no socket.",
-                Some((Section::Decision, "files and no socket.")),
-            ),
-            ("The cache: it is warm.", None),
-            ("Next, the docs: later.", None),
-        ] {
-            assert_eq!(labelled(sentence), wanted, "{sentence}");
-        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The title of what a turn changed: the best statement that commits, the last message and the request offer.
 
 use super::change::Material;
-use super::claim::{Says, strip_speaker};
+use super::claim::Says;
 use super::commit;
 use super::complaint;
 use super::edits::{self, Edit, Fate};
 use super::entry::is_verb;
 use super::likeness::stems;
+use super::opening::strip_speaker;
 use super::paths;
 use super::reading::Claim;
 use super::request::Intent;

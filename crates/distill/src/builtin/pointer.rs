@@ -1,7 +1,7 @@
 //! "The method uses X": which method? The one that was named last in the same message.
 
-use super::claim::strip_speaker;
 use super::grammar::is_finite;
+use super::opening::strip_speaker;
 use super::text::{count_names, is_name, is_outside_code, sentence_case, starts_with_any};
 
 /// Things that were named in a message.

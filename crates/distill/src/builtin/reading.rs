@@ -6,6 +6,7 @@ use super::cause;
 use super::claim::{self, Says};
 use super::entry;
 use super::markdown::{self, Item};
+use super::opening;
 use super::pointer::Named;
 use super::section::Section;
 use super::sentence::sentences;
@@ -120,7 +121,7 @@ impl Reading {
         let mut first = true;
         for sentence in sentences(&joined.text).into_iter().flat_map(claim::without_check) {
             let sentence = entry::closed(sentence);
-            let (section, sentence, labelled) = match claim::labelled(claim::trim_opening(sentence)) {
+            let (section, sentence, labelled) = match opening::labelled(opening::trim_opening(sentence)) {
                 Some((section, rest)) if item.label.is_none() => (section, rest, true),
                 _ => (item.section, sentence, false),
             };
@@ -130,7 +131,7 @@ impl Reading {
             if says == Says::Filler || entry::is_fragment(sentence, item) {
                 continue;
             }
-            let sentence = claim::without_report(claim::trim_opening(sentence).trim());
+            let sentence = opening::without_report(opening::trim_opening(sentence).trim());
             let resolved = named.without_pronoun(sentence);
             let sentence = resolved.as_deref().unwrap_or(sentence);
             let lower = sentence.to_lowercase();
@@ -178,10 +179,13 @@ impl Claim {
         let explained = has_any(&lower, "where|by|so that|when|because|in which");
         let last = lower.rsplit(' ').next().unwrap_or_default();
         let fixed = has_any(&lower, "fixed|resolved") && matches!(last, "bug" | "issue" | "problem");
-        let (_, object) = claim::strip_speaker(&lower).split_once(' ').unwrap_or_default();
+        let (_, object) = opening::strip_speaker(&lower).split_once(' ').unwrap_or_default();
         let object = object.split(" (").next().unwrap_or_default();
         let touched = has_any(
-            claim::strip_speaker(&lower).split(' ').next().unwrap_or_default(),
+            opening::strip_speaker(&lower)
+                .split(' ')
+                .next()
+                .unwrap_or_default(),
             "modified|edited",
         );
         let bare = claim::is_done(&lower) && object.split_whitespace().count() <= 2;
@@ -201,7 +205,7 @@ impl Claim {
             {
                 statement.text.clone()
             }
-            _ => sentence_case(tidy(claim::strip_speaker(&self.sentence)).trim()),
+            _ => sentence_case(tidy(opening::strip_speaker(&self.sentence)).trim()),
         };
         let pointing = text::starts_with_any(&words.to_lowercase(), cause::POINTING);
         if words.split_whitespace().count() < 3 || !stands_alone(&words) || pointing {

@@ -2,8 +2,8 @@
 
 use backstory_model::ObservationType;
 
-use super::claim;
 use super::draft::Draft;
+use super::opening;
 use super::request;
 use super::sentence::sentences;
 use super::text::{clip, has_any, lower_first, plain, starts_with_any};
@@ -26,7 +26,7 @@ pub(super) fn drafts(prompt: &str) -> Vec<Draft> {
             .collect::<Vec<_>>()
     }) {
         // "And never touch src/legacy": what joins a rule to the one before is no part of it.
-        let sentence = claim::trim_opening(&sentence).to_owned();
+        let sentence = opening::trim_opening(&sentence).to_owned();
         let lower = sentence.to_lowercase();
         let words = sentence.split_whitespace().count();
         let lasting = starts_with_any(&lower, OPENINGS)

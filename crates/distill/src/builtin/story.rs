@@ -1,7 +1,8 @@
 //! What happened and why, in a few of the agent's own sentences.
 
-use super::claim::{Says, strip_speaker};
+use super::claim::Says;
 use super::draft::{says_the_same, within};
+use super::opening::strip_speaker;
 use super::reading::{Claim, Reading};
 use super::section::Section;
 use super::text::{count_names, has_any, sentence_case};

@@ -1,11 +1,12 @@
 //! The checkpoint at the end of a turn: request, investigated, learned, completed, next steps, notes.
 
 use super::change::Material;
-use super::claim::{self, Says, strip_speaker};
+use super::claim::{self, Says};
 use super::draft::{Draft, says_the_same, within};
 use super::edits::Fate;
 use super::evidence::Commit;
 use super::insight;
+use super::opening::strip_speaker;
 use super::paths;
 use super::reading::Claim;
 use super::results;

@@ -1,8 +1,8 @@
 //! From the agent's own sentence to a statement of what is true: "I've updated `f()` to return None" becomes
 //! "`f()` returns None". Only safe rewrites; where none fits, the clause stays as it is, without its speaker.
 
-use super::claim::{strip_speaker, trim_opening};
 use super::grammar::split_outside;
+use super::opening::{strip_speaker, trim_opening};
 use super::rewrite::{from_change, from_effect, from_passive, without_now};
 use super::text::{
     clip, count_names, has_any, is_outside_code, outside_brackets, sentence_case, without_code,
