@@ -15,6 +15,7 @@ use std::{
 };
 
 use backstory_store::{UNFINISHED, check_backup};
+use backstory_system as system;
 use jiff::Timestamp;
 
 use crate::home::Home;
@@ -131,7 +132,7 @@ pub(crate) fn prune(home: &Home, daily: usize, now: SystemTime) -> io::Result<()
 pub(crate) fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<Copy>> {
     // First also what is being made: it may be of an earlier moment. Whoever makes it tries again tomorrow. One that got its
     // name just before is found among the others.
-    sweep(home, SystemTime::from(Timestamp::MAX))?;
+    let swept = sweep(home, SystemTime::from(Timestamp::MAX));
     let (by_hand, others): (Vec<_>, Vec<_>) = list(home)?
         .into_iter()
         .filter(|copy| copy.path != kept)
@@ -139,7 +140,8 @@ pub(crate) fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<Copy>> 
     for copy in others {
         remove(&copy.path)?;
     }
-    Ok(by_hand)
+    // Where one that is being made cannot be removed, the others are gone all the same.
+    swept.map(|()| by_hand)
 }
 
 /// Removes a copy and what stands beside it.
@@ -147,7 +149,7 @@ fn remove(path: &Path) -> io::Result<()> {
     for suffix in ["-wal", "-shm", ".json", ""] {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
-        match fs::remove_file(PathBuf::from(name)) {
+        match system::remove_file(PathBuf::from(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -169,7 +171,7 @@ fn sweep(home: &Home, before: SystemTime) -> io::Result<()> {
         }
         let modified = entry.metadata().and_then(|file| file.modified());
         let removed = modified.and_then(|modified| match modified < before {
-            true => fs::remove_file(entry.path()),
+            true => system::remove_file(entry.path()),
             false => Ok(()),
         });
         match removed {

@@ -11,6 +11,8 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use backstory_system::program_names;
+
 /// Says whether a switch is on: set to anything but nothing, `0`, `false`, `no` or `off`.
 pub(crate) fn is_on(name: &str) -> bool {
     variable(name).is_some_and(|value| {
@@ -66,12 +68,13 @@ pub(crate) fn variables(names: &[&str]) -> Vec<(String, String)> {
 }
 
 /// What the installed `claude` finds its account and its way with.
-pub(crate) const FOR_CLAUDE: [&str; 14] = [
+pub(crate) const FOR_CLAUDE: [&str; 15] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_GIT_BASH_PATH",
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
     "AWS_PROFILE",
@@ -176,7 +179,7 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let folders = variable("PATH")?;
     std::env::split_paths(&folders)
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
+        .flat_map(|folder| program_names(name).map(move |name| folder.join(name)))
         .find(|path| path.is_file())
 }
 

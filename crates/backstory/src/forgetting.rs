@@ -1,10 +1,11 @@
 //! Forgets, and leaves nothing behind in the files around the database.
 
-use std::{fs, io};
+use std::io;
 
 use anyhow::{Context as _, Result};
 use backstory_recall::blank;
 use backstory_store::{Forgotten, Selection, Store};
+use backstory_system as system;
 
 use crate::{
     backups::{self, Reason},
@@ -56,7 +57,7 @@ pub(crate) fn forget(
 fn remove_torn(home: &Home) -> io::Result<()> {
     let spool = home.spool();
     for name in spool.torn()? {
-        match fs::remove_file(spool.root().join("torn").join(name)) {
+        match system::remove_file(spool.root().join("torn").join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }

@@ -15,7 +15,7 @@ use std::{
 use anyhow::Result;
 use backstory_capture::private;
 use backstory_model::Handle;
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -140,7 +140,7 @@ pub(crate) fn forget(home: &Home, is_known: impl Fn(&str) -> Result<bool>) -> Re
         let file = file?;
         // A name that had to be spelt differently is not recognised, and its session may be told something twice.
         if !is_known(&file.file_name().to_string_lossy())? {
-            fs::remove_file(file.path())?;
+            system::remove_file(file.path())?;
         }
     }
     Ok(())
@@ -156,7 +156,7 @@ pub(crate) fn sweep(home: &Home, now: SystemTime, older_than: Duration) -> io::R
         let file = file?;
         let modified = file.metadata()?.modified()?;
         if now.duration_since(modified).is_ok_and(|age| age > older_than) {
-            fs::remove_file(file.path())?;
+            system::remove_file(file.path())?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::spool::Spool;
-use backstory_system::Private as _;
+use backstory_system::{HOME_VARIABLE, Private as _};
 
 use crate::environment;
 
@@ -25,9 +25,11 @@ impl Home {
 
     /// Finds the home, or says what to do.
     pub(crate) fn require() -> Result<Self> {
-        Self::find().context(
-            "could not find your home folder\nhint: set HOME, or BACKSTORY_HOME to a folder of your choice",
-        )
+        Self::find().with_context(|| {
+            format!(
+                "could not find your home folder\nhint: set {HOME_VARIABLE}, or BACKSTORY_HOME to a folder of your choice"
+            )
+        })
     }
 
     /// A home in a folder of a test's.

@@ -1,12 +1,12 @@
 //! Short logs, `logs/hook.log` and `logs/worker.log`: what went wrong and when, never content.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{DirBuilder, OpenOptions},
     io::{self, Write},
     time::Duration,
 };
 
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 
 use crate::home::Home;
 
@@ -28,7 +28,7 @@ pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::R
         other => other?,
     };
     if file.metadata()?.len() > LARGEST {
-        fs::rename(&path, home.log(&format!("{name}.1")))?;
+        system::rename(&path, home.log(&format!("{name}.1")))?;
         file = open()?;
     }
     writeln!(file, "{}.{:03} {line}", at.as_secs(), at.subsec_millis())

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use backstory_system::{BROWSERS, be_detached};
+use backstory_system::{BROWSERS, be_detached, resting_folder};
 
 pub(crate) use claude::run_claude;
 
@@ -23,7 +23,7 @@ pub(crate) fn start_self_detached(arguments: &[&str], variables: &[String]) -> i
         .args(arguments)
         .env_clear()
         .envs(environment::for_worker(variables))
-        .current_dir(Path::new("/"))
+        .current_dir(resting_folder())
         // An agent waits half a second for a hook whose streams stay open.
         .stdin(Stdio::null())
         .stdout(Stdio::null())

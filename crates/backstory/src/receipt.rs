@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -76,7 +76,7 @@ impl Receipt {
         let path = home.receipt();
         self.version = VERSION;
         if self.hosts.is_empty() {
-            return match fs::remove_file(&path) {
+            return match system::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     Err(error).with_context(|| format!("could not remove {}", path.display()))
                 }

@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use backstory_store::{Access, Salvaged, Store, StoreError};
-use backstory_system::Private as _;
+use backstory_system::{self as system, END_BY_FORCE, Private as _};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -151,8 +151,9 @@ pub(crate) fn alone<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<
         }
         match holder.is_none() || worker::facts(home).is_some() {
             true => {
-                had_worker |= worker::stop(home)
-                    .context("could not stop the worker\nhint: it may hang; `kill -9` loses nothing")?;
+                had_worker |= worker::stop(home).with_context(|| {
+                    format!("could not stop the worker\nhint: it may hang; `{END_BY_FORCE}` loses nothing")
+                })?;
             }
             false => std::thread::sleep(LOOK),
         }
@@ -327,7 +328,7 @@ fn remove_database(path: &Path) -> io::Result<()> {
 }
 
 fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+    match system::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backstory_system::{Private as _, open_to_lock, sync_folder};
+use backstory_system::{self as system, Private as _, open_to_lock, sync_folder};
 
 /// Replaces a file, or makes it for its owner alone; a link is followed. Its folder must be there.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -20,12 +20,12 @@ pub(crate) fn write_atomically(target: &Path, content: &[u8]) -> io::Result<()> 
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = target.with_file_name(name);
-    let result = write_new(&temporary, content, old).and_then(|()| fs::rename(&temporary, target));
+    let result = write_new(&temporary, content, old).and_then(|()| system::rename(&temporary, target));
     match result {
         Ok(()) => sync_folder(folder_of(target)),
         Err(error) => {
             // The first error is the one to tell; the rest of it is a stray file of a few bytes.
-            let _gone = fs::remove_file(&temporary);
+            let _gone = system::remove_file(&temporary);
             Err(error)
         }
     }
@@ -34,7 +34,7 @@ pub(crate) fn write_atomically(target: &Path, content: &[u8]) -> io::Result<()> 
 fn write_new(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
     // Left behind by a crashed process that had our number.
     if fs::symlink_metadata(path).is_ok() {
-        fs::remove_file(path)?;
+        system::remove_file(path)?;
     }
     let mut file = OpenOptions::new()
         .write(true)

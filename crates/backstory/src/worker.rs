@@ -154,7 +154,7 @@ impl Lock {
         if taken.is_some() {
             IS_OURS.store(true, Ordering::Relaxed);
             // What a worker left that was killed: it must not speak for whoever holds the lock now.
-            std::fs::remove_file(home.worker_json()).ok();
+            system::remove_file(home.worker_json()).ok();
         }
         Ok(taken.map(Self))
     }

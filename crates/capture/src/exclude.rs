@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use backstory_model::has_drive;
+use backstory_model::{from_drive, has_drive};
 
 /// How many patterns the braces of one pattern may stand for; past that they are taken literally.
 const MAX_ALTERNATIVES: usize = 256;
@@ -19,17 +19,22 @@ const MAX_ALTERNATIVES: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct Exclude {
     patterns: Vec<Pattern>,
+    /// Whether this is Windows, as the home tells.
+    is_windows: bool,
 }
 
 impl Exclude {
     /// Reads the patterns. Without a home, those below `~` match nothing.
     pub fn new<S: AsRef<str>>(patterns: &[S], home: Option<&Path>) -> Self {
         let home = home.map(|home| home.to_string_lossy());
+        let is_windows = home.as_deref().is_some_and(has_drive);
+        let home = home.map(|home| with_slashes(&home, is_windows).into_owned());
         let spelled = patterns.iter().flat_map(|pattern| alternatives(pattern.as_ref()));
         Self {
             patterns: spelled
-                .filter_map(|pattern| Pattern::new(&pattern, home.as_deref()))
+                .filter_map(|pattern| Pattern::new(&with_slashes(&pattern, is_windows), home.as_deref()))
                 .collect(),
+            is_windows,
         }
     }
 
@@ -43,7 +48,7 @@ impl Exclude {
         if self.is_empty() {
             return false;
         }
-        let path = &*with_slashes(path);
+        let path = &*with_slashes(path, self.is_windows);
         let is_absolute = path.starts_with('/');
         let names = names_in(path, is_absolute);
         self.patterns
@@ -83,10 +88,8 @@ enum Token {
 impl Pattern {
     /// `None` for a pattern that names nothing: without this, an empty line would exclude everything.
     fn new(pattern: &str, home: Option<&str>) -> Option<Self> {
-        let pattern = &*with_slashes(pattern);
-        let home = home.map(with_slashes);
         let (start, rest) = match pattern.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => (Some(home.as_deref()?), rest),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => (Some(home?), rest),
             _ => (None, pattern),
         };
         let is_anchored = start.is_some() || rest.starts_with('/');
@@ -214,14 +217,13 @@ fn wildcard_match<P, I: Clone + Iterator>(
     }
 }
 
-/// A path that begins with a drive or a share, as those of Windows do, spelled like any other.
-fn with_slashes(path: &str) -> Cow<'_, str> {
-    if has_drive(path) {
-        let (drive, rest) = path.split_at(1);
-        return format!("/{}{}", drive.to_ascii_lowercase(), rest.replace('\\', "/")).into();
-    }
-    match path.starts_with(r"\\") {
-        true => path.replace('\\', "/").into(),
+/// A path of Windows, which has a drive or a share or backslashes where the home has them, spelled like any other and in
+/// small letters: there they are all the same.
+fn with_slashes(path: &str, is_windows: bool) -> Cow<'_, str> {
+    let path = from_drive(path);
+    let drive = if has_drive(path) { "/" } else { "" };
+    match is_windows || !drive.is_empty() || path.starts_with(r"\\") {
+        true => format!("{drive}{}", path.replace('\\', "/").to_lowercase()).into(),
         false => path.into(),
     }
 }
@@ -413,7 +415,7 @@ mod tests {
         **              | / /x x                                          |
         ~/../v/./x      | /home/v/x                                       | /v/x
         /a/*/../b       | /a/b                                            | /a/c/b
-        C:\Work\x       | c:/Work/x/a C:\Work\x                            | /Work/x D:\Work\x
+        C:\Work\x       | c:/work/x/a C:\Work\x                            | /Work/x D:\Work\x
         secret-*        | C:\w\secret-x\a \\s\w\secret-x               | C:\w\x
         Acme            | /Acme                                           | /acme
         b               | /a/../b /a//./b/                                | /b/../a /a/b/..
@@ -449,6 +451,21 @@ mod tests {
         let none = Exclude::new(&["~/x", "~"], None);
         assert!(none.is_empty() && !none.matches("/x"));
         assert!(Exclude::new::<&str>(&[], None).is_empty());
+    }
+
+    #[test]
+    fn on_windows_neither_case_nor_slashes_matter() {
+        let home = Path::new(r"C:\Users\Me");
+        let exclude = Exclude::new(&[r"~\Secret", r"clients\Acme", r"D:\W\*"], Some(home));
+        for path in [
+            r"c:\users\me\secret\x",
+            "C:/w/Clients/acme/y",
+            "/d:/w/z",
+            r"d:\W\a",
+        ] {
+            assert!(exclude.matches(path), "{path}");
+        }
+        assert!(!exclude.matches(r"C:\Users\Me\other") && !exclude.matches(r"D:\x"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 
 use crate::{payload::Payload, spool::Spool};
 
@@ -105,7 +105,7 @@ pub fn sweep(spool: &Spool, now: SystemTime, older_than: Duration) -> io::Result
             .duration_since(entry.metadata()?.modified()?)
             .is_ok_and(|age| age > older_than)
         {
-            fs::remove_file(entry.path())?;
+            system::remove_file(entry.path())?;
         }
     }
     Ok(())

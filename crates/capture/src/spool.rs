@@ -13,7 +13,7 @@ use std::{
 };
 
 use backstory_model::{Event, EventKind, Host, ProjectFacts};
-use backstory_system::{Private as _, sync_folder, write_at_once};
+use backstory_system::{self as system, Private as _, sync_folder, write_at_once};
 use serde::{Deserialize, Serialize};
 
 use crate::scan;
@@ -109,9 +109,9 @@ impl Spool {
             Durability::Full => file.sync_data(),
         });
         // Renamed, not written in place: the taker may list the folder at any moment.
-        if let Err(error) = written.and_then(|()| fs::rename(&tmp, &new)) {
+        if let Err(error) = written.and_then(|()| system::rename(&tmp, &new)) {
             // The write's error is the one to report; a leftover in `tmp/` is swept later.
-            fs::remove_file(&tmp).ok();
+            system::remove_file(&tmp).ok();
             return Err(error);
         }
         if durability == Durability::Full {
@@ -156,7 +156,7 @@ impl Spool {
     /// Removes events that the database has; one that is gone already is fine.
     pub fn remove<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> io::Result<()> {
         for key in keys {
-            match fs::remove_file(self.path("new", key)) {
+            match system::remove_file(self.path("new", key)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -167,7 +167,7 @@ impl Spool {
     /// Moves a torn file out of the way, so that it holds up nobody and a person can look at it.
     pub fn set_aside(&self, key: &str) -> io::Result<()> {
         self.create()?;
-        match fs::rename(self.path("new", key), self.path("torn", key)) {
+        match system::rename(self.path("new", key), self.path("torn", key)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
         }
@@ -182,7 +182,7 @@ impl Spool {
                 .map(|time| now.duration_since(time));
             if matches!(age, Ok(Ok(age)) if age > older_than) {
                 // Lost a race against another sweep, or not ours to remove: either way nothing to do about it.
-                fs::remove_file(&path).ok();
+                system::remove_file(&path).ok();
             }
         }
         Ok(())

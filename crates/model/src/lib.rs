@@ -13,5 +13,5 @@ pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKi
 pub use event::{Event, EventKind, Host};
 pub use handle::{Handle, MemoryKind, NotAHandle};
 pub use memory::{ObservationType, SessionStatus};
-pub use path::{file_below, has_drive};
+pub use path::{file_below, from_drive, has_drive};
 pub use project::ProjectFacts;

@@ -17,8 +17,15 @@ fn below<'p>(path: &'p str, root: &str) -> Option<&'p str> {
 }
 
 fn forward(path: &str) -> String {
-    let path = path.trim().replace('\\', "/");
+    let path = from_drive(path.trim()).replace('\\', "/");
     path.strip_prefix("./").map(ToOwned::to_owned).unwrap_or(path)
+}
+
+/// Takes a path that some programs write as `/c:/…` from its drive on.
+pub fn from_drive(path: &str) -> &str {
+    path.strip_prefix('/')
+        .filter(|path| has_drive(path))
+        .unwrap_or(path)
 }
 
 /// Says whether a path begins with a drive's letter, as those of Windows do.
@@ -44,6 +51,7 @@ mod tests {
             ("/é/a.rs", &["/w"], "/é/a.rs"),
             (r"C:\w\x\a.rs", &[r"C:\w"], "x/a.rs"),
             ("c:/W/x/a.rs", &[r"C:\w"], "x/a.rs"),
+            ("/c:/w/a.rs", &[r"C:\w"], "a.rs"),
             (r"D:\w\a.rs", &[r"C:\w"], "D:/w/a.rs"),
             (r"\\server\w\a.rs", &[r"\\server\w"], "a.rs"),
             ("a.rs", &[], "a.rs"),

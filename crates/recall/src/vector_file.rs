@@ -4,7 +4,7 @@
 //! a rename, so that a reader sees one state of it. What it says counts only for documents that are still there.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     ops::{Range, RangeInclusive},
     path::Path,
@@ -12,7 +12,7 @@ use std::{
 
 use backstory_embed::{DIMENSIONS, MODEL, SIGN_BYTES, Stored, sign_bits};
 use backstory_store::StoredVector;
-use backstory_system::{Mapped, Private as _, write_all_at};
+use backstory_system::{self as system, Mapped, Private as _, write_all_at};
 
 const HEAD: usize = 64;
 const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
@@ -155,7 +155,7 @@ pub(crate) fn write(path: &Path, documents: &[i64], fresh: &[StoredVector]) -> i
     out.into_inner()
         .map_err(io::IntoInnerError::into_error)?
         .sync_data()?;
-    fs::rename(unfinished, path)?;
+    system::rename(unfinished, path)?;
     Ok(lost)
 }
 

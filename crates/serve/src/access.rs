@@ -22,7 +22,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 use sha2::{Digest, Sha256};
 
 use crate::{problem::Problem, server::Server};
@@ -231,7 +231,7 @@ pub fn token(path: &Path) -> io::Result<String> {
         .private()
         .open(&unfinished)?;
     writeln!(file, "{token}")?;
-    fs::rename(unfinished, path)?;
+    system::rename(unfinished, path)?;
     Ok(token)
 }
 

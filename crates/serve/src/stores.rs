@@ -10,8 +10,8 @@ use backstory_store::{Access, Store, StoreError};
 
 use crate::problem::Problem;
 
-/// So many connections wait for the next request.
-const IDLE: usize = 4;
+/// So many connections wait for the next request. None where a database that somebody has open cannot be replaced.
+const IDLE: usize = if cfg!(windows) { 0 } else { 4 };
 
 /// Opens the store when it is needed, and keeps a few connections ready.
 pub struct Stores {
@@ -97,7 +97,7 @@ impl Stores {
             };
             store.check_schema()?;
             let result = work(&mut store);
-            *writer = Some(store);
+            *writer = (IDLE > 0).then_some(store);
             result
         })
         .await

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use backstory_system::{Private as _, sync_folder};
+use backstory_system::{self as system, Private as _, sync_folder};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags,
     backup::{Backup, StepResult},
@@ -246,7 +246,7 @@ pub(crate) fn back_up(connection: &Connection, to: &Path) -> Result<u64, StoreEr
     let result = write(connection, &unfinished).and_then(|()| {
         let size = fs::metadata(&unfinished).map(|file| file.len());
         size.and_then(|size| {
-            fs::rename(&unfinished, to)?;
+            system::rename(&unfinished, to)?;
             // The new name is on the disk too, before an older copy goes.
             sync_folder(to.parent().unwrap_or(to))?;
             Ok(size)
@@ -255,7 +255,7 @@ pub(crate) fn back_up(connection: &Connection, to: &Path) -> Result<u64, StoreEr
     });
     if result.is_err() {
         // Half a copy helps nobody. One that a killed process left is overwritten by the next.
-        fs::remove_file(&unfinished).ok();
+        system::remove_file(&unfinished).ok();
     }
     result
 }

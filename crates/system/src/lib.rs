@@ -17,15 +17,16 @@ pub use here::bell::Bell;
 pub use here::ending::{ask_to_end, hear_end};
 pub use here::files::{
     can_write, canonical_already, canonicalize, for_shells, free_bytes, identity, is_open_to_others,
-    is_program, open_at_once, open_to_lock, path_from_bytes, program_names, read_exact_at, sync_folder,
-    write_all_at, write_at_once,
+    is_program, open_at_once, open_to_lock, path_from_bytes, program_names, read_exact_at, remove_file,
+    rename, sync_folder, write_all_at, write_at_once,
 };
 pub use here::lock::{Lock, holder};
 pub use here::mapped::Mapped;
 pub use here::process::{
-    Family, be_detached, leave_session, map_ahead, start_family, step_back, survive_file_limit,
+    Family, be_detached, leave_session, map_ahead, resting_folder, start_family, step_back,
+    survive_file_limit,
 };
-pub use here::programs::{BROWSERS, SETTINGS_FOLDER};
+pub use here::programs::{BROWSERS, END_BY_FORCE, HOME_VARIABLE, SETTINGS_FOLDER, TAKE_OVER, UNPROTECT};
 pub use here::terminal::{columns, first_of_stdin, read_stdin};
 
 /// Makes a file or a folder that only its owner can read.

@@ -14,6 +14,7 @@ use std::io::{self, IsTerminal, Write as _};
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::host::{HOSTS, HostSpec, find};
+use backstory_system::END_BY_FORCE;
 use serde_json::{Value, json};
 
 use super::Status;
@@ -161,9 +162,9 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
     }
     // Nobody reports to it any more.
     let has_stopped = receipt.hosts.is_empty()
-        && worker::stop(home).context(
-            "everything is put back, but the worker did not end\nhint: it may hang; `kill -9` loses nothing",
-        )?;
+        && worker::stop(home).with_context(|| {
+            format!("everything is put back, but the worker did not end\nhint: it may hang; `{END_BY_FORCE}` loses nothing")
+        })?;
     if arguments.manner.json {
         println!("{}", as_json(&changes, false));
         return Ok(Status::Done);

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::Duration};
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_store::{Access, Store, StoreError};
-use backstory_system::leave_session;
+use backstory_system::{END_BY_FORCE, leave_session};
 use serde_json::{Value, json};
 
 use super::{Status, settings, with_hint};
@@ -156,8 +156,9 @@ pub(crate) fn renew(home: &Home) -> Result<()> {
 }
 
 fn stop(home: &Home) -> Result<Status> {
-    let hint = "could not stop the worker\nhint: it may hang; events are safe in the spool, and `kill -9` loses nothing";
-    let stopped = worker::stop(home).context(hint)?;
+    let stopped = worker::stop(home).with_context(|| {
+        format!("could not stop the worker\nhint: it may hang; events are safe in the spool, and `{END_BY_FORCE}` loses nothing")
+    })?;
     println!(
         "{}",
         if stopped {

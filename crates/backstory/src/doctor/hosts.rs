@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use backstory_capture::host::{HOSTS, HostSpec};
-use backstory_system::is_program;
+use backstory_system::{HOME_VARIABLE, is_program};
 use serde_json::Value;
 
 use super::{Finding, Patient};
@@ -42,7 +42,11 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
     let title = host.title;
     let files = match look::look(receipt, host) {
         Ok(files) => files,
-        Err(error) => return vec![Finding::broken(host.name, output::told(&error)).remedy("set HOME")],
+        Err(error) => {
+            return vec![
+                Finding::broken(host.name, output::told(&error)).remedy(format!("set {HOME_VARIABLE}")),
+            ];
+        }
     };
     let problems: Vec<Finding> = files
         .iter()

@@ -3,7 +3,7 @@
 use std::{fs, io::Write};
 
 use backstory_capture::{exclude::Exclude, keep, spool::Durability};
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 
 use crate::{
     environment,
@@ -67,5 +67,5 @@ fn write_cache(home: &Home, text: &str) -> std::io::Result<()> {
         .private()
         .open(&unfinished)?;
     file.write_all(text.as_bytes())?;
-    fs::rename(unfinished, path)
+    system::rename(unfinished, path)
 }

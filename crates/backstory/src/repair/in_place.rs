@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 use jiff::Timestamp;
 
 use super::{Gate, remove, with_suffix};
@@ -58,7 +58,7 @@ pub(super) fn complete(home: &Home) -> Result<()> {
 /// Sets the present database aside and gives its name to the one that was built; returns where the old one is. Only for
 /// whoever has closed the gate.
 pub(super) fn put(home: &Home, reason: Reason) -> Result<Option<PathBuf>> {
-    fs::rename(building(home), ready(home, reason))
+    system::rename(building(home), ready(home, reason))
         .and_then(|()| swap(home, reason))
         .context("could not put the new database in place")
 }
@@ -80,7 +80,7 @@ fn swap(home: &Home, reason: Reason) -> io::Result<Option<PathBuf>> {
     let was_there = rename(&home.database(), &aside)?;
     // They have the numbers of the documents that were there before; the worker makes them anew.
     remove(&home.vectors())?;
-    fs::rename(ready, home.database())?;
+    system::rename(ready, home.database())?;
     Ok(was_there.then_some(aside))
 }
 
@@ -98,7 +98,7 @@ fn aside(home: &Home, reason: Reason, ready: &Path) -> io::Result<PathBuf> {
 
 /// Renames a file if it is there; says whether it was.
 fn rename(from: &Path, to: &Path) -> io::Result<bool> {
-    match fs::rename(from, to) {
+    match system::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         other => other.map(|()| true),
     }

@@ -17,6 +17,7 @@ use backstory_capture::{
 };
 use backstory_recall::{Situation, context};
 use backstory_store::Store;
+use backstory_system as system;
 use jiff::Timestamp;
 
 use crate::{clock, environment, home::Home, replace, settings::Context};
@@ -119,7 +120,7 @@ fn is_ours(path: &Path) -> bool {
 fn remove(path: &Path) {
     if is_ours(path) {
         // Not ours to remove, or gone: nothing to do about it.
-        fs::remove_file(path).ok();
+        system::remove_file(path).ok();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The worker's loop.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::OpenOptions,
     io::Write,
     sync::{
         Arc,
@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use backstory_capture::private;
 use backstory_serve::{Counters, Serving};
 use backstory_store::Retention;
-use backstory_system::{Bell, Private as _, hear_end, step_back};
+use backstory_system::{self as system, Bell, Private as _, hear_end, step_back};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -149,7 +149,10 @@ fn work(
     // Watched before the first look at the spool: what arrives from now on is not missed.
     let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
     let mut rounds = Rounds::new(home, until, repair::open(home, Opener::Worker)?);
-    sweep(home)?;
+    if let Err(error) = sweep(home) {
+        // What cannot be removed now may be gone tomorrow; nobody to tell when the log cannot be written.
+        log::append(home, "worker.log", clock::since_1970(), &format!("{error:#}")).ok();
+    }
     let mut staff = Staff::start(home, until, duties)?;
     let mut work = Work::default();
     let mut last_event = Instant::now();
@@ -185,7 +188,7 @@ fn work(
     drop(staff);
     ask_rest(home, until, duties, stop)?;
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
-    fs::remove_file(home.worker_json()).ok();
+    system::remove_file(home.worker_json()).ok();
     Ok(work)
 }
 
@@ -307,6 +310,6 @@ fn write_worker_json(home: &Home, serving: Option<&Serving>) -> Result<()> {
         .private()
         .open(&unfinished)?;
     writeln!(file, "{facts:#}")?;
-    fs::rename(unfinished, path)?;
+    system::rename(unfinished, path)?;
     Ok(())
 }

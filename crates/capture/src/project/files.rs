@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
+use backstory_model::from_drive;
 use backstory_system::{canonical_already, canonicalize, open_at_once};
 
 /// The largest file that is read; git itself stops at this size for `.git` files.
@@ -33,6 +34,10 @@ pub(super) fn start(cwd: &Path) -> Start {
         Path::new(".")
     } else {
         cwd
+    };
+    let cwd = match cwd.to_str() {
+        Some(text) if cfg!(windows) => Path::new(from_drive(text)),
+        _ => cwd,
     };
     let absolute = std::path::absolute(cwd).unwrap_or_else(|_| Path::new("/").join(cwd));
     if let Some(folder) = canonical(&absolute) {

@@ -132,10 +132,13 @@ fn folder_facts(folder: &Path) -> ProjectFacts {
 }
 
 #[cfg(test)]
+mod anywhere_tests;
+#[cfg(test)]
 #[cfg(unix)]
 mod folder_tests;
 #[cfg(test)]
 #[cfg(unix)]
 mod layout_tests;
 #[cfg(test)]
+#[cfg(unix)]
 mod real_git_tests;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+#[cfg(unix)]
 use proptest::prelude::*;
 
 use super::normalise_remote;

@@ -49,7 +49,11 @@ impl Repository {
         // them, and git looks further up as well.
         match folder.join(".git/HEAD").symlink_metadata() {
             Ok(head) if !head.is_dir() => Some(Self::plain(folder)),
-            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            // Windows does not tell a file on the way from nothing at all.
+            Err(error)
+                if error.kind() == ErrorKind::NotADirectory
+                    || cfg!(windows) && folder.join(".git").is_file() =>
+            {
                 Self::behind_file(folder).or_else(|| Self::inside(folder))
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied && folder.join(".git").is_dir() => {

@@ -85,6 +85,16 @@ pub fn write_at_once(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
     }
 }
 
+/// Renames a file, in the place of another if there is one.
+pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
+/// Removes a file.
+pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
 /// Has the disk keep what was renamed in a folder.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()

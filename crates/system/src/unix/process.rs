@@ -4,6 +4,7 @@ use std::{
     fs::OpenOptions,
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
+    path::PathBuf,
     process::{Child, Command},
     sync::Arc,
 };
@@ -25,6 +26,11 @@ pub fn step_back() {
 pub fn leave_session() {
     // Fails only for a process that leads its session already.
     rustix::process::setsid().ok();
+}
+
+/// Returns a folder in which a process may stay without being in anybody's way.
+pub fn resting_folder() -> PathBuf {
+    PathBuf::from("/")
 }
 
 /// Prepares to start a program that keeps nothing of ours. It has to [`leave_session`] itself.

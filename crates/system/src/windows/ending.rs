@@ -20,8 +20,7 @@ use windows_sys::{
         System::{
             Console::SetConsoleCtrlHandler,
             Threading::{
-                CreateEventW, EVENT_MODIFY_STATE, INFINITE, OpenEventW, OpenProcess, PROCESS_TERMINATE,
-                SetEvent, TerminateProcess, WaitForSingleObject,
+                CreateEventW, EVENT_MODIFY_STATE, INFINITE, OpenEventW, SetEvent, WaitForSingleObject,
             },
         },
     },
@@ -36,16 +35,12 @@ struct End {
 
 static END: OnceLock<End> = OnceLock::new();
 
-/// Asks a process to end. One that does not listen is ended.
+/// Asks a process to end; fails for one that does not listen.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
-    // SAFETY: the name ends with zero; what is opened is owned from the next line on.
-    if let Ok(event) = owned(unsafe { OpenEventW(EVENT_MODIFY_STATE, FALSE, name(pid).as_ptr()) }) {
-        return set(&event);
-    }
-    // SAFETY: as above, without a name.
-    let process = owned(unsafe { OpenProcess(PROCESS_TERMINATE, FALSE, pid) })?;
-    // SAFETY: the handle is open, and was opened for this.
-    check(unsafe { TerminateProcess(process.as_raw_handle(), 1) })
+    // SAFETY: the name ends with zero; what is opened is owned from here on.
+    set(&owned(unsafe {
+        OpenEventW(EVENT_MODIFY_STATE, FALSE, name(pid).as_ptr())
+    })?)
 }
 
 /// Returns what becomes true when somebody asks this process to end. Who asks twice ends it at once, as it would anyone.

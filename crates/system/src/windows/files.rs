@@ -9,11 +9,16 @@ use std::{
         io::AsRawHandle as _,
     },
     path::{Path, PathBuf},
-    ptr,
+    ptr, thread,
+    time::Duration,
 };
 
-use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, GetDiskFreeSpaceExW, GetFileInformationByHandle,
+use windows_sys::Win32::{
+    Foundation::{ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION},
+    Storage::FileSystem::{
+        BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, GetDiskFreeSpaceExW,
+        GetFileInformationByHandle, GetShortPathNameW,
+    },
 };
 
 use crate::Private;
@@ -37,12 +42,12 @@ pub fn is_open_to_others(_path: &Path) -> Option<bool> {
     None
 }
 
-/// What the names of programs end with, the best first.
+/// What the names of programs and scripts end with.
 const PROGRAMS: [&str; 4] = ["exe", "com", "cmd", "bat"];
 
-/// Returns the names that a program's file may have.
+/// Returns the names that a program's file may have. Not those of scripts: they cannot be given lines of text.
 pub fn program_names(name: &str) -> impl Iterator<Item = String> + use<> {
-    PROGRAMS.map(|kind| format!("{name}.{kind}")).into_iter()
+    [format!("{name}.exe")].into_iter()
 }
 
 /// Says whether a file can be run.
@@ -54,9 +59,28 @@ pub fn is_program(path: &Path) -> bool {
 }
 
 /// Spells a program's path so that every shell understands it; `None` when it is no text. To some shells here a backslash
-/// means something else, and the system takes either.
+/// means something else, and the system takes either; a name with blanks has a short one, unless that is switched off.
 pub fn for_shells(path: &Path) -> Option<String> {
-    path.to_str().map(|path| path.replace('\\', "/"))
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || r":/\.-_+~".contains(c);
+    let text = path.to_str()?;
+    let short = match text.chars().all(is_plain) {
+        true => None,
+        false => short_name(path),
+    };
+    Some(short.unwrap_or_else(|| text.to_owned()).replace('\\', "/"))
+}
+
+/// Returns the name of at most eight letters and three that old programs know a file by, and everything above it.
+fn short_name(path: &Path) -> Option<String> {
+    let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
+    let mut short = vec![0; 1024];
+    let room = u32::try_from(short.len()).ok()?;
+    // SAFETY: the path ends with zero, and as many letters as there is room for are written.
+    let length = unsafe { GetShortPathNameW(path.as_ptr(), short.as_mut_ptr(), room) };
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|length| (1..short.len()).contains(length))?;
+    String::from_utf16(&short[..length]).ok()
 }
 
 /// Fails when a folder cannot be listed and written.
@@ -129,6 +153,35 @@ pub fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()
 pub fn write_at_once(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
     let whole: Vec<u8> = parts.iter().flat_map(|part| part.iter()).copied().collect();
     file.write_all(&whole)
+}
+
+/// Renames a file, in the place of another if there is one.
+pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    patiently(|| fs::rename(&from, &to))
+}
+
+/// Removes a file.
+pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+    patiently(|| fs::remove_file(&path))
+}
+
+/// Does something again while another program looks into the file: those that look for viruses or make copies do so for
+/// a few milliseconds whenever a file is new, and nobody else may rename or remove it then.
+fn patiently(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let is_held = |error: &io::Error| {
+        let code = error.raw_os_error().map(i32::cast_unsigned);
+        [ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION]
+            .map(Some)
+            .contains(&code)
+    };
+    for _ in 0..20 {
+        match act() {
+            Err(error) if is_held(&error) => thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    act()
 }
 
 /// Has the disk keep what was renamed in a folder: the file system's own journal does.

@@ -32,7 +32,7 @@ impl Lock {
         let file = options.open(path)?;
         // Whoever asks for the holder has it for a moment.
         for _ in 0..5 {
-            if try_lock(&file)? {
+            if try_lock(&file, LOCKFILE_EXCLUSIVE_LOCK)? {
                 super::files::write_all_at(&file, format!("{:<10}", std::process::id()).as_bytes(), 0)?;
                 return Ok(Some(Self(file)));
             }
@@ -45,7 +45,8 @@ impl Lock {
 /// Returns the other process that holds the lock.
 pub fn holder(path: &Path) -> Option<Holder> {
     let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
-    match try_lock(&file) {
+    // Shared: whoever asks at the same time is no holder.
+    match try_lock(&file, 0) {
         Ok(false) => Some(Holder {
             pid: fs::read_to_string(path)
                 .ok()
@@ -56,10 +57,10 @@ pub fn holder(path: &Path) -> Option<Holder> {
     }
 }
 
-fn try_lock(file: &File) -> io::Result<bool> {
+fn try_lock(file: &File, kind: u32) -> io::Result<bool> {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.OffsetHigh = 1 << 30;
-    let how = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
+    let how = kind | LOCKFILE_FAIL_IMMEDIATELY;
     // SAFETY: the handle is open as long as `file` lives; the call is over when it returns, so that `place` may go.
     if unsafe { LockFileEx(file.as_raw_handle(), how, 0, 1, 0, &raw mut place) } != 0 {
         return Ok(true);

@@ -7,6 +7,7 @@ use std::{
         io::{AsRawHandle as _, OwnedHandle},
         process::CommandExt as _,
     },
+    path::PathBuf,
     process::{Child, Command},
     ptr,
 };
@@ -37,6 +38,11 @@ pub fn step_back() {
 
 /// Leaves the terminal that this process was started in; here [`be_detached`] has done it.
 pub fn leave_session() {}
+
+/// Returns a folder in which a process may stay without being in anybody's way: not on a disk that may be taken out.
+pub fn resting_folder() -> PathBuf {
+    std::env::temp_dir()
+}
 
 /// Prepares to start a program that keeps nothing of ours: no console, and none of our streams. Whoever started us would
 /// wait for those to be closed.

@@ -5,3 +5,15 @@ pub const BROWSERS: &[(&str, &[&str])] = &[("rundll32.exe", &["url.dll,FileProto
 
 /// The folder below the home in which programs keep their settings.
 pub const SETTINGS_FOLDER: &str = "AppData/Roaming";
+
+/// The command that ends a process which does not listen.
+pub const END_BY_FORCE: &str = "taskkill /F /PID";
+
+/// The command that takes the write protection off a file.
+pub const UNPROTECT: &str = "attrib -r";
+
+/// The variable that names the person's own folder.
+pub const HOME_VARIABLE: &str = "USERPROFILE";
+
+/// The command that gives a folder with everything in it back to its owner.
+pub const TAKE_OVER: &str = r#"icacls /reset /T"#;

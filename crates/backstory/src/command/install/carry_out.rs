@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use backstory_system::Private as _;
+use backstory_system::{self as system, Private as _};
 
 use super::{places, plan::Change};
 use crate::{
@@ -123,7 +123,7 @@ fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
                 .create(replace::folder_of(&target))?;
             replace::write(&target, content)
         }
-        None => match fs::remove_file(target) {
+        None => match system::remove_file(target) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         },

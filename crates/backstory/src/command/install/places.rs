@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use backstory_capture::host::{HOSTS, HostSpec, Place};
-use backstory_system::{canonicalize, for_shells, program_names};
+use backstory_system::{HOME_VARIABLE, canonicalize, for_shells, program_names};
 
 use crate::environment;
 
@@ -14,7 +14,7 @@ pub(crate) fn resolve(place: &Place) -> Result<PathBuf> {
     let folder = match moved {
         Some(folder) => folder,
         None => environment::user_home()
-            .context("could not find your home folder\nhint: set HOME")?
+            .with_context(|| format!("could not find your home folder\nhint: set {HOME_VARIABLE}"))?
             .join(place.folder),
     };
     Ok(match place.path {

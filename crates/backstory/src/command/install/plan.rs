@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use backstory_capture::host::{HostSpec, OUR_MARK, Part, Place};
+use backstory_system::UNPROTECT;
 
 use super::{json::Document, places, toml};
 use crate::receipt::{Receipt, Written, fingerprint};
@@ -156,7 +157,7 @@ fn check_writable(path: &Path) -> Result<()> {
     let is_protected = fs::metadata(path).is_ok_and(|file| file.permissions().readonly());
     if is_protected {
         let shown = places::shown(path);
-        bail!("{shown} is write-protected\nhint: `chmod u+w {shown}` allows it; nothing was changed");
+        bail!("{shown} is write-protected\nhint: `{UNPROTECT} {shown}` allows it; nothing was changed");
     }
     Ok(())
 }
