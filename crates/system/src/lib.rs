@@ -1,7 +1,7 @@
 //! What differs between operating systems, and nothing else: `unix/` and `windows/` hold the same names side by side.
 //!
-//! No other crate names an operating system in its code. What differs only between Linux and other Unixes is decided in
-//! `unix/`, where it is used.
+//! Nothing else calls a system in its own words, but for the socket in `serve`. Where not a call but a rule differs (how a
+//! path is spelled, whether a file that is open can be replaced), a line elsewhere asks `cfg!(windows)`.
 
 #[cfg(unix)]
 mod unix;

@@ -303,6 +303,24 @@ fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
 }
 
 #[test]
+fn a_home_too_deep_for_a_socket_has_a_viewer_all_the_same() {
+    let home = Home::new();
+    let deep = home.outside().join("deep".repeat(40));
+    let home = home.with("BACKSTORY_HOME", deep.to_str().unwrap());
+    home.ok(&["worker", "start"]);
+    let facts = fs::read(deep.join("worker.json")).unwrap();
+    let link = home.run(&["open", "--print"], b"");
+    home.ok(&["worker", "stop"]);
+    let facts: serde_json::Value = serde_json::from_slice(&facts).unwrap();
+    assert_eq!(facts["socket"], serde_json::Value::Null);
+    let link = String::from_utf8_lossy(&link.stdout);
+    assert!(
+        link.starts_with(&format!("http://127.0.0.1:{}/login?code=", facts["port"])),
+        "{link}"
+    );
+}
+
+#[test]
 fn open_knows_the_pages() {
     let served = with_memories();
     for page in ["", "/", "search?q=tabs", "sessions/s1", "memories/1"]
