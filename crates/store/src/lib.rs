@@ -25,8 +25,6 @@ mod intake;
 mod ledger;
 mod line;
 mod memories;
-#[cfg(any(target_env = "musl", test))]
-mod memory;
 mod migrate;
 mod moments;
 mod notes;

@@ -268,8 +268,6 @@ fn open_error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
 }
 
 pub(crate) fn connect(path: &Path, flags: OpenFlags, access: Access) -> Result<Connection, StoreError> {
-    #[cfg(any(target_env = "musl", test))]
-    crate::memory::prepare();
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(open_error(path))?;
     connection
