@@ -148,7 +148,8 @@ fn host(words: &[String]) -> Host {
     named.and_then(Host::new).unwrap_or_else(Host::claude_code)
 }
 
-/// The most that is read of what a host sends. No agent sends this much; past it the JSON is torn and the event is counted as unreadable.
+/// The most that is read of what a host sends. No agent sends this much; past it the JSON is torn and the event is counted
+/// as unreadable.
 pub(crate) const MOST_INPUT: usize = 64 << 20;
 
 #[cfg(test)]

@@ -1,0 +1,193 @@
+//! The globs' syntax: what the letters of a name stand for, what braces stand for, and how a sequence matches.
+
+/// How many patterns the braces of one pattern may stand for; past that they are taken literally.
+const MAX_ALTERNATIVES: usize = 256;
+
+/// What a letter of a glob, or a few of them, stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Char(char),
+    AnyChar,
+    AnyText,
+    Class {
+        is_negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+impl Token {
+    pub(super) fn matches(&self, given: char) -> bool {
+        match self {
+            Self::AnyText | Self::AnyChar => true,
+            Self::Char(wanted) => *wanted == given,
+            Self::Class { is_negated, ranges } => {
+                ranges
+                    .iter()
+                    .any(|(first, last)| (*first..=*last).contains(&given))
+                    != *is_negated
+            }
+        }
+    }
+}
+
+/// Matches a sequence against a pattern whose elements stand for one item each, or for any number of them.
+///
+/// Only the last wildcard is ever retried: whatever an earlier one could take, the last one can take as well. So the
+/// time is bounded by pattern times input, also for `*a*a*a*b`.
+pub(super) fn wildcard_match<P, I: Clone + Iterator>(
+    pattern: &[P],
+    items: &mut I,
+    is_wildcard: impl Fn(&P) -> bool,
+    is_match: impl Fn(&P, I::Item) -> bool,
+) -> bool {
+    let mut at = 0;
+    let mut retry: Option<(usize, I)> = None;
+    loop {
+        while pattern.get(at).is_some_and(&is_wildcard) {
+            at += 1;
+            retry = Some((at, items.clone()));
+        }
+        // A wildcard at the end takes whatever is left.
+        if at == pattern.len() && at.checked_sub(1).is_some_and(|last| is_wildcard(&pattern[last])) {
+            return true;
+        }
+        let Some(item) = items.next() else {
+            return at == pattern.len();
+        };
+        if pattern.get(at).is_some_and(|element| is_match(element, item)) {
+            at += 1;
+            continue;
+        }
+        let Some((after, from)) = &mut retry else {
+            return false;
+        };
+        from.next();
+        at = *after;
+        *items = from.clone();
+    }
+}
+
+/// Reads a name of a glob.
+pub(super) fn tokens(name: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let mut width = first.len_utf8();
+        let token = match first {
+            '*' => Token::AnyText,
+            '?' => Token::AnyChar,
+            '[' => match class(rest) {
+                Some((class, length)) => {
+                    width = length;
+                    class
+                }
+                None => Token::Char('['),
+            },
+            other => Token::Char(other),
+        };
+        if token != Token::AnyText || tokens.last() != Some(&Token::AnyText) {
+            tokens.push(token);
+        }
+        rest = &rest[width..];
+    }
+    tokens
+}
+
+/// Reads `[…]` at the start of the text, and says how long it is; `None` when it is not closed.
+fn class(text: &str) -> Option<(Token, usize)> {
+    let inner = text.strip_prefix('[')?;
+    let body = inner.strip_prefix(['!', '^']).unwrap_or(inner);
+    let is_negated = body.len() < inner.len();
+    // A `]` in the first place is a member: `[]]`.
+    let first = body.chars().next()?.len_utf8();
+    let close = first + body[first..].find(']')?;
+    let length = text.len() - body.len() + close + 1;
+
+    let members: Vec<char> = body[..close].chars().collect();
+    let mut ranges = Vec::new();
+    let mut members = members.as_slice();
+    loop {
+        members = match members {
+            [first, '-', last, rest @ ..] => {
+                ranges.push((*first, *last));
+                rest
+            }
+            [one, rest @ ..] => {
+                ranges.push((*one, *one));
+                rest
+            }
+            [] => break,
+        };
+    }
+    Some((Token::Class { is_negated, ranges }, length))
+}
+
+/// Spells out the braces of a pattern.
+pub(super) fn alternatives(pattern: &str) -> Vec<String> {
+    let mut open = vec![pattern.to_owned()];
+    let mut done = Vec::new();
+    while let Some(next) = open.pop() {
+        let Some(group) = first_group(&next) else {
+            done.push(next);
+            continue;
+        };
+        if open.len() + done.len() + group.commas.len() >= MAX_ALTERNATIVES {
+            return vec![pattern.to_owned()];
+        }
+        let bounds = [&[group.start], group.commas.as_slice(), &[group.end]].concat();
+        let choices = bounds.windows(2).map(|pair| &next[pair[0] + 1..pair[1]]);
+        open.extend(
+            choices.map(|choice| format!("{}{choice}{}", &next[..group.start], &next[group.end + 1..])),
+        );
+    }
+    done
+}
+
+/// Where the braces and the commas between them stand.
+struct Group {
+    start: usize,
+    commas: Vec<usize>,
+    end: usize,
+}
+
+/// Finds the leftmost `{…,…}`; braces without a comma, or without a partner, are literal.
+fn first_group(pattern: &str) -> Option<Group> {
+    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut found: Option<Group> = None;
+    let mut skip_to = 0;
+    for (at, letter) in pattern
+        .char_indices()
+        .filter(|(_, letter)| "[{,}".contains(*letter))
+    {
+        if at < skip_to {
+            continue;
+        }
+        match letter {
+            '[' => {
+                let name_end = pattern[at..]
+                    .find('/')
+                    .map_or(pattern.len(), |length| at + length);
+                skip_to = class(&pattern[at..name_end]).map_or(0, |(_, length)| at + length);
+            }
+            '{' => open.push((at, Vec::new())),
+            ',' => {
+                if let Some((_, commas)) = open.last_mut() {
+                    commas.push(at);
+                }
+            }
+            _ => {
+                let Some((start, commas)) = open.pop() else {
+                    continue;
+                };
+                if !commas.is_empty() && found.as_ref().is_none_or(|group| start < group.start) {
+                    found = Some(Group {
+                        start,
+                        commas,
+                        end: at,
+                    });
+                }
+            }
+        }
+    }
+    found
+}
