@@ -228,7 +228,7 @@ struct Visitors {
 
 impl Visitors {
     fn start(door: &Door) -> Self {
-        const AT_ONCE: u32 = 5;
+        const BATCH_SIZE: u32 = 5;
         let stop = Arc::new(AtomicBool::new(false));
         let visit = |number: u32| {
             let (door, stop) = (door.clone(), Arc::clone(&stop));
@@ -236,7 +236,7 @@ impl Visitors {
                 let (mut samples, mut refused) = (Samples::default(), 0);
                 let start = Instant::now();
                 for asked in 0.. {
-                    let next = start + Duration::from_secs(1) * (asked * AT_ONCE + number) / REQUESTS;
+                    let next = start + Duration::from_secs(1) * (asked * BATCH_SIZE + number) / REQUESTS;
                     sleep(next.saturating_duration_since(Instant::now()));
                     if stop.load(Ordering::Relaxed) {
                         break;
@@ -251,7 +251,7 @@ impl Visitors {
                 (samples, refused)
             })
         };
-        let threads = (0..AT_ONCE).map(visit).collect();
+        let threads = (0..BATCH_SIZE).map(visit).collect();
         Self { stop, threads }
     }
 

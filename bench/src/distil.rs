@@ -38,7 +38,7 @@ const TURN: [(Shape, Size); 12] = [
 ];
 
 /// Waits this long between two looks.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// From the exit of the stop hook until another process can read the summary.
 pub(crate) fn wait(bench: &Bench) -> Result<Section> {
@@ -108,7 +108,7 @@ fn one_turn(bench: &Bench, home: &Home, name: &str, paced: bool) -> Result<Durat
             start.elapsed() < Duration::from_secs(60),
             "no summary after a minute"
         );
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     Ok(start.elapsed())
 }
@@ -184,7 +184,7 @@ pub(crate) fn run_import(home: &Home, folder: &Path) -> Result<(Duration, u64)> 
         if let Some(ended) = child.try_wait()? {
             break ended;
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     };
     ensure!(ended.success(), "the import failed: {ended}");
     Ok((start.elapsed(), peak))
@@ -341,7 +341,7 @@ fn until_empty(home: &Home) -> Result<()> {
             start.elapsed() < Duration::from_secs(600),
             "the queue does not get empty"
         );
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     Ok(())
 }

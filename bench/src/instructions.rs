@@ -42,7 +42,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         (Shape::Bash, Size::LARGE),
         (Shape::Secrets, Size::MEDIUM),
         (Shape::Prompt, Size::SMALL),
-        (Shape::SessionStart, Size::LEAST),
+        (Shape::SessionStart, Size::MIN),
         (Shape::PreToolUse, Size::SMALL),
     ];
     for (shape, size) in cases {

@@ -77,10 +77,10 @@ const ALL: [(Shape, Size); 20] = [
     (Shape::Prompt, Size::LARGE),
     (Shape::Stop, Size::SMALL),
     (Shape::Stop, Size::MEDIUM),
-    (Shape::SessionStart, Size::LEAST),
+    (Shape::SessionStart, Size::MIN),
     (Shape::PreToolUse, Size::SMALL),
     (Shape::PreToolUse, Size::MEDIUM),
-    (Shape::Statusline, Size::LEAST),
+    (Shape::Statusline, Size::MIN),
 ];
 
 /// Those that have a limit.
@@ -91,8 +91,8 @@ const CORE: [(Shape, Size); 8] = [
     (Shape::Prompt, Size::SMALL),
     (Shape::Prompt, Size::MEDIUM),
     (Shape::Prompt, Size::LARGE),
-    (Shape::SessionStart, Size::LEAST),
-    (Shape::Statusline, Size::LEAST),
+    (Shape::SessionStart, Size::MIN),
+    (Shape::Statusline, Size::MIN),
 ];
 
 /// The most that a hook may take, in medians of the no-op. A prompt may bring memories back: `search` measures that.

@@ -75,7 +75,7 @@ pub(crate) struct Size(pub(crate) usize);
 
 impl Size {
     /// Nothing but what every payload has.
-    pub(crate) const LEAST: Self = Self(0);
+    pub(crate) const MIN: Self = Self(0);
     pub(crate) const SMALL: Self = Self(1 << 10);
     pub(crate) const MEDIUM: Self = Self(50 << 10);
     pub(crate) const LARGE: Self = Self(1 << 20);

@@ -234,13 +234,13 @@ impl Found<'_> {
     /// Returns how many tokens of a memory the encoder reads, on average: more make no difference to its vector.
     fn tokens(&self) -> f64 {
         const SAMPLE: usize = 40;
-        const MOST: usize = 256;
+        const MAX: usize = 256;
         let mut encoder = Encoder::new();
         let mut sum = 0;
         for number in 0..SAMPLE {
             let text = self.past.memory(number * self.count / SAMPLE).text();
-            let whole = encoder.encode(&text, MOST);
-            let (mut least, mut enough) = (2, MOST);
+            let whole = encoder.encode(&text, MAX);
+            let (mut least, mut enough) = (2, MAX);
             while least < enough {
                 let middle = (least + enough) / 2;
                 match encoder.encode(&text, middle) == whole {

@@ -29,8 +29,8 @@ const SKIPPED: [&str; 5] = [
 ];
 
 /// The promises.
-const MOST_PER_MEMORY: f64 = 3_000.0;
-const LEAST_TIMES: f64 = 15.0;
+const MAX_PER_MEMORY: f64 = 3_000.0;
+const MIN_TIMES: f64 = 15.0;
 
 /// Calls, and what they take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,12 +86,12 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     }
     section.check(
         "at most 3,000 tokens a memory",
-        ours.tokens() as f64 / memories as f64 <= MOST_PER_MEMORY,
+        ours.tokens() as f64 / memories as f64 <= MAX_PER_MEMORY,
     );
     for (what, calls) in [("each by itself", alone), ("in a growing conversation", growing)] {
         section.check(
             format!("at least 15 times fewer than one call a tool use, {what}"),
-            calls.tokens() as f64 / ours.tokens() as f64 >= LEAST_TIMES,
+            calls.tokens() as f64 / ours.tokens() as f64 >= MIN_TIMES,
         );
     }
     section.note(format!(

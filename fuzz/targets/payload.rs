@@ -2,8 +2,8 @@
 #![no_main]
 
 use backstory_capture::{
-    host::{HOSTS, Report},
-    keep::{Kept, Settings, keep},
+    filter::{CaptureDecision, CaptureSettings, filter_payload},
+    host::{HOSTS, HostPayload},
     payload::{Payload, to_text},
 };
 use backstory_model::EventKind;
@@ -14,7 +14,7 @@ fn is_object(json: &str) -> bool {
 }
 
 fn must_stay_an_object(kind: EventKind, json: &str) {
-    let settings = Settings {
+    let settings = CaptureSettings {
         skip_tools: vec!["TodoWrite".to_owned()],
         redact: true,
         max_payload: 16 * 1024,
@@ -22,7 +22,7 @@ fn must_stay_an_object(kind: EventKind, json: &str) {
     let Ok(payload) = Payload::read(json) else {
         return;
     };
-    if let Kept::Event(event) = keep(kind, &payload, &settings) {
+    if let CaptureDecision::Event(event) = filter_payload(kind, &payload, &settings) {
         // What is nearly JSON passes here, for speed; whoever takes it in counts it as unreadable.
         assert!(is_object(&event) || !is_object(json), "{event}");
     }
@@ -36,20 +36,20 @@ fuzz_target!(|bytes: &[u8]| {
     for kind in EventKind::ALL {
         must_stay_an_object(kind, &text);
     }
-    for translate in HOSTS.iter().filter_map(|host| host.translate) {
+    for normalize in HOSTS.iter().filter_map(|host| host.normalize) {
         for kind in [
             EventKind::UserPromptSubmit,
             EventKind::PostToolUse,
             EventKind::Stop,
         ] {
-            let report = Report {
+            let report = HostPayload {
                 event: kind.name(),
                 payload: &payload,
                 folder: "/work/acme",
             };
-            if let Some(translated) = translate(&report) {
-                assert!(Payload::read(&translated.json).is_ok(), "{}", translated.json);
-                must_stay_an_object(kind, &translated.json);
+            if let Some(normalized) = normalize(&report) {
+                assert!(Payload::read(&normalized.json).is_ok(), "{}", normalized.json);
+                must_stay_an_object(kind, &normalized.json);
             }
         }
     }

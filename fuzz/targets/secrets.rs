@@ -1,7 +1,7 @@
 //! The scanner: a token is found whatever stands around it, and what it names are places in the text.
 #![no_main]
 
-use backstory_capture::secrets::{Context, find, redact};
+use backstory_capture::secrets::{ScanContext, find, redact};
 use libfuzzer_sys::fuzz_target;
 
 const TOKEN: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
@@ -10,15 +10,15 @@ fuzz_target!(|text: &str| {
     if text.contains("0123456789abcdefghij") {
         return;
     }
-    for secret in find(text, Context::default()) {
+    for secret in find(text, ScanContext::default()) {
         assert!(
             text.get(secret.range.clone())
                 .is_some_and(|found| !found.is_empty()),
             "{secret:?}"
         );
     }
-    let clean = redact(text, Context::default());
+    let clean = redact(text, ScanContext::default());
     assert!(clean.len() <= 64 + 4 * text.len());
     let with_token = format!("{text}\n{TOKEN}\n{text}");
-    assert!(!redact(&with_token, Context::default()).contains(TOKEN));
+    assert!(!redact(&with_token, ScanContext::default()).contains(TOKEN));
 });

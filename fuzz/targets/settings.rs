@@ -9,14 +9,14 @@ use serde_json::json;
 #[expect(dead_code, reason = "the binary uses all of it")]
 #[path = "../../crates/backstory/src/command/install/json.rs"]
 mod json;
-#[path = "../../crates/backstory/src/command/install/ours.rs"]
-mod ours;
+#[path = "../../crates/backstory/src/command/install/owned_entries.rs"]
+mod owned_entries;
 #[expect(dead_code, reason = "the binary uses all of it")]
 #[path = "../../crates/backstory/src/settings"]
 mod toml_file {
     mod document;
     mod keys;
-    mod nearest;
+    mod suggest;
 
     use keys::KEYS;
 

@@ -1,7 +1,7 @@
-//! The cutter of private spans: what stands in a span never comes out, whatever stood before it.
+//! The stripper of private spans: what stands in a span never comes out, whatever stood before it.
 #![no_main]
 
-use backstory_capture::tags::Cutter;
+use backstory_capture::strip_tags::TagStripper;
 use libfuzzer_sys::fuzz_target;
 
 const HIDDEN: &str = "hidden-word";
@@ -10,15 +10,15 @@ fuzz_target!(|text: &str| {
     if text.contains(HIDDEN) {
         return;
     }
-    let mut cutter = Cutter::default();
-    let kept = cutter.cut(text);
+    let mut stripper = TagStripper::default();
+    let kept = stripper.strip(text);
     assert!(kept.len() <= text.len());
     if !text.contains('<') {
         assert_eq!(kept, text);
     }
     // In the same text, and in the next one.
     let spanned = format!("{text} <private>{HIDDEN}</private>");
-    assert!(!Cutter::default().cut(&spanned).contains(HIDDEN));
+    assert!(!TagStripper::default().strip(&spanned).contains(HIDDEN));
     let next = format!("<private>{HIDDEN}</private>");
-    assert!(!cutter.cut(&next).contains(HIDDEN));
+    assert!(!stripper.strip(&next).contains(HIDDEN));
 });

@@ -2,19 +2,19 @@
 #![no_main]
 
 use backstory_capture::{
-    keep::Settings,
-    transcript::{Owner, Position, Reader},
+    filter::CaptureSettings,
+    transcript::{Position, Reader, TranscriptOwner},
 };
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let settings = Settings {
+    let settings = CaptureSettings {
         skip_tools: Vec::new(),
         redact: true,
         max_payload: 64 * 1024,
     };
     let read = |bytes: &[u8], from: Position| {
-        let mut reader = Reader::new(bytes, from, Owner::default(), &settings);
+        let mut reader = Reader::new(bytes, from, TranscriptOwner::default(), &settings);
         let records: Vec<String> = reader.by_ref().map(|record| format!("{record:?}")).collect();
         (records, reader.position().cloned())
     };

@@ -78,11 +78,11 @@ fn numbers(vector: &Quantised) -> [f32; DIMENSIONS] {
 
 /// Returns a neighbour, at a cosine of about 0.85.
 fn noisy(vector: &Quantised, random: &mut Random) -> Quantised {
-    const MOST: u16 = 80;
+    const MAX: u16 = 80;
     let mut moved = numbers(vector);
     for number in &mut moved {
-        let noise = u16::try_from(random.below(usize::from(MOST) + 1)).unwrap_or(0);
-        *number += f32::from(noise) - f32::from(MOST / 2);
+        let noise = u16::try_from(random.below(usize::from(MAX) + 1)).unwrap_or(0);
+        *number += f32::from(noise) - f32::from(MAX / 2);
     }
     let length = moved.iter().map(|number| number * number).sum::<f32>().sqrt();
     quantise(&moved.map(|number| number / length))

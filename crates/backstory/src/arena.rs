@@ -24,7 +24,7 @@ use backstory_system as system;
 const SIZE: usize = 4 << 20;
 
 /// Larger things are better off in pages of their own. A hook's input buffer is this large to begin with.
-const LARGEST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// From here on a buffer is the input of a hook that was told a lot. It gets memory that it can grow in and that is mapped
 /// ahead: touching a megabyte page by page takes longer than starting a process.
@@ -75,7 +75,7 @@ impl Arena {
         if self.is_off.load(Relaxed) || layout.align() > 16 {
             return None;
         }
-        if layout.size() > LARGEST {
+        if layout.size() > MAX_BYTES {
             let fits = (LARGE_FROM..=LARGE_SIZE).contains(&layout.size());
             let pointer = self.large.get().cast::<u8>();
             return (fits && !self.is_large_taken.swap(true, Relaxed))
@@ -96,7 +96,7 @@ impl Arena {
         let start = pointer.addr().wrapping_sub(self.memory.get().addr());
         let (end, new_end) = (start.wrapping_add(rounded(from)), start.wrapping_add(rounded(to)));
         start < SIZE
-            && to <= LARGEST
+            && to <= MAX_BYTES
             && new_end <= SIZE
             && self.used.compare_exchange(end, new_end, AcqRel, Relaxed).is_ok()
     }
@@ -122,7 +122,7 @@ fn map_ahead(buffer: *mut u8, from: usize, to: usize) -> *mut u8 {
     let start = (buffer.addr() + from).next_multiple_of(PAGE) - buffer.addr();
     if let Some(length) = to.checked_sub(start) {
         // SAFETY: the range lies in the buffer, whose end is no further than `to`, and which nobody else knows yet.
-        system::map_ahead(unsafe { slice::from_raw_parts_mut(buffer.add(start).cast(), length) });
+        system::prefault(unsafe { slice::from_raw_parts_mut(buffer.add(start).cast(), length) });
     }
     buffer
 }

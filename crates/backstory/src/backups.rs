@@ -22,7 +22,7 @@ use crate::home::Home;
 
 /// Why a copy was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum BackupKind {
     Daily,
     ByHand,
     BeforeSchema,
@@ -30,7 +30,7 @@ pub(crate) enum Reason {
     Damaged,
 }
 
-impl Reason {
+impl BackupKind {
     const ALL: [Self; 5] = [
         Self::Daily,
         Self::ByHand,
@@ -50,7 +50,7 @@ impl Reason {
     }
 
     /// How many are kept; `None` is all of them.
-    fn most(self, daily: usize) -> Option<usize> {
+    fn max_kept(self, daily: usize) -> Option<usize> {
         const FEW: usize = 2;
         match self {
             Self::Daily => Some(daily),
@@ -62,22 +62,22 @@ impl Reason {
 
 /// A file of the folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Copy {
+pub(crate) struct BackupFile {
     pub(crate) path: PathBuf,
-    pub(crate) reason: Reason,
+    pub(crate) reason: BackupKind,
     pub(crate) modified: SystemTime,
     pub(crate) bytes: u64,
 }
 
 /// Returns the path of a copy that is made now.
-pub(crate) fn path_for(home: &Home, reason: Reason, now_ms: i64) -> PathBuf {
+pub(crate) fn path_for(home: &Home, reason: BackupKind, now_ms: i64) -> PathBuf {
     let time = Timestamp::from_millisecond(now_ms).unwrap_or_default();
     let name = format!("{}{}.db", reason.prefix(), time.strftime("%Y%m%dT%H%M%S%3fZ"));
     home.backups().join(name)
 }
 
 /// Lists the copies, the newest first. Files with other names are not ours.
-pub(crate) fn list(home: &Home) -> io::Result<Vec<Copy>> {
+pub(crate) fn list(home: &Home) -> io::Result<Vec<BackupFile>> {
     let folder = match fs::read_dir(home.backups()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
@@ -89,11 +89,11 @@ pub(crate) fn list(home: &Home) -> io::Result<Vec<Copy>> {
         let Some(name) = name.to_str().filter(|name| name.ends_with(".db")) else {
             continue;
         };
-        let reason = Reason::ALL
+        let reason = BackupKind::ALL
             .into_iter()
             .find(|reason| name.starts_with(reason.prefix()));
         if let (Some(reason), Ok(file)) = (reason, entry.metadata()) {
-            copies.push(Copy {
+            copies.push(BackupFile {
                 path: entry.path(),
                 reason,
                 modified: file.modified()?,
@@ -109,7 +109,7 @@ pub(crate) fn list(home: &Home) -> io::Result<Vec<Copy>> {
 pub(crate) fn last_good(home: &Home) -> io::Result<Option<PathBuf>> {
     let copies = list(home)?.into_iter();
     let mut good = copies
-        .filter(|copy| copy.reason != Reason::Damaged)
+        .filter(|copy| copy.reason != BackupKind::Damaged)
         .filter(|copy| check_backup(&copy.path).is_ok());
     Ok(good.next().map(|copy| copy.path))
 }
@@ -117,9 +117,9 @@ pub(crate) fn last_good(home: &Home) -> io::Result<Option<PathBuf>> {
 /// Removes the copies that are not kept any longer, and what killed processes left unfinished.
 pub(crate) fn prune(home: &Home, daily: usize, now: SystemTime) -> io::Result<()> {
     let copies = list(home)?;
-    for reason in Reason::ALL {
+    for reason in BackupKind::ALL {
         let of_reason = copies.iter().filter(|copy| copy.reason == reason);
-        for copy in of_reason.skip(reason.most(daily).unwrap_or(usize::MAX)) {
+        for copy in of_reason.skip(reason.max_kept(daily).unwrap_or(usize::MAX)) {
             remove(&copy.path)?;
         }
     }
@@ -129,14 +129,14 @@ pub(crate) fn prune(home: &Home, daily: usize, now: SystemTime) -> io::Result<()
 
 /// Removes every copy but one, unless it was taken by hand: it may hold what was forgotten since. Returns those taken by
 /// hand.
-pub(crate) fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<Copy>> {
+pub(crate) fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<BackupFile>> {
     // First also what is being made: it may be of an earlier moment. Whoever makes it tries again tomorrow. One that got its
     // name just before is found among the others.
     let swept = sweep(home, SystemTime::from(Timestamp::MAX));
     let (by_hand, others): (Vec<_>, Vec<_>) = list(home)?
         .into_iter()
         .filter(|copy| copy.path != kept)
-        .partition(|copy| copy.reason == Reason::ByHand);
+        .partition(|copy| copy.reason == BackupKind::ByHand);
     for copy in others {
         remove(&copy.path)?;
     }
@@ -193,7 +193,7 @@ mod tests {
         let home = Home::at(folder.path());
         fs::create_dir(home.backups()).unwrap();
         let copies: Vec<PathBuf> = (0..500)
-            .map(|at_ms| path_for(&home, Reason::Daily, at_ms))
+            .map(|at_ms| path_for(&home, BackupKind::Daily, at_ms))
             .collect();
         let unfinished = |copy: &Path| copy.with_extension(format!("db{UNFINISHED}"));
         for copy in &copies {

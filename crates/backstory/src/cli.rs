@@ -7,19 +7,19 @@ use std::{
 };
 
 use anyhow::Result;
-use backstory_system::first_of_stdin;
+use backstory_system::read_first_stdin_byte;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{
     command::{
-        Status, backup, completions, config, context, demo, distill, doctor, edit, export, forget, import,
-        index, install, mcp, open, pin, queue, remember, restore, search, session, sessions, show, stats,
-        timeline, why, worker,
+        ExitStatus, backup, completions, config, context, demo, distill, doctor, edit, export, forget,
+        import, index, install, mcp, open, pin, queue, remember, restore, search, session, sessions, show,
+        stats, timeline, why, worker,
     },
     environment,
     home::Home,
     output,
-    repair::{self, Opener},
+    repair::{self, LockOwner},
     version,
 };
 
@@ -69,7 +69,7 @@ enum Command {
     Open(open::Open),
     Mcp(mcp::Mcp),
     Doctor(doctor::Doctor),
-    Worker(worker::Worker),
+    Worker(worker::WorkerArgs),
     Completions(completions::Completions),
     Man(completions::Man),
     /// Print one short line for Claude Code's status line (agents call this)
@@ -113,7 +113,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => {
             output::print_error(&error);
             if repair::is_damage(&error) {
-                mend(&error);
+                rebuild_damaged_database(&error);
             }
             ExitCode::FAILURE
         }
@@ -122,10 +122,10 @@ pub(crate) fn main() -> ExitCode {
 
 /// Says whether a program waits with what a hook would be given. A person's pipe that stays empty is not waited for long.
 fn is_report_on_stdin() -> bool {
-    first_of_stdin(Duration::from_millis(300)) == Some(b'{')
+    read_first_stdin_byte(Duration::from_millis(300)) == Some(b'{')
 }
 
-fn run(command: Command) -> Result<Status> {
+fn run(command: Command) -> Result<ExitStatus> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Install(arguments) => install::install(&Home::require()?, &arguments),
@@ -162,12 +162,12 @@ fn run(command: Command) -> Result<Status> {
                 anstream::eprintln!("{message}");
             }
             if outcome.concerns_model {
-                worker::renew(&home)?;
+                worker::restart_if_running(&home)?;
             }
             Ok(if outcome.failed {
-                Status::Failed
+                ExitStatus::Failed
             } else {
-                Status::Done
+                ExitStatus::Done
             })
         }
         Command::Open(arguments) => open::run(&Home::require()?, &arguments),
@@ -177,14 +177,15 @@ fn run(command: Command) -> Result<Status> {
         Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
         Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
         // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
-        Command::Hook { .. } | Command::Statusline => Ok(Status::Done),
+        Command::Hook { .. } | Command::Statusline => Ok(ExitStatus::Done),
     }
 }
 
 /// Mends a database whose damage showed in the middle of a command. What was printed cannot be taken back, so the command is
 /// not run again.
-fn mend(error: &anyhow::Error) {
-    let mended = Home::require().and_then(|home| repair::mend(&home, Opener::Command, error));
+fn rebuild_damaged_database(error: &anyhow::Error) {
+    let mended =
+        Home::require().and_then(|home| repair::rebuild_if_damaged(&home, LockOwner::Command, error));
     match mended {
         Ok(true) => anstream::eprintln!("hint: run the command again"),
         // It was only in the way of somebody who replaced it.

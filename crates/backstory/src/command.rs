@@ -37,14 +37,14 @@ use backstory_store::{Project, Store, StoreError};
 use crate::{
     clock, environment,
     home::Home,
-    repair::{self, Opener},
+    repair::{self, LockOwner},
     settings::{self, Settings},
     worker as the_worker,
 };
 
 /// How a command ended, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum ExitStatus {
     /// It did what was asked.
     Done,
     /// It failed, or found nothing.
@@ -53,12 +53,12 @@ pub(crate) enum Status {
     Refused,
 }
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
         match status {
-            Status::Done => Self::SUCCESS,
-            Status::Failed => Self::FAILURE,
-            Status::Refused => Self::from(2),
+            ExitStatus::Done => Self::SUCCESS,
+            ExitStatus::Failed => Self::FAILURE,
+            ExitStatus::Refused => Self::from(2),
         }
     }
 }
@@ -81,8 +81,8 @@ pub(crate) fn settings(home: &Home) -> Result<Settings> {
 /// Opens the store for a command that reads. Events that still wait in the spool are taken in first: by the worker if one
 /// lives, else here. `None` when nothing was ever recorded.
 pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
-    const PATIENCE: Duration = Duration::from_millis(500);
-    const LOOK: Duration = Duration::from_millis(10);
+    const TIMEOUT: Duration = Duration::from_millis(500);
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
     // What is wrong in the settings is said by every command, not only by those that need one of them.
     settings(home)?;
     let spool = home.spool();
@@ -90,18 +90,18 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
     if waiting.is_empty() && !home.database().exists() {
         return Ok(None);
     }
-    if !waiting.is_empty() && the_worker::lives(home) {
+    if !waiting.is_empty() && the_worker::is_running(home) {
         // A worker that hangs must not hang us: after a while we do its work.
         let last = waiting.last();
-        for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
+        for _ in 0..TIMEOUT.as_millis() / POLL_INTERVAL.as_millis() {
             if !spool.waiting()?.iter().any(|key| Some(key) <= last) {
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
-    let mut store = repair::open(home, Opener::Command)?;
-    match the_worker::take_in(&spool, &mut store) {
+    let mut store = repair::open(home, LockOwner::Command)?;
+    match the_worker::ingest(&spool, &mut store) {
         Ok(taken) if taken.left > 0 => {
             anstream::eprintln!(
                 "{} events in the spool are from a newer version, or cannot be read",
@@ -113,7 +113,7 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
         Err(error) => anstream::eprintln!("{} events still wait in the spool: {error:#}", waiting.len()),
     }
     // Where no worker has lived since, nobody else has noticed. In a store that is busy now, the next one will.
-    store.interrupt_silent(clock::now_ms(), 0).ok();
+    store.mark_interrupted(clock::now_ms(), 0).ok();
     Ok(Some(store))
 }
 

@@ -1,14 +1,14 @@
 //! Looks every part over, end to end. A check is a function that returns findings; nothing is changed by looking.
 
+mod backups;
 mod capture;
-mod copies;
 mod database;
-mod folder;
+mod home;
 mod hosts;
 mod machine;
 mod provider;
 mod round_trip;
-mod running;
+mod worker;
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::{home::Home, settings::Settings};
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
+pub(crate) enum Severity {
     /// As it should be.
     Ok,
     /// Worth knowing.
@@ -33,7 +33,7 @@ pub(crate) enum Level {
 pub(crate) struct Finding {
     /// Names what was looked at; stable, for programs.
     pub(crate) check: &'static str,
-    pub(crate) level: Level,
+    pub(crate) level: Severity,
     /// In a sentence.
     pub(crate) message: String,
     /// What to do about it.
@@ -41,7 +41,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    fn new(level: Level, check: &'static str, message: impl Into<String>) -> Self {
+    fn new(level: Severity, check: &'static str, message: impl Into<String>) -> Self {
         Self {
             check,
             level,
@@ -51,19 +51,19 @@ impl Finding {
     }
 
     fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Level::Ok, check, message)
+        Self::new(Severity::Ok, check, message)
     }
 
     fn note(check: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Level::Note, check, message)
+        Self::new(Severity::Note, check, message)
     }
 
     fn warning(check: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Level::Warning, check, message)
+        Self::new(Severity::Warning, check, message)
     }
 
     fn broken(check: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Level::Broken, check, message)
+        Self::new(Severity::Broken, check, message)
     }
 
     fn remedy(mut self, remedy: impl Into<String>) -> Self {
@@ -74,7 +74,7 @@ impl Finding {
 
 /// What all checks look at.
 #[derive(Debug)]
-pub(crate) struct Patient<'h> {
+pub(crate) struct CheckContext<'h> {
     pub(crate) home: &'h Home,
     pub(crate) settings: Settings,
     /// What is wrong with the settings, in a line each.
@@ -83,16 +83,16 @@ pub(crate) struct Patient<'h> {
 }
 
 /// A group of checks, as it is shown.
-type Group = (&'static str, fn(&Patient<'_>) -> Vec<Finding>);
+type Group = (&'static str, fn(&CheckContext<'_>) -> Vec<Finding>);
 
 /// All groups, in the order in which they are shown.
 pub(crate) const GROUPS: [Group; 9] = [
-    ("home", folder::check),
+    ("home", home::check),
     ("settings", provider::check),
     ("database", database::check),
-    ("backups", copies::check),
+    ("backups", backups::check),
     ("capture", capture::check),
-    ("worker", running::check),
+    ("worker", worker::check),
     ("hosts", hosts::check),
     ("machine", machine::check),
     ("round trip", round_trip::check),

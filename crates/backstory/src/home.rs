@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::spool::Spool;
-use backstory_system::{HOME_VARIABLE, Private as _};
+use backstory_system::{HOME_VARIABLE, OwnerOnly as _};
 
 use crate::environment;
 
@@ -69,7 +69,7 @@ impl Home {
     }
 
     /// What sessions were given.
-    pub(crate) fn given(&self) -> PathBuf {
+    pub(crate) fn injection_logs(&self) -> PathBuf {
         self.root.join("given")
     }
 
@@ -115,7 +115,7 @@ impl Home {
     }
 
     /// Touched whenever somebody starts a worker, so that others do not do it at the same time.
-    pub(crate) fn start_mark(&self) -> PathBuf {
+    pub(crate) fn start_stamp(&self) -> PathBuf {
         self.root.join("spool").join("start")
     }
 

@@ -3,9 +3,9 @@
 //! Never fails, never blocks, never prints what the agent does not honour. Not on this path: argument parser, SQLite
 //! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waiting for anyone.
 
-mod answer;
 pub(crate) mod capture;
-mod look;
+mod file_lookup;
+mod output;
 mod settings;
 
 use std::{
@@ -14,15 +14,15 @@ use std::{
 };
 
 use backstory_capture::{
-    host::{self, Report},
+    host::{self, HostPayload},
     payload::{self, Payload},
 };
 use backstory_model::{EventKind, Host};
 use backstory_system::read_stdin;
 
 use crate::{environment, home::Home, receipt};
-use capture::Outcome;
-use look::Look;
+use capture::HookOutcome;
+use file_lookup::FileLookup;
 
 /// What an agent may ask for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,34 +59,34 @@ pub(crate) fn run(words: &[String]) {
         panic::set_hook(Box::new(|_| {}));
     }
     // An agent reads a failing hook as a wish to stop it: a bug of ours must not do that.
-    let outcome = panic::catch_unwind(|| handle(words)).unwrap_or(Outcome::Failed("a panic".to_owned()));
+    let outcome = panic::catch_unwind(|| handle(words)).unwrap_or(HookOutcome::Failed("a panic".to_owned()));
     if debug {
         // Nobody to tell when stderr is closed.
         writeln!(io::stderr(), "backstory: {outcome}").ok();
     }
 }
 
-fn handle(words: &[String]) -> Outcome {
+fn handle(words: &[String]) -> HookOutcome {
     // Leaked: the process ends in a moment, and giving pages back one by one takes time.
-    let input = read_stdin(MOST_INPUT).map(|input| &*input.leak());
+    let input = read_stdin(MAX_INPUT_BYTES).map(|input| &*input.leak());
     #[cfg(debug_assertions)]
     assert!(
         !environment::is_on("BACKSTORY_TEST_PANIC"),
         "a test asked for this"
     );
     if environment::is_on("BACKSTORY_INTERNAL") {
-        return Outcome::Off("BACKSTORY_INTERNAL is set");
+        return HookOutcome::Off("BACKSTORY_INTERNAL is set");
     }
     let Some(home) = Home::find() else {
-        return Outcome::Failed("no home folder: set HOME or BACKSTORY_HOME".to_owned());
+        return HookOutcome::Failed("no home folder: set HOME or BACKSTORY_HOME".to_owned());
     };
     let name = words.first().map_or("", String::as_str);
     if words.iter().any(|word| word == "--plugin") && receipt::has_claude_code(&home) {
-        return Outcome::Off("Claude Code's settings call this hook too");
+        return HookOutcome::Off("Claude Code's settings call this hook too");
     }
     let host = host(words);
     let spec = host::find(host.as_str());
-    let (name, input) = match (spec.and_then(|spec| spec.translate), input) {
+    let (name, input) = match (spec.and_then(|spec| spec.normalize), input) {
         (Some(translate), Ok(input)) => match translated(translate, name, input) {
             Ok((name, input)) => (name, Ok(input)),
             Err(outcome) => return outcome,
@@ -100,30 +100,30 @@ fn handle(words: &[String]) -> Outcome {
     let spec = spec.unwrap_or(host::HOSTS[0]);
     let outcome = match (hook, input) {
         (Hook::PreToolUse, input) => {
-            if let Some(look) = input.ok().and_then(|input| Look::read(&home, input)) {
-                answer::print_file(&home, spec, &look);
+            if let Some(look) = input.ok().and_then(|input| FileLookup::read(&home, input)) {
+                output::print_file(&home, spec, &look);
             }
-            return Outcome::Nothing("nothing is recorded before a tool is used");
+            return HookOutcome::Nothing("nothing is recorded before a tool is used");
         }
         (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host, input, None),
-        (Hook::Record(_), Err(error)) => Outcome::Failed(format!("could not read stdin: {error}")),
+        (Hook::Record(_), Err(error)) => HookOutcome::Failed(format!("could not read stdin: {error}")),
     };
-    answer::print(&home, spec, hook, &outcome);
+    output::print(&home, spec, hook, &outcome);
     outcome
 }
 
 /// Puts what another host sent into our words. What is no JSON stays as it is: it is counted where all such is.
 fn translated<'w>(
-    translate: host::Translate,
+    translate: host::Normalize,
     name: &'w str,
     input: &'static [u8],
-) -> Result<(&'w str, &'static [u8]), Outcome> {
+) -> Result<(&'w str, &'static [u8]), HookOutcome> {
     let text = payload::to_text(input);
     let Ok(payload) = Payload::read(&text) else {
         return Ok((name, input));
     };
     let folder = std::env::current_dir().unwrap_or_default();
-    let report = Report {
+    let report = HostPayload {
         event: name,
         payload: &payload,
         folder: &folder.to_string_lossy(),
@@ -132,7 +132,7 @@ fn translated<'w>(
         Some(ours) => Ok((ours.event, ours.json.leak().as_bytes())),
         // An event that we do not know is counted by its name.
         None if Hook::from_name(name).is_none() => Ok((name, input)),
-        None => Err(Outcome::Nothing("the host means something else by it")),
+        None => Err(HookOutcome::Nothing("the host means something else by it")),
     }
 }
 
@@ -150,7 +150,7 @@ fn host(words: &[String]) -> Host {
 
 /// The most that is read of what a host sends. No agent sends this much; past it the JSON is torn and the event is counted
 /// as unreadable.
-pub(crate) const MOST_INPUT: usize = 64 << 20;
+pub(crate) const MAX_INPUT_BYTES: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -12,19 +12,19 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::{
-    keep, project,
-    transcript::{self, Position, Record, SessionFacts, Skipped, Transcript, What},
+    filter, project,
+    transcript::{self, Position, Record, RecordKind, SessionFacts, Skipped, Transcript},
 };
-use backstory_model::{Event, EventKind, Host, ProjectFacts};
+use backstory_model::{Event, EventKind, Host, ProjectIdentity};
 use serde_json::{Value, json, value::RawValue};
 
 /// What a transcript tells, as events.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct TranscriptEvents {
     /// The events, in the order of the file; sub-agents' come last.
     pub(crate) events: Vec<Event>,
     /// Where it happened.
-    pub(crate) project: Option<ProjectFacts>,
+    pub(crate) project: Option<ProjectIdentity>,
     /// Lines that are no JSON.
     pub(crate) damaged: u64,
 }
@@ -35,7 +35,7 @@ pub(crate) fn is_prompt(event: &Event) -> bool {
         return false;
     }
     let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
-    !keep::is_machine_made(payload["prompt"].as_str().unwrap_or_default())
+    !filter::is_machine_made(payload["prompt"].as_str().unwrap_or_default())
 }
 
 /// Says whether an event is a tool use.
@@ -47,10 +47,14 @@ pub(crate) fn is_tool_use(event: &Event) -> bool {
 const ENDED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Reads a session and its sub-agents.
-pub(crate) fn read(transcript: &Transcript, settings: &keep::Settings, now: SystemTime) -> Result<Told> {
-    let mut teller = Teller {
+pub(crate) fn read(
+    transcript: &Transcript,
+    settings: &filter::CaptureSettings,
+    now: SystemTime,
+) -> Result<TranscriptEvents> {
+    let mut teller = EventBuilder {
         session_id: transcript.session_id.clone(),
-        ..Teller::default()
+        ..EventBuilder::default()
     };
     let (position, skipped) = teller.file(&transcript.path, Position::default(), settings)?;
     teller.end_turn();
@@ -58,7 +62,7 @@ pub(crate) fn read(transcript: &Transcript, settings: &keep::Settings, now: Syst
     for agent in &transcript.agents {
         teller.agent = Some(agent.agent_id.clone());
         // Sub-agents of private turns are private: the session's own file knows.
-        let from = Position::default().knowing(&position);
+        let from = Position::default().with_private_turns_of(&position);
         let (_, skipped) = teller.file(&agent.path, from, settings)?;
         damaged += skipped.damaged;
         teller.end_agent();
@@ -77,7 +81,7 @@ pub(crate) fn read(transcript: &Transcript, settings: &keep::Settings, now: Syst
         let opens = matches!(event.kind, EventKind::UserPromptSubmit);
         event.project = opens.then(|| project.clone());
     }
-    Ok(Told {
+    Ok(TranscriptEvents {
         project: Some(project),
         damaged,
         ..teller.told
@@ -85,7 +89,7 @@ pub(crate) fn read(transcript: &Transcript, settings: &keep::Settings, now: Syst
 }
 
 /// Finds the project. Where the session's folder says nothing, the transcript's own stands for it.
-fn place(facts: &SessionFacts, folder: &Path) -> ProjectFacts {
+fn place(facts: &SessionFacts, folder: &Path) -> ProjectIdentity {
     let cwd = facts
         .cwd
         .as_deref()
@@ -93,7 +97,7 @@ fn place(facts: &SessionFacts, folder: &Path) -> ProjectFacts {
         .filter(|cwd| cwd.is_absolute());
     let found = project::locate(cwd.unwrap_or(folder)).facts;
     // The branch of that time, not of today; nor a worktree that may be gone.
-    ProjectFacts {
+    ProjectIdentity {
         branch: facts.git_branch.clone().filter(|branch| !branch.is_empty()),
         ..found
     }
@@ -101,7 +105,7 @@ fn place(facts: &SessionFacts, folder: &Path) -> ProjectFacts {
 
 /// Retells records as events.
 #[derive(Debug, Default)]
-struct Teller {
+struct EventBuilder {
     session_id: String,
     agent: Option<String>,
     facts: SessionFacts,
@@ -114,15 +118,15 @@ struct Teller {
     /// The ids of the person's prompts.
     prompt_ids: BTreeSet<String>,
     last: (i64, u64),
-    told: Told,
+    told: TranscriptEvents,
 }
 
-impl Teller {
+impl EventBuilder {
     fn file(
         &mut self,
         path: &Path,
         from: Position,
-        settings: &keep::Settings,
+        settings: &filter::CaptureSettings,
     ) -> Result<(Position, Skipped)> {
         let attempt = || format!("could not read {}", path.display());
         let mut reader = transcript::open(path, from, settings).with_context(attempt)?;
@@ -142,8 +146,8 @@ impl Teller {
         let agent = record.agent_id.or_else(|| self.agent.clone());
         self.last = (record.at_ms, record.offset);
         match record.what {
-            What::Facts(facts) if agent.is_none() => self.facts = facts,
-            What::Prompt {
+            RecordKind::Facts(facts) if agent.is_none() => self.facts = facts,
+            RecordKind::Prompt {
                 text,
                 prompt_id,
                 machine_made,
@@ -158,15 +162,15 @@ impl Teller {
                     &json!({"prompt": text, "prompt_id": prompt_id}),
                 );
             }
-            What::Prose { text, .. } => self.said.push(text),
-            What::Compaction { summary } if agent.is_none() => {
+            RecordKind::Prose { text, .. } => self.said.push(text),
+            RecordKind::Compaction { summary } if agent.is_none() => {
                 self.event(EventKind::PreCompact, &json!({"compact_summary": summary}));
             }
-            What::ToolUse { id, name, input } => {
+            RecordKind::ToolUse { id, name, input } => {
                 let said = std::mem::take(&mut self.said);
                 self.open.insert(id, (name, input, said));
             }
-            What::ToolResult {
+            RecordKind::ToolResult {
                 id,
                 is_error,
                 text,
@@ -184,7 +188,7 @@ impl Teller {
             self.said.clear();
             self.open.clear();
             self.in_turn = false;
-            self.told = Told::default();
+            self.told = TranscriptEvents::default();
         }
     }
 

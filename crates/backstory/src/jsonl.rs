@@ -5,20 +5,20 @@
 
 use backstory_capture::payload;
 use backstory_model::MemoryKind;
-use backstory_store::Line;
+use backstory_store::MemoryRecord;
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::{Map, Value};
 
-use crate::wash::Wash;
+use crate::sanitize::Sanitizer;
 
 /// The longest id or name, in bytes.
-const LONGEST_NAME: usize = 1024;
+const MAX_NAME_LEN: usize = 1024;
 
 /// The most entries of a list.
-const MOST_ENTRIES: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// Reads a line; says in a person's words why it cannot be taken.
-pub(crate) fn read(bytes: &[u8], redact: bool) -> Result<Line, String> {
+pub(crate) fn read(bytes: &[u8], redact: bool) -> Result<MemoryRecord, String> {
     let text = payload::to_text(bytes);
     let fields: Map<String, Value> = match serde_json::from_str(&text) {
         Ok(fields) => fields,
@@ -27,9 +27,9 @@ pub(crate) fn read(bytes: &[u8], redact: bool) -> Result<Line, String> {
     };
     let mut reader = Reader {
         fields,
-        wash: Wash::new(redact),
+        wash: Sanitizer::new(redact),
     };
-    let mut line = Line::new(reader.kind()?);
+    let mut line = MemoryRecord::new(reader.kind()?);
     reader.circumstances(&mut line)?;
     match line.kind {
         MemoryKind::Observation => reader.observation(&mut line)?,
@@ -41,7 +41,7 @@ pub(crate) fn read(bytes: &[u8], redact: bool) -> Result<Line, String> {
 
 struct Reader {
     fields: Map<String, Value>,
-    wash: Wash,
+    wash: Sanitizer,
 }
 
 impl Reader {
@@ -61,7 +61,7 @@ impl Reader {
         })
     }
 
-    fn circumstances(&mut self, line: &mut Line) -> Result<(), String> {
+    fn circumstances(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
         line.project = self.text("project")?.map(|name| cut(&name));
         line.session_id = self.name("session_id")?;
         line.external_id = self.name("external_id")?;
@@ -73,7 +73,7 @@ impl Reader {
         Ok(())
     }
 
-    fn observation(&mut self, line: &mut Line) -> Result<(), String> {
+    fn observation(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
         line.title = self.text("title")?;
         line.subtitle = self.text("subtitle")?;
         line.narrative = self.text("narrative")?;
@@ -95,7 +95,7 @@ impl Reader {
         }
     }
 
-    fn summary(&mut self, line: &mut Line) -> Result<(), String> {
+    fn summary(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
         line.request = self.text("request")?;
         line.investigated = self.text("investigated")?;
         line.learned = self.text("learned")?;
@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    fn words(&mut self, line: &mut Line) -> Result<(), String> {
+    fn words(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
         for name in ["text", "narrative", "title"] {
             if line.text.is_none() {
                 line.text = self.text(name)?;
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     fn says_nothing(&self, wanted: &str) -> String {
-        if self.wash.has_cut() {
+        if self.wash.has_removed() {
             "nothing is left of it once private spans are cut".to_owned()
         } else {
             format!("no {wanted}")
@@ -168,8 +168,8 @@ impl Reader {
             Some(_) => return Err(format!("`{name}` is no text")),
         };
         // One that is cut could be another's.
-        if text.len() > LONGEST_NAME {
-            return Err(format!("`{name}` is longer than {LONGEST_NAME} bytes"));
+        if text.len() > MAX_NAME_LEN {
+            return Err(format!("`{name}` is longer than {MAX_NAME_LEN} bytes"));
         }
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
@@ -181,7 +181,7 @@ impl Reader {
             Some(one) => std::slice::from_ref(one),
         };
         let mut texts = Vec::new();
-        for item in items.iter().take(MOST_ENTRIES) {
+        for item in items.iter().take(MAX_ENTRIES) {
             match item {
                 Value::Null => {}
                 Value::String(text) => texts.extend(self.wash.text(text)),
@@ -217,21 +217,21 @@ fn parse_time(text: &str) -> Option<i64> {
 
 /// The first line of a text, as a title.
 fn title(text: &str) -> Option<String> {
-    const LONGEST_TITLE: usize = 100;
+    const MAX_TITLE_LEN: usize = 100;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().take(LONGEST_TITLE).collect())
+    Some(line.chars().take(MAX_TITLE_LEN).collect())
 }
 
 fn cut(name: &str) -> String {
     let name = name.trim();
-    name[..name.floor_char_boundary(LONGEST_NAME)].to_owned()
+    name[..name.floor_char_boundary(MAX_NAME_LEN)].to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn line(json: &str) -> Line {
+    fn line(json: &str) -> MemoryRecord {
         read(json.as_bytes(), true).unwrap_or_else(|error| panic!("{error}: {json}"))
     }
 

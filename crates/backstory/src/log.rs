@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
-use backstory_system::{self as system, Private as _};
+use backstory_system::{self as system, OwnerOnly as _};
 
 use crate::home::Home;
 
 /// Past this size the log is set aside, and the one set aside before is gone.
-const LARGEST: u64 = 256 << 10;
+const MAX_BYTES: u64 = 256 << 10;
 
 /// Appends one line to a log.
 pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::R
         }
         other => other?,
     };
-    if file.metadata()?.len() > LARGEST {
+    if file.metadata()?.len() > MAX_BYTES {
         system::rename(&path, home.log(&format!("{name}.1")))?;
         file = open()?;
     }

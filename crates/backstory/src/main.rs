@@ -1,6 +1,8 @@
 //! backstory: long-term memory for coding agents.
 
 mod arena;
+mod atomic_file;
+mod backend;
 mod backups;
 mod cli;
 mod clock;
@@ -8,34 +10,32 @@ mod command;
 mod doctor;
 mod environment;
 mod forgetting;
-mod given;
 mod home;
 mod hook;
 mod import;
+mod injection_log;
 mod jsonl;
 mod log;
 mod models;
 mod output;
-mod outside;
 mod process;
 mod progress;
 mod receipt;
 mod repair;
-mod replace;
+mod sanitize;
 mod scratch;
 mod settings;
 mod statusline;
+mod time_arg;
 mod version;
-mod wash;
-mod when;
 mod worker;
 
 use std::process::ExitCode;
 
-use backstory_system::survive_file_limit;
+use backstory_system::ignore_sigxfsz;
 
 fn main() -> ExitCode {
-    survive_file_limit();
+    ignore_sigxfsz();
     let mut args = std::env::args_os().skip(1);
     let command = args.next().unwrap_or_default();
     let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();

@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-use backstory_distill::{Anthropic, ClaudeCli, Endpoint, Key, OpenAi, Price, Provider, price};
-use backstory_store::Budget;
+use backstory_distill::{Anthropic, ApiKey, ClaudeCli, Endpoint, OpenAi, Price, Provider, price};
+use backstory_store::TokenBudget;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
 use crate::{
@@ -38,8 +38,8 @@ impl Model {
     pub(crate) fn from_settings(settings: &Settings) -> Option<Self> {
         let distill = &settings.distill;
         let (provider, name): (Box<dyn Provider>, String) = match distill.provider {
-            settings::Provider::Builtin => return None,
-            settings::Provider::ClaudeCli => {
+            settings::ProviderName::Builtin => return None,
+            settings::ProviderName::ClaudeCli => {
                 let name = distill
                     .model
                     .clone()
@@ -49,12 +49,12 @@ impl Model {
                     name,
                 )
             }
-            settings::Provider::Anthropic => {
+            settings::ProviderName::Anthropic => {
                 let endpoint = endpoint(distill, Anthropic::ADDRESS, Anthropic::MODEL);
                 let name = endpoint.model.clone();
                 (Box::new(Anthropic::new(endpoint)), name)
             }
-            settings::Provider::Openai => {
+            settings::ProviderName::Openai => {
                 let usual = if distill.base_url.is_some() {
                     ""
                 } else {
@@ -67,13 +67,13 @@ impl Model {
         };
         // A subscription pays for `claude`: what its tokens would cost elsewhere says nothing, unless the user says so.
         let price = match distill.provider {
-            settings::Provider::ClaudeCli if price(&name, &distill.prices) == price(&name, &[]) => None,
+            settings::ProviderName::ClaudeCli if price(&name, &distill.prices) == price(&name, &[]) => None,
             _ => price(&name, &distill.prices),
         };
         Some(Self {
             provider,
             provider_name: distill.provider.name(),
-            place: place(distill),
+            place: provider_id(distill),
             name,
             concurrency: usize::from(distill.concurrency),
             max_input_tokens: distill.max_input_tokens as usize,
@@ -85,8 +85,8 @@ impl Model {
     }
 
     /// Returns what may be spent at a moment.
-    pub(crate) fn budget(&self, now_ms: i64) -> Budget {
-        Budget {
+    pub(crate) fn budget(&self, now_ms: i64) -> TokenBudget {
+        TokenBudget {
             day_from_ms: start_of_day(now_ms, &self.zone),
             daily_tokens: self.daily_tokens,
             session_tokens: self.session_tokens,
@@ -117,9 +117,9 @@ pub(crate) fn variables(distill: &Distill) -> Vec<String> {
         "no_proxy",
     ];
     let own: Vec<&str> = match distill.provider {
-        settings::Provider::Builtin => return Vec::new(),
-        settings::Provider::ClaudeCli => environment::FOR_CLAUDE.to_vec(),
-        settings::Provider::Anthropic | settings::Provider::Openai => vec![key_variable(distill)],
+        settings::ProviderName::Builtin => return Vec::new(),
+        settings::ProviderName::ClaudeCli => environment::FOR_CLAUDE.to_vec(),
+        settings::ProviderName::Anthropic | settings::ProviderName::Openai => vec![key_variable(distill)],
     };
     own.into_iter().chain(PROXIES).map(ToOwned::to_owned).collect()
 }
@@ -153,27 +153,27 @@ fn endpoint(distill: &Distill, address: &str, model: &str) -> Endpoint {
 }
 
 /// Reads the key. A file wins: the worker's environment is that of whoever happened to start it.
-fn key(distill: &Distill) -> Option<Key> {
+fn key(distill: &Distill) -> Option<ApiKey> {
     let from_file = distill.api_key_file.as_deref().and_then(|path| {
         let path = match (path.strip_prefix("~/"), environment::user_home()) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => Path::new(path).to_owned(),
         };
-        Key::new(&fs::read_to_string(path).ok()?)
+        ApiKey::new(&fs::read_to_string(path).ok()?)
     });
-    from_file.or_else(|| Key::new(&environment::text(key_variable(distill))?))
+    from_file.or_else(|| ApiKey::new(&environment::text(key_variable(distill))?))
 }
 
 fn key_variable(distill: &Distill) -> &str {
     let usual = match distill.provider {
-        settings::Provider::Openai => "OPENAI_API_KEY",
+        settings::ProviderName::Openai => "OPENAI_API_KEY",
         _ => "ANTHROPIC_API_KEY",
     };
     distill.api_key_env.as_deref().unwrap_or(usual)
 }
 
 /// A provider and the host it is reached at, if that is not its own. An address may hold a password: only the host is kept.
-fn place(distill: &Distill) -> String {
+fn provider_id(distill: &Distill) -> String {
     let name = distill.provider.name();
     let Some(url) = distill.base_url.as_deref() else {
         return name.to_owned();
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn a_password_in_an_address_is_not_kept() {
         let mut distill = Settings::default().distill;
-        distill.provider = settings::Provider::Openai;
-        assert_eq!(place(&distill), "openai");
+        distill.provider = settings::ProviderName::Openai;
+        assert_eq!(provider_id(&distill), "openai");
         distill.base_url = Some("https://me:secret@example.org:8080/v1?x=y".to_owned());
-        assert_eq!(place(&distill), "openai at example.org:8080");
+        assert_eq!(provider_id(&distill), "openai at example.org:8080");
     }
 }

@@ -104,7 +104,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// Tells an error with its causes in one line.
-pub(crate) fn told(error: &anyhow::Error) -> String {
+pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     let mut said: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
         // SQLite says everything twice.

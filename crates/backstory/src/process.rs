@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use backstory_system::{BROWSERS, be_detached, resting_folder};
+use backstory_system::{BROWSERS, configure_detached, detached_cwd};
 
 pub(crate) use claude::run_claude;
 
@@ -23,12 +23,12 @@ pub(crate) fn start_self_detached(arguments: &[&str], variables: &[String]) -> i
         .args(arguments)
         .env_clear()
         .envs(environment::for_worker(variables))
-        .current_dir(resting_folder())
+        .current_dir(detached_cwd())
         // An agent waits half a second for a hook whose streams stay open.
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    be_detached(&mut command).spawn().map(drop)
+    configure_detached(&mut command).spawn().map(drop)
 }
 
 /// Runs this program with another home and waits for it. No worker is started there.

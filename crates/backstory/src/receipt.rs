@@ -9,18 +9,18 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use backstory_system::{self as system, Private as _};
+use backstory_system::{self as system, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{home::Home, replace};
+use crate::{atomic_file, home::Home};
 
 /// Everything that was written, by host.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     version: u32,
     /// The files of each host.
-    pub(crate) hosts: BTreeMap<String, Vec<Written>>,
+    pub(crate) hosts: BTreeMap<String, Vec<InstalledFile>>,
 }
 
 /// The version of the receipt itself.
@@ -28,11 +28,11 @@ const VERSION: u32 = 1;
 
 /// One file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct InstalledFile {
     /// The file, as the host knows it.
     pub(crate) path: PathBuf,
     /// What it held without us; `None` when there was no file.
-    pub(crate) before: Option<Saved>,
+    pub(crate) before: Option<FileBackup>,
     /// Whether that is, byte for byte, what was there: entries of an older installation are taken out of it.
     #[serde(default)]
     pub(crate) is_exact: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Written {
 
 /// A copy of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Saved {
+pub(crate) struct FileBackup {
     pub(crate) sha256: String,
     pub(crate) copy: PathBuf,
 }
@@ -85,11 +85,12 @@ impl Receipt {
         }
         home.create()?;
         let text = serde_json::to_string_pretty(self)? + "\n";
-        replace::write(&path, text.as_bytes()).with_context(|| format!("could not write {}", path.display()))
+        atomic_file::write(&path, text.as_bytes())
+            .with_context(|| format!("could not write {}", path.display()))
     }
 
     /// Returns what was written to a file for a host.
-    pub(crate) fn written(&self, host: &str, path: &Path) -> Option<&Written> {
+    pub(crate) fn written(&self, host: &str, path: &Path) -> Option<&InstalledFile> {
         self.hosts.get(host)?.iter().find(|written| written.path == path)
     }
 }
@@ -100,7 +101,7 @@ pub(crate) fn has_claude_code(home: &Home) -> bool {
 }
 
 /// Keeps a copy of a file in the home. The same content is kept once.
-pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Result<Saved> {
+pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Result<FileBackup> {
     let sha256 = fingerprint(content);
     let folder = home.backups().join("install");
     let create = DirBuilder::new().recursive(true).private().create(&folder);
@@ -112,9 +113,9 @@ pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Resu
         name.trim_start_matches('.')
     ));
     if !copy.exists() {
-        replace::write(&copy, content).with_context(|| format!("could not write {}", copy.display()))?;
+        atomic_file::write(&copy, content).with_context(|| format!("could not write {}", copy.display()))?;
     }
-    Ok(Saved { sha256, copy })
+    Ok(FileBackup { sha256, copy })
 }
 
 /// Tells one content from another.

@@ -6,7 +6,7 @@
 //! a newer schema is not damaged, and one that is missing was deleted by somebody who can say `backstory restore`.
 
 mod gate;
-mod in_place;
+mod swap;
 
 use std::{
     fs::{self, OpenOptions},
@@ -16,23 +16,23 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use backstory_store::{Access, Salvaged, Store, StoreError};
-use backstory_system::{self as system, END_BY_FORCE, Private as _};
+use backstory_store::{BusyTimeout, Salvaged, Store, StoreError};
+use backstory_system::{self as system, END_BY_FORCE, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    backups::{self, Reason},
+    backups::{self, BackupKind},
     clock,
     command::with_hint,
     home::Home,
     log, output, worker,
 };
 
-pub(crate) use gate::Gate;
+pub(crate) use gate::SwapLock;
 
 /// Who opens the store. The worker holds its lock already, and must not ask for it: closing that file gives it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opener {
+pub(crate) enum LockOwner {
     Command,
     Worker,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Rebuilt {
 const LEDGER_MS: i64 = 2 * 24 * 3_600_000;
 
 /// Opens the store to read and write. One that is damaged is rebuilt first, and a command says so.
-pub(crate) fn open(home: &Home, opener: Opener) -> Result<Store> {
+pub(crate) fn open(home: &Home, opener: LockOwner) -> Result<Store> {
     finish(home, opener)?;
     let opened = match was_emptied(home)? {
         true => Err(StoreError::Damaged {
@@ -69,7 +69,7 @@ pub(crate) fn open(home: &Home, opener: Opener) -> Result<Store> {
     };
     match opened {
         Err(error) if error.is_damage() => {
-            mend(home, opener, &anyhow::Error::new(error))?;
+            rebuild_if_damaged(home, opener, &anyhow::Error::new(error))?;
             Store::open(&home.database(), &home.backups()).map_err(with_hint)
         }
         other => other.map_err(with_hint),
@@ -85,9 +85,9 @@ pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
 }
 
 /// Rebuilds the database if it is damaged indeed, and tells whoever listens; says whether it was.
-pub(crate) fn mend(home: &Home, opener: Opener, noticed: &anyhow::Error) -> Result<bool> {
+pub(crate) fn rebuild_if_damaged(home: &Home, opener: LockOwner, noticed: &anyhow::Error) -> Result<bool> {
     let rebuild = || {
-        in_place::complete(home)?;
+        swap::complete(home)?;
         match is_whole(home)? {
             // Another process was faster, or it was read while it was replaced.
             true => Ok(None),
@@ -95,15 +95,15 @@ pub(crate) fn mend(home: &Home, opener: Opener, noticed: &anyhow::Error) -> Resu
         }
     };
     let rebuilt = match opener {
-        Opener::Worker => rebuild(),
-        Opener::Command => alone(home, rebuild),
+        LockOwner::Worker => rebuild(),
+        LockOwner::Command => with_worker_stopped(home, rebuild),
     }
     .context("could not rebuild the damaged database\nhint: `backstory doctor` says what is there, `backstory restore FILE` takes a backup")?;
     let Some(rebuilt) = rebuilt else { return Ok(false) };
     let told = rebuilt.to_string();
     // The receipt has it too.
     log::append(home, "worker.log", clock::since_1970(), &told).ok();
-    if opener == Opener::Command {
+    if opener == LockOwner::Command {
         anstream::eprintln!("{told}");
     }
     Ok(true)
@@ -131,31 +131,31 @@ impl std::fmt::Display for Rebuilt {
 }
 
 /// So long another command that works on the database is waited for. Tests are not that patient.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 60 });
+const TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 60 });
 
 /// Does something while no worker runs; one that ran before runs again after. A command that holds the worker's lock, an
 /// import that makes memories, is waited for and not told to end.
-pub(crate) fn alone<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    const LOOK: Duration = Duration::from_millis(100);
+pub(crate) fn with_worker_stopped<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    const POLL_INTERVAL: Duration = Duration::from_millis(100);
     home.create()?;
     let begun = Instant::now();
     let mut had_worker = false;
     let lock = loop {
-        if let Some(lock) = worker::Lock::take(home).context("could not lock worker.lock")? {
+        if let Some(lock) = worker::WorkerLock::take(home).context("could not lock worker.lock")? {
             break lock;
         }
         let holder = worker::holder(home);
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
             bail!("{who} works on the database\nhint: try again when it has ended");
         }
-        match holder.is_none() || worker::facts(home).is_some() {
+        match holder.is_none() || worker::worker_info(home).is_some() {
             true => {
                 had_worker |= worker::stop(home).with_context(|| {
                     format!("could not stop the worker\nhint: it may hang; `{END_BY_FORCE}` loses nothing")
                 })?;
             }
-            false => std::thread::sleep(LOOK),
+            false => std::thread::sleep(POLL_INTERVAL),
         }
     };
     let result = work();
@@ -169,64 +169,64 @@ pub(crate) fn alone<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<
 
 /// Puts a backup in the place of what is there, which is kept aside first; returns where. Nobody else may be at work.
 pub(crate) fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
-    in_place::complete(home)?;
-    let _gate = Gate::close(home)?;
+    swap::complete(home)?;
+    let _gate = SwapLock::exclusive(home)?;
     let present = Store::open(&home.database(), &home.backups());
-    remove_database(&in_place::building(home))?;
-    let mut built = Store::from_backup(from, &in_place::building(home), &home.backups())?;
+    remove_database(&swap::building(home))?;
+    let mut built = Store::from_backup(from, &swap::building(home), &home.backups())?;
     built.forget_vectors()?;
-    built.take_ledger(&home.database(), clock::now_ms() - LEDGER_MS)?;
+    built.import_ledger(&home.database(), clock::now_ms() - LEDGER_MS)?;
     if let Ok(present) = &present {
-        built.skip_numbers(&present.last_numbers()?)?;
+        built.advance_sequences(&present.sequence_values()?)?;
     }
-    let copy = backups::path_for(home, Reason::BeforeRestore, clock::now_ms());
+    let copy = backups::path_for(home, BackupKind::BeforeRestore, clock::now_ms());
     let copied = present.and_then(|present| present.back_up(&copy).map(|_| present));
     let kept = match copied {
         // Other processes may have it open: to them it is a change like any other.
         Ok(mut present) => {
-            present.become_like(&built)?;
+            present.overwrite_with(&built)?;
             drop(built);
-            remove_database(&in_place::building(home))?;
+            remove_database(&swap::building(home))?;
             Some(copy)
         }
         // Not there, damaged, from a newer version, or no room for a copy.
         Err(_) => {
             built.close()?;
-            in_place::put(home, Reason::BeforeRestore)?
+            swap::swap_in(home, BackupKind::BeforeRestore)?
         }
     };
     // Vectors have the numbers of the documents that were there before; the worker makes them anew.
     remove(&home.vectors())?;
     // The last good backup is one of this state from now on, not of the one that was unwanted.
     let store = Store::open(&home.database(), &home.backups())?;
-    store.back_up(&backups::path_for(home, Reason::Daily, clock::now_ms()))?;
+    store.back_up(&backups::path_for(home, BackupKind::Daily, clock::now_ms()))?;
     Ok(kept)
 }
 
 /// Builds the database anew and puts it in place.
 fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
-    let _gate = Gate::close(home)?;
+    let _gate = SwapLock::exclusive(home)?;
     let now_ms = clock::now_ms();
-    let building = in_place::building(home);
+    let building = swap::building(home);
     remove_database(&building)?;
     let base = backups::last_good(home).context("could not look for a backup")?;
     let mut store = match &base {
         Some(base) => Store::from_backup(base, &building, &home.backups())?,
         None => Store::open(&building, &home.backups())?,
     };
-    let Salvaged { events, memories } = store.salvage(&home.database(), worker::senses(), now_ms)?;
-    if let Ok(damaged) = Store::open_read_only(&home.database(), Access::Command)
-        && let Ok(numbers) = damaged.last_numbers()
+    let Salvaged { events, memories } = store.salvage(&home.database(), worker::ingest_hooks(), now_ms)?;
+    if let Ok(damaged) = Store::open_read_only(&home.database(), BusyTimeout::Command)
+        && let Ok(numbers) = damaged.sequence_values()
     {
-        store.skip_numbers(&numbers)?;
+        store.advance_sequences(&numbers)?;
     }
-    store.take_ledger(&home.database(), now_ms - LEDGER_MS)?;
+    store.import_ledger(&home.database(), now_ms - LEDGER_MS)?;
     store.forget_vectors()?;
     store.close()?;
-    let damaged = in_place::put(home, Reason::Damaged)?.context("the damaged database is gone")?;
+    let damaged = swap::swap_in(home, BackupKind::Damaged)?.context("the damaged database is gone")?;
     let rebuilt = Rebuilt {
         at: now_ms,
-        noticed: output::told(noticed),
+        noticed: output::error_chain(noticed),
         damaged,
         base,
         events,
@@ -238,27 +238,27 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
 
 /// Removes what a repair that was killed had begun to build. Only who holds the lock may, or who knows that nobody does.
 pub(crate) fn sweep(home: &Home) -> Result<()> {
-    remove(&in_place::building(home)).context("could not remove a database that was half built")
+    remove(&swap::building(home)).context("could not remove a database that was half built")
 }
 
 /// Finishes what a crash between two renames left.
-fn finish(home: &Home, opener: Opener) -> Result<()> {
+fn finish(home: &Home, opener: LockOwner) -> Result<()> {
     const MOMENT: usize = 200;
-    let complete = || in_place::complete(home);
-    if opener == Opener::Worker {
+    let complete = || swap::complete(home);
+    if opener == LockOwner::Worker {
         return complete();
     }
     // Whoever is at it at this moment must not be disturbed.
     for _ in 0..MOMENT {
-        if !in_place::is_pending(home) {
+        if !swap::is_pending(home) {
             return Ok(());
         }
-        if !worker::lives(home) {
+        if !worker::is_running(home) {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    alone(home, complete)
+    with_worker_stopped(home, complete)
 }
 
 /// Says whether every table can be read from end to end.
@@ -307,8 +307,8 @@ fn write_receipt(rebuilt: &Rebuilt) -> Result<()> {
 /// Reads what became of damaged databases, the newest first.
 pub(crate) fn receipts(home: &Home) -> io::Result<Vec<Rebuilt>> {
     let copies = backups::list(home)?.into_iter();
-    let damaged = copies.filter(|copy| copy.reason == Reason::Damaged);
-    let read = |copy: backups::Copy| {
+    let damaged = copies.filter(|copy| copy.reason == BackupKind::Damaged);
+    let read = |copy: backups::BackupFile| {
         let text = fs::read_to_string(with_suffix(&copy.path, ".json")).ok()?;
         serde_json::from_str(&text).ok()
     };

@@ -17,22 +17,22 @@ use backstory_capture::{
 use backstory_store::Store;
 use backstory_system::read_stdin;
 
-use crate::{environment, given::Log, home::Home, hook};
+use crate::{environment, home::Home, hook, injection_log::InjectionLog};
 
 /// So many memories are counted: a number that large says enough.
-const MOST: u32 = 999;
+const MAX: u32 = 999;
 
 pub(crate) fn run() {
     panic::set_hook(Box::new(|_| {}));
     // A bug of ours costs the line, nothing else.
-    if let Ok(Some(line)) = panic::catch_unwind(say) {
+    if let Ok(Some(line)) = panic::catch_unwind(render) {
         // An agent that has closed the pipe does not want to know.
         io::stdout().write_all(line.as_bytes()).ok();
     }
 }
 
-fn say() -> Option<String> {
-    let input = read_stdin(hook::MOST_INPUT).ok()?;
+fn render() -> Option<String> {
+    let input = read_stdin(hook::MAX_INPUT_BYTES).ok()?;
     let text = payload::to_text(&input);
     let payload = Payload::read(&text).ok()?;
     let folder = folder(&payload)?;
@@ -41,7 +41,7 @@ fn say() -> Option<String> {
     if environment::is_on("BACKSTORY_DISABLED") || project::is_ignored(Path::new(&folder)) {
         return Some("backstory · off here\n".to_owned());
     }
-    look(&home, &folder, session.as_deref())
+    read_counts(&home, &folder, session.as_deref())
 }
 
 /// Where the session works: newer clients say it in `workspace`.
@@ -55,22 +55,22 @@ fn folder(payload: &Payload<'_>) -> Option<String> {
         .map(std::borrow::Cow::into_owned)
 }
 
-fn look(home: &Home, folder: &str, session: Option<&str>) -> Option<String> {
+fn read_counts(home: &Home, folder: &str, session: Option<&str>) -> Option<String> {
     let memories = match home.database().exists() {
         true => {
             // Leaked: the process ends in a moment, and closing takes time.
-            let store = Box::leak(Box::new(Store::glance(&home.database()).ok()?));
+            let store = Box::leak(Box::new(Store::open_immutable(&home.database()).ok()?));
             store
-                .count_memories(&project::locate(Path::new(folder)).facts.key, MOST)
+                .count_memories(&project::locate(Path::new(folder)).facts.key, MAX)
                 .ok()?
         }
         false => 0,
     };
-    let given = session.map_or(0, |session| Log::of(home, session).count_told());
+    let given = session.map_or(0, |session| InjectionLog::of(home, session).count_injected());
     let mut line = match memories {
         0 => "backstory · no memories yet".to_owned(),
         1 => "backstory · 1 memory".to_owned(),
-        MOST.. => format!("backstory · {MOST}+ memories"),
+        MAX.. => format!("backstory · {MAX}+ memories"),
         some => format!("backstory · {some} memories"),
     };
     if given > 0 {

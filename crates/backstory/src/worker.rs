@@ -3,18 +3,18 @@
 //! Single by a lock on `worker.lock` that the system releases when the process ends, however it ends. Started by whoever
 //! finds no worker, never waited for, and gone by itself when nothing happens for a while.
 
-mod ask;
 mod assemble;
-mod distil;
+mod cycle;
+mod distill;
+mod final_message;
 mod index;
-mod intake;
-mod last_words;
-mod model;
-mod round;
-pub(crate) mod rules;
+mod ingest;
+mod maintenance;
+mod model_call;
+mod model_pool;
+pub(crate) mod rules_file;
 mod run;
 mod serve;
-mod upkeep;
 
 use std::{
     fs::OpenOptions,
@@ -23,25 +23,25 @@ use std::{
     time::Duration,
 };
 
-use backstory_system::{self as system, Private as _, ask_to_end};
+use backstory_system::{self as system, OwnerOnly as _, terminate};
 
 use serde_json::Value;
 
 use crate::{clock, environment, home::Home, models, process, settings};
 
-pub(crate) use ask::{Asked, EXPECTED_ANSWER, ask_about, question};
-pub(crate) use distil::{Rules, distil_all};
-pub(crate) use intake::{Intake, senses, take_in};
-pub(crate) use model::Asking;
-pub(crate) use run::{Duties, Until, run};
-pub(crate) use serve::Door;
+pub(crate) use distill::{DistillOptions, distill_queue};
+pub(crate) use ingest::{Intake, ingest, ingest_hooks};
+pub(crate) use model_call::{CallOutcome, EXPECTED_ANSWER, build_request, distill_with_model};
+pub(crate) use model_pool::ModelConfig;
+pub(crate) use run::{RunMode, WorkerConfig, run};
+pub(crate) use serve::HttpAddress;
 
 /// Whether this process holds the lock. Then the file must not even be looked into: who asks is not told of his own lock,
 /// and who closes the file gives it up.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 /// Says whether a worker lives; asks the lock, not the worker.
-pub(crate) fn lives(home: &Home) -> bool {
+pub(crate) fn is_running(home: &Home) -> bool {
     IS_OURS.load(Ordering::Relaxed) || system::holder(&home.worker_lock()).is_some()
 }
 
@@ -56,17 +56,17 @@ pub(crate) fn holder(home: &Home) -> Option<u32> {
 /// Asks the worker to end, and waits a while until it has; says whether there was one.
 pub(crate) fn stop(home: &Home) -> io::Result<bool> {
     // A command that makes memories holds the lock too, and is not told to end. A worker says in a moment that it is one.
-    if !eventually(|| holder(home).is_none() || facts(home).is_some()) {
+    if !wait_until(|| holder(home).is_none() || worker_info(home).is_some()) {
         return Ok(false);
     }
     let Some(pid) = holder(home) else {
-        return match lives(home) {
+        return match is_running(home) {
             true => Err(io::Error::other("it runs out of reach, in another container")),
             false => Ok(false),
         };
     };
-    ask_to_end(pid)?;
-    match eventually(|| holder(home) != Some(pid)) {
+    terminate(pid)?;
+    match wait_until(|| holder(home) != Some(pid)) {
         true => Ok(true),
         false => Err(io::ErrorKind::TimedOut.into()),
     }
@@ -75,7 +75,7 @@ pub(crate) fn stop(home: &Home) -> io::Result<bool> {
 /// Starts a worker now, and waits a while until it is ready.
 pub(crate) fn start_and_wait(home: &Home) -> io::Result<()> {
     process::start_self_detached(&["worker", "run", "--detached"], &variables(home))?;
-    match eventually(|| facts(home).is_some()) {
+    match wait_until(|| worker_info(home).is_some()) {
         true => Ok(()),
         false => Err(io::ErrorKind::TimedOut.into()),
     }
@@ -83,13 +83,13 @@ pub(crate) fn start_and_wait(home: &Home) -> io::Result<()> {
 
 /// Returns what the worker that lives has written down, with the port where it is to be reached. Nobody else who holds the
 /// lock does that, and what a worker left that is gone does not count.
-pub(crate) fn facts(home: &Home) -> Option<Value> {
+pub(crate) fn worker_info(home: &Home) -> Option<Value> {
     let facts: Value = serde_json::from_slice(&std::fs::read(home.worker_json()).ok()?).ok()?;
     (facts["pid"].as_u64() == Some(holder(home)?.into())).then_some(facts)
 }
 
 /// Waits up to five seconds until something holds.
-fn eventually(holds: impl Fn() -> bool) -> bool {
+fn wait_until(holds: impl Fn() -> bool) -> bool {
     (0..500).any(|_| {
         let done = holds();
         if !done {
@@ -101,7 +101,7 @@ fn eventually(holds: impl Fn() -> bool) -> bool {
 
 /// Starts a worker if there is none. Does not wait, and does not mind when it fails: the event is safe.
 pub(crate) fn ensure(home: &Home) {
-    if !lives(home) && !environment::is_on("BACKSTORY_NO_WORKER") {
+    if !is_running(home) && !environment::is_on("BACKSTORY_NO_WORKER") {
         start(home).ok();
     }
 }
@@ -110,7 +110,7 @@ pub(crate) fn ensure(home: &Home) {
 const START_PAUSE: Duration = Duration::from_secs(5);
 
 fn start(home: &Home) -> io::Result<()> {
-    let path = home.start_mark();
+    let path = home.start_stamp();
     let started = std::fs::metadata(&path).and_then(|mark| mark.modified());
     if started.is_ok_and(|at| clock::now().duration_since(at).is_ok_and(|age| age < START_PAUSE)) {
         return Ok(());
@@ -139,15 +139,15 @@ fn variables(home: &Home) -> Vec<String> {
 
 /// Holds the lock as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] system::Lock);
+pub(crate) struct WorkerLock(#[expect(dead_code, reason = "held, not used")] system::Lock);
 
-impl Drop for Lock {
+impl Drop for WorkerLock {
     fn drop(&mut self) {
         IS_OURS.store(false, Ordering::Relaxed);
     }
 }
 
-impl Lock {
+impl WorkerLock {
     /// Becomes the one worker; `None` when there is one.
     pub(crate) fn take(home: &Home) -> io::Result<Option<Self>> {
         let taken = system::Lock::take(&home.worker_lock())?;

@@ -9,7 +9,7 @@ use crate::scan;
 
 /// What to do with a string.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TrimDecision {
     /// Keep all of it.
     Keep,
     /// Nothing in it is for reading: pictures and other encoded bytes.
@@ -22,17 +22,17 @@ pub(crate) enum Verdict {
 const ENCODED_FROM: usize = 1024;
 
 /// Judges a string that may be `limit` bytes long.
-pub(crate) fn judge(text: &str, limit: usize) -> Verdict {
+pub(crate) fn decide_trim(text: &str, limit: usize) -> TrimDecision {
     if text.len() > ENCODED_FROM && is_encoded(text.as_bytes()) {
-        return Verdict::Encoded;
+        return TrimDecision::Encoded;
     }
     if text.len() <= limit {
-        return Verdict::Keep;
+        return TrimDecision::Keep;
     }
     let tail = limit * 3 / 8;
     let start = line_end_before(text, boundary_from(text, limit - tail));
     let end = line_start_after(text, boundary_from(text, text.len() - tail));
-    Verdict::CutOut(start..end)
+    TrimDecision::CutOut(start..end)
 }
 
 /// Recognises base64, hex and data URLs: one long word of a small alphabet.
@@ -110,36 +110,42 @@ mod tests {
     #[test]
     fn the_middle_of_a_long_output_goes() {
         let text = "a line\\n".repeat(1000);
-        let Verdict::CutOut(range) = judge(&text, 800) else {
+        let TrimDecision::CutOut(range) = decide_trim(&text, 800) else {
             panic!("kept")
         };
         assert!(text[..range.start].ends_with("a line") && text[range.end..].starts_with("a line"));
         assert!(range.start <= 500 && text.len() - range.end <= 300);
-        assert_eq!(judge(&text, 8000), Verdict::Keep);
+        assert_eq!(decide_trim(&text, 8000), TrimDecision::Keep);
     }
 
     #[test]
     fn pictures_are_told_from_text() {
         let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ".repeat(60);
-        assert_eq!(judge(&base64, 100_000), Verdict::Encoded);
+        assert_eq!(decide_trim(&base64, 100_000), TrimDecision::Encoded);
         assert_eq!(
-            judge(&format!("data:image/png;base64,{base64}"), 100_000),
-            Verdict::Encoded
-        );
-        assert_eq!(judge(&"deadbeef".repeat(300), 100_000), Verdict::Encoded);
-        assert_eq!(
-            judge(&"fn main() { println!(); } ".repeat(100), 100_000),
-            Verdict::Keep
+            decide_trim(&format!("data:image/png;base64,{base64}"), 100_000),
+            TrimDecision::Encoded
         );
         assert_eq!(
-            judge(&"src/lib.rs/src/main.rs:".repeat(100), 100_000),
-            Verdict::Keep
+            decide_trim(&"deadbeef".repeat(300), 100_000),
+            TrimDecision::Encoded
         );
         assert_eq!(
-            judge(&"some_long_identifier_".repeat(100), 100_000),
-            Verdict::Keep
+            decide_trim(&"fn main() { println!(); } ".repeat(100), 100_000),
+            TrimDecision::Keep
         );
-        assert_eq!(judge(&"iVBORw0KGgo".repeat(10), 100_000), Verdict::Keep);
+        assert_eq!(
+            decide_trim(&"src/lib.rs/src/main.rs:".repeat(100), 100_000),
+            TrimDecision::Keep
+        );
+        assert_eq!(
+            decide_trim(&"some_long_identifier_".repeat(100), 100_000),
+            TrimDecision::Keep
+        );
+        assert_eq!(
+            decide_trim(&"iVBORw0KGgo".repeat(10), 100_000),
+            TrimDecision::Keep
+        );
     }
 
     proptest! {
@@ -147,7 +153,7 @@ mod tests {
         fn what_is_left_is_still_a_json_string(text in any::<String>(), more in "[a-z\\\\\\n\u{1}😀\"]{0,80}", limit in 8usize..60) {
             let json = serde_json::to_string(&format!("{text}{more}")).unwrap().replace('😀', "\\ud83d\\ude00");
             let inside = &json[1..json.len() - 1];
-            if let Verdict::CutOut(range) = judge(inside, limit) {
+            if let TrimDecision::CutOut(range) = decide_trim(inside, limit) {
                 prop_assert!(range.start <= range.end);
                 for part in [&inside[..range.start], &inside[range.end..]] {
                     prop_assert!(serde_json::from_str::<String>(&format!("\"{part}\"")).is_ok(), "{}", part);

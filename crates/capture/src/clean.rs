@@ -6,27 +6,27 @@
 use std::{borrow::Cow, ops::Range};
 
 use crate::{
-    bulk::{self, Verdict},
+    bulk::{self, TrimDecision},
     payload::{scalar_end, string_end},
     secrets,
-    tags::Cutter,
+    strip_tags::TagStripper,
 };
 
 /// A secret this long that straddles a cut is still seen whole (a 4096-bit RSA key in PEM has 3,300 characters).
 const SECRET_REACH: usize = 4096;
 
 /// The longest string kept whole, in bytes of its escaped form; shorter when little of the budget is left.
-const LONGEST_STRING: usize = 16 * 1024;
+const MAX_STRING_LEN: usize = 16 * 1024;
 
 /// What is kept of a string however little is left.
-const SHORTEST_CUT: usize = 256;
+const MIN_CUT_LEN: usize = 256;
 
 /// Strings of at least this length are remembered, to notice when they come again.
 const REPEAT_FROM: usize = 256;
 
 /// How payloads are cleaned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct SanitizeOptions {
     /// Whether secrets are replaced.
     pub redact: bool,
     /// About how many bytes a payload may have.
@@ -37,20 +37,20 @@ pub(crate) struct Rules {
 
 /// Cleans the values of one payload, in their order.
 #[derive(Debug)]
-pub(crate) struct Cleaner<'t> {
-    rules: Rules,
-    cutter: Cutter,
+pub(crate) struct PayloadSanitizer<'t> {
+    rules: SanitizeOptions,
+    cutter: TagStripper,
     /// Long strings seen so far in this payload: a written file comes twice, as input and in the answer.
     long: Vec<&'t str>,
 }
 
-impl<'t> Cleaner<'t> {
-    pub(crate) fn new(rules: Rules) -> Self {
-        Self::resume(rules, Cutter::default())
+impl<'t> PayloadSanitizer<'t> {
+    pub(crate) fn new(rules: SanitizeOptions) -> Self {
+        Self::resume(rules, TagStripper::default())
     }
 
     /// Goes on with a text whose beginning was cleaned before, by a cleaner that gave its [`Cleaner::into_cutter`].
-    pub(crate) fn resume(rules: Rules, cutter: Cutter) -> Self {
+    pub(crate) fn resume(rules: SanitizeOptions, cutter: TagStripper) -> Self {
         Self {
             rules,
             cutter,
@@ -58,13 +58,13 @@ impl<'t> Cleaner<'t> {
         }
     }
 
-    pub(crate) fn into_cutter(self) -> Cutter {
+    pub(crate) fn into_cutter(self) -> TagStripper {
         self.cutter
     }
 
     /// Says whether a private span was cut.
     pub(crate) fn has_cut(&self) -> bool {
-        self.cutter.has_cut()
+        self.cutter.has_stripped()
     }
 
     /// Appends what may be kept of a JSON value. At most three quarters of what is left of the budget: a large input
@@ -82,7 +82,7 @@ impl<'t> Cleaner<'t> {
                 out.push_str("null");
                 out.extend(open.iter().rev());
                 // A private span may open in what is dropped and end in the next field.
-                self.cutter.cut(&raw[at..]);
+                self.cutter.strip(&raw[at..]);
                 return;
             }
             match byte {
@@ -95,8 +95,8 @@ impl<'t> Cleaner<'t> {
                         self.key(inside, out);
                         key = Some(inside);
                     } else {
-                        let limit = LONGEST_STRING.min(end_of_budget.saturating_sub(out.len()) / 2);
-                        self.string(key, inside, limit.max(SHORTEST_CUT), out);
+                        let limit = MAX_STRING_LEN.min(end_of_budget.saturating_sub(out.len()) / 2);
+                        self.string(key, inside, limit.max(MIN_CUT_LEN), out);
                     }
                 }
                 b'-' | b'0'..=b'9' | b'a'..=b'z' => {
@@ -123,7 +123,7 @@ impl<'t> Cleaner<'t> {
 
     /// Keys inside a private span go too: they may be a person's words as well as a tool's.
     fn key(&mut self, inside: &str, out: &mut String) {
-        let kept = self.cutter.cut(inside);
+        let kept = self.cutter.strip(inside);
         out.push('"');
         out.push_str(&self.redacted(&kept, None));
         out.push('"');
@@ -142,7 +142,7 @@ impl<'t> Cleaner<'t> {
     }
 
     fn string(&mut self, key: Option<&str>, inside: &'t str, limit: usize, out: &mut String) {
-        let kept = self.cutter.cut(inside);
+        let kept = self.cutter.strip(inside);
         // The client shows the whole file before the edit; the edit itself says what changed.
         if matches!(key, Some("originalFile")) {
             out.push_str("null");
@@ -161,10 +161,12 @@ impl<'t> Cleaner<'t> {
     }
 
     fn text(&self, key: Option<&str>, text: &str, limit: usize, out: &mut String) {
-        match bulk::judge(text, limit) {
-            Verdict::Keep => out.push_str(&self.redacted(text, key)),
-            Verdict::Encoded => out.push_str(&format!("[{} KB of encoded data]", text.len().div_ceil(1024))),
-            Verdict::CutOut(middle) => {
+        match bulk::decide_trim(text, limit) {
+            TrimDecision::Keep => out.push_str(&self.redacted(text, key)),
+            TrimDecision::Encoded => {
+                out.push_str(&format!("[{} KB of encoded data]", text.len().div_ceil(1024)));
+            }
+            TrimDecision::CutOut(middle) => {
                 let (head, tail) = self.around(text, middle, key);
                 out.push_str(&head.text);
                 out.push_str(&format!(
@@ -219,8 +221,8 @@ impl<'t> Cleaner<'t> {
         }
     }
 
-    fn context<'a>(&self, key: Option<&'a str>) -> secrets::Context<'a> {
-        secrets::Context {
+    fn context<'a>(&self, key: Option<&'a str>) -> secrets::ScanContext<'a> {
+        secrets::ScanContext {
             key,
             env_file: self.rules.secret_file,
         }
@@ -247,16 +249,16 @@ mod tests {
 
     use super::*;
 
-    const RULES: Rules = Rules {
+    const RULES: SanitizeOptions = SanitizeOptions {
         redact: true,
         budget: 8 * 1024,
         secret_file: false,
     };
 
-    fn clean_with(rules: Rules, value: &Value) -> Value {
+    fn clean_with(rules: SanitizeOptions, value: &Value) -> Value {
         let raw = value.to_string();
         let mut out = String::new();
-        Cleaner::new(rules).value(&raw, &mut out);
+        PayloadSanitizer::new(rules).value(&raw, &mut out);
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
 
@@ -290,7 +292,7 @@ mod tests {
             json!(words).to_string(),
             json!("SECRET</private> kept").to_string(),
         );
-        let mut cleaner = Cleaner::new(RULES);
+        let mut cleaner = PayloadSanitizer::new(RULES);
         let (mut first, mut second) = (String::new(), String::new());
         cleaner.value(&input, &mut first);
         cleaner.value(&response, &mut second);
@@ -343,7 +345,7 @@ mod tests {
 
         #[test]
         fn any_json_stays_json(text in any::<String>(), tail in "[<>/a-z\"\\\\ \\n]{0,300}", n in any::<i32>(), limit in 0usize..400) {
-            let rules = Rules { budget: limit, ..RULES };
+            let rules = SanitizeOptions { budget: limit, ..RULES };
             clean_with(rules, &json!({"a": text, "b": [tail.repeat(4), n], "<private>": {"c": tail}}));
         }
     }

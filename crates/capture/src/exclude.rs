@@ -11,7 +11,7 @@ use std::path::Path;
 
 use backstory_model::{from_drive, has_drive};
 
-use glob::{Token, alternatives, tokens, wildcard_match};
+use glob::{GlobToken, alternatives, tokens, wildcard_match};
 
 /// A list of path globs from `capture.exclude`.
 ///
@@ -72,7 +72,7 @@ enum Part {
     /// Exactly this name.
     Literal(String),
     /// A name that the glob matches.
-    Glob(Vec<Token>),
+    Glob(Vec<GlobToken>),
 }
 
 impl Pattern {
@@ -128,7 +128,7 @@ impl Part {
         let literal = tokens
             .iter()
             .map(|token| {
-                if let Token::Char(c) = token {
+                if let GlobToken::Char(c) = token {
                     Some(*c)
                 } else {
                     None
@@ -148,8 +148,8 @@ impl Part {
             Self::Glob(tokens) => wildcard_match(
                 tokens,
                 &mut name.chars(),
-                |token| *token == Token::AnyText,
-                Token::matches,
+                |token| *token == GlobToken::AnyText,
+                GlobToken::matches,
             ),
         }
     }

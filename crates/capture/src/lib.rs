@@ -6,15 +6,15 @@
 
 mod bulk;
 mod clean;
-pub mod counts;
+pub mod drop_counters;
 pub mod exclude;
+pub mod filter;
 pub mod host;
-pub mod keep;
 pub mod payload;
 pub mod private;
 pub mod project;
 mod scan;
 pub mod secrets;
 pub mod spool;
-pub mod tags;
+pub mod strip_tags;
 pub mod transcript;

@@ -12,13 +12,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use backstory_system::{self as system, Private as _};
+use backstory_system::{self as system, OwnerOnly as _};
 
 use crate::{payload::Payload, spool::Spool};
 
 /// The private turns of one session.
 #[derive(Debug)]
-pub struct Marks {
+pub struct PrivateTurns {
     path: PathBuf,
     log: Option<String>,
 }
@@ -28,7 +28,7 @@ const OPEN: &str = "open";
 const PROMPT: &str = "prompt ";
 const AGENT: &str = "agent ";
 
-impl Marks {
+impl PrivateTurns {
     /// Reads what earlier hooks noted; for almost all sessions there is nothing.
     pub fn of(spool: &Spool, session_id: &str) -> io::Result<Self> {
         let path = spool.root().join("private").join(file_name(session_id));
@@ -57,7 +57,7 @@ impl Marks {
     }
 
     /// Begins a private turn.
-    pub fn close(&self, payload: &Payload<'_>) -> io::Result<()> {
+    pub fn begin_private(&self, payload: &Payload<'_>) -> io::Result<()> {
         self.append(&[
             Some(PRIVATE.to_owned()),
             line(PROMPT, payload.text("prompt_id").as_deref()),
@@ -65,7 +65,7 @@ impl Marks {
     }
 
     /// Ends it: the person said something that is not private.
-    pub fn open(&self) -> io::Result<()> {
+    pub fn end_private(&self) -> io::Result<()> {
         match &self.log {
             None => Ok(()),
             Some(_) => self.append(&[Some(OPEN.to_owned())]),
@@ -140,21 +140,21 @@ pub fn file_name(session_id: &str) -> String {
             _ => name.push_str(&format!("%{byte:02x}")),
         }
     }
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME_LEN {
         // No file system takes longer names. What is cut off goes into a number (FNV-1a), so that two ids stay two.
         let number = session_id
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |number, byte| {
                 (number ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
             });
-        name.truncate(LONGEST_NAME - 17);
+        name.truncate(MAX_NAME_LEN - 17);
         name.push_str(&format!("%{number:016x}"));
     }
     name
 }
 
 /// The longest name of a file that is made of an id.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME_LEN: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn covers(spool: &Spool, json: &str) -> bool {
-        Marks::of(spool, "s")
+        PrivateTurns::of(spool, "s")
             .unwrap()
             .covers(&Payload::read(json).unwrap())
     }
@@ -185,14 +185,17 @@ mod tests {
         assert!(!covers(&spool, "{}"));
 
         let prompt = Payload::read(r#"{"prompt_id":"p1"}"#).unwrap();
-        Marks::of(&spool, "s").unwrap().close(&prompt).unwrap();
+        PrivateTurns::of(&spool, "s")
+            .unwrap()
+            .begin_private(&prompt)
+            .unwrap();
         assert!(covers(&spool, "{}"));
-        assert!(!Marks::of(&spool, "t").unwrap().covers(&prompt));
+        assert!(!PrivateTurns::of(&spool, "t").unwrap().covers(&prompt));
         let launch = Payload::read(r#"{"agent_id":"a1","tool_response":{"agentId":"a2"}}"#).unwrap();
-        Marks::of(&spool, "s").unwrap().note(&launch).unwrap();
-        Marks::of(&spool, "s").unwrap().note(&prompt).unwrap();
+        PrivateTurns::of(&spool, "s").unwrap().note(&launch).unwrap();
+        PrivateTurns::of(&spool, "s").unwrap().note(&prompt).unwrap();
 
-        Marks::of(&spool, "s").unwrap().open().unwrap();
+        PrivateTurns::of(&spool, "s").unwrap().end_private().unwrap();
         assert!(!covers(&spool, "{}"));
         assert!(!covers(&spool, r#"{"prompt_id":"p2","agent_id":"a3"}"#));
         assert!(covers(&spool, r#"{"prompt_id":"p1"}"#));
@@ -220,9 +223,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().to_owned());
         spool.create().unwrap();
-        Marks::of(&spool, "s")
+        PrivateTurns::of(&spool, "s")
             .unwrap()
-            .close(&Payload::read("{}").unwrap())
+            .begin_private(&Payload::read("{}").unwrap())
             .unwrap();
         let now = fs::metadata(spool.root().join("private/s"))
             .unwrap()

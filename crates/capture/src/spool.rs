@@ -12,8 +12,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use backstory_model::{Event, EventKind, Host, ProjectFacts};
-use backstory_system::{self as system, Private as _, sync_folder, write_at_once};
+use backstory_model::{Event, EventKind, Host, ProjectIdentity};
+use backstory_system::{self as system, OwnerOnly as _, sync_folder, write_parts};
 use serde::{Deserialize, Serialize};
 
 use crate::scan;
@@ -65,7 +65,7 @@ struct Header {
     at_ms: i64,
     session_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    project: Option<ProjectFacts>,
+    project: Option<ProjectIdentity>,
 }
 
 /// Makes the name of an event: sorts by time, tells processes apart, and shows a person what it is.
@@ -104,7 +104,7 @@ impl Spool {
             .create_new(true)
             .private()
             .open(&tmp)?;
-        let written = write_at_once(&mut file, parts).and_then(|()| match durability {
+        let written = write_parts(&mut file, parts).and_then(|()| match durability {
             Durability::Normal => Ok(()),
             Durability::Full => file.sync_data(),
         });

@@ -12,20 +12,20 @@ use backstory_model::ObservationType;
 pub use refine::refine;
 
 use crate::prompt::{CLOSE, OPEN};
-use tags::{Block, Name};
+use tags::{AnswerBlock, TagName};
 
 /// What a model answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// What it wants remembered.
-    pub observations: Vec<Told>,
+    pub observations: Vec<ModelObservation>,
     /// Its summary of the turn.
-    pub summary: Option<ToldSummary>,
+    pub summary: Option<ModelSummary>,
 }
 
 /// A memory in the words of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ModelObservation {
     /// What it is about.
     pub kind: ObservationType,
     /// What is true now.
@@ -46,7 +46,7 @@ pub struct Told {
 
 /// A summary in the words of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToldSummary {
+pub struct ModelSummary {
     /// What was asked.
     pub request: Option<String>,
     /// What was looked at.
@@ -63,7 +63,7 @@ pub struct ToldSummary {
 
 /// Why an answer cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum AnswerError {
     /// It has none of the tags that were asked for.
     #[error("no observation and no summary in it")]
     NoTags,
@@ -83,16 +83,16 @@ const MAX_FILES: usize = 24;
 const MAX_FIELD: usize = 1_200;
 
 /// Reads an answer. The marker is that of the fence in the question.
-pub fn read(text: &str, marker: &str) -> Result<Answer, Unreadable> {
+pub fn read(text: &str, marker: &str) -> Result<Answer, AnswerError> {
     let text = without_quotations(text, marker);
     let blocks = tags::blocks(&text);
     let mut answer = Answer::default();
     let mut says_nothing = false;
     for block in &blocks {
         match block.name {
-            Name::Observation => answer.observations.extend(observation(block)),
-            Name::Summary => answer.summary = answer.summary.or_else(|| summary(block)),
-            Name::Nothing => says_nothing = true,
+            TagName::Observation => answer.observations.extend(observation(block)),
+            TagName::Summary => answer.summary = answer.summary.or_else(|| summary(block)),
+            TagName::Nothing => says_nothing = true,
             _ => {}
         }
     }
@@ -101,9 +101,9 @@ pub fn read(text: &str, marker: &str) -> Result<Answer, Unreadable> {
         return Ok(answer);
     }
     Err(if blocks.is_empty() {
-        Unreadable::NoTags
+        AnswerError::NoTags
     } else {
-        Unreadable::Empty
+        AnswerError::Empty
     })
 }
 
@@ -130,36 +130,43 @@ fn without_quotations(text: &str, marker: &str) -> String {
     out
 }
 
-fn observation(block: &Block<'_>) -> Option<Told> {
-    let text = |name: Name, most: usize| block.text(name).map(|text| clip(&text, most));
-    let narrative = text(Name::Narrative, MAX_NARRATIVE);
-    let subtitle = text(Name::Subtitle, MAX_SUBTITLE);
+fn observation(block: &AnswerBlock<'_>) -> Option<ModelObservation> {
+    let text = |name: TagName, most: usize| block.text(name).map(|text| clip(&text, most));
+    let narrative = text(TagName::Narrative, MAX_NARRATIVE);
+    let subtitle = text(TagName::Subtitle, MAX_SUBTITLE);
     let facts = items(
         block,
-        Name::Facts,
-        Name::Fact,
+        TagName::Facts,
+        TagName::Fact,
         |text| lines(text, '\n'),
         MAX_FACT,
         MAX_FACTS,
     );
-    let title = text(Name::Title, MAX_TITLE)
+    let title = text(TagName::Title, MAX_TITLE)
         .map(|title| one_line(&title))
         // A memory without a title has its first sentence for one.
         .or_else(|| first_sentence(narrative.as_deref().or(facts.first().map(String::as_str))?))?;
-    let kind = block.text(Name::Type).unwrap_or_default();
-    Some(Told {
+    let kind = block.text(TagName::Type).unwrap_or_default();
+    Some(ModelObservation {
         kind: observation_type(&kind),
         title,
         subtitle: subtitle.map(|text| one_line(&text)),
         narrative,
         facts,
-        concepts: items(block, Name::Concepts, Name::Concept, words, 40, MAX_CONCEPTS)
-            .into_iter()
-            .map(|concept| concept.to_lowercase().replace([' ', '_'], "-"))
-            .collect(),
-        files: items(block, Name::Files, Name::File, words, 300, MAX_FILES),
+        concepts: items(
+            block,
+            TagName::Concepts,
+            TagName::Concept,
+            words,
+            40,
+            MAX_CONCEPTS,
+        )
+        .into_iter()
+        .map(|concept| concept.to_lowercase().replace([' ', '_'], "-"))
+        .collect(),
+        files: items(block, TagName::Files, TagName::File, words, 300, MAX_FILES),
         supersedes: block
-            .text(Name::Supersedes)
+            .text(TagName::Supersedes)
             .unwrap_or_default()
             .split(|c: char| !c.is_ascii_digit())
             .filter_map(|word| word.parse().ok())
@@ -168,24 +175,24 @@ fn observation(block: &Block<'_>) -> Option<Told> {
     })
 }
 
-fn summary(block: &Block<'_>) -> Option<ToldSummary> {
-    let text = |name: Name| block.text(name).map(|text| clip(&text, MAX_FIELD));
-    let summary = ToldSummary {
-        request: text(Name::Request),
-        investigated: text(Name::Investigated),
-        learned: text(Name::Learned),
-        completed: text(Name::Completed),
-        next_steps: text(Name::NextSteps),
-        notes: text(Name::Notes),
+fn summary(block: &AnswerBlock<'_>) -> Option<ModelSummary> {
+    let text = |name: TagName| block.text(name).map(|text| clip(&text, MAX_FIELD));
+    let summary = ModelSummary {
+        request: text(TagName::Request),
+        investigated: text(TagName::Investigated),
+        learned: text(TagName::Learned),
+        completed: text(TagName::Completed),
+        next_steps: text(TagName::NextSteps),
+        notes: text(TagName::Notes),
     };
-    (summary != ToldSummary::default()).then_some(summary)
+    (summary != ModelSummary::default()).then_some(summary)
 }
 
 /// The items of a list: tags of their own, or what a separator parts.
 fn items(
-    block: &Block<'_>,
-    list: Name,
-    item: Name,
+    block: &AnswerBlock<'_>,
+    list: TagName,
+    item: TagName,
     part: fn(&str) -> Vec<String>,
     most_letters: usize,
     most: usize,

@@ -54,10 +54,10 @@ pub(crate) use passages::is_telling;
 
 use change::Material;
 
-use crate::{Distilled, Turn, TurnEnd};
+use crate::{Distilled, TurnEnd, TurnInput};
 
 /// Distils a turn by rules alone: the same turn gives the same memories, and no turn makes it panic.
-pub fn distil(turn: &Turn) -> Distilled {
+pub fn distil(turn: &TurnInput) -> Distilled {
     let evidence = evidence::gather(turn);
     let reading = reading::read(turn);
     let request = turn

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Step, Turn, TurnEnd,
+    TurnEnd, TurnInput, TurnStep,
     builtin::{deeds, is_telling},
     tokens::bytes_in,
 };
@@ -44,7 +44,7 @@ const MAX_REPORT: usize = 1_500;
 
 /// Writes the digest of a turn in at most so many tokens. Every piece goes through `clean` before it is cut, so that half a
 /// secret is never what is left of one.
-pub fn digest(turn: &Turn, most_tokens: usize, clean: &dyn Fn(&str) -> String) -> Digest {
+pub fn digest(turn: &TurnInput, most_tokens: usize, clean: &dyn Fn(&str) -> String) -> Digest {
     let deeds = deeds(turn);
     let mut pieces = words(turn, clean);
     pieces.extend(deeds.deeds.into_iter().map(|deed| Piece {
@@ -63,7 +63,7 @@ pub fn digest(turn: &Turn, most_tokens: usize, clean: &dyn Fn(&str) -> String) -
 }
 
 /// What was said in the turn.
-fn words(turn: &Turn, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
+fn words(turn: &TurnInput, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
     let end = turn.steps.len() + 2;
     let piece = |step: usize, rank: u8, name: &str, text: &str, most: usize| Piece {
         step,
@@ -82,11 +82,13 @@ fn words(turn: &Turn, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
     for (step, entry) in turn.steps.iter().enumerate() {
         let step = step + 1;
         pieces.extend(match entry {
-            Step::Prose(text) if is_filler(text) => None,
-            Step::Prose(text) => Some(piece(step, 3, "the agent said", text, MAX_PROSE)),
-            Step::SubAgent { report, .. } => Some(piece(step, 2, "a sub-agent reported", report, MAX_REPORT)),
-            Step::Compaction(text) => Some(piece(step, 4, "the session so far", text, MAX_REPORT)),
-            Step::Tool(_) => None,
+            TurnStep::Prose(text) if is_filler(text) => None,
+            TurnStep::Prose(text) => Some(piece(step, 3, "the agent said", text, MAX_PROSE)),
+            TurnStep::SubAgent { report, .. } => {
+                Some(piece(step, 2, "a sub-agent reported", report, MAX_REPORT))
+            }
+            TurnStep::Compaction(text) => Some(piece(step, 4, "the session so far", text, MAX_REPORT)),
+            TurnStep::Tool(_) => None,
         });
     }
     if let Some(last) = &turn.last_message {
@@ -172,10 +174,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Outcome, ToolUse, tokens};
+    use crate::{ToolOutcome, ToolUse, tokens};
 
-    fn tool(id: &str, name: &str, input: serde_json::Value, outcome: Outcome) -> Step {
-        Step::Tool(ToolUse {
+    fn tool(id: &str, name: &str, input: serde_json::Value, outcome: ToolOutcome) -> TurnStep {
+        TurnStep::Tool(ToolUse {
             id: Some(id.to_owned()),
             agent_id: None,
             name: name.to_owned(),
@@ -185,8 +187,8 @@ mod tests {
         })
     }
 
-    fn turn(steps: Vec<Step>) -> Turn {
-        Turn {
+    fn turn(steps: Vec<TurnStep>) -> TurnInput {
+        TurnInput {
             prompt: Some("Token refresh fails with 401, mend it".to_owned()),
             machine_made: false,
             root: Some("/work/acme".to_owned()),
@@ -197,12 +199,12 @@ mod tests {
         }
     }
 
-    fn edit(id: &str, path: &str, old: &str, new: &str) -> Step {
+    fn edit(id: &str, path: &str, old: &str, new: &str) -> TurnStep {
         tool(
             id,
             "Edit",
             json!({"file_path": path, "old_string": old, "new_string": new}),
-            Outcome::Answered(
+            ToolOutcome::Answered(
                 json!({"filePath": path, "structuredPatch": [{"oldStart": 3, "oldLines": 1, "newStart": 3,
                 "newLines": 1, "lines": [format!("-{old}"), format!("+{new}")]}]}),
             ),
@@ -216,21 +218,21 @@ mod tests {
     #[test]
     fn a_digest_tells_what_was_asked_said_changed_and_run() {
         let steps = vec![
-            Step::Prose(
+            TurnStep::Prose(
                 "The refresh gives up on the first 401 because `refresh()` never retries.".to_owned(),
             ),
-            Step::Prose("Let me look at the tests.".to_owned()),
+            TurnStep::Prose("Let me look at the tests.".to_owned()),
             tool(
                 "t1",
                 "Read",
                 json!({"file_path": "/work/acme/src/token.rs"}),
-                Outcome::Answered(json!({"file": {"content": "the whole file"}})),
+                ToolOutcome::Answered(json!({"file": {"content": "the whole file"}})),
             ),
             tool(
                 "t2",
                 "Bash",
                 json!({"command": "cargo test refresh"}),
-                Outcome::Failed("Exit code 101\nerror: assertion failed: 401".to_owned()),
+                ToolOutcome::Failed("Exit code 101\nerror: assertion failed: 401".to_owned()),
             ),
             edit(
                 "t3",
@@ -242,9 +244,9 @@ mod tests {
                 "t4",
                 "Bash",
                 json!({"command": "cargo test refresh"}),
-                Outcome::Answered(json!({"stdout": "test result: ok. 3 passed; 0 failed", "stderr": ""})),
+                ToolOutcome::Answered(json!({"stdout": "test result: ok. 3 passed; 0 failed", "stderr": ""})),
             ),
-            Step::Prose("Token refresh retries once now.".to_owned()),
+            TurnStep::Prose("Token refresh retries once now.".to_owned()),
         ];
         let digest = digest(&turn(steps), 6_000, &same);
         insta::assert_snapshot!(digest.text);
@@ -258,9 +260,9 @@ mod tests {
 
     #[test]
     fn what_tells_most_stays_when_there_is_too_much() {
-        let mut steps: Vec<Step> = (0..400)
+        let mut steps: Vec<TurnStep> = (0..400)
             .map(|n| {
-                Step::Prose(format!(
+                TurnStep::Prose(format!(
                     "Step {n}: {}",
                     "words about nothing in particular ".repeat(20)
                 ))
@@ -280,8 +282,8 @@ mod tests {
     fn what_the_rules_cannot_read_is_no_filler() {
         let said = "刷新令牌在第一次401时就放弃了。";
         let steps = vec![
-            Step::Prose(said.to_owned()),
-            Step::Prose("Let me look.".to_owned()),
+            TurnStep::Prose(said.to_owned()),
+            TurnStep::Prose("Let me look.".to_owned()),
         ];
         let text = digest(&turn(steps), 6_000, &same).text;
         assert!(text.contains(said) && !text.contains("Let me look"), "{text}");
@@ -290,7 +292,7 @@ mod tests {
     #[test]
     fn every_piece_is_cleaned_before_it_is_cut() {
         let secret = format!("start {} SECRET {}", "x".repeat(900), "y".repeat(900));
-        let steps = vec![Step::Prose(secret)];
+        let steps = vec![TurnStep::Prose(secret)];
         let text = digest(&turn(steps), 6_000, &|text| text.replace("SECRET", "[redacted]")).text;
         assert!(!text.contains("SECRET"));
     }

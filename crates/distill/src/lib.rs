@@ -14,15 +14,15 @@ mod provider;
 mod tokens;
 mod turn;
 
-pub use answer::{Answer, Told, ToldSummary, Unreadable, read as read_answer, refine};
+pub use answer::{Answer, AnswerError, ModelObservation, ModelSummary, read as read_answer, refine};
 pub use builtin::distil;
 pub use digest::{Digest, ToolEvidence, digest};
 pub use memory::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};
 pub use provider::{
-    Anthropic, ClaudeCli, Endpoint, Invocation, Key, OpenAi, Provider, Ran, Reply, RunClaude, RunError,
-    Trouble, Usage,
+    Anthropic, ApiKey, ClaudeCli, ClaudeOutput, Endpoint, Invocation, OpenAi, Provider, Reply, RunClaude,
+    RunError, Trouble, Usage,
 };
 pub use tokens::tokens;
-pub use turn::{Outcome, Step, ToolUse, Turn, TurnEnd};
+pub use turn::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};

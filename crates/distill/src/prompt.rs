@@ -18,7 +18,7 @@ impl Prompt {
     }
 
     /// Returns the same question, asked again of a model whose answer could not be read.
-    pub fn again(&self, why: &str) -> Self {
+    pub fn repair_prompt(&self, why: &str) -> Self {
         Self {
             system: self.system.clone(),
             user: format!(
@@ -100,7 +100,7 @@ pub fn prompt(digest: &str, known: &[KnownMemory], marker: &str) -> Prompt {
         data.push('\n');
     }
     data.push_str(digest);
-    let data = tame(&data, marker);
+    let data = escape_markers(&data, marker);
     Prompt {
         system: SYSTEM.to_owned(),
         user: format!(
@@ -112,7 +112,7 @@ pub fn prompt(digest: &str, known: &[KnownMemory], marker: &str) -> Prompt {
 }
 
 /// Takes the power from what would look like our own marks: a model that quotes the record must not seem to answer.
-fn tame(data: &str, marker: &str) -> String {
+fn escape_markers(data: &str, marker: &str) -> String {
     let data = if marker.is_empty() {
         data.to_owned()
     } else {

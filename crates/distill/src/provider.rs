@@ -12,7 +12,7 @@ mod trouble;
 use std::{fmt, sync::atomic::AtomicBool, time::Duration};
 
 pub use anthropic::Anthropic;
-pub use claude_cli::{ClaudeCli, Invocation, Ran, RunClaude, RunError};
+pub use claude_cli::{ClaudeCli, ClaudeOutput, Invocation, RunClaude, RunError};
 pub use openai::OpenAi;
 pub use trouble::Trouble;
 
@@ -56,16 +56,16 @@ pub struct Endpoint {
     /// The model.
     pub model: String,
     /// The key, if there is one.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     /// The proxy to go through, if any.
     pub proxy: Option<String>,
 }
 
 /// A key. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
-impl Key {
+impl ApiKey {
     /// Takes a key as it stands in the environment or a file; `None` when there is nothing in it.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -78,7 +78,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
     }

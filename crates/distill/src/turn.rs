@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// One prompt and everything up to the end of its turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
+pub struct TurnInput {
     /// What was asked; absent when the turn was under way before anyone listened.
     pub prompt: Option<String>,
     /// Whether a program asked (a task notification, say), not the person.
@@ -14,7 +14,7 @@ pub struct Turn {
     /// The branch at that time.
     pub branch: Option<String>,
     /// What happened, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TurnStep>,
     /// The agent's last words of the turn, when the hook told them; they may also be the last prose of `steps`.
     pub last_message: Option<String>,
     /// How it ended.
@@ -36,7 +36,7 @@ pub enum TurnEnd {
 
 /// One thing of a turn.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum TurnStep {
     /// What the agent said between its tool uses.
     Prose(String),
     /// A tool was used.
@@ -66,14 +66,14 @@ pub struct ToolUse {
     /// What it was given.
     pub input: Value,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: ToolOutcome,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
 /// What came of a tool use.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum ToolOutcome {
     /// It answered: the structured answer of the hook (`tool_response`) or of the transcript (`toolUseResult`), or text.
     Answered(Value),
     /// It failed with this text.

@@ -1,6 +1,6 @@
 //! No turn makes the distiller panic, and what comes out keeps its bounds.
 
-use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd, distil};
+use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep, distil};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -96,7 +96,7 @@ fn prose() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = TurnStep> {
     let name = prop::sample::select(vec![
         "Bash",
         "Edit",
@@ -109,19 +109,19 @@ fn step() -> impl Strategy<Value = Step> {
         "mcp__x__y",
     ]);
     let outcome = prop_oneof![
-        json().prop_map(Outcome::Answered),
-        prose().prop_map(Outcome::Failed),
-        Just(Outcome::Unknown)
+        json().prop_map(ToolOutcome::Answered),
+        prose().prop_map(ToolOutcome::Failed),
+        Just(ToolOutcome::Unknown)
     ];
     prop_oneof![
-        prose().prop_map(Step::Prose),
-        prose().prop_map(Step::Compaction),
-        prose().prop_map(|report| Step::SubAgent {
+        prose().prop_map(TurnStep::Prose),
+        prose().prop_map(TurnStep::Compaction),
+        prose().prop_map(|report| TurnStep::SubAgent {
             agent_id: None,
             agent_type: None,
             report
         }),
-        (name, json(), outcome).prop_map(|(name, input, outcome)| Step::Tool(ToolUse {
+        (name, json(), outcome).prop_map(|(name, input, outcome)| TurnStep::Tool(ToolUse {
             id: Some("t".into()),
             agent_id: None,
             name: name.into(),
@@ -132,7 +132,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn turn() -> impl Strategy<Value = Turn> {
+fn turn() -> impl Strategy<Value = TurnInput> {
     let end = prop::sample::select(vec![
         TurnEnd::Stopped,
         TurnEnd::Background,
@@ -146,7 +146,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         prop::option::of(prose()),
         end,
     )
-        .prop_map(|(prompt, root, steps, last_message, end)| Turn {
+        .prop_map(|(prompt, root, steps, last_message, end)| TurnInput {
             prompt,
             machine_made: false,
             root,

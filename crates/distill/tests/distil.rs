@@ -1,16 +1,16 @@
 //! Whole turns, from what goes in to all that comes out.
 
-use backstory_distill::{Distilled, Outcome, Step, ToolUse, Turn, TurnEnd, distil};
+use backstory_distill::{Distilled, ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep, distil};
 use serde_json::{Value, json};
 
 /// A turn that is told step by step.
 struct Story {
-    turn: Turn,
+    turn: TurnInput,
 }
 
 impl Story {
     fn asked(prompt: &str) -> Self {
-        let turn = Turn {
+        let turn = TurnInput {
             prompt: Some(prompt.to_owned()),
             machine_made: false,
             root: Some("/w/app".to_owned()),
@@ -23,13 +23,13 @@ impl Story {
     }
 
     fn says(mut self, text: &str) -> Self {
-        self.turn.steps.push(Step::Prose(text.to_owned()));
+        self.turn.steps.push(TurnStep::Prose(text.to_owned()));
         self
     }
 
-    fn tool(mut self, name: &str, input: Value, outcome: Outcome) -> Self {
+    fn tool(mut self, name: &str, input: Value, outcome: ToolOutcome) -> Self {
         let id = Some(format!("toolu_{:02}", self.turn.steps.len()));
-        self.turn.steps.push(Step::Tool(ToolUse {
+        self.turn.steps.push(TurnStep::Tool(ToolUse {
             id,
             agent_id: None,
             name: name.to_owned(),
@@ -44,7 +44,7 @@ impl Story {
         self.tool(
             "Read",
             json!({ "file_path": path }),
-            Outcome::Answered(json!({ "type": "text" })),
+            ToolOutcome::Answered(json!({ "type": "text" })),
         )
     }
 
@@ -58,7 +58,7 @@ impl Story {
         self.tool(
             "Edit",
             json!({ "file_path": path, "old_string": old, "new_string": new }),
-            Outcome::Answered(answer),
+            ToolOutcome::Answered(answer),
         )
     }
 
@@ -67,7 +67,7 @@ impl Story {
         self.tool(
             "Write",
             json!({ "file_path": path, "content": content }),
-            Outcome::Answered(answer),
+            ToolOutcome::Answered(answer),
         )
     }
 
@@ -75,7 +75,7 @@ impl Story {
         self.tool(
             "Bash",
             json!({ "command": command }),
-            Outcome::Answered(json!({ "stdout": output, "stderr": "" })),
+            ToolOutcome::Answered(json!({ "stdout": output, "stderr": "" })),
         )
     }
 
@@ -83,13 +83,13 @@ impl Story {
         self.tool(
             "Bash",
             json!({ "command": command }),
-            Outcome::Failed(output.to_owned()),
+            ToolOutcome::Failed(output.to_owned()),
         )
     }
 
     fn sub_agent(mut self, report: &str) -> Self {
         let report = report.to_owned();
-        self.turn.steps.push(Step::SubAgent {
+        self.turn.steps.push(TurnStep::SubAgent {
             agent_id: Some("a1".into()),
             agent_type: Some("Explore".into()),
             report,
@@ -174,7 +174,7 @@ fn a_first_try_is_not_told_as_what_came_of_it() {
         .tool(
             "Edit",
             json!({ "file_path": "/w/app/power.py" }),
-            Outcome::Answered(json!({ "filePath": "/w/app/power.py", "structuredPatch": [{ "lines": [
+            ToolOutcome::Answered(json!({ "filePath": "/w/app/power.py", "structuredPatch": [{ "lines": [
                 " if b.is_real is True:", "-    b = abs(b)", "+    if b.is_positive is False:", "+        b = -b"
             ] }] })),
         );
@@ -332,7 +332,7 @@ fn an_interrupted_turn_says_what_was_really_done() {
         { "content": "Update the docs", "status": "pending" },
     ] });
     let distilled = Story::asked("Rename Session to Conversation everywhere")
-        .tool("TodoWrite", todos, Outcome::Answered(json!({})))
+        .tool("TodoWrite", todos, ToolOutcome::Answered(json!({})))
         .edits("/w/app/src/model.rs", "pub struct Session {", "pub struct Conversation {")
         .fails("cargo check", "Exit code 101\nerror[E0412]: cannot find type `Session` in this scope\n --> src/store.rs:4:12\nerror: could not compile")
         .says("Next I'll update `src/store.rs`.")
@@ -406,7 +406,7 @@ fn what_running_a_program_leaves_behind_is_no_change() {
             .tool(
                 "Bash",
                 json!({"command": "python3 report.py"}),
-                Outcome::Answered(diff(path)),
+                ToolOutcome::Answered(diff(path)),
             )
             .last("The report is slow because `rows()` asks for the supplier of every item.")
     };

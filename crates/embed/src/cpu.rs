@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// Sets of instructions that kernels are written for, each with all of those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum SimdLevel {
     /// What every processor of the target has.
     Portable,
     /// AVX2 and FMA.
@@ -22,12 +22,12 @@ pub(crate) enum Level {
 ///
 /// There is no other way to get one, which is what makes it sound to call the kernels of that level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Isa(Level);
+pub(crate) struct Isa(SimdLevel);
 
 impl Isa {
     /// Looks the best one up; the processor is asked once.
     pub(crate) fn best() -> Self {
-        static BEST: OnceLock<Level> = OnceLock::new();
+        static BEST: OnceLock<SimdLevel> = OnceLock::new();
         Self(*BEST.get_or_init(detect))
     }
 
@@ -35,40 +35,40 @@ impl Isa {
     #[cfg(test)]
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         let levels = [
-            Level::Portable,
+            SimdLevel::Portable,
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2,
+            SimdLevel::Avx2,
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512,
+            SimdLevel::Avx512,
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512Count,
+            SimdLevel::Avx512Count,
         ];
         levels.into_iter().map(Self).filter(|isa| *isa <= Self::best())
     }
 
-    pub(crate) fn level(self) -> Level {
+    pub(crate) fn level(self) -> SimdLevel {
         self.0
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-fn detect() -> Level {
+fn detect() -> SimdLevel {
     if !is_x86_feature_detected!("avx2") || !is_x86_feature_detected!("fma") {
-        Level::Portable
+        SimdLevel::Portable
     } else if !is_x86_feature_detected!("avx512f")
         || !is_x86_feature_detected!("avx512bw")
         || !is_x86_feature_detected!("avx512vl")
         || !is_x86_feature_detected!("avx512vnni")
     {
-        Level::Avx2
+        SimdLevel::Avx2
     } else if is_x86_feature_detected!("avx512vpopcntdq") {
-        Level::Avx512Count
+        SimdLevel::Avx512Count
     } else {
-        Level::Avx512
+        SimdLevel::Avx512
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn detect() -> Level {
-    Level::Portable
+fn detect() -> SimdLevel {
+    SimdLevel::Portable
 }

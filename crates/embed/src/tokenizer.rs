@@ -6,7 +6,7 @@
 use crate::weights::{CLOSING, MAX_TOKENS, OPENING, UNKNOWN, VOCABULARY, WEIGHTS};
 
 /// A word with more bytes is not worth spelling out: a hash, a key, an encoded file.
-const LONGEST_WORD: usize = 100;
+const MAX_WORD_LEN: usize = 100;
 
 /// So much text is read for each token at most, or a megabyte of spaces would be walked through in search of a word.
 const BYTES_PER_TOKEN: usize = 256;
@@ -53,7 +53,7 @@ struct Word {
 
 impl Default for Word {
     fn default() -> Self {
-        let mut marked = Vec::with_capacity(2 + LONGEST_WORD + 4);
+        let mut marked = Vec::with_capacity(2 + MAX_WORD_LEN + 4);
         marked.extend_from_slice(MARK);
         Self { marked }
     }
@@ -65,7 +65,7 @@ const MARK: &[u8; 2] = b"##";
 impl Word {
     fn push(&mut self, character: char) {
         // One byte too many says that it is too long; the rest need not be kept.
-        if self.marked.len() <= MARK.len() + LONGEST_WORD {
+        if self.marked.len() <= MARK.len() + MAX_WORD_LEN {
             self.marked
                 .extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         }
@@ -74,7 +74,7 @@ impl Word {
     /// Appends the word's tokens and begins a new one.
     fn finish(&mut self, tokens: &mut Vec<u32>) {
         let before = tokens.len();
-        if self.marked.len() > MARK.len() + LONGEST_WORD {
+        if self.marked.len() > MARK.len() + MAX_WORD_LEN {
             tokens.push(UNKNOWN);
         } else {
             let mut found = longest_piece(&self.marked[MARK.len()..]);
@@ -229,8 +229,8 @@ mod tests {
     #[test]
     fn a_word_that_cannot_be_spelled_is_one_unknown_token() {
         assert_eq!(pieces("abc\u{10ffff}x").first(), Some(&"abc"));
-        assert_eq!(pieces(&"a".repeat(LONGEST_WORD + 1)), ["[UNK]"]);
-        assert_ne!(pieces(&"a".repeat(LONGEST_WORD)), ["[UNK]"]);
+        assert_eq!(pieces(&"a".repeat(MAX_WORD_LEN + 1)), ["[UNK]"]);
+        assert_ne!(pieces(&"a".repeat(MAX_WORD_LEN)), ["[UNK]"]);
         assert_eq!(pieces("abcߐdef"), ["[UNK]"]);
     }
 

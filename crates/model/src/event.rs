@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ProjectFacts;
+use crate::ProjectIdentity;
 
 /// The kinds of things that hooks report and that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ pub struct Event {
     /// The agent's own id of the session.
     pub session_id: String,
     /// Where the session worked, if the hook looked.
-    pub project: Option<ProjectFacts>,
+    pub project: Option<ProjectIdentity>,
     /// What the hook was given: one JSON object, cut and redacted.
     pub payload: String,
 }

@@ -81,7 +81,7 @@ pub struct Handle {
 /// Why a word is no handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no handle: expected a number like 123, or S12, P34, N5, V678")]
-pub struct NotAHandle(String);
+pub struct ParseHandleError(String);
 
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,9 +90,9 @@ impl fmt::Display for Handle {
 }
 
 impl FromStr for Handle {
-    type Err = NotAHandle;
+    type Err = ParseHandleError;
 
-    fn from_str(text: &str) -> Result<Self, NotAHandle> {
+    fn from_str(text: &str) -> Result<Self, ParseHandleError> {
         // Lists show handles with a sign in front.
         let word = text.trim().trim_start_matches('#');
         let digits = word.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -103,7 +103,7 @@ impl FromStr for Handle {
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         match (kind, digits.parse()) {
             (Some(kind), Ok(id)) if is_number => Ok(Self { kind, id }),
-            _ => Err(NotAHandle(text.to_owned())),
+            _ => Err(ParseHandleError(text.to_owned())),
         }
     }
 }
@@ -141,7 +141,11 @@ mod tests {
             "ß5",
             "N 5",
         ] {
-            assert_eq!(word.parse::<Handle>(), Err(NotAHandle(word.to_owned())), "{word}");
+            assert_eq!(
+                word.parse::<Handle>(),
+                Err(ParseHandleError(word.to_owned())),
+                "{word}"
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ mod project;
 
 pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use event::{Event, EventKind, Host};
-pub use handle::{Handle, MemoryKind, NotAHandle};
+pub use handle::{Handle, MemoryKind, ParseHandleError};
 pub use memory::{ObservationType, SessionStatus};
-pub use path::{file_below, from_drive, has_drive};
-pub use project::ProjectFacts;
+pub use path::{from_drive, has_drive, relative_path};
+pub use project::ProjectIdentity;

@@ -1,7 +1,7 @@
 //! How files are named in memories.
 
 /// Names a file as memories do: below the first of these folders that it is in, with forward slashes on every system.
-pub fn file_below<'r>(path: &str, roots: impl IntoIterator<Item = &'r str>) -> String {
+pub fn relative_path<'r>(path: &str, roots: impl IntoIterator<Item = &'r str>) -> String {
     let path = forward(path);
     let below = roots.into_iter().find_map(|root| below(&path, root));
     below.unwrap_or(&path).to_owned()
@@ -56,7 +56,7 @@ mod tests {
             (r"\\server\w\a.rs", &[r"\\server\w"], "a.rs"),
             ("a.rs", &[], "a.rs"),
         ] {
-            assert_eq!(file_below(path, roots.iter().copied()), wanted, "{path}");
+            assert_eq!(relative_path(path, roots.iter().copied()), wanted, "{path}");
         }
     }
 }

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// Says which code base a session works on, as far as the file system tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProjectFacts {
+pub struct ProjectIdentity {
     /// Identifies the code base and never collides: the normalised git remote (`github.com/acme/app`), else the
     /// absolute path of the main working tree, else the absolute path of the folder.
     pub key: String,

@@ -3,19 +3,19 @@
 use std::{fs, path::Path};
 
 use backstory_model::MemoryKind;
-use backstory_store::{Card, Store, StoreError};
+use backstory_store::{MemoryView, Store, StoreError};
 
-use crate::cited::{Fate, fate, modified_ms};
+use crate::staleness::{FileStatus, file_status, modified_ms};
 
 /// A file that a memory cites, then and now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileNow {
+pub struct CitedFileStatus {
     /// Where it was, from the root of the working tree.
     pub path: String,
     /// Whether tools changed it then.
     pub is_modified: bool,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: FileStatus,
     /// Its size then, in bytes.
     pub size_then: Option<u64>,
     /// Its size now.
@@ -25,7 +25,7 @@ pub struct FileNow {
 }
 
 /// Says what became of each file that a memory cites.
-pub fn files_now(store: &Store, card: &Card) -> Result<Vec<FileNow>, StoreError> {
+pub fn cited_file_statuses(store: &Store, card: &MemoryView) -> Result<Vec<CitedFileStatus>, StoreError> {
     let (MemoryKind::Observation, Some(root)) = (card.handle.kind, &card.root) else {
         return Ok(Vec::new());
     };
@@ -33,10 +33,10 @@ pub fn files_now(store: &Store, card: &Card) -> Result<Vec<FileNow>, StoreError>
     let files = store.cited_files(card.handle.id)?;
     let now = files.into_iter().map(|file| {
         let metadata = fs::metadata(root.join(&file.path)).ok();
-        FileNow {
+        CitedFileStatus {
             fate: match &file.mark {
-                Some(mark) => fate(root, &file.path, mark, card.created_ms),
-                None => Fate::Unknown,
+                Some(mark) => file_status(root, &file.path, mark, card.created_ms),
+                None => FileStatus::Unknown,
             },
             is_modified: file.is_modified,
             size_then: file.mark.map(|mark| mark.size),

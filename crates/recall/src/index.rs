@@ -3,15 +3,15 @@
 use std::{path::Path, thread};
 
 use backstory_embed::{Encoder, quantise};
-use backstory_store::{Begin, Store, StoreError, StoredVector};
+use backstory_store::{EmbedOrder, Store, StoreError, StoredVector};
 
 use crate::vector_file;
 
 /// What a vector is made of at most: all that the encoder can read.
-const MOST_TOKENS: usize = 256;
+const MAX_TOKENS: usize = 256;
 
 /// So many vectors may wait for the file: whoever searches reads them one by one.
-const MOST_FRESH: u64 = 1_000;
+const MAX_FRESH: u64 = 1_000;
 
 /// Why vectors could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum IndexError {
 pub fn embed_next(
     store: &mut Store,
     encoders: &mut [Encoder],
-    begin: Begin,
+    begin: EmbedOrder,
     most: usize,
 ) -> Result<usize, IndexError> {
     let next = store.documents_to_embed(begin, most)?;
@@ -55,7 +55,7 @@ pub fn embed_next(
 
 fn embed(texts: &[(i64, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
     let vectors = texts.iter().map(|(document, text)| {
-        let vector = quantise(&encoder.encode(text, MOST_TOKENS));
+        let vector = quantise(&encoder.encode(text, MAX_TOKENS));
         StoredVector {
             document: *document,
             scale: vector.scale,
@@ -67,7 +67,7 @@ fn embed(texts: &[(i64, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
 
 /// When vectors move into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum FlushPolicy {
     /// When many wait, while more are made.
     Enough,
     /// When some wait and no more are made.
@@ -77,31 +77,31 @@ pub enum When {
 }
 
 /// Moves vectors into the file. A crash in between leaves them in both places, which is no harm.
-pub fn file_vectors(store: &mut Store, path: &Path, when: When) -> Result<(), IndexError> {
+pub fn file_vectors(store: &mut Store, path: &Path, when: FlushPolicy) -> Result<(), IndexError> {
     let waiting = store.fresh_vector_count()?;
     let filed = vector_file::VectorFile::open(path).map_or(0, |file| file.documents().len() as u64);
     // Writing the whole file for a few is worth it only while the file is small.
-    let enough = MOST_FRESH.max((filed / 20).min(20 * MOST_FRESH));
+    let enough = MAX_FRESH.max((filed / 20).min(20 * MAX_FRESH));
     let least = match when {
-        When::Enough => enough,
-        When::Settled => enough / 10,
-        When::Now => 1,
+        FlushPolicy::Enough => enough,
+        FlushPolicy::Settled => enough / 10,
+        FlushPolicy::Now => 1,
     };
     if waiting < least {
         return Ok(());
     }
-    let _alone = vector_file::alone(path)?;
+    let _alone = vector_file::lock_exclusive(path)?;
     let fresh = store.fresh_vectors()?;
     let documents = store.embedded_documents()?;
     let lost = vector_file::write(path, &documents, &fresh)?;
-    store.vectors_are_lost(&lost)?;
+    store.mark_missing(&lost)?;
     let filed: Vec<i64> = fresh.iter().map(|vector| vector.document).collect();
-    store.vectors_are_filed(&filed)?;
+    store.mark_filed(&filed)?;
     Ok(())
 }
 
 /// Looks whether every vector that the store counts on is there; those that are not are made again.
-pub fn mend_vectors(store: &mut Store, path: &Path) -> Result<(), IndexError> {
+pub fn repair_vectors(store: &mut Store, path: &Path) -> Result<(), IndexError> {
     let fresh = store.fresh_vectors()?;
     let file = vector_file::VectorFile::open(path);
     let is_filed = |document: i64| {
@@ -118,5 +118,5 @@ pub fn mend_vectors(store: &mut Store, path: &Path) -> Result<(), IndexError> {
         .into_iter()
         .filter(|document| !is_filed(*document) && !is_fresh(*document))
         .collect();
-    Ok(store.vectors_are_lost(&lost)?)
+    Ok(store.mark_missing(&lost)?)
 }

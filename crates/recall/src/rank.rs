@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use backstory_store::{FoundWord, Origin};
+use backstory_store::{Origin, TermMatches};
 
 /// What meaning is worth beside words.
 const MEANING: f64 = 0.7;
@@ -44,7 +44,7 @@ pub(crate) struct ByWords {
 
 /// Adds up what each word says; of the documents that pass, the best are kept.
 pub(crate) fn by_words(
-    words: &[FoundWord],
+    words: &[TermMatches],
     passes: impl Fn(i64) -> bool,
     most: usize,
 ) -> HashMap<i64, ByWords> {
@@ -229,15 +229,15 @@ fn scaled(mut values: Vec<f64>) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn word(word: &str, weight: f64, documents: &[i64]) -> FoundWord {
-        FoundWord {
+    fn word(word: &str, weight: f64, documents: &[i64]) -> TermMatches {
+        TermMatches {
             word: word.to_owned(),
             weight,
             documents: documents.iter().map(|document| (*document, 1.0)).collect(),
         }
     }
 
-    fn order(words: &[FoundWord], candidates: &[(i64, Option<i64>, f32)]) -> Vec<i64> {
+    fn order(words: &[TermMatches], candidates: &[(i64, Option<i64>, f32)]) -> Vec<i64> {
         let candidates = candidates
             .iter()
             .map(|(document, session, cosine)| Candidate {

@@ -7,14 +7,14 @@ use std::{
 };
 
 use backstory_model::MemoryKind;
-use backstory_store::{Card, Filter, Scope, Store, StoreError, terms};
+use backstory_store::{Filter, MemoryView, Scope, Store, StoreError, terms};
 
 use crate::{
-    cited::{self, Fate},
-    meaning::{Meanings, Nearness},
     one_line,
     rank::{Candidate, Ranked, by_words, rank},
+    semantic::{SemanticIndex, SemanticMatches},
     snippet::snippet,
+    staleness::{self, FileStatus},
 };
 
 /// What is looked for.
@@ -34,9 +34,9 @@ pub struct Query<'q> {
 
 /// A memory that was found.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct SearchHit {
     /// The memory.
-    pub card: Card,
+    pub card: MemoryView,
     /// How sure it is that this is what was looked for, from 0 to 1.
     pub score: f64,
     /// The part of it that answers.
@@ -45,16 +45,16 @@ pub struct Hit {
     pub is_stale: bool,
 }
 
-impl Hit {
+impl SearchHit {
     /// Returns its title; of a memory that has none, its first words.
     pub fn title(&self) -> String {
-        const LONGEST: usize = 100;
+        const MAX_LEN: usize = 100;
         let fields = &self.card.fields;
         let text = match fields.title.trim().is_empty() {
             true => &fields.narrative,
             false => &fields.title,
         };
-        one_line(text, LONGEST)
+        one_line(text, MAX_LEN)
     }
 
     /// Returns the snippet as it may stand below a title, maybe cut, without what that says already.
@@ -95,7 +95,7 @@ const BY_MEANING: usize = 150;
 #[derive(Debug)]
 pub struct Searcher<'s> {
     store: &'s Store,
-    meanings: Meanings,
+    meanings: SemanticIndex,
 }
 
 impl<'s> Searcher<'s> {
@@ -103,17 +103,17 @@ impl<'s> Searcher<'s> {
     pub fn new(store: &'s Store, vectors: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             store,
-            meanings: Meanings::open(store, vectors)?,
+            meanings: SemanticIndex::open(store, vectors)?,
         })
     }
 
     /// Finds what fits best, the best first.
-    pub fn search(&mut self, query: &Query<'_>) -> Result<Vec<Hit>, StoreError> {
+    pub fn search(&mut self, query: &Query<'_>) -> Result<Vec<SearchHit>, StoreError> {
         let store = self.store;
-        store.at_once(|| self.find(query))
+        store.read_transaction(|| self.find(query))
     }
 
-    fn find(&mut self, query: &Query<'_>) -> Result<Vec<Hit>, StoreError> {
+    fn find(&mut self, query: &Query<'_>) -> Result<Vec<SearchHit>, StoreError> {
         if query.text.trim().is_empty() {
             let pass = match query.filter.is_empty() {
                 true => HashSet::new(),
@@ -126,17 +126,17 @@ impl<'s> Searcher<'s> {
         let asked: Vec<String> = terms(query.text).into_iter().map(|term| term.word).collect();
         let mut found = Vec::new();
         // More than are wanted: what the memory itself says may change the order, and some say the same.
-        for ranked in bearing(ranked, usual).take(query.limit.saturating_mul(2) + 20) {
+        for ranked in apply_relevance_gate(ranked, usual).take(query.limit.saturating_mul(2) + 20) {
             if let Some(card) = self.store.card_of_document(ranked.document)? {
-                let worth = ranked.score * standing(&card, query.now_ms);
+                let worth = ranked.score * prior_weight(&card, query.now_ms);
                 found.push((worth, ranked, card));
             }
         }
         found.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let found = fold(found, query);
+        let found = collapse_duplicates(found, query);
         let mut hits = Vec::with_capacity(query.limit);
         for (ranked, card) in found.into_iter().take(query.limit) {
-            hits.push(Hit {
+            hits.push(SearchHit {
                 score: relevance(&ranked, asked.len(), usual),
                 snippet: snippet(body(&card), &asked),
                 is_stale: self.is_stale(&card)?,
@@ -175,7 +175,7 @@ impl<'s> Searcher<'s> {
         let meanings = &mut self.meanings;
         let (words, nearness) = thread::scope(|threads| {
             let nearness = threads.spawn(|| meanings.nearest(meaning, &ranges, BY_MEANING));
-            let words = store.find_words(scope, words);
+            let words = store.match_terms(scope, words);
             (words, nearness.join().unwrap_or_default())
         });
         let words = words?;
@@ -206,7 +206,11 @@ impl<'s> Searcher<'s> {
         Ok((rank(candidates, &words, nearness.usual), nearness.usual))
     }
 
-    fn candidates(&self, documents: &[i64], nearness: &Nearness) -> Result<Vec<Candidate>, StoreError> {
+    fn candidates(
+        &self,
+        documents: &[i64],
+        nearness: &SemanticMatches,
+    ) -> Result<Vec<Candidate>, StoreError> {
         let origins = self.store.origins_of_documents(documents)?;
         let known: HashMap<i64, f32> = nearness.nearest.iter().copied().collect();
         let candidates = documents.iter().map(|document| Candidate {
@@ -221,7 +225,7 @@ impl<'s> Searcher<'s> {
     }
 
     /// Nothing was asked but filters: the newest that pass.
-    fn newest(&self, query: &Query<'_>, pass: HashSet<i64>) -> Result<Vec<Hit>, StoreError> {
+    fn newest(&self, query: &Query<'_>, pass: HashSet<i64>) -> Result<Vec<SearchHit>, StoreError> {
         let mut cards = Vec::new();
         for document in pass {
             cards.extend(self.store.card_of_document(document)?);
@@ -229,7 +233,7 @@ impl<'s> Searcher<'s> {
         cards.sort_by_key(|card| std::cmp::Reverse((card.created_ms, card.handle)));
         cards.truncate(query.limit);
         let hits = cards.into_iter().map(|card| {
-            Ok(Hit {
+            Ok(SearchHit {
                 score: 1.0,
                 snippet: snippet(body(&card), &[]),
                 is_stale: self.is_stale(&card)?,
@@ -239,13 +243,13 @@ impl<'s> Searcher<'s> {
         hits.collect()
     }
 
-    fn is_stale(&self, card: &Card) -> Result<bool, StoreError> {
+    fn is_stale(&self, card: &MemoryView) -> Result<bool, StoreError> {
         is_stale(self.store, card)
     }
 }
 
 /// Whether a file that a memory cites has changed or gone since.
-pub fn is_stale(store: &Store, card: &Card) -> Result<bool, StoreError> {
+pub fn is_stale(store: &Store, card: &MemoryView) -> Result<bool, StoreError> {
     let (MemoryKind::Observation, Some(root)) = (card.handle.kind, &card.root) else {
         return Ok(false);
     };
@@ -269,14 +273,14 @@ pub(crate) fn files_changed(
             let fate = file
                 .mark
                 .as_ref()
-                .map(|mark| cited::fate(root, &file.path, mark, since_ms));
-            matches!(fate, Some(Fate::Changed | Fate::Gone))
+                .map(|mark| staleness::file_status(root, &file.path, mark, since_ms));
+            matches!(fate, Some(FileStatus::Changed | FileStatus::Gone))
         });
     Ok(stale)
 }
 
 /// What a memory's kind, age and authority make of its place: a note outranks a guess, what was superseded ranks down.
-fn standing(card: &Card, now_ms: i64) -> f64 {
+fn prior_weight(card: &MemoryView, now_ms: i64) -> f64 {
     let kind = match card.handle.kind {
         MemoryKind::Note => 1.2,
         MemoryKind::Observation => 1.1,
@@ -294,7 +298,10 @@ fn standing(card: &Card, now_ms: i64) -> f64 {
 }
 
 /// Leaves out what says the same as something further up: equal texts, and evidence of a turn whose memory is there.
-fn fold(found: Vec<(f64, Ranked, Card)>, query: &Query<'_>) -> Vec<(Ranked, Card)> {
+fn collapse_duplicates(
+    found: Vec<(f64, Ranked, MemoryView)>,
+    query: &Query<'_>,
+) -> Vec<(Ranked, MemoryView)> {
     let wants_evidence = query.filter.kind.is_some();
     let mut texts: HashSet<String> = HashSet::new();
     let mut turns: HashMap<i64, f64> = HashMap::new();
@@ -323,10 +330,10 @@ fn fold(found: Vec<(f64, Ranked, Card)>, query: &Query<'_>) -> Vec<(Ranked, Card
 
 /// Leaves out what does not bear on the question. Whatever is asked, something is nearest: without a word of the question
 /// it has to be near, less so when its session speaks of it.
-fn bearing(ranked: Vec<Ranked>, usual: f32) -> impl Iterator<Item = Ranked> {
+fn apply_relevance_gate(ranked: Vec<Ranked>, usual: f32) -> impl Iterator<Item = Ranked> {
     // Among a thousand memories that have nothing to do with a question, the nearest comes to about a third.
-    const LEAST: f64 = 0.35;
-    const LEAST_IN_SESSION: f64 = 0.1;
+    const MIN: f64 = 0.35;
+    const MIN_IN_SESSION: f64 = 0.1;
     let sessions: HashSet<i64> = ranked
         .iter()
         .filter(|ranked| ranked.words > 0)
@@ -334,8 +341,8 @@ fn bearing(ranked: Vec<Ranked>, usual: f32) -> impl Iterator<Item = Ranked> {
         .collect();
     ranked.into_iter().filter(move |ranked| {
         let is_spoken_of = ranked.origin.session.is_some_and(|id| sessions.contains(&id));
-        let least = if is_spoken_of { LEAST_IN_SESSION } else { LEAST };
-        ranked.words > 0 || nearer_than_usual(ranked, usual) >= least
+        let least = if is_spoken_of { MIN_IN_SESSION } else { MIN };
+        ranked.words > 0 || normalized_similarity(ranked, usual) >= least
     })
 }
 
@@ -346,19 +353,19 @@ fn relevance(ranked: &Ranked, asked: usize, usual: f32) -> f64 {
     let several = f64::from(ranked.words.min(3)) / f64::from(u32::try_from(asked.clamp(1, 3)).unwrap_or(1));
     // An unfinished word may be found besides those that count as asked.
     let by_words = (ranked.covered * several).min(1.0);
-    let by_meaning = nearer_than_usual(ranked, usual);
+    let by_meaning = normalized_similarity(ranked, usual);
     1.0 - (1.0 - 0.8 * by_words) * (1.0 - 0.8 * by_meaning)
 }
 
 /// How much nearer a memory is than the usual one, from 0 to 1: that is as near as two wordings of one thing.
-fn nearer_than_usual(ranked: &Ranked, usual: f32) -> f64 {
+fn normalized_similarity(ranked: &Ranked, usual: f32) -> f64 {
     ranked.cosine.map_or(0.0, |cosine| {
         f64::from((cosine - usual) / (0.85 - usual)).clamp(0.0, 1.0)
     })
 }
 
 /// What of a memory a snippet is taken from.
-fn body(card: &Card) -> &str {
+fn body(card: &MemoryView) -> &str {
     let fields = &card.fields;
     [&fields.facts, &fields.narrative, &fields.subtitle, &fields.title]
         .into_iter()

@@ -12,7 +12,7 @@ use std::{
 
 use backstory_embed::{DIMENSIONS, MODEL, SIGN_BYTES, Stored, sign_bits};
 use backstory_store::StoredVector;
-use backstory_system::{self as system, Mapped, Private as _, write_all_at};
+use backstory_system::{self as system, MappedFile, OwnerOnly as _, write_all_at};
 
 const HEAD: usize = 64;
 const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
@@ -20,14 +20,14 @@ const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
 /// The vectors of most memories, mapped.
 #[derive(Debug)]
 pub(crate) struct VectorFile {
-    mapped: Mapped,
+    mapped: MappedFile,
     count: usize,
 }
 
 impl VectorFile {
     /// Opens the file; `None` when there is none, or none that this version can use.
     pub(crate) fn open(path: &Path) -> Option<Self> {
-        let mapped = Mapped::new(&File::open(path).ok()?).ok()?;
+        let mapped = MappedFile::new(&File::open(path).ok()?).ok()?;
         let count = read_head(&mapped)?;
         (mapped.len() >= size(count)).then_some(Self { mapped, count })
     }
@@ -77,7 +77,7 @@ impl VectorFile {
 
 /// Waits until nobody else changes the file. Held while it is written anew or blanked: a forgotten vector that was read before
 /// would otherwise be written after.
-pub(crate) fn alone(path: &Path) -> io::Result<File> {
+pub(crate) fn lock_exclusive(path: &Path) -> io::Result<File> {
     let lock = OpenOptions::new()
         .write(true)
         .create(true)
@@ -89,11 +89,11 @@ pub(crate) fn alone(path: &Path) -> io::Result<File> {
 }
 
 /// Makes the vectors of forgotten documents meaningless, in place: the next writing of the file leaves them out.
-pub fn blank(path: &Path, documents: &[i64]) -> io::Result<()> {
+pub fn zero_vectors(path: &Path, documents: &[i64]) -> io::Result<()> {
     if documents.is_empty() || !path.exists() {
         return Ok(());
     }
-    let _alone = alone(path)?;
+    let _alone = lock_exclusive(path)?;
     let Some(vectors) = VectorFile::open(path) else {
         return Ok(());
     };
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(file.places(&(4..=9)), 1..2);
         assert_eq!(file.places(&(6..=9)), 2..2);
 
-        blank(&path, &[5, 7]).unwrap();
+        zero_vectors(&path, &[5, 7]).unwrap();
         assert_eq!(contents(&path), [(3, 31), (5, 0)]);
     }
 

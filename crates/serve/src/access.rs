@@ -22,14 +22,14 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use backstory_system::{self as system, Private as _};
+use backstory_system::{self as system, OwnerOnly as _};
 use sha2::{Digest, Sha256};
 
-use crate::{problem::Problem, server::Server};
+use crate::{problem::ApiError, server::Server};
 
 /// What lets a request in.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub(crate) struct AccessGuard {
     hosts: Vec<String>,
     token: String,
     cookie_name: String,
@@ -38,12 +38,12 @@ pub(crate) struct Access {
 
 /// How a request showed that it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum Credential {
     Token,
     Cookie,
 }
 
-impl Access {
+impl AccessGuard {
     /// Lets in who knows the token, at this port.
     pub(crate) fn new(bind: IpAddr, port: u16, token: String) -> Self {
         let names = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
@@ -73,11 +73,11 @@ impl Access {
     }
 
     /// Checks a request; what is open to all is checked for its host and origin alone.
-    fn check(&self, request: &Parts) -> Result<(), Problem> {
-        let refuse = |message: &str| Problem::new(StatusCode::FORBIDDEN, "forbidden", message);
+    fn check(&self, request: &Parts) -> Result<(), ApiError> {
+        let refuse = |message: &str| ApiError::new(StatusCode::FORBIDDEN, "forbidden", message);
         let mut hosts = request.headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(Problem::bad("exactly one Host header is needed"));
+            return Err(ApiError::bad("exactly one Host header is needed"));
         };
         let named = request.uri.authority().map(|authority| authority.as_str());
         if !self.is_ours(host.to_str().ok()) || !named.is_none_or(|name| self.is_ours(Some(name))) {
@@ -89,19 +89,19 @@ impl Access {
         if !origin.is_none_or(|origin| self.is_own_origin(origin)) {
             return Err(refuse("requests from other origins are not answered"));
         }
-        if is_from_elsewhere(&request.headers) {
+        if is_cross_site(&request.headers) {
             return Err(refuse("requests from other sites are not answered"));
         }
         if is_open(&request.method, request.uri.path()) {
             return Ok(());
         }
         match self.shown(&request.headers) {
-            Some(Shown::Token) => Ok(()),
+            Some(Credential::Token) => Ok(()),
             // A browser sends its cookie along whoever made it ask; only our own pages may make it change anything.
-            Some(Shown::Cookie) if is_safe(&request.method) || origin.is_some() => Ok(()),
-            Some(Shown::Cookie) => Err(refuse("a change needs an Origin header when it comes with a cookie")),
+            Some(Credential::Cookie) if is_safe(&request.method) || origin.is_some() => Ok(()),
+            Some(Credential::Cookie) => Err(refuse("a change needs an Origin header when it comes with a cookie")),
             None => Err(
-                Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", "who asks is not known")
+                ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "who asks is not known")
                     .hint("send `Authorization: Bearer` and what the file `token` in the home folder holds, or run `backstory open`"),
             ),
         }
@@ -116,7 +116,7 @@ impl Access {
         self.is_ours(origin.and_then(|origin| origin.strip_prefix("http://")))
     }
 
-    fn shown(&self, headers: &HeaderMap) -> Option<Shown> {
+    fn shown(&self, headers: &HeaderMap) -> Option<Credential> {
         let text = |value: &HeaderValue| value.to_str().ok().map(ToOwned::to_owned);
         let bearer = headers.get(AUTHORIZATION).and_then(text);
         let token = bearer.as_deref().and_then(|bearer| {
@@ -124,16 +124,16 @@ impl Access {
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
         if let Some(token) = token {
-            return is_same(token, &self.token).then_some(Shown::Token);
+            return constant_time_eq(token, &self.token).then_some(Credential::Token);
         }
         let cookies = headers.get_all(COOKIE).iter().filter_map(text);
         let is_known = |cookies: String| {
             cookies.split(';').any(|pair| {
                 let (name, value) = pair.trim().split_once('=').unwrap_or_default();
-                name == self.cookie_name && is_same(value, &self.cookie)
+                name == self.cookie_name && constant_time_eq(value, &self.cookie)
             })
         };
-        cookies.into_iter().any(is_known).then_some(Shown::Cookie)
+        cookies.into_iter().any(is_known).then_some(Credential::Cookie)
     }
 }
 
@@ -147,7 +147,7 @@ fn is_safe(method: &Method) -> bool {
 }
 
 /// Whether a browser says that a page of another site asks. Following a link is no such thing: the cookie stays behind then.
-fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+fn is_cross_site(headers: &HeaderMap) -> bool {
     const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
     const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
     let site = headers.get(SITE).and_then(|site| site.to_str().ok());
@@ -156,7 +156,7 @@ fn is_from_elsewhere(headers: &HeaderMap) -> bool {
 }
 
 /// Compares without telling by the time it takes where two texts differ.
-fn is_same(one: &str, other: &str) -> bool {
+fn constant_time_eq(one: &str, other: &str) -> bool {
     let (one, other) = (Sha256::digest(one), Sha256::digest(other));
     one.iter()
         .zip(other.iter())
@@ -170,7 +170,7 @@ pub(crate) async fn guard(State(server): State<Arc<Server>>, request: Request, n
     let response = match server.access.check(&parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(problem) if problem.status == StatusCode::UNAUTHORIZED && wants_page(&parts) => {
-            crate::login::please(&problem)
+            crate::login::login_required_page(&problem)
         }
         Err(problem) => problem.into_response(),
     };
@@ -256,7 +256,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (parts, _) = request.body(Body::empty()).unwrap().into_parts();
-        Access::new(IpAddr::from([127, 0, 0, 1]), 4000, "t".repeat(64))
+        AccessGuard::new(IpAddr::from([127, 0, 0, 1]), 4000, "t".repeat(64))
             .check(&parts)
             .map_err(|problem| problem.status.as_u16())
     }

@@ -19,7 +19,7 @@ pub(crate) struct Api<S> {
 
 /// What a route takes and gives.
 #[derive(Debug, Default)]
-pub(crate) struct About {
+pub(crate) struct RouteSpec {
     summary: &'static str,
     query: Option<Schema>,
     body: Option<Schema>,
@@ -51,11 +51,11 @@ impl<S: Clone + Send + Sync + 'static> Api<S> {
         mut self,
         method: &str,
         path: &'static str,
-        about: impl FnOnce(&mut Describe<'_>),
+        about: impl FnOnce(&mut RouteSpecBuilder<'_>),
         handler: MethodRouter<S>,
     ) -> Self {
-        let mut describe = Describe {
-            about: About::default(),
+        let mut describe = RouteSpecBuilder {
+            about: RouteSpec::default(),
             input: &mut self.input,
             output: &mut self.output,
         };
@@ -90,13 +90,13 @@ impl<S: Clone + Send + Sync + 'static> Api<S> {
 }
 
 /// Says what a route takes and gives.
-pub(crate) struct Describe<'g> {
-    about: About,
+pub(crate) struct RouteSpecBuilder<'g> {
+    about: RouteSpec,
     input: &'g mut SchemaGenerator,
     output: &'g mut SchemaGenerator,
 }
 
-impl Describe<'_> {
+impl RouteSpecBuilder<'_> {
     pub(crate) fn says(&mut self, summary: &'static str) -> &mut Self {
         self.about.summary = summary;
         self
@@ -129,7 +129,7 @@ impl Describe<'_> {
     }
 }
 
-fn operation(method: &str, path: &str, about: About, output: &mut SchemaGenerator) -> Value {
+fn operation(method: &str, path: &str, about: RouteSpec, output: &mut SchemaGenerator) -> Value {
     let mut parameters: Vec<Value> = path
         .split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))

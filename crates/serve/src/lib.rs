@@ -4,18 +4,18 @@
 //! crate; the store is read on threads of its own. What only the program around it can do comes in as [`Outside`].
 
 mod access;
-pub mod answer;
 mod api;
+pub mod api_types;
+mod backend;
 mod counters;
 mod feed;
 #[cfg(unix)]
-mod lines;
+mod line_protocol;
 mod listen;
 mod login;
 mod mcp;
-mod outside;
-mod place;
 mod problem;
+mod project_scope;
 mod route;
 mod server;
 mod socket;
@@ -24,9 +24,9 @@ mod tools;
 mod viewer;
 
 pub use access::token;
+pub use backend::{Backend, BackendError, RecordOutcome};
 pub use counters::Counters;
-pub use listen::{Config, ServeError, Serving, serve};
+pub use listen::{ServeConfig, ServeError, Serving, serve};
 pub use mcp::serve_stdio;
-pub use outside::{Outside, Recorded, Refusal};
 pub use stores::Stores;
 pub use viewer::PAGES;

@@ -23,25 +23,25 @@ use tokio::{
 };
 
 use crate::{
-    Counters, Outside, Stores,
-    access::{self, Access, token},
+    Backend, Counters, Stores,
+    access::{self, AccessGuard, token},
     feed::Feed,
     login::Logins,
     mcp,
     route::routes,
-    server::{Server, around},
+    server::{Server, with_middleware},
     socket::Socket,
     viewer,
 };
 
 /// So many connections at once; more are closed at once.
-const MOST_CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 
 /// A request's head must arrive within this time, and a connection may be silent so long.
 pub(crate) const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// The longest head of a request.
-const MOST_HEAD: usize = 32 << 10;
+const MAX_HEAD_BYTES: usize = 32 << 10;
 
 /// How long answers in work may take when the server ends.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ const READERS: usize = 4;
 
 /// What to serve, and where.
 #[derive(Debug)]
-pub struct Config {
+pub struct ServeConfig {
     /// The store.
     pub stores: Stores,
     /// Where to listen; only this machine must reach it.
@@ -139,7 +139,7 @@ impl Drop for Serving {
 }
 
 /// Starts to serve, on a thread of its own. Whoever calls this is the one worker of its home.
-pub fn serve(config: Config, outside: Outside, counters: Arc<Counters>) -> Result<Serving, ServeError> {
+pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> Result<Serving, ServeError> {
     let token = token(&config.token).map_err(|error| ServeError::Token(config.token.clone(), error))?;
     if !config.bind.is_loopback() {
         return Err(ServeError::Bind(config.bind));
@@ -156,9 +156,9 @@ pub fn serve(config: Config, outside: Outside, counters: Arc<Counters>) -> Resul
         feed: Feed::start(Arc::clone(&stores), Arc::clone(&outside)).map_err(ServeError::Start)?,
         stores,
         outside,
-        access: Access::new(config.bind, port, token),
+        access: AccessGuard::new(config.bind, port, token),
         logins: Logins::default(),
-        leaving: viewer::Leaving::default(),
+        leaving: viewer::PendingDeletes::default(),
         counters,
         description,
         address: SocketAddr::new(config.bind, port),
@@ -167,7 +167,7 @@ pub fn serve(config: Config, outside: Outside, counters: Arc<Counters>) -> Resul
         last_request_ms: AtomicI64::new(now_ms),
     });
     let (stop, stopped) = oneshot::channel();
-    let open = around(
+    let open = with_middleware(
         routes.merge(mcp::routes(&server)).merge(viewer::routes(&server)),
         &server,
     );
@@ -213,7 +213,7 @@ fn run(
         .layer(middleware::from_fn_with_state(Arc::clone(server), access::guard));
     runtime.block_on(async {
         let graceful = GracefulShutdown::new();
-        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let (ending, end) = watch::channel(());
         let connections = Connections {
             server,
@@ -226,7 +226,7 @@ fn run(
             () = connections.accept_tcp(tcp, &guarded) => {}
             () = connections.accept_at_socket(socket, open) => {}
         }
-        viewer::forget_what_waits(server).await;
+        viewer::flush_pending(server).await;
         server.feed.end();
         drop(ending);
         // What takes longer is cut off: nobody waits for a worker that ends.
@@ -298,7 +298,7 @@ pub(crate) async fn answer(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
-        .max_buf_size(MOST_HEAD)
+        .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     // Whatever went wrong, the other side has seen it.
     watcher.watch(connection).await.ok();

@@ -13,7 +13,7 @@ use axum::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{access::random, problem::Problem, route::Input, server::Server};
+use crate::{access::random, problem::ApiError, route::JsonBody, server::Server};
 
 /// How long a link works.
 const LASTS: Duration = Duration::from_secs(120);
@@ -46,7 +46,7 @@ impl Logins {
 
 /// Which page to open.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct LinkWish {
+pub(crate) struct LoginLinkRequest {
     /// The page, such as `/search`.
     #[serde(default)]
     page: String,
@@ -60,8 +60,8 @@ pub(crate) struct Link {
 
 pub(crate) async fn link(
     State(server): State<Arc<Server>>,
-    Input(wish): Input<LinkWish>,
-) -> Result<axum::Json<Link>, Problem> {
+    JsonBody(wish): JsonBody<LoginLinkRequest>,
+) -> Result<axum::Json<Link>, ApiError> {
     let code = server.logins.new_code();
     let page = own_page(&wish.page);
     let address = server.address;
@@ -79,12 +79,12 @@ pub(crate) struct Code {
 
 pub(crate) async fn login(State(server): State<Arc<Server>>, Query(code): Query<Code>) -> Response {
     if !server.logins.use_code(&code.code) {
-        let problem = Problem::new(
+        let problem = ApiError::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
             "this link was used or is too old",
         );
-        return please(&problem);
+        return login_required_page(&problem);
     }
     let cookie = (header::SET_COOKIE, server.access.set_cookie());
     ([cookie], Redirect::to(&own_page(&code.to))).into_response()
@@ -114,7 +114,7 @@ pub(crate) fn encoded(page: &str) -> String {
 }
 
 /// The page for a person who is not logged in.
-pub(crate) fn please(problem: &Problem) -> Response {
+pub(crate) fn login_required_page(problem: &ApiError) -> Response {
     const PAGE: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>backstory</title>\
         <meta name=viewport content='width=device-width'><link rel=stylesheet href=/assets/style.css>\
         <main class=alone><h1>Run <code>backstory open</code></h1><p>REASON. The command <code>backstory open</code>, \

@@ -18,10 +18,10 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    Outside, Stores,
-    problem::Problem,
+    Backend, Stores,
+    problem::ApiError,
     server::Server,
-    tools::{Standpoint, ask, definitions, remember},
+    tools::{CallerContext, ask, definitions, remember},
 };
 
 const INSTRUCTIONS: &str = "Memory of past coding sessions. Before work that may have been done before, `search`; before \
@@ -31,13 +31,13 @@ const INSTRUCTIONS: &str = "Memory of past coding sessions. Before work that may
 #[derive(Clone)]
 struct Tools {
     stores: Arc<Stores>,
-    outside: Arc<Outside>,
-    standpoint: Standpoint,
+    outside: Arc<Backend>,
+    standpoint: CallerContext,
     version: &'static str,
 }
 
 impl Tools {
-    async fn call(&self, name: String, wish: Value) -> Result<String, Problem> {
+    async fn call(&self, name: String, wish: Value) -> Result<String, ApiError> {
         let (stores, outside) = (Arc::clone(&self.stores), Arc::clone(&self.outside));
         let standpoint = self.standpoint.clone();
         match name.as_str() {
@@ -98,7 +98,7 @@ impl ServerHandler for Tools {
 /// Serves one agent on standard input and output until it hangs up.
 pub fn serve_stdio(
     stores: Stores,
-    outside: Outside,
+    outside: Backend,
     folder: Option<PathBuf>,
     version: &'static str,
 ) -> std::io::Result<()> {
@@ -110,7 +110,7 @@ pub fn serve_stdio(
     let tools = Tools {
         stores: Arc::new(stores),
         outside: Arc::new(outside),
-        standpoint: Standpoint { folder },
+        standpoint: CallerContext { folder },
         version,
     };
     runtime.block_on(async {
@@ -129,7 +129,7 @@ pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
     let tools = Tools {
         stores: Arc::clone(&server.stores),
         outside: Arc::clone(&server.outside),
-        standpoint: Standpoint::default(),
+        standpoint: CallerContext::default(),
         version: server.version,
     };
     // Every request stands for itself: there is nothing to remember between two of them.

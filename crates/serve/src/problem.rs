@@ -9,11 +9,11 @@ use backstory_store::{ProjectError, SessionError, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Refusal;
+use crate::BackendError;
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: String,
@@ -37,7 +37,7 @@ struct ErrorBody {
     hint: Option<String>,
 }
 
-impl Problem {
+impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -56,7 +56,7 @@ impl Problem {
     }
 
     /// Something around the store did not do what was asked.
-    pub(crate) fn outside(refusal: Refusal) -> Self {
+    pub(crate) fn outside(refusal: BackendError) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             code: "store",
@@ -70,7 +70,7 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = ErrorAnswer {
             error: ErrorBody {
@@ -83,7 +83,7 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<StoreError> for Problem {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         // What SQLite said is for the log of whoever asks, not a secret: paths are the owner's own.
         let mut message = error.to_string();
@@ -97,7 +97,7 @@ impl From<StoreError> for Problem {
     }
 }
 
-impl From<ProjectError> for Problem {
+impl From<ProjectError> for ApiError {
     fn from(error: ProjectError) -> Self {
         let hint = "a project goes by its folder name, its path or its id; GET /api/projects lists them";
         match error {
@@ -110,7 +110,7 @@ impl From<ProjectError> for Problem {
     }
 }
 
-impl From<SessionError> for Problem {
+impl From<SessionError> for ApiError {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Store(error) => error.into(),
@@ -122,8 +122,8 @@ impl From<SessionError> for Problem {
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<BackendError> for ApiError {
+    fn from(refusal: BackendError) -> Self {
         Self {
             hint: refusal.hint,
             ..Self::bad(refusal.message)

@@ -22,12 +22,12 @@ use axum::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{access::wants_page, api::Api, login, problem::Problem, server::Server, viewer::problem_page};
+use crate::{access::wants_page, api::Api, login, problem::ApiError, server::Server, viewer::problem_page};
 
 pub(crate) use health::status;
 
 /// The largest body that is read.
-const MOST_BODY: usize = 8 << 20;
+const MAX_BODY_BYTES: usize = 8 << 20;
 
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
         |about| {
             about
                 .says("Makes a link that logs a browser in, once")
-                .body::<login::LinkWish>()
+                .body::<login::LoginLinkRequest>()
                 .json::<login::Link>();
         },
         post(login::link),
@@ -59,7 +59,7 @@ pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
 }
 
 async fn nowhere(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let problem = Problem::missing("there is nothing at this address");
+    let problem = ApiError::missing("there is nothing at this address");
     let (parts, _) = request.into_parts();
     match wants_page(&parts) {
         true => problem_page(&server, &parts, &problem).await,
@@ -69,8 +69,8 @@ async fn nowhere(State(server): State<Arc<Server>>, request: Request) -> Respons
     }
 }
 
-async fn not_so() -> Problem {
-    Problem::new(
+async fn not_so() -> ApiError {
+    ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
         "this address does not know that method",
@@ -79,12 +79,12 @@ async fn not_so() -> Problem {
 }
 
 /// A JSON body, read whole and checked.
-pub(crate) struct Input<T>(pub(crate) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         // A form of another page can send text, but no JSON by that name.
         let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|kind| {
             let kind = kind.to_str().unwrap_or_default();
@@ -93,7 +93,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
                 .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
         });
         if !is_json {
-            return Err(Problem::new(
+            return Err(ApiError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_media_type",
                 "the body must be JSON",
@@ -103,30 +103,30 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
         let bytes = body(request.into_body()).await?;
         // A list would be read as fields in their order: nobody means that.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
-            return Err(Problem::bad("the body must be a JSON object"));
+            return Err(ApiError::bad("the body must be a JSON object"));
         }
         serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| Problem::bad(format!("the body is not what is expected: {error}")))
+            .map_err(|error| ApiError::bad(format!("the body is not what is expected: {error}")))
     }
 }
 
 /// Reads a body, if it is not too long and does not take too long.
-pub(crate) async fn body(body: Body) -> Result<Bytes, Problem> {
+pub(crate) async fn body(body: Body) -> Result<Bytes, ApiError> {
     let too_large = || {
-        Problem::new(
+        ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
             "the body is longer than 8 MB, or broke off",
         )
     };
-    if body.size_hint().lower() > MOST_BODY as u64 {
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_TIME, to_bytes(body, MOST_BODY)).await {
+    match tokio::time::timeout(BODY_TIME, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(Problem::new(
+        Err(_) => Err(ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
             "too_slow",
             "the body did not arrive within 10 seconds",
@@ -135,17 +135,17 @@ pub(crate) async fn body(body: Body) -> Result<Bytes, Problem> {
 }
 
 /// What stands behind the question mark, checked.
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|axum::extract::Query(asked)| Self(asked))
-            .map_err(|error| Problem::bad(error.body_text()))
+            .map_err(|error| ApiError::bad(error.body_text()))
     }
 }
 
 /// An answer in JSON.
-type Answer<T> = Result<Json<T>, Problem>;
+type JsonResult<T> = Result<Json<T>, ApiError>;

@@ -15,18 +15,18 @@ use axum::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Counters, Outside, Stores, access::Access, feed::Feed, login::Logins, problem::Problem,
-    stores::off_the_async_threads, viewer::Leaving,
+    Backend, Counters, Stores, access::AccessGuard, feed::Feed, login::Logins, problem::ApiError,
+    stores::run_blocking, viewer::PendingDeletes,
 };
 
 /// The server.
 pub(crate) struct Server {
     pub(crate) stores: Arc<Stores>,
-    pub(crate) outside: Arc<Outside>,
-    pub(crate) access: Access,
+    pub(crate) outside: Arc<Backend>,
+    pub(crate) access: AccessGuard,
     pub(crate) feed: Feed,
     pub(crate) logins: Logins,
-    pub(crate) leaving: Leaving,
+    pub(crate) leaving: PendingDeletes,
     pub(crate) counters: Arc<Counters>,
     pub(crate) description: Value,
     pub(crate) address: SocketAddr,
@@ -41,15 +41,15 @@ impl Server {
     }
 
     /// Returns every setting. The file is read where that holds nobody up.
-    pub(crate) async fn settings(self: &Arc<Self>) -> Result<Value, Problem> {
+    pub(crate) async fn settings(self: &Arc<Self>) -> Result<Value, ApiError> {
         let server = Arc::clone(self);
-        off_the_async_threads(move || Ok((server.outside.settings)())).await
+        run_blocking(move || Ok((server.outside.settings)())).await
     }
 
     /// Changes settings, all of them or none.
-    pub(crate) async fn change_settings(self: &Arc<Self>, new: Map<String, Value>) -> Result<(), Problem> {
+    pub(crate) async fn change_settings(self: &Arc<Self>, new: Map<String, Value>) -> Result<(), ApiError> {
         let server = Arc::clone(self);
-        off_the_async_threads(move || Ok((server.outside.change_settings)(&new)?)).await
+        run_blocking(move || Ok((server.outside.change_settings)(&new)?)).await
     }
 }
 
@@ -61,7 +61,7 @@ async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) 
 }
 
 /// Puts what holds for every request around the routes.
-pub(crate) fn around(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
+pub(crate) fn with_middleware(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
     routes
         .layer(middleware::from_fn_with_state(Arc::clone(server), count))
         .with_state(Arc::clone(server))

@@ -24,7 +24,7 @@ mod unix {
     };
 
     use crate::{
-        lines::answer_lines,
+        line_protocol::serve_line_protocol,
         listen::{Connections, HEAD_TIME, answer, pause},
     };
 
@@ -71,7 +71,7 @@ mod unix {
                 match speaks_lines {
                     true => {
                         // The other side hung up.
-                        answer_lines(server, stream, end).await.unwrap_or_default();
+                        serve_line_protocol(server, stream, end).await.unwrap_or_default();
                         // Kept until here: a line in work is answered before the end.
                         drop(watcher);
                     }

@@ -6,9 +6,9 @@ use std::{
 };
 
 use axum::http::StatusCode;
-use backstory_store::{Access, Store, StoreError};
+use backstory_store::{BusyTimeout, Store, StoreError};
 
-use crate::problem::Problem;
+use crate::problem::ApiError;
 
 /// So many connections wait for the next request. None where a database that somebody has open cannot be replaced.
 const IDLE: usize = if cfg!(windows) { 0 } else { 4 };
@@ -60,14 +60,17 @@ impl Stores {
     /// Reads on a thread that may block.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Store) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
+        work: impl FnOnce(&Store) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
         let stores = Arc::clone(self);
-        off_the_async_threads(move || stores.read_here(work)).await
+        run_blocking(move || stores.read_here(work)).await
     }
 
     /// Reads on this thread.
-    pub(crate) fn read_here<T>(&self, work: impl FnOnce(&Store) -> Result<T, Problem>) -> Result<T, Problem> {
+    pub(crate) fn read_here<T>(
+        &self,
+        work: impl FnOnce(&Store) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
         (self.before_reading)();
         let ready = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let store = match ready.filter(Store::is_in_place) {
@@ -85,10 +88,10 @@ impl Stores {
     /// Writes on a thread that may block, one at a time.
     pub(crate) async fn write<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&mut Store) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
+        work: impl FnOnce(&mut Store) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
         let stores = Arc::clone(self);
-        off_the_async_threads(move || {
+        run_blocking(move || {
             let mut writer = stores.writer.lock().unwrap_or_else(PoisonError::into_inner);
             // Taken out: a panic in the middle must not leave a connection in an unknown state.
             let mut store = match writer.take().filter(Store::is_in_place) {
@@ -105,11 +108,11 @@ impl Stores {
 
     /// Opens a connection that only reads.
     pub(crate) fn open_reader(&self) -> Result<Store, StoreError> {
-        let store = match Store::open_read_only(&self.database, Access::Command) {
+        let store = match Store::open_read_only(&self.database, BusyTimeout::Command) {
             // Created or brought up to date first.
             Err(StoreError::Missing(_) | StoreError::Older { .. }) => {
                 drop(Store::open(&self.database, &self.backups)?);
-                Store::open_read_only(&self.database, Access::Command)
+                Store::open_read_only(&self.database, BusyTimeout::Command)
             }
             other => other,
         }?;
@@ -119,13 +122,13 @@ impl Stores {
 }
 
 /// Runs what may block where it holds nobody up.
-pub(crate) async fn off_the_async_threads<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         // It panicked, or the server ends.
-        Err(_) => Err(Problem::new(
+        Err(_) => Err(ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
             "the request could not be finished",

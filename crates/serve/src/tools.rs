@@ -3,33 +3,33 @@
 //! Answers are text for a model. What they tell is a record, fenced as such: it comes from files, web pages and programs
 //! as well as from people.
 
+mod args;
 mod budget;
-mod told;
-mod wish;
+mod render;
 
 use std::path::{Path, PathBuf};
 
-use backstory_model::{Handle, ObservationType, file_below};
+use backstory_model::{Handle, ObservationType, relative_path};
 use backstory_recall::{Query, Searcher, is_stale, one_line};
 use backstory_store::{Author, Filter, NewNote, Store};
 use serde_json::Value;
 
 use crate::{
-    Outside,
-    answer::rfc3339,
-    place::{self, Place},
-    problem::Problem,
+    Backend,
+    api_types::rfc3339,
+    problem::ApiError,
+    project_scope::{self, ProjectScope},
 };
 
-use budget::Budget;
-use told::{day, in_full, name};
-use wish::{FileWish, ObservationsWish, RememberWish, SearchWish, TimelineWish, handle, read, type_named};
+use args::{FileArgs, ObservationsArgs, RememberArgs, SearchArgs, TimelineArgs, handle, read, type_named};
+use budget::AnswerBudget;
+use render::{day, name, render_full};
 
-pub(crate) use wish::definitions;
+pub(crate) use args::definitions;
 
 /// Where an agent is when it asks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Standpoint {
+pub(crate) struct CallerContext {
     /// The folder it works in, where that is known.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -40,10 +40,10 @@ pub(crate) fn ask(
     wish: Value,
     store: &Store,
     vectors: &Path,
-    outside: &Outside,
-    standpoint: &Standpoint,
-) -> Result<String, Problem> {
-    let asked = Asked {
+    outside: &Backend,
+    standpoint: &CallerContext,
+) -> Result<String, ApiError> {
+    let asked = ToolCall {
         store,
         vectors,
         outside,
@@ -54,7 +54,7 @@ pub(crate) fn ask(
         "timeline" => asked.timeline(&read(wish)?),
         "get_observations" => asked.observations(&read(wish)?),
         "file_history" => asked.file_history(&read(wish)?),
-        _ => Err(Problem::missing(format!("no tool is called `{name}`"))
+        _ => Err(ApiError::missing(format!("no tool is called `{name}`"))
             .hint("there are search, timeline, get_observations, remember, file_history")),
     }
 }
@@ -63,23 +63,23 @@ pub(crate) fn ask(
 pub(crate) fn remember(
     wish: Value,
     store: &mut Store,
-    outside: &Outside,
-    standpoint: &Standpoint,
-) -> Result<String, Problem> {
-    let wish: RememberWish = read(wish)?;
+    outside: &Backend,
+    standpoint: &CallerContext,
+) -> Result<String, ApiError> {
+    let wish: RememberArgs = read(wish)?;
     let text = (outside.wash)(wish.text.trim())
-        .ok_or_else(|| Problem::bad("nothing is left of the text").hint("say what to remember"))?;
+        .ok_or_else(|| ApiError::bad("nothing is left of the text").hint("say what to remember"))?;
     let kind = wish.r#type.as_deref().map(type_named).transpose()?;
     let facts = match (wish.project.as_deref(), &standpoint.folder) {
         (None, None) => return Err(which_project()),
         (None, Some(folder)) => Some((outside.locate)(folder)),
-        (named, _) => place::facts(store, outside, named, None)?,
+        (named, _) => project_scope::facts(store, outside, named, None)?,
     };
     let files: Vec<String> = wish
         .files
         .iter()
         .map(|file| match &facts {
-            Some(facts) => file_below(
+            Some(facts) => relative_path(
                 file,
                 facts.worktree.as_deref().into_iter().chain([facts.root.as_str()]),
             ),
@@ -104,32 +104,32 @@ pub(crate) fn remember(
     })
 }
 
-fn which_project() -> Problem {
-    Problem::bad("which project is meant is not known here")
+fn which_project() -> ApiError {
+    ApiError::bad("which project is meant is not known here")
         .hint("give `project`: a folder name, a path or an id; `*` for all")
 }
 
-struct Asked<'a> {
+struct ToolCall<'a> {
     store: &'a Store,
     vectors: &'a Path,
-    outside: &'a Outside,
-    standpoint: &'a Standpoint,
+    outside: &'a Backend,
+    standpoint: &'a CallerContext,
 }
 
-impl Asked<'_> {
-    fn place(&self, named: Option<&str>) -> Result<Place, Problem> {
+impl ToolCall<'_> {
+    fn place(&self, named: Option<&str>) -> Result<ProjectScope, ApiError> {
         let folder = self.standpoint.folder.as_deref().and_then(Path::to_str);
         match (named, folder) {
             (None, None) => Err(which_project()),
-            (named, folder) => Place::of(self.store, self.outside, named, folder),
+            (named, folder) => ProjectScope::of(self.store, self.outside, named, folder),
         }
     }
 
-    fn search(&self, wish: &SearchWish) -> Result<String, Problem> {
+    fn search(&self, wish: &SearchArgs) -> Result<String, ApiError> {
         let since_ms = match wish.since.as_deref() {
             None => None,
             Some(text) => Some((self.outside.moment)(text).ok_or_else(|| {
-                Problem::bad(format!("since `{text}` is no time")).hint("write 2026-03-01 or 7d")
+                ApiError::bad(format!("since `{text}` is no time")).hint("write 2026-03-01 or 7d")
             })?),
         };
         let filter = Filter {
@@ -156,7 +156,7 @@ impl Asked<'_> {
                 "Nothing found. Other words may do; `project: \"*\"` looks in all projects.".to_owned(),
             );
         }
-        let with_project = matches!(place, Place::Everywhere);
+        let with_project = matches!(place, ProjectScope::Everywhere);
         let entries = hits.iter().map(|hit| {
             let card = &hit.card;
             let mut marks = vec![day(card.created_ms), format!("~{} tokens", hit.tokens())];
@@ -175,14 +175,14 @@ impl Asked<'_> {
                 Some(snippet) => format!("{head}\n  {}", one_line(&snippet, 200)),
             }
         });
-        Ok(Budget::new(wish.max_tokens, 1500).fill(
+        Ok(AnswerBudget::new(wish.max_tokens, 1500).fill(
             FRAME,
             entries,
             "get_observations(ids) shows all of a memory, timeline(id) what happened around it.",
         ))
     }
 
-    fn timeline(&self, wish: &TimelineWish) -> Result<String, Problem> {
+    fn timeline(&self, wish: &TimelineArgs) -> Result<String, ApiError> {
         let anchor = match (&wish.id, &wish.query) {
             (Some(id), _) => handle(id)?,
             (None, Some(words)) => {
@@ -191,18 +191,18 @@ impl Asked<'_> {
                     return Ok(NOTHING_HERE.to_owned());
                 };
                 let now_ms = (self.outside.now_ms)();
-                match place::best(self.store, self.vectors, scope, words, now_ms)? {
+                match project_scope::best(self.store, self.vectors, scope, words, now_ms)? {
                     Some(handle) => handle,
                     None => return Ok("Nothing fits these words.".to_owned()),
                 }
             }
-            (None, None) => return Err(Problem::bad("id or query is needed")),
+            (None, None) => return Err(ApiError::bad("id or query is needed")),
         };
         let (before, after) = (wish.before.unwrap_or(5).min(50), wish.after.unwrap_or(5).min(50));
         let moments = self
             .store
             .timeline(anchor, before, after)?
-            .ok_or_else(|| place::unknown(anchor))?;
+            .ok_or_else(|| project_scope::unknown(anchor))?;
         let entries = moments.iter().map(|moment| {
             let line = &moment.line;
             let mark = if moment.is_anchor { "▶ " } else { "" };
@@ -217,16 +217,16 @@ impl Asked<'_> {
         });
         let more =
             "get_observations(ids) shows all of a memory; more before and after with `before`, `after`.";
-        Ok(Budget::new(wish.max_tokens, 1500).fill(FRAME, entries, more))
+        Ok(AnswerBudget::new(wish.max_tokens, 1500).fill(FRAME, entries, more))
     }
 
-    fn observations(&self, wish: &ObservationsWish) -> Result<String, Problem> {
+    fn observations(&self, wish: &ObservationsArgs) -> Result<String, ApiError> {
         let ids: Vec<Handle> = match &wish.ids {
             Value::Array(ids) => ids.iter().map(handle).collect::<Result<_, _>>()?,
             one => vec![handle(one)?],
         };
         if ids.is_empty() {
-            return Err(Problem::bad("ids is empty").hint("search names memories"));
+            return Err(ApiError::bad("ids is empty").hint("search names memories"));
         }
         let mut entries = Vec::new();
         for id in ids.into_iter().take(100) {
@@ -236,24 +236,24 @@ impl Asked<'_> {
                         Some(card) => is_stale(self.store, &card)?,
                         None => false,
                     };
-                    in_full(id, &shown, stale)
+                    render_full(id, &shown, stale)
                 }
                 None => format!("#{id}: there is no such memory."),
             });
         }
         let more = "What is missing did not fit: ask for fewer ids at a time, or for more with `max_tokens`.";
-        Ok(Budget::new(wish.max_tokens, 4000).fill_all(FRAME, entries, more))
+        Ok(AnswerBudget::new(wish.max_tokens, 4000).fill_all(FRAME, entries, more))
     }
 
-    fn file_history(&self, wish: &FileWish) -> Result<String, Problem> {
+    fn file_history(&self, wish: &FileArgs) -> Result<String, ApiError> {
         let project = match self.place(wish.project.as_deref())? {
-            Place::Project(project) => project,
-            Place::Nowhere => return Ok(NOTHING_HERE.to_owned()),
-            Place::Everywhere => return Err(which_project()),
+            ProjectScope::Project(project) => project,
+            ProjectScope::Nowhere => return Ok(NOTHING_HERE.to_owned()),
+            ProjectScope::Everywhere => return Err(which_project()),
         };
         let worktree = self.standpoint.folder.as_deref().map(self.outside.locate);
         let worktree = worktree.and_then(|facts| facts.worktree);
-        let path = file_below(
+        let path = relative_path(
             &wish.path,
             worktree.as_deref().into_iter().chain([project.root.as_str()]),
         );
@@ -281,7 +281,7 @@ impl Asked<'_> {
             ));
         }
         let more = "get_observations(ids) shows all of a memory.";
-        Ok(Budget::new(wish.max_tokens, 2000).fill(FRAME, entries.into_iter(), more))
+        Ok(AnswerBudget::new(wish.max_tokens, 2000).fill(FRAME, entries.into_iter(), more))
     }
 }
 

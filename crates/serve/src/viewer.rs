@@ -7,12 +7,12 @@ mod assets;
 mod card;
 mod context;
 mod file;
-mod leaving;
 mod link;
 mod memory;
 mod memory_actions;
 mod memory_parts;
 mod now;
+mod pending_delete;
 mod plot;
 mod project;
 mod projects;
@@ -35,7 +35,7 @@ use axum::{
 
 use crate::server::Server;
 
-pub(crate) use leaving::{Leaving, forget_what_waits};
+pub(crate) use pending_delete::{PendingDeletes, flush_pending};
 pub(crate) use view::problem_page;
 
 /// What people can be shown, besides the page that says what happens now.

@@ -11,7 +11,7 @@ use crate::{Project, Store, StoreError, open::query};
 const COUNTED: u32 = 10_000;
 
 /// So many of the latest observations are looked at for their files.
-const LOOKED_AT: u32 = 3_000;
+const SCAN_LIMIT: u32 = 3_000;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Counts a project's observations in steps of time since a moment, the oldest first.
-    pub fn pulse(
+    pub fn activity_by_interval(
         &self,
         project: &Project,
         from_ms: i64,
@@ -115,7 +115,7 @@ impl Store {
             group by path order by 2 desc, 4 desc, path limit ?3";
         let attempt = query("look for busy files");
         let mut statement = self.connection.prepare_cached(BUSY).map_err(attempt)?;
-        let rows = statement.query_map(params![project.db_id, LOOKED_AT, most], |row| {
+        let rows = statement.query_map(params![project.db_id, SCAN_LIMIT, most], |row| {
             Ok(BusyFile {
                 path: row.get(0)?,
                 memories: row.get(1)?,

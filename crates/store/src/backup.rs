@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use backstory_system::{self as system, Private as _, sync_folder};
+use backstory_system::{self as system, OwnerOnly as _, sync_folder};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags,
     backup::{Backup, StepResult},
@@ -19,7 +19,7 @@ use rusqlite::{
 use crate::{
     Store, StoreError,
     migrate::{self, MIGRATIONS},
-    open::{Access, check_not_newer, connect, query},
+    open::{BusyTimeout, check_not_newer, connect, query},
 };
 
 /// What is added to the name of a copy that is not finished.
@@ -27,12 +27,12 @@ pub const UNFINISHED: &str = ".part";
 
 /// Which file is open: the path may come to lead to another.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct DbFile {
     pub(crate) path: PathBuf,
     file: Option<(u64, u64)>,
 }
 
-impl Place {
+impl DbFile {
     pub(crate) fn of(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -88,7 +88,7 @@ impl Store {
 
     /// Puts what another store holds in the place of everything here. Whoever has this database open sees it as one change;
     /// a crash leaves what was there before.
-    pub fn become_like(&mut self, other: &Self) -> Result<(), StoreError> {
+    pub fn overwrite_with(&mut self, other: &Self) -> Result<(), StoreError> {
         let attempt = query("put the backup in place");
         copy_pages(&other.connection, &mut self.connection).map_err(attempt)?;
         // The log holds the whole database now.
@@ -98,7 +98,7 @@ impl Store {
     }
 
     /// Returns the last number that was given to each kind of memory.
-    pub fn last_numbers(&self) -> Result<Vec<(String, i64)>, StoreError> {
+    pub fn sequence_values(&self) -> Result<Vec<(String, i64)>, StoreError> {
         let attempt = query("read the last numbers of memories");
         let mut statement = self
             .connection
@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// Gives no memory a number up to these: a handle that somebody noted must not come to mean something else.
-    pub fn skip_numbers(&mut self, last: &[(String, i64)]) -> Result<(), StoreError> {
+    pub fn advance_sequences(&mut self, last: &[(String, i64)]) -> Result<(), StoreError> {
         const RAISE: &str = "update sqlite_sequence set seq = max(seq, ?2) where name = ?1";
         const ADD: &str = "insert into sqlite_sequence select ?1, ?2
             where not exists (select 1 from sqlite_sequence where name = ?1)
@@ -137,7 +137,7 @@ impl Store {
 
     /// Gives pages that are free for good back to the file system, when they are a quarter of the file and worth the while.
     /// Returns how many bytes that was. In small steps: whoever else writes gets its turn in between.
-    pub fn give_back(&self) -> Result<u64, StoreError> {
+    pub fn vacuum(&self) -> Result<u64, StoreError> {
         const SIZES: &str = "select page_size, page_count, freelist_count
             from pragma_page_size(), pragma_page_count(), pragma_freelist_count()";
         const WORTH_IT: u64 = 32 << 20;
@@ -191,7 +191,7 @@ impl Store {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, Access::Command)?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command)?;
         let found = migrate::version(&connection).map_err(attempt)?;
         let known = migrate::target(&MIGRATIONS);
         let is_ours = connection
@@ -281,7 +281,11 @@ fn write(connection: &Connection, unfinished: &Path) -> Result<(), StoreError> {
         .private()
         .open(unfinished)
         .map_err(create_error(unfinished))?;
-    let mut copy = connect(unfinished, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Command)?;
+    let mut copy = connect(
+        unfinished,
+        OpenFlags::SQLITE_OPEN_READ_WRITE,
+        BusyTimeout::Command,
+    )?;
     copy_pages(connection, &mut copy).map_err(failed)?;
     // One file, whole by itself.
     copy.pragma_update(None, "journal_mode", "delete")
@@ -298,20 +302,20 @@ fn write(connection: &Connection, unfinished: &Path) -> Result<(), StoreError> {
 
 /// Copies all pages of one moment.
 fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
-    const AT_ONCE: std::ffi::c_int = 4_096;
+    const BATCH_SIZE: std::ffi::c_int = 4_096;
     const PAUSE: Duration = Duration::from_millis(20);
-    const MOST_PAUSES: usize = 500;
+    const MAX_PAUSES: usize = 500;
     // Held to the end: with others writing in between, the copy would begin again and again.
     let moment = from.unchecked_transaction()?;
     moment.query_row("select count(*) from sqlite_schema", [], |_| Ok(()))?;
     let backup = Backup::new(from, to)?;
     let mut pauses = 0;
     loop {
-        match backup.step(AT_ONCE)? {
+        match backup.step(BATCH_SIZE)? {
             StepResult::Done => return Ok(()),
             StepResult::More => {}
             // Somebody reads or writes at the place that is copied to.
-            _ if pauses < MOST_PAUSES => {
+            _ if pauses < MAX_PAUSES => {
                 pauses += 1;
                 std::thread::sleep(PAUSE);
             }
@@ -350,7 +354,7 @@ mod tests {
             with recursive n (i) as (select 1 union all select i + 1 from n where i < 12000)
             insert into passage (project_id, kind, text, created_at) select 1, 'prose', hex(zeroblob(2000)), i from n";
         store.connection.execute_batch(fill).unwrap();
-        assert_eq!(store.give_back().unwrap(), 0, "nothing is free");
+        assert_eq!(store.vacuum().unwrap(), 0, "nothing is free");
         let size = |store: &Store| -> u64 {
             let sql = "select page_count * page_size from pragma_page_count(), pragma_page_size()";
             store.connection.query_row(sql, [], |row| row.get(0)).unwrap()
@@ -361,12 +365,12 @@ mod tests {
             .execute("delete from passage where id > 1200", [])
             .unwrap();
         assert_eq!(size(&store), full);
-        let given = store.give_back().unwrap();
+        let given = store.vacuum().unwrap();
         assert!(given > full / 2, "{given} of {full}");
         assert!(size(&store) <= full - given);
         assert_eq!(store.check().unwrap(), [""; 0]);
         store.connection.execute("delete from passage", []).unwrap();
-        assert_eq!(store.give_back().unwrap(), 0, "too little to bother");
+        assert_eq!(store.vacuum().unwrap(), 0, "too little to bother");
     }
 
     #[test]

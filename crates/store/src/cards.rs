@@ -3,11 +3,11 @@
 use backstory_model::{Handle, MemoryKind};
 use rusqlite::{OptionalExtension, Row};
 
-use crate::{Fields, FileMark, Store, StoreError, open::query};
+use crate::{Fields, FileFingerprint, Store, StoreError, open::query};
 
 /// A memory with its circumstances.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct MemoryView {
     /// How it is named.
     pub handle: Handle,
     /// An observation's type, or the type that a note was given.
@@ -46,12 +46,12 @@ pub struct CitedFile {
     /// Whether tools changed it then.
     pub is_modified: bool,
     /// What it held then, as far as that is known.
-    pub mark: Option<FileMark>,
+    pub mark: Option<FileFingerprint>,
 }
 
 impl Store {
     /// Returns the memory of a document; `None` when it was forgotten meanwhile.
-    pub fn card_of_document(&self, document: i64) -> Result<Option<Card>, StoreError> {
+    pub fn card_of_document(&self, document: i64) -> Result<Option<MemoryView>, StoreError> {
         const HANDLE: &str = "select kind, memory_id from document where id = ?1";
         let attempt = query("read a memory");
         let mut statement = self.connection.prepare_cached(HANDLE).map_err(attempt)?;
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Returns a memory; `None` when there is none of that name.
-    pub fn card(&self, handle: Handle) -> Result<Option<Card>, StoreError> {
+    pub fn card(&self, handle: Handle) -> Result<Option<MemoryView>, StoreError> {
         let sql = match handle.kind {
             MemoryKind::Observation => OBSERVATION,
             MemoryKind::Summary => SUMMARY,
@@ -92,7 +92,7 @@ impl Store {
         let mut statement = self.connection.prepare_cached(FILES).map_err(attempt)?;
         let rows = statement.query_map([observation], |row| {
             let mark = match (row.get(2)?, row.get(3)?) {
-                (Some(hash), Some(size)) => Some(FileMark { hash, size }),
+                (Some(hash), Some(size)) => Some(FileFingerprint { hash, size }),
                 _ => None,
             };
             Ok(CitedFile {
@@ -140,8 +140,8 @@ const PASSAGE: &str =
         left join session on session.id = memory.session_db_id
     where memory.id = ?1";
 
-fn read(row: &Row<'_>, handle: Handle) -> rusqlite::Result<Card> {
-    Ok(Card {
+fn read(row: &Row<'_>, handle: Handle) -> rusqlite::Result<MemoryView> {
+    Ok(MemoryView {
         handle,
         kind: row.get(0)?,
         fields: Fields::default(),

@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Returns a number that differs from the last one when another connection has committed something since.
-    pub fn version_of_data(&self) -> Result<i64, StoreError> {
+    pub fn data_version(&self) -> Result<i64, StoreError> {
         self.connection
             .prepare_cached("pragma data_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
@@ -62,7 +62,7 @@ impl Store {
 }
 
 /// Notes a change.
-pub(crate) fn note(connection: &Connection, name: &str, memory_id: i64) -> rusqlite::Result<()> {
+pub(crate) fn record_change(connection: &Connection, name: &str, memory_id: i64) -> rusqlite::Result<()> {
     const NOTE: &str = "insert into change (name, memory_id) values (?1, ?2)";
     connection
         .prepare_cached(NOTE)?

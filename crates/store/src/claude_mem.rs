@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Store, StoreError,
-    glance::{connect_unchanging, log},
-    open::{Access, connect, query},
+    immutable::{connect_unchanging, log},
+    open::{BusyTimeout, connect, query},
 };
 
 /// How everything that comes from there is named.
@@ -51,7 +51,7 @@ impl ClaudeMem {
         // A log beside it has what is newest, and is read with the locks of whoever writes it. Without one nobody has the
         // database open.
         let connection = match log(path).exists() {
-            true => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, Access::Command)?,
+            true => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command)?,
             false => connect_unchanging(path)?,
         };
         let is_theirs = connection

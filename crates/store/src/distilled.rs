@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use backstory_model::Distilled;
 use rusqlite::{OptionalExtension, params};
 
-use crate::{Store, StoreError, TurnForModel, open::query};
+use crate::{ModelJob, Store, StoreError, open::query};
 
 /// Everything that the store knows of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TurnToDistil {
+pub struct StoredTurn {
     /// The number of the turn.
     pub id: i64,
     /// The session it belongs to.
@@ -51,11 +51,11 @@ pub struct TurnEvent {
 
 /// What was made of a turn.
 #[derive(Clone, Copy, Debug)]
-pub struct Made<'m> {
+pub struct TurnResult<'m> {
     /// The memories.
     pub distilled: &'m Distilled,
     /// What the files that they cite held then, as far as that is known.
-    pub files: &'m BTreeMap<String, FileMark>,
+    pub files: &'m BTreeMap<String, FileFingerprint>,
     /// How far the transcript was read, in the reader's own terms.
     pub transcript_read: Option<&'m str>,
     /// Who made them.
@@ -66,19 +66,19 @@ pub struct Made<'m> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distiller<'n> {
     /// The built-in rules.
-    Rules(ThenModel),
+    Rules(ModelFollowUp),
     /// A model.
     Model {
         /// Its name.
         name: &'n str,
         /// The claim on the turn: without it, somebody wanted the turn or a memory of it gone meanwhile.
-        claim: TurnForModel,
+        claim: ModelJob,
     },
 }
 
 /// Whether a model follows the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThenModel {
+pub enum ModelFollowUp {
     /// There is none.
     Never,
     /// There is one, but this turn is not over or not worth it.
@@ -89,7 +89,7 @@ pub enum ThenModel {
 
 /// What a file held, to tell later whether it changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileMark {
+pub struct FileFingerprint {
     /// A hash of its content.
     pub hash: Vec<u8>,
     /// Its size in bytes.
@@ -108,8 +108,8 @@ pub struct TurnProgress {
 }
 
 /// The most that is read of one turn, newest first: a turn that ran for days must fit into memory.
-const MOST_EVENTS: u32 = 2_000;
-const MOST_BYTES: usize = 16 << 20;
+const MAX_EVENTS: u32 = 2_000;
+const MAX_BYTES: usize = 16 << 20;
 
 impl Store {
     /// Says how far a turn is; `None` when it was forgotten meanwhile.
@@ -130,7 +130,11 @@ impl Store {
     }
 
     /// Returns the turn before a turn, or the last of a session, if it ended without a word: none of its own events told.
-    pub fn turn_cut_off(&self, session_db_id: i64, before: Option<i64>) -> Result<Option<i64>, StoreError> {
+    pub fn interrupted_turn(
+        &self,
+        session_db_id: i64,
+        before: Option<i64>,
+    ) -> Result<Option<i64>, StoreError> {
         const LAST: &str = "with last as (select id, ended_at from turn where session_db_id = ?1
                 and (?2 is null or number < (select number from turn where id = ?2)) order by number desc limit 1)
             select id from last where ended_at is not null
@@ -142,7 +146,7 @@ impl Store {
     }
 
     /// Reads a turn with its events; `None` when it was forgotten meanwhile.
-    pub fn turn_to_distil(&self, id: i64) -> Result<Option<TurnToDistil>, StoreError> {
+    pub fn turn_to_distil(&self, id: i64) -> Result<Option<StoredTurn>, StoreError> {
         const TURN: &str = "select turn.id, session.id, project.id, turn.prompt, turn.prompt_id, turn.machine_made,
                 coalesce(turn.branch, session.branch), coalesce(session.worktree, project.root), turn.ended_at is not null,
                 session.transcript_path, coalesce(turn.transcript_from, session.transcript_read),
@@ -155,7 +159,7 @@ impl Store {
         let attempt = query("read a turn");
         let mut statement = self.connection.prepare_cached(TURN).map_err(attempt)?;
         let turn = statement.query_row([id], |row| {
-            Ok(TurnToDistil {
+            Ok(StoredTurn {
                 id: row.get(0)?,
                 session_db_id: row.get(1)?,
                 project_db_id: row.get(2)?,
@@ -175,7 +179,7 @@ impl Store {
             return Ok(None);
         };
         let mut statement = self.connection.prepare_cached(EVENTS).map_err(attempt)?;
-        let rows = statement.query_map((id, MOST_EVENTS), |row| {
+        let rows = statement.query_map((id, MAX_EVENTS), |row| {
             Ok(TurnEvent {
                 kind: row.get(0)?,
                 at_ms: row.get(1)?,
@@ -186,13 +190,13 @@ impl Store {
         for event in rows.map_err(attempt)? {
             let event = event.map_err(attempt)?;
             bytes += event.payload.len();
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 break;
             }
             events.push(event);
         }
         events.reverse();
-        Ok(Some(TurnToDistil { events, ..turn }))
+        Ok(Some(StoredTurn { events, ..turn }))
     }
 }
 

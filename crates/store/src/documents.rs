@@ -58,7 +58,7 @@ impl Store {
 
 impl Store {
     /// Puts the word index in order after much was added: searching it is several times as fast then.
-    pub fn tidy_words(&mut self) -> Result<(), StoreError> {
+    pub fn optimize_fts(&mut self) -> Result<(), StoreError> {
         const TIDY: &str = "insert into words (words) values ('optimize')";
         self.connection
             .execute_batch(TIDY)
@@ -120,15 +120,15 @@ pub(crate) fn insert(
     connection.prepare_cached(WORDS)?.execute(values)?;
     // Prompts are told of when they come, not when they become findable.
     match handle.kind {
-        MemoryKind::Observation => changes::note(connection, "observation", handle.id),
-        MemoryKind::Summary => changes::note(connection, "summary", handle.id),
-        MemoryKind::Note => changes::note(connection, "note", handle.id),
+        MemoryKind::Observation => changes::record_change(connection, "observation", handle.id),
+        MemoryKind::Summary => changes::record_change(connection, "summary", handle.id),
+        MemoryKind::Note => changes::record_change(connection, "note", handle.id),
         MemoryKind::Prompt | MemoryKind::Passage => Ok(()),
     }
 }
 
 /// Makes every memory findable anew.
-pub(crate) fn put_all(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn reindex_all(connection: &Connection) -> rusqlite::Result<()> {
     const ALL: &str = "select 'observation', id from observation union all select 'summary', id from summary
         union all select 'note', id from note union all select 'passage', id from passage
         union all select 'prompt', id from turn where prompt is not null and machine_made = 0";

@@ -3,11 +3,11 @@
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, changes, documents, open::query, transfer::exists};
+use crate::{Store, StoreError, changes, documents, import_lines::exists, open::query};
 
 /// New values for some fields of a memory; the others stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Edit {
+pub struct MemoryEdit {
     /// Text fields by name, such as `title`; an empty text clears the field.
     pub texts: Vec<(&'static str, String)>,
     /// The facts of an observation.
@@ -16,7 +16,7 @@ pub struct Edit {
     pub kind: Option<ObservationType>,
 }
 
-impl Edit {
+impl MemoryEdit {
     /// Returns the fields that a memory of a kind lets be edited.
     pub const fn fields(kind: MemoryKind) -> &'static [&'static str] {
         match kind {
@@ -69,14 +69,14 @@ impl Store {
             transaction
                 .execute(sql, params![handle.id, pinned])
                 .map_err(attempt)?;
-            changes::note(&transaction, handle.kind.name(), handle.id).map_err(attempt)?;
+            changes::record_change(&transaction, handle.kind.name(), handle.id).map_err(attempt)?;
         }
         transaction.commit().map_err(attempt)
     }
 
     /// Changes a memory, and what is found of it. Fields that its kind does not have are passed over:
     /// see [`Edit::fields`].
-    pub fn edit(&mut self, handle: Handle, edit: &Edit, now_ms: i64) -> Result<(), StoreError> {
+    pub fn edit(&mut self, handle: Handle, edit: &MemoryEdit, now_ms: i64) -> Result<(), StoreError> {
         let attempt = query("change a memory");
         let transaction = self
             .connection
@@ -85,13 +85,18 @@ impl Store {
         apply(&transaction, handle, edit, now_ms).map_err(attempt)?;
         documents::put(&transaction, handle).map_err(attempt)?;
         if handle.kind == MemoryKind::Prompt {
-            changes::note(&transaction, "prompt", handle.id).map_err(attempt)?;
+            changes::record_change(&transaction, "prompt", handle.id).map_err(attempt)?;
         }
         transaction.commit().map_err(attempt)
     }
 }
 
-fn apply(transaction: &Transaction<'_>, handle: Handle, edit: &Edit, now_ms: i64) -> rusqlite::Result<()> {
+fn apply(
+    transaction: &Transaction<'_>,
+    handle: Handle,
+    edit: &MemoryEdit,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
     for (name, text) in &edit.texts {
         if let Some(sql) = set_text(handle.kind, name) {
             let text = Some(text).filter(|text| !text.is_empty());

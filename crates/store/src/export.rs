@@ -3,11 +3,11 @@
 use backstory_model::{Handle, MemoryKind};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::{Line, Project, Store, StoreError, open::query, pack::unpack};
+use crate::{MemoryRecord, Project, Store, StoreError, open::query, pack::unpack};
 
 impl Store {
     /// Reads a memory; `None` when there is no such memory.
-    pub fn line(&self, handle: Handle) -> Result<Option<Line>, StoreError> {
+    pub fn line(&self, handle: Handle) -> Result<Option<MemoryRecord>, StoreError> {
         read(&self.connection, handle).map_err(query("read a memory"))
     }
 
@@ -16,7 +16,7 @@ impl Store {
     pub fn each_line<E>(
         &self,
         project: Option<&Project>,
-        mut each: impl FnMut(&Line) -> Result<(), E>,
+        mut each: impl FnMut(&MemoryRecord) -> Result<(), E>,
     ) -> Result<Result<(), E>, StoreError> {
         // A prompt comes before what was made of it, also when the times are the same.
         const ALL: &str = "select created_at, 0 as place, 'prompt', turn.id as id
@@ -55,7 +55,7 @@ fn handle(row: &Row<'_>) -> rusqlite::Result<Option<Handle>> {
 }
 
 /// Reads a memory; `None` when there is no such memory.
-pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Line>> {
+pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<MemoryRecord>> {
     // The first six columns are the same for all kinds.
     const OBSERVATION: &str =
         "select project.key, session.session_id, memory.created_at, session.branch, memory.external_id, memory.pinned,
@@ -82,7 +82,7 @@ pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<
             kind, text, packed
         from passage as memory join project on project.id = memory.project_id
             left join session on session.id = memory.session_db_id where memory.id = ?1";
-    type Fill = fn(&Row<'_>, &mut Line) -> rusqlite::Result<()>;
+    type Fill = fn(&Row<'_>, &mut MemoryRecord) -> rusqlite::Result<()>;
     let (sql, fill): (&str, Fill) = match handle.kind {
         MemoryKind::Observation => (OBSERVATION, observation),
         MemoryKind::Summary => (SUMMARY, summary),
@@ -103,7 +103,7 @@ pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<
         }),
     };
     let line = connection.prepare_cached(sql)?.query_row([handle.id], |row| {
-        let mut line = Line::new(handle.kind);
+        let mut line = MemoryRecord::new(handle.kind);
         line.project = row.get(0)?;
         line.session_id = row.get(1)?;
         line.created_ms = row.get(2)?;
@@ -116,7 +116,7 @@ pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<
     line.optional()
 }
 
-fn observation(row: &Row<'_>, line: &mut Line) -> rusqlite::Result<()> {
+fn observation(row: &Row<'_>, line: &mut MemoryRecord) -> rusqlite::Result<()> {
     line.type_name = row.get(6)?;
     line.title = row.get(7)?;
     line.subtitle = row.get(8)?;
@@ -128,7 +128,7 @@ fn observation(row: &Row<'_>, line: &mut Line) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn summary(row: &Row<'_>, line: &mut Line) -> rusqlite::Result<()> {
+fn summary(row: &Row<'_>, line: &mut MemoryRecord) -> rusqlite::Result<()> {
     line.request = row.get(6)?;
     line.investigated = row.get(7)?;
     line.learned = row.get(8)?;

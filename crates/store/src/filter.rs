@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use backstory_model::{MemoryKind, ObservationType, file_below};
+use backstory_model::{MemoryKind, ObservationType, relative_path};
 use rusqlite::Params;
 
 use crate::{Scope, Store, StoreError, open::query};
@@ -98,7 +98,7 @@ struct Wanted<'f> {
 impl<'f> Wanted<'f> {
     fn of(filter: &'f Filter) -> Self {
         let escaped = |text: &str| text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        let file = filter.file.as_deref().map(|file| file_below(file, []));
+        let file = filter.file.as_deref().map(|file| relative_path(file, []));
         Self {
             filter,
             file_end: file.as_deref().map(|file| format!("%/{}", escaped(file))),

@@ -51,15 +51,15 @@ impl Forgotten {
 }
 
 /// How many memories are named.
-const MOST_TITLES: u32 = 5;
+const MAX_TITLES: u32 = 5;
 
 impl Store {
     /// Says what would go, and changes nothing.
-    pub fn would_forget(&mut self, selection: Selection<'_>) -> Result<Forgotten, StoreError> {
+    pub fn preview_forget(&mut self, selection: Selection<'_>) -> Result<Forgotten, StoreError> {
         let attempt = query("look for what is to be forgotten");
         let transaction = self.connection.transaction().map_err(attempt)?;
         // Dropped without a commit: not even the list of what would go remains.
-        gather(&transaction, selection)
+        collect_targets(&transaction, selection)
             .and_then(|()| tally(&transaction))
             .map_err(attempt)
     }
@@ -72,7 +72,7 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
         let run = || -> rusqlite::Result<Forgotten> {
-            gather(&transaction, selection)?;
+            collect_targets(&transaction, selection)?;
             let forgotten = tally(&transaction)?;
             let until_ms = match selection {
                 Selection::Before(ms, _) => ms,
@@ -80,7 +80,7 @@ impl Store {
             };
             remove(&transaction, now_ms, until_ms)?;
             if let Selection::Match(text, project) = selection {
-                untitle(&transaction, &Words::of(text), project)?;
+                clear_titles(&transaction, &Words::of(text), project)?;
             }
             if let Selection::Project(project) = selection {
                 transaction.execute("delete from project where id = ?1", [project.db_id])?;
@@ -96,7 +96,7 @@ impl Store {
     /// Rewrites what still holds traces of removed memories: the word index keeps the words of a removed document until
     /// its parts are merged, the log keeps older pages until it is emptied. Returns whether the log could be emptied;
     /// a process that reads may hold it for a while.
-    pub fn leave_no_trace(&self) -> Result<bool, StoreError> {
+    pub fn purge_deleted_pages(&self) -> Result<bool, StoreError> {
         // In steps of about 8 MB: whoever else writes gets its turn in between.
         const BEGIN: &str = "insert into words (words, rank) values ('merge', -2000)";
         const GO_ON: &str = "insert into words (words, rank) values ('merge', 2000)";
@@ -138,7 +138,7 @@ fn mark(session_id: &str) -> String {
 }
 
 /// Lists everything that goes in `temp.going`.
-fn gather(connection: &Connection, selection: Selection<'_>) -> rusqlite::Result<()> {
+fn collect_targets(connection: &Connection, selection: Selection<'_>) -> rusqlite::Result<()> {
     const CREATE: &str = "drop table if exists temp.going;
         create temp table going (kind text not null, id integer not null, primary key (kind, id)) without rowid";
     connection.execute_batch(CREATE)?;
@@ -334,7 +334,7 @@ fn tally(connection: &Connection) -> rusqlite::Result<Forgotten> {
     let rows = statement.query_map([], |row| row.get(0))?;
     forgotten.documents = rows.collect::<Result<_, _>>()?;
     let mut statement = connection.prepare(FIRST)?;
-    let mut rows = statement.query([MOST_TITLES])?;
+    let mut rows = statement.query([MAX_TITLES])?;
     while let Some(row) = rows.next()? {
         let id = row.get(1)?;
         let Some(kind) = MemoryKind::from_name(row.get_ref(0)?.as_str()?) else {
@@ -390,7 +390,7 @@ fn remove(connection: &Connection, now_ms: i64, until_ms: i64) -> rusqlite::Resu
 }
 
 /// Takes the name from sessions whose name has the words.
-fn untitle(connection: &Connection, words: &Words, project: Option<&Project>) -> rusqlite::Result<()> {
+fn clear_titles(connection: &Connection, words: &Words, project: Option<&Project>) -> rusqlite::Result<()> {
     const TITLES: &str = "select id, coalesce(title, '') || ' ' || coalesce(subtitle, '') from session
         where (title is not null or subtitle is not null) and (?1 is null or project_id = ?1)";
     const UNTITLE: &str = "update session set title = null, subtitle = null where id = ?1";

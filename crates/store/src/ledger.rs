@@ -6,7 +6,7 @@
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, open::query, pauses::paused_until};
+use crate::{Store, StoreError, open::query, provider_backoff::paused_until};
 
 /// A call that somebody wants to make.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct NewCall<'c> {
 
 /// What may be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct TokenBudget {
     /// When the day began, in milliseconds since 1970: the user's day, which only the caller knows.
     pub day_from_ms: i64,
     /// The most tokens of a day.
@@ -94,7 +94,7 @@ impl Store {
     pub fn reserve_call(
         &mut self,
         call: &NewCall<'_>,
-        budget: &Budget,
+        budget: &TokenBudget,
         now_ms: i64,
     ) -> Result<Permit, StoreError> {
         const ENTER: &str = "insert into model_call (at, provider, model, session_db_id, turn_id, estimated_in, estimated_out)
@@ -218,7 +218,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) const BUDGET: Budget = Budget {
+    pub(crate) const BUDGET: TokenBudget = TokenBudget {
         day_from_ms: 1_000,
         daily_tokens: 1_000,
         session_tokens: 5_000,
@@ -256,7 +256,7 @@ pub(crate) mod tests {
             Permit::Granted(_)
         ));
         // Another day has a budget of its own.
-        let tomorrow = Budget {
+        let tomorrow = TokenBudget {
             day_from_ms: 90_000,
             ..BUDGET
         };
@@ -272,7 +272,7 @@ pub(crate) mod tests {
     #[test]
     fn a_session_has_a_budget_of_its_own() {
         let mut store = two_sessions();
-        let budget = Budget {
+        let budget = TokenBudget {
             daily_tokens: 1_000_000,
             session_tokens: 800,
             ..BUDGET

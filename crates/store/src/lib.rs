@@ -4,6 +4,7 @@
 //! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
+mod active_sessions;
 mod activity;
 mod backup;
 mod cards;
@@ -16,37 +17,36 @@ mod edit;
 mod export;
 mod file_history;
 mod filter;
-mod find;
-mod for_model;
 mod forget;
-mod glance;
 mod hosts;
-mod intake;
+mod immutable;
+mod import_lines;
+mod ingest;
+mod injection_queries;
 mod ledger;
+mod lexical;
 mod line;
 mod memories;
 mod migrate;
-mod moments;
+mod model_queue;
 mod notes;
 mod open;
 mod pack;
 mod pages;
-mod pauses;
 mod projects;
+mod provider_backoff;
 mod queue;
 mod relation;
 mod replace;
 mod retain;
-mod running;
 mod salvage;
 mod sessions;
 mod show;
 mod supersede;
-mod survivors;
 #[cfg(test)]
 mod testing;
 mod timeline;
-mod transfer;
+mod user_edits;
 mod vectors;
 mod words;
 
@@ -61,36 +61,38 @@ pub fn schema_version() -> i64 {
     migrate::target(&migrate::MIGRATIONS)
 }
 
+pub use active_sessions::{Action, ActiveSession};
 pub use backup::{UNFINISHED, check_backup};
-pub use cards::{Card, CitedFile};
+pub use cards::{CitedFile, MemoryView};
 pub use changes::Change;
 pub use claude_mem::{ClaudeMem, ForeignMemory};
 pub use counts::Counts;
-pub use distilled::{Distiller, FileMark, Made, ThenModel, TurnEvent, TurnProgress, TurnToDistil};
+pub use distilled::{
+    Distiller, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
+};
 pub use documents::Fields;
-pub use edit::Edit;
+pub use edit::MemoryEdit;
 pub use filter::Filter;
-pub use find::{FoundWord, Origin, Scope};
-pub use for_model::{KnownObservation, MODEL_LATER_MS, MODEL_LEASE_MS, PastTurn, TurnForModel};
 pub use forget::{Forgotten, Selection};
 pub use hosts::HostSeen;
-pub use intake::{Senses, Taken};
-pub use ledger::{Budget, CallEnd, NewCall, Permit, Spending};
-pub use line::Line;
+pub use import_lines::{LineImportCounts, PreparedLine};
+pub use ingest::{IngestCounts, IngestHooks};
+pub use ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
+pub use lexical::{Origin, Scope, TermMatches};
+pub use line::MemoryRecord;
 pub use memories::{Note, Observation, Summary, TurnMemory, TurnSummary};
-pub use notes::{Author, NewNote, Saved};
-pub use open::{Access, Store, StoreError};
-pub use pages::{At, Page};
-pub use pauses::{NewPause, ProviderPause};
+pub use model_queue::{KnownObservation, MODEL_LATER_MS, MODEL_LEASE_MS, ModelJob, PastTurn};
+pub use notes::{Author, NewNote, SavedNote};
+pub use open::{BusyTimeout, Store, StoreError};
+pub use pages::{Page, PageCursor};
 pub use projects::{Project, ProjectCard, ProjectError};
-pub use queue::{Claim, ClaimedEvent, EventState, MOST_TRIES, Queue, QueueItem};
-pub use retain::{Dropped, Retention};
-pub use running::{Action, Running};
+pub use provider_backoff::{NewBackoff, ProviderBackoff};
+pub use queue::{Claim, ClaimedEvent, EventState, MAX_ATTEMPTS, Queue, QueueItem};
+pub use retain::{Retention, RetentionReport};
 pub use salvage::Salvaged;
 pub use sessions::{Session, SessionError, SessionFilter, Turn};
-pub use show::{Evidence, Provenance, Shown, ToolUse};
-pub use supersede::Superseding;
-pub use timeline::Moment;
-pub use transfer::{ReadyLine, TakenLines};
-pub use vectors::{Begin, Coverage, StoredVector, ToEmbed};
-pub use words::{Term, telling_words, terms};
+pub use show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
+pub use supersede::SupersedeOutcome;
+pub use timeline::TimelineEntry;
+pub use vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
+pub use words::{Term, content_words, terms};

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 /// A memory with everything that another store can use. What its kind does not have is empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct MemoryRecord {
     /// What it is.
     #[serde(serialize_with = "name")]
     pub kind: MemoryKind,
@@ -82,7 +82,7 @@ pub struct Line {
     pub pinned: bool,
 }
 
-impl Line {
+impl MemoryRecord {
     /// Returns a line of a kind that says nothing yet.
     pub fn new(kind: MemoryKind) -> Self {
         Self {

@@ -45,7 +45,7 @@ pub(crate) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Resul
         transaction.execute_batch(sql).map_err(migrate)?;
     }
     if (1..=LAST_OTHER_INDEX).contains(&from) && !pending.is_empty() {
-        documents::put_all(&transaction).map_err(migrate)?;
+        documents::reindex_all(&transaction).map_err(migrate)?;
     }
     if !pending.is_empty() {
         transaction

@@ -1,6 +1,6 @@
 //! Notes: what a person or an agent saves on purpose.
 
-use backstory_model::{Handle, MemoryKind, ProjectFacts};
+use backstory_model::{Handle, MemoryKind, ProjectIdentity};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{Store, StoreError, documents, open::query, projects};
@@ -27,7 +27,7 @@ impl Author {
 #[derive(Clone, Copy, Debug)]
 pub struct NewNote<'n> {
     /// The project it is about; `None` when it holds everywhere.
-    pub project: Option<&'n ProjectFacts>,
+    pub project: Option<&'n ProjectIdentity>,
     /// The words.
     pub text: &'n str,
     /// The name of an observation type.
@@ -42,7 +42,7 @@ pub struct NewNote<'n> {
 
 /// What became of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedNote {
     /// Its handle.
     pub handle: Handle,
     /// Whether the same words were not there yet.
@@ -51,7 +51,7 @@ pub struct Saved {
 
 impl Store {
     /// Saves a note. The same words in the same project are one note: saying them again can only pin it.
-    pub fn remember(&mut self, note: &NewNote<'_>, now_ms: i64) -> Result<Saved, StoreError> {
+    pub fn remember(&mut self, note: &NewNote<'_>, now_ms: i64) -> Result<SavedNote, StoreError> {
         let attempt = query("save a note");
         let transaction = self
             .connection
@@ -63,7 +63,7 @@ impl Store {
     }
 }
 
-fn save(transaction: &Transaction<'_>, note: &NewNote<'_>, now_ms: i64) -> rusqlite::Result<Saved> {
+fn save(transaction: &Transaction<'_>, note: &NewNote<'_>, now_ms: i64) -> rusqlite::Result<SavedNote> {
     const SAME: &str = "select id from note where project_id is ?1 and text = ?2";
     const PIN: &str = "update note set pinned = 1 where id = ?1";
     const INSERT: &str = "insert into note (project_id, type, text, files, pinned, author, created_at)
@@ -79,7 +79,7 @@ fn save(transaction: &Transaction<'_>, note: &NewNote<'_>, now_ms: i64) -> rusql
         if note.pinned {
             transaction.execute(PIN, [id])?;
         }
-        return Ok(Saved {
+        return Ok(SavedNote {
             handle: handle(id),
             is_new: false,
         });
@@ -95,7 +95,7 @@ fn save(transaction: &Transaction<'_>, note: &NewNote<'_>, now_ms: i64) -> rusql
     ];
     let id = transaction.query_row(INSERT, values, |row| row.get(0))?;
     documents::put(transaction, handle(id))?;
-    Ok(Saved {
+    Ok(SavedNote {
         handle: handle(id),
         is_new: true,
     })

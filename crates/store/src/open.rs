@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-use backstory_system::Private as _;
+use backstory_system::OwnerOnly as _;
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use crate::{
-    backup::{Place, back_up},
+    backup::{DbFile, back_up},
     migrate::{self, MIGRATIONS},
 };
 
@@ -93,14 +93,14 @@ pub enum StoreError {
 
 /// How long a process waits for another's write.
 #[derive(Clone, Copy, Debug)]
-pub enum Access {
+pub enum BusyTimeout {
     /// A command or the worker: patient.
     Command,
     /// A hook: an agent waits for it.
     Hook,
 }
 
-impl Access {
+impl BusyTimeout {
     fn patience(self) -> Duration {
         match self {
             Self::Command => Duration::from_secs(5),
@@ -113,7 +113,7 @@ impl Access {
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
-    pub(crate) place: Place,
+    pub(crate) place: DbFile,
 }
 
 impl Store {
@@ -121,7 +121,7 @@ impl Store {
     pub(crate) fn of(connection: Connection, path: &Path) -> Self {
         Self {
             connection,
-            place: Place::of(path),
+            place: DbFile::of(path),
         }
     }
 
@@ -150,7 +150,7 @@ impl Store {
             // SQLite gives its own files beside the database the same mode.
             _ => {}
         }
-        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Command)?;
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, BusyTimeout::Command)?;
         let target = migrate::target(migrations);
         let found = check_not_newer(&connection, path, target)?;
         if found < target {
@@ -183,7 +183,7 @@ impl Store {
     }
 
     /// Opens the database to read only. Works while others write, and never creates or changes anything.
-    pub fn open_read_only(path: &Path, access: Access) -> Result<Self, StoreError> {
+    pub fn open_read_only(path: &Path, access: BusyTimeout) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
@@ -205,7 +205,7 @@ impl Store {
 
     /// Prepares for bulk work: commits wait for the next checkpoint, so that a power cut may cost the last of them, and more
     /// of the database is kept in memory.
-    pub fn relax(&self) -> Result<(), StoreError> {
+    pub fn set_bulk_mode(&self) -> Result<(), StoreError> {
         let attempt = query("prepare the database for bulk work");
         self.connection
             .pragma_update(None, "cache_size", -16_000)
@@ -216,14 +216,14 @@ impl Store {
     }
 
     /// Waits for another's write as others do, from now on.
-    pub fn wait_as(&self, access: Access) -> Result<(), StoreError> {
+    pub fn set_busy_timeout(&self, access: BusyTimeout) -> Result<(), StoreError> {
         let wait = self.connection.busy_timeout(access.patience());
         wait.map_err(query("set how long to wait"))
     }
 
     /// Reads several times in one state of the store: nothing changes in between, and the database is locked once instead of
     /// for every statement.
-    pub fn at_once<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn read_transaction<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         let attempt = query("begin to read");
         let transaction = self.connection.unchecked_transaction().map_err(attempt)?;
         let result = read();
@@ -233,9 +233,9 @@ impl Store {
 
     /// Prepares for many reads: pages are mapped instead of copied.
     pub fn map_pages(&self) -> Result<(), StoreError> {
-        const MOST_BYTES: i64 = 1 << 30;
+        const MAX_BYTES: i64 = 1 << 30;
         self.connection
-            .pragma_update(None, "mmap_size", MOST_BYTES)
+            .pragma_update(None, "mmap_size", MAX_BYTES)
             .map_err(query("map the database"))
     }
 
@@ -267,7 +267,7 @@ fn open_error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     }
 }
 
-pub(crate) fn connect(path: &Path, flags: OpenFlags, access: Access) -> Result<Connection, StoreError> {
+pub(crate) fn connect(path: &Path, flags: OpenFlags, access: BusyTimeout) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(open_error(path))?;
     connection
@@ -311,7 +311,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         assert!(matches!(
-            Store::open_read_only(&path, Access::Hook),
+            Store::open_read_only(&path, BusyTimeout::Hook),
             Err(StoreError::Missing(_))
         ));
         let store = Store::open(&path, folder.path()).unwrap();
@@ -321,7 +321,7 @@ mod tests {
             assert_ne!(is_open, Some(true), "{name}");
         }
         Store::open(&path, folder.path()).unwrap();
-        Store::open_read_only(&path, Access::Hook).unwrap();
+        Store::open_read_only(&path, BusyTimeout::Hook).unwrap();
     }
 
     #[test]
@@ -334,7 +334,7 @@ mod tests {
         let before = fs::read(&path).unwrap();
         for error in [
             Store::open(&path, folder.path()).unwrap_err(),
-            Store::open_read_only(&path, Access::Command).unwrap_err(),
+            Store::open_read_only(&path, BusyTimeout::Command).unwrap_err(),
         ] {
             assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
         }

@@ -3,16 +3,16 @@
 use miniz_oxide::{deflate::compress_to_vec, inflate::decompress_to_vec_with_limit};
 
 /// Shorter texts are not worth it.
-const SHORTEST: usize = 256;
+const MIN_LEN: usize = 256;
 
 /// Past this a packed text is damaged: nothing of this size was ever packed.
-const LONGEST: usize = 16 << 20;
+const MAX_LEN: usize = 16 << 20;
 
 const LEVEL: u8 = 4;
 
 /// Compresses a text; `None` when it is better kept as it is.
 pub(crate) fn pack(text: &str) -> Option<Vec<u8>> {
-    if text.len() < SHORTEST {
+    if text.len() < MIN_LEN {
         return None;
     }
     let packed = compress_to_vec(text.as_bytes(), LEVEL);
@@ -22,7 +22,7 @@ pub(crate) fn pack(text: &str) -> Option<Vec<u8>> {
 /// Returns a text that was stored plain or packed. One that is damaged is empty: search must go on.
 pub(crate) fn unpack(plain: String, packed: Option<Vec<u8>>) -> String {
     let Some(packed) = packed else { return plain };
-    decompress_to_vec_with_limit(&packed, LONGEST)
+    decompress_to_vec_with_limit(&packed, MAX_LEN)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .unwrap_or(plain)

@@ -5,11 +5,11 @@ use std::{fmt, str::FromStr};
 use backstory_model::{Handle, MemoryKind};
 use rusqlite::params;
 
-use crate::{Filter, Line, Project, Store, StoreError, export, open::query};
+use crate::{Filter, MemoryRecord, Project, Store, StoreError, export, open::query};
 
 /// Where a page ends: what comes next is older.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct At {
+pub struct PageCursor {
     at_ms: i64,
     order: u8,
     id: i64,
@@ -19,9 +19,9 @@ pub struct At {
 #[derive(Clone, Debug)]
 pub struct Page {
     /// The memories, the latest first.
-    pub memories: Vec<(Handle, Line)>,
+    pub memories: Vec<(Handle, MemoryRecord)>,
     /// Where the next page begins; absent on the last.
-    pub next: Option<At>,
+    pub next: Option<PageCursor>,
 }
 
 /// Kinds in the order in which a turn brings them forth: it decides where times are the same.
@@ -40,11 +40,11 @@ impl Store {
         kinds: &[MemoryKind],
         project: Option<&Project>,
         filter: &Filter,
-        after: Option<At>,
+        after: Option<PageCursor>,
         limit: usize,
     ) -> Result<Page, StoreError> {
         let attempt = query("list memories");
-        let mut found: Vec<At> = Vec::new();
+        let mut found: Vec<PageCursor> = Vec::new();
         for &kind in kinds {
             if filter.kind.is_none_or(|wanted| wanted == kind) {
                 let wanted = i64::try_from(limit).unwrap_or(i64::MAX - 1) + 1;
@@ -77,9 +77,9 @@ impl Store {
         kind: MemoryKind,
         project: Option<&Project>,
         filter: &Filter,
-        after: Option<At>,
+        after: Option<PageCursor>,
         limit: i64,
-    ) -> rusqlite::Result<Vec<At>> {
+    ) -> rusqlite::Result<Vec<PageCursor>> {
         let escaped = |text: &str| text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         let file = filter.file.as_deref().map(|file| file.trim_start_matches("./"));
         let order = order(kind);
@@ -108,7 +108,7 @@ impl Store {
         ];
         let mut statement = self.connection.prepare_cached(&sql(kind, project.is_some()))?;
         let rows = statement.query_map(values, |row| {
-            Ok(At {
+            Ok(PageCursor {
                 at_ms: row.get(0)?,
                 order,
                 id: row.get(1)?,
@@ -161,7 +161,7 @@ fn sql(kind: MemoryKind, in_project: bool) -> String {
     )
 }
 
-impl fmt::Display for At {
+impl fmt::Display for PageCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{}", self.at_ms, self.order, self.id)
     }
@@ -170,12 +170,12 @@ impl fmt::Display for At {
 /// Why a word is no place in a list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no cursor")]
-pub struct NotACursor(String);
+pub struct ParseCursorError(String);
 
-impl FromStr for At {
-    type Err = NotACursor;
+impl FromStr for PageCursor {
+    type Err = ParseCursorError;
 
-    fn from_str(text: &str) -> Result<Self, NotACursor> {
+    fn from_str(text: &str) -> Result<Self, ParseCursorError> {
         let read = || {
             let mut parts = text.rsplitn(3, '-');
             let id = parts.next()?.parse().ok()?;
@@ -183,6 +183,6 @@ impl FromStr for At {
             let at_ms = parts.next()?.parse().ok()?;
             (usize::from(order) < ORDER.len()).then_some(Self { at_ms, order, id })
         };
-        read().ok_or_else(|| NotACursor(text.to_owned()))
+        read().ok_or_else(|| ParseCursorError(text.to_owned()))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use backstory_model::ProjectFacts;
+use backstory_model::ProjectIdentity;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ impl Store {
 
     /// Returns the project of a folder. One that is not known has the number 0, as no row has: nothing is its own, and what
     /// holds for all projects holds for it too.
-    pub fn project_of(&self, facts: &ProjectFacts) -> Result<Project, StoreError> {
+    pub fn project_of(&self, facts: &ProjectIdentity) -> Result<Project, StoreError> {
         let known = self.project_with_id(&facts.key)?;
         Ok(known.unwrap_or_else(|| Project {
             db_id: 0,
@@ -117,7 +117,7 @@ impl Store {
     }
 
     /// Makes a project known that others will name by its id.
-    pub fn add_project(&mut self, facts: &ProjectFacts, now_ms: i64) -> Result<(), StoreError> {
+    pub fn add_project(&mut self, facts: &ProjectIdentity, now_ms: i64) -> Result<(), StoreError> {
         let attempt = query("add a project");
         let transaction = self.connection.transaction().map_err(attempt)?;
         find_or_create(&transaction, facts, now_ms).map_err(attempt)?;
@@ -167,7 +167,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Project> {
 /// Returns the number of a project, new or known.
 pub(crate) fn find_or_create(
     transaction: &Transaction<'_>,
-    facts: &ProjectFacts,
+    facts: &ProjectIdentity,
     now_ms: i64,
 ) -> rusqlite::Result<i64> {
     const FIND: &str = "select id from project where key = ?1";
@@ -205,7 +205,7 @@ pub(crate) fn find_or_create_named(
     match found {
         Some(id) => Ok(id),
         None => {
-            let facts = ProjectFacts {
+            let facts = ProjectIdentity {
                 key: named.to_owned(),
                 name: named.to_owned(),
                 root: named.to_owned(),

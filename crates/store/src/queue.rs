@@ -5,16 +5,16 @@
 //! Every query says `state <> 'done'` although it names another state too: SQLite uses the small index of what waits only
 //! when the query repeats its condition.
 
+mod attempts;
 mod claim;
-mod tries;
 
 use rusqlite::{Row, TransactionBehavior};
 use serde::Serialize;
 
 use crate::{Store, StoreError, open::query};
 
+pub use attempts::MAX_ATTEMPTS;
 pub use claim::{Claim, ClaimedEvent};
-pub use tries::MOST_TRIES;
 
 /// Where an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -161,7 +161,7 @@ mod tests {
         let sources = [
             include_str!("queue.rs"),
             include_str!("queue/claim.rs"),
-            include_str!("queue/tries.rs"),
+            include_str!("queue/attempts.rs"),
         ];
         let sources = sources.map(|source| source.split("#[cfg(test)]").next().unwrap());
         let mut looked_at = 0;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use backstory_model::NewObservation;
 use rusqlite::{Connection, params};
 
-use crate::{TurnToDistil, documents::range, words};
+use crate::{StoredTurn, documents::range, words};
 
 /// What is known about the subject of a new memory.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) struct Known {
 /// Finds what is related to a new memory of a turn, in its project.
 pub(crate) fn related(
     connection: &Connection,
-    turn: &TurnToDistil,
+    turn: &StoredTurn,
     new: &NewObservation,
 ) -> rusqlite::Result<Related> {
     // Few words in common are no relation: only titles count, and only the best of them are compared.
@@ -111,7 +111,7 @@ fn relation(old: &str, new: &str, files: Files) -> Relation {
     /// Half of the words, and the same file: the same subject.
     const SUBJECT: f64 = 0.5;
     let (old, new) = (Title::read(old), Title::read(new));
-    let likeness = old.likeness(&new);
+    let likeness = old.similarity(&new);
     let differs = old.particulars != new.particulars;
     match files {
         Files::Others => Relation::Other,
@@ -161,7 +161,7 @@ impl Title {
     }
 
     /// The share of words that both have.
-    fn likeness(&self, other: &Self) -> f64 {
+    fn similarity(&self, other: &Self) -> f64 {
         let count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         let both = self.words.intersection(&other.words).count();
         let all = self.words.union(&other.words).count();

@@ -6,8 +6,8 @@ use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage,
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Distiller, FileMark, Made, Store, StoreError, ThenModel, TurnToDistil, changes, distilled::list,
-    documents, for_model, open::query, pack::pack, relation, survivors,
+    Distiller, FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn, TurnResult, changes,
+    distilled::list, documents, model_queue, open::query, pack::pack, relation, user_edits,
 };
 
 /// The name of the rules, as it is stored.
@@ -18,8 +18,8 @@ impl Store {
     /// All of it or nothing: done again after a crash it is the same.
     pub fn replace_turn(
         &mut self,
-        turn: &TurnToDistil,
-        made: &Made<'_>,
+        turn: &StoredTurn,
+        made: &TurnResult<'_>,
         now_ms: i64,
     ) -> Result<(), StoreError> {
         let distilled = made.distilled;
@@ -28,7 +28,7 @@ impl Store {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
-        let place = Place {
+        let place = TurnWriter {
             transaction: &transaction,
             turn,
             files: made.files,
@@ -49,11 +49,12 @@ impl Store {
                 Some(false) => {}
             }
             match made.by {
-                Distiller::Model { claim, .. } if !for_model::is_claimed(&transaction, claim)? => {
+                Distiller::Model { claim, .. } if !model_queue::is_claimed(&transaction, claim)? => {
                     return Ok(());
                 }
                 // What a model made of less than the whole turn still says more than the rules do of all of it.
-                Distiller::Rules(ThenModel::Wanted | ThenModel::NotNow) if place.has_model_memories()? => {}
+                Distiller::Rules(ModelFollowUp::Wanted | ModelFollowUp::NotNow)
+                    if place.has_model_memories()? => {}
                 _ => place.memories(distilled)?,
             }
             if let Distiller::Rules(_) = made.by {
@@ -64,17 +65,17 @@ impl Store {
             }
             place.clear_passages()?;
             for passage in &distilled.passages {
-                if !survivors::has_passage(&transaction, turn.id, &passage.text)? {
+                if !user_edits::has_passage(&transaction, turn.id, &passage.text)? {
                     place.passage(passage)?;
                 }
             }
             place.session(distilled, made.transcript_read)?;
             match made.by {
-                Distiller::Rules(ThenModel::Wanted) => for_model::ask(&transaction, turn.id),
+                Distiller::Rules(ModelFollowUp::Wanted) => model_queue::ask(&transaction, turn.id),
                 Distiller::Rules(_) => Ok(()),
                 Distiller::Model { claim, .. } => {
-                    for_model::note_modelled(&transaction, turn)?;
-                    for_model::finish(&transaction, claim)
+                    model_queue::mark_modeled(&transaction, turn)?;
+                    model_queue::finish(&transaction, claim)
                 }
             }
         };
@@ -83,23 +84,25 @@ impl Store {
     }
 }
 
-struct Place<'t> {
+struct TurnWriter<'t> {
     transaction: &'t Transaction<'t>,
-    turn: &'t TurnToDistil,
-    files: &'t BTreeMap<String, FileMark>,
+    turn: &'t StoredTurn,
+    files: &'t BTreeMap<String, FileFingerprint>,
     distiller: &'t str,
     now_ms: i64,
 }
 
-impl Place<'_> {
+impl TurnWriter<'_> {
     /// Stores observations and the summary in place of those that were there.
     fn memories(&self, distilled: &Distilled) -> rusqlite::Result<()> {
         self.clear()?;
-        for observation in survivors::untold(self.transaction, self.turn.id, &distilled.observations)? {
+        for observation in
+            user_edits::not_covered_by_user_edits(self.transaction, self.turn.id, &distilled.observations)?
+        {
             self.observation(observation)?;
         }
         match &distilled.summary {
-            Some(summary) if !survivors::has_summary(self.transaction, self.turn.id)? => {
+            Some(summary) if !user_edits::has_summary(self.transaction, self.turn.id)? => {
                 self.summary(summary)
             }
             _ => Ok(()),
@@ -181,7 +184,7 @@ impl Place<'_> {
             self.transaction
                 .prepare_cached(COUNT)?
                 .execute(params![same, self.now_ms])?;
-            return changes::note(self.transaction, "observation", same);
+            return changes::record_change(self.transaction, "observation", same);
         }
         let values = params![
             turn.project_db_id,
@@ -222,7 +225,7 @@ impl Place<'_> {
                 .prepare_cached(SUPERSEDE)?
                 .execute(params![old, by])?;
             if old != id {
-                changes::note(self.transaction, "observation", old)?;
+                changes::record_change(self.transaction, "observation", old)?;
             }
         }
         self.supersede(id, &new.supersedes)?;
@@ -242,7 +245,7 @@ impl Place<'_> {
                 self.now_ms
             ])?;
             if changed > 0 {
-                changes::note(self.transaction, "observation", *id)?;
+                changes::record_change(self.transaction, "observation", *id)?;
             }
         }
         Ok(())
@@ -327,7 +330,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Selection, TurnForModel,
+        ModelJob, Selection,
         testing::{SENSES, event, store},
     };
 
@@ -370,7 +373,7 @@ mod tests {
 
     fn replace(store: &mut Store, by: Distiller<'_>, title: &str) -> Vec<String> {
         let turn = store.turn_to_distil(1).unwrap().unwrap();
-        let made = Made {
+        let made = TurnResult {
             distilled: &says(title),
             files: &BTreeMap::new(),
             transcript_read: None,
@@ -382,14 +385,14 @@ mod tests {
         rows.map(Result::unwrap).collect()
     }
 
-    fn claim(store: &mut Store) -> Option<TurnForModel> {
-        store.claim_turn_for_model(5_000, 1_000).unwrap()
+    fn claim(store: &mut Store) -> Option<ModelJob> {
+        store.claim_model_job(5_000, 1_000).unwrap()
     }
 
     #[test]
     fn a_model_is_asked_once_and_again_when_the_turn_goes_on() {
         let mut store = ended();
-        let wanted = Distiller::Rules(ThenModel::Wanted);
+        let wanted = Distiller::Rules(ModelFollowUp::Wanted);
         assert_eq!(replace(&mut store, wanted, "by rules"), ["by rules"]);
         let claimed = claim(&mut store).unwrap();
         assert_eq!(claim(&mut store), None, "somebody has it");
@@ -398,25 +401,25 @@ mod tests {
             claim: claimed,
         };
         assert_eq!(replace(&mut store, model, "by a model"), ["by a model"]);
-        assert_eq!(store.turns_for_model().unwrap(), 0);
+        assert_eq!(store.pending_model_jobs().unwrap(), 0);
         // Nothing new happened: what the model wrote stands, and it is not asked again.
         assert_eq!(replace(&mut store, wanted, "by rules"), ["by a model"]);
-        assert_eq!(store.turns_for_model().unwrap(), 0);
-        store.take_in(&[event("9", "s")], SENSES).unwrap();
+        assert_eq!(store.pending_model_jobs().unwrap(), 0);
+        store.ingest_batch(&[event("9", "s")], SENSES).unwrap();
         assert_eq!(replace(&mut store, wanted, "by rules"), ["by a model"]);
-        assert_eq!(store.turns_for_model().unwrap(), 1);
+        assert_eq!(store.pending_model_jobs().unwrap(), 1);
         // Without a model the rules have to do, and they do it with the whole turn.
-        let never = Distiller::Rules(ThenModel::Never);
+        let never = Distiller::Rules(ModelFollowUp::Never);
         assert_eq!(replace(&mut store, never, "by rules"), ["by rules"]);
     }
 
     #[test]
     fn a_turn_that_goes_on_while_a_model_thinks_is_asked_about_again() {
         let mut store = ended();
-        let wanted = Distiller::Rules(ThenModel::Wanted);
+        let wanted = Distiller::Rules(ModelFollowUp::Wanted);
         replace(&mut store, wanted, "by rules");
         let claimed = claim(&mut store).unwrap();
-        store.take_in(&[event("9", "s")], SENSES).unwrap();
+        store.ingest_batch(&[event("9", "s")], SENSES).unwrap();
         replace(&mut store, wanted, "by rules");
         let model = Distiller::Model {
             name: "m",
@@ -433,9 +436,9 @@ mod tests {
     #[test]
     fn what_comes_without_a_claim_is_not_kept() {
         let mut store = ended();
-        replace(&mut store, Distiller::Rules(ThenModel::Wanted), "by rules");
+        replace(&mut store, Distiller::Rules(ModelFollowUp::Wanted), "by rules");
         let claim = claim(&mut store).unwrap();
-        store.finish_turn_for_model(claim).unwrap();
+        store.finish_model_job(claim).unwrap();
         let model = Distiller::Model { name: "m", claim };
         assert_eq!(replace(&mut store, model, "by a model"), ["by rules"]);
     }
@@ -443,10 +446,10 @@ mod tests {
     #[test]
     fn what_was_forgotten_meanwhile_stays_so() {
         let mut store = ended();
-        let rules = Distiller::Rules(ThenModel::Never);
+        let rules = Distiller::Rules(ModelFollowUp::Never);
         replace(&mut store, rules, "by rules");
         let in_hand = store.turn_to_distil(1).unwrap().unwrap();
-        let made = Made {
+        let made = TurnResult {
             distilled: &says("from memory"),
             files: &BTreeMap::new(),
             transcript_read: None,

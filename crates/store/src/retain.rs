@@ -15,7 +15,7 @@ pub struct Retention {
 
 /// What was dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct RetentionReport {
     /// Pieces of verbatim evidence.
     pub passages: usize,
     /// What hooks had reported, long since distilled.
@@ -26,11 +26,15 @@ pub struct Dropped {
 const PAYLOADS_MS: i64 = 30 * 24 * 3_600_000;
 
 /// So many rows go at once.
-const SHARE: u32 = 5_000;
+const BATCH_SIZE: u32 = 5_000;
 
 impl Store {
     /// Drops what has been kept long enough. What a person pinned stays.
-    pub fn retain(&mut self, retention: Retention, now_ms: i64) -> Result<Dropped, StoreError> {
+    pub fn apply_retention(
+        &mut self,
+        retention: Retention,
+        now_ms: i64,
+    ) -> Result<RetentionReport, StoreError> {
         const PAYLOADS: &str = "update event set payload = '{}' where id in
             (select id from event where state = 'done' and payload <> '{}' and at < ?1 limit ?2)";
         const PASSAGES: &str = "delete from passage where id in
@@ -40,14 +44,14 @@ impl Store {
         let run = |sql: &str, before_ms: i64| -> Result<usize, StoreError> {
             let mut all = 0;
             loop {
-                let now = self.connection.execute(sql, params![before_ms, SHARE]);
+                let now = self.connection.execute(sql, params![before_ms, BATCH_SIZE]);
                 match now.map_err(attempt)? {
                     0 => return Ok(all),
                     some => all += some,
                 }
             }
         };
-        let mut dropped = Dropped {
+        let mut dropped = RetentionReport {
             payloads: run(PAYLOADS, now_ms - PAYLOADS_MS)?,
             passages: 0,
         };
@@ -68,7 +72,7 @@ impl Store {
             (select id from passage where pinned = 0 order by created_at limit ?1)";
         let mut dropped = 0;
         while self.connection.query_row(USED, [], |row| row.get::<_, u64>(0))? > most_bytes {
-            let now = self.connection.execute(OLDEST, params![SHARE])?;
+            let now = self.connection.execute(OLDEST, params![BATCH_SIZE])?;
             if now == 0 {
                 break;
             }
@@ -103,16 +107,22 @@ mod tests {
             passages_ms: Some(50),
             most_bytes: None,
         };
-        let dropped = store.retain(retention, 100).unwrap();
+        let dropped = store.apply_retention(retention, 100).unwrap();
         assert_eq!(
             dropped,
-            Dropped {
+            RetentionReport {
                 passages: 1,
                 payloads: 0
             }
         );
         assert_eq!(passages(&store), ["pinned", "new"]);
-        assert_eq!(store.retain(retention, 2_000 + PAYLOADS_MS).unwrap().payloads, 1);
+        assert_eq!(
+            store
+                .apply_retention(retention, 2_000 + PAYLOADS_MS)
+                .unwrap()
+                .payloads,
+            1
+        );
     }
 
     #[test]
@@ -130,7 +140,7 @@ mod tests {
             passages_ms: None,
             most_bytes: Some(2 << 20),
         };
-        let dropped = store.retain(retention, 0).unwrap();
+        let dropped = store.apply_retention(retention, 0).unwrap();
         let left = passages(&store);
         assert!((1..12_000).contains(&left.len()), "{}", left.len());
         assert_eq!(left.len(), 12_000 - dropped.passages);

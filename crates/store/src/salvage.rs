@@ -6,12 +6,12 @@
 
 use std::path::Path;
 
-use backstory_model::{Event, EventKind, Handle, Host, MemoryKind, ProjectFacts};
+use backstory_model::{Event, EventKind, Handle, Host, MemoryKind, ProjectIdentity};
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
 use crate::{
-    ReadyLine, Senses, Store, StoreError, export,
-    open::{Access, connect, query},
+    IngestHooks, PreparedLine, Store, StoreError, export,
+    open::{BusyTimeout, connect, query},
 };
 
 /// What was taken over.
@@ -31,18 +31,18 @@ impl Store {
     pub fn salvage(
         &mut self,
         damaged: &Path,
-        senses: Senses<'_>,
+        senses: IngestHooks<'_>,
         now_ms: i64,
     ) -> Result<Salvaged, StoreError> {
         let mut salvaged = Salvaged::default();
-        let Ok(damaged) = connect(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY, Access::Command) else {
+        let Ok(damaged) = connect(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command) else {
             return Ok(salvaged);
         };
         self.take_projects(&damaged)?;
         for events in events(&damaged).chunks(BATCH) {
-            salvaged.events += self.take_in(events, senses)?.new;
+            salvaged.events += self.ingest_batch(events, senses)?.new;
         }
-        let nowhere = ProjectFacts {
+        let nowhere = ProjectIdentity {
             key: String::new(),
             name: String::new(),
             root: String::new(),
@@ -51,13 +51,13 @@ impl Store {
         };
         for handles in without_events(&damaged).chunks(BATCH) {
             // Those that name no project are notes, which hold everywhere.
-            let lines: Vec<ReadyLine> = handles
+            let lines: Vec<PreparedLine> = handles
                 .iter()
                 .filter_map(|handle| export::read(&damaged, *handle).ok().flatten())
                 .filter(|line| line.project.is_some() || line.kind == MemoryKind::Note)
-                .map(ReadyLine::from)
+                .map(PreparedLine::from)
                 .collect();
-            salvaged.memories += self.take_lines(&lines, &nowhere, now_ms)?.new;
+            salvaged.memories += self.import_lines(&lines, &nowhere, now_ms)?.new;
         }
         self.take_authors(&damaged)?;
         Ok(salvaged)
@@ -65,14 +65,14 @@ impl Store {
 
     /// Takes over which calls to models another database has on record since a moment: what was spent stays spent, whatever
     /// becomes of the memories. One that cannot be read has none.
-    pub fn take_ledger(&mut self, from: &Path, since_ms: i64) -> Result<(), StoreError> {
+    pub fn import_ledger(&mut self, from: &Path, since_ms: i64) -> Result<(), StoreError> {
         // The same call may be here as it was before it ended.
         const SAME: &str =
             "delete from model_call where at = ?1 and provider = ?2 and model = ?3 and estimated_in = ?4";
         const ADD: &str = "insert into model_call (at, provider, model, estimated_in, estimated_out, tokens_in, tokens_out,
                 cost, duration_ms, outcome, session_db_id)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (select id from session where session_id = ?11))";
-        let Ok(other) = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY, Access::Command) else {
+        let Ok(other) = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command) else {
             return Ok(());
         };
         let calls = calls(&other, since_ms);
@@ -181,7 +181,7 @@ fn events(damaged: &Connection) -> Vec<Event> {
             at_ms: row.get(4)?,
             session_id: row.get(5)?,
             payload: row.get(6)?,
-            project: Some(ProjectFacts {
+            project: Some(ProjectIdentity {
                 key: row.get(7)?,
                 name: row.get(8)?,
                 root: row.get(9)?,
@@ -261,7 +261,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let mut store = Store::open(&path, folder.path()).unwrap();
-        store.take_in(&[event("1", "a")], SENSES).unwrap();
+        store.ingest_batch(&[event("1", "a")], SENSES).unwrap();
         let enter = |store: &mut Store, now_ms| match store.reserve_call(&call(1), &BUDGET, now_ms).unwrap() {
             Permit::Granted(id) => id,
             other => panic!("{other:?}"),
@@ -283,7 +283,7 @@ mod tests {
 
         let mut built = Store::open(&copy, folder.path()).unwrap();
         for _ in 0..2 {
-            built.take_ledger(&path, 1_000).unwrap();
+            built.import_ledger(&path, 1_000).unwrap();
             assert_eq!(built.tokens_since(0).unwrap(), 277);
         }
         let of_session = "select count(*) from model_call where session_db_id = 1";
@@ -292,6 +292,6 @@ mod tests {
             .query_row(of_session, [], |row| row.get(0))
             .unwrap();
         assert_eq!(count, 2);
-        built.take_ledger(Path::new("/nowhere.db"), 0).unwrap();
+        built.import_ledger(Path::new("/nowhere.db"), 0).unwrap();
     }
 }

@@ -142,7 +142,7 @@ impl Store {
     /// Marks the sessions of which nothing was heard for a day as interrupted, and puts what they left open into the queue:
     /// nothing else will tell that it is over. Looks at sessions that were heard of since a time: whoever looks all day need
     /// not go through those of years. Returns how many.
-    pub fn interrupt_silent(&mut self, now_ms: i64, since_ms: i64) -> Result<usize, StoreError> {
+    pub fn mark_interrupted(&mut self, now_ms: i64, since_ms: i64) -> Result<usize, StoreError> {
         const DAY_MS: i64 = 24 * 3600 * 1000;
         const SILENT: &str = "select id from session where last_event_at >= ?1 and last_event_at < ?2
             and status in ('active', 'summarizing')";

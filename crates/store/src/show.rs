@@ -4,19 +4,19 @@ use backstory_model::{Handle, MemoryKind};
 use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
 
-use crate::{Line, Store, StoreError, export::list, open::query, pack::unpack};
+use crate::{MemoryRecord, Store, StoreError, export::list, open::query, pack::unpack};
 
 /// A memory with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct MemoryDetail {
     /// What names it.
     pub handle: Handle,
     /// What it says.
-    pub line: Line,
+    pub line: MemoryRecord,
     /// Where it comes from.
     pub provenance: Provenance,
     /// What was said and done in the same turn, in its order: at most fifty passages.
-    pub passages: Vec<Evidence>,
+    pub passages: Vec<EvidencePassage>,
 }
 
 /// Where a memory comes from.
@@ -39,7 +39,7 @@ pub struct Provenance {
     /// Who saved it: person, agent or import.
     pub author: Option<String>,
     /// The tool uses that it rests on.
-    pub tools: Vec<ToolUse>,
+    pub tools: Vec<EvidenceToolUse>,
     /// How often it was seen.
     pub seen: Option<i64>,
     /// The memory that took its place.
@@ -56,7 +56,7 @@ pub struct Provenance {
 
 /// A tool use that a memory rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ToolUse {
+pub struct EvidenceToolUse {
     /// The agent's id of it.
     pub tool_use_id: String,
     /// The tool, if the event is still there.
@@ -65,7 +65,7 @@ pub struct ToolUse {
 
 /// A passage, as far as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Evidence {
+pub struct EvidencePassage {
     /// What names it.
     pub id: Handle,
     /// What it is: prose, edit, command, error, prompt.
@@ -77,7 +77,7 @@ pub struct Evidence {
 
 impl Store {
     /// Reads everything about a memory; `None` when there is no such memory.
-    pub fn show(&self, handle: Handle) -> Result<Option<Shown>, StoreError> {
+    pub fn show(&self, handle: Handle) -> Result<Option<MemoryDetail>, StoreError> {
         let Some(line) = self.line(handle)? else {
             return Ok(None);
         };
@@ -95,7 +95,7 @@ impl Store {
             passages = self.passages(turn).map_err(attempt)?;
             passages.retain(|passage| passage.id != handle);
         }
-        Ok(Some(Shown {
+        Ok(Some(MemoryDetail {
             handle,
             line,
             provenance,
@@ -148,7 +148,7 @@ impl Store {
         rows.collect()
     }
 
-    fn name_tools(&self, turn: i64, tools: &mut [ToolUse]) -> rusqlite::Result<()> {
+    fn name_tools(&self, turn: i64, tools: &mut [EvidenceToolUse]) -> rusqlite::Result<()> {
         const TOOL: &str =
             "select tool_name from event where turn_id = ?1 and tool_use_id = ?2 and tool_name is not null";
         let mut statement = self.connection.prepare_cached(TOOL)?;
@@ -160,13 +160,13 @@ impl Store {
         Ok(())
     }
 
-    fn passages(&self, turn: i64) -> rusqlite::Result<Vec<Evidence>> {
+    fn passages(&self, turn: i64) -> rusqlite::Result<Vec<EvidencePassage>> {
         const OF_TURN: &str =
             "select id, kind, text, packed from passage where turn_id = ?1 order by id limit 50";
         let mut statement = self.connection.prepare_cached(OF_TURN)?;
         let rows = statement.query_map([turn], |row| {
             let text = unpack(row.get(2)?, row.get(3)?);
-            Ok(Evidence {
+            Ok(EvidencePassage {
                 id: Handle {
                     kind: MemoryKind::Passage,
                     id: row.get(0)?,
@@ -218,7 +218,7 @@ fn read_origin(row: &Row<'_>) -> rusqlite::Result<(Option<i64>, Provenance)> {
         supersedes: Vec::new(),
         tools: list(row, 12)?
             .into_iter()
-            .map(|tool_use_id| ToolUse {
+            .map(|tool_use_id| EvidenceToolUse {
                 tool_use_id,
                 tool: None,
             })

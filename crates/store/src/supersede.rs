@@ -6,7 +6,7 @@ use crate::{Store, StoreError, changes, open::query};
 
 /// What became of the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Superseding {
+pub enum SupersedeOutcome {
     /// It is so now.
     Done,
     /// One of the two is not there.
@@ -20,7 +20,12 @@ pub enum Superseding {
 impl Store {
     /// Marks an observation as superseded by another, or as holding again. A person said so: distilling again leaves both
     /// alone.
-    pub fn supersede(&mut self, old: i64, by: Option<i64>, now_ms: i64) -> Result<Superseding, StoreError> {
+    pub fn supersede(
+        &mut self,
+        old: i64,
+        by: Option<i64>,
+        now_ms: i64,
+    ) -> Result<SupersedeOutcome, StoreError> {
         const SET: &str = "update observation set superseded_by = ?2, edited_at = ?3 where id = ?1";
         const KEEP: &str = "update observation set edited_at = coalesce(edited_at, ?2) where id = ?1";
         let attempt = query("mark a memory as superseded");
@@ -28,7 +33,7 @@ impl Store {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
-        let why_not = by.map_or(Ok(None), |by| obstacle(&transaction, old, by));
+        let why_not = by.map_or(Ok(None), |by| supersede_error(&transaction, old, by));
         if let Some(why_not) = why_not.map_err(attempt)? {
             return Ok(why_not);
         }
@@ -38,22 +43,26 @@ impl Store {
                 transaction.execute(KEEP, params![by, now_ms])?;
             }
             if changed > 0 {
-                changes::note(&transaction, "observation", old)?;
+                changes::record_change(&transaction, "observation", old)?;
             }
             Ok(changed)
         };
         let changed = run().map_err(attempt)?;
         transaction.commit().map_err(attempt)?;
         Ok(if changed > 0 {
-            Superseding::Done
+            SupersedeOutcome::Done
         } else {
-            Superseding::Missing
+            SupersedeOutcome::Missing
         })
     }
 }
 
 /// Why one cannot hold in place of the other.
-fn obstacle(transaction: &Transaction<'_>, old: i64, by: i64) -> rusqlite::Result<Option<Superseding>> {
+fn supersede_error(
+    transaction: &Transaction<'_>,
+    old: i64,
+    by: i64,
+) -> rusqlite::Result<Option<SupersedeOutcome>> {
     const PLACE: &str = "select project_id, superseded_by from observation where id = ?1";
     let place = |id: i64| {
         transaction
@@ -64,22 +73,22 @@ fn obstacle(transaction: &Transaction<'_>, old: i64, by: i64) -> rusqlite::Resul
             .optional()
     };
     let (Some((old_project, _)), Some((project, mut next))) = (place(old)?, place(by)?) else {
-        return Ok(Some(Superseding::Missing));
+        return Ok(Some(SupersedeOutcome::Missing));
     };
     if project != old_project {
-        return Ok(Some(Superseding::OtherProject));
+        return Ok(Some(SupersedeOutcome::OtherProject));
     }
     let mut at = by;
     // No honest chain is longer.
     for _ in 0..1_000 {
         if at == old {
-            return Ok(Some(Superseding::Circle));
+            return Ok(Some(SupersedeOutcome::Circle));
         }
         let Some(following) = next else { return Ok(None) };
         at = following;
         next = place(at)?.and_then(|(_, next)| next);
     }
-    Ok(Some(Superseding::Circle))
+    Ok(Some(SupersedeOutcome::Circle))
 }
 
 #[cfg(test)]
@@ -95,13 +104,13 @@ mod tests {
         for _ in 0..3 {
             store.connection.execute(insert, []).unwrap();
         }
-        assert_eq!(store.supersede(1, Some(2), 5).unwrap(), Superseding::Done);
-        assert_eq!(store.supersede(2, Some(3), 5).unwrap(), Superseding::Done);
-        assert_eq!(store.supersede(3, Some(1), 5).unwrap(), Superseding::Circle);
-        assert_eq!(store.supersede(3, Some(3), 5).unwrap(), Superseding::Circle);
-        assert_eq!(store.supersede(1, Some(9), 5).unwrap(), Superseding::Missing);
-        assert_eq!(store.supersede(9, None, 5).unwrap(), Superseding::Missing);
-        assert_eq!(store.supersede(2, None, 6).unwrap(), Superseding::Done);
-        assert_eq!(store.supersede(3, Some(1), 7).unwrap(), Superseding::Done);
+        assert_eq!(store.supersede(1, Some(2), 5).unwrap(), SupersedeOutcome::Done);
+        assert_eq!(store.supersede(2, Some(3), 5).unwrap(), SupersedeOutcome::Done);
+        assert_eq!(store.supersede(3, Some(1), 5).unwrap(), SupersedeOutcome::Circle);
+        assert_eq!(store.supersede(3, Some(3), 5).unwrap(), SupersedeOutcome::Circle);
+        assert_eq!(store.supersede(1, Some(9), 5).unwrap(), SupersedeOutcome::Missing);
+        assert_eq!(store.supersede(9, None, 5).unwrap(), SupersedeOutcome::Missing);
+        assert_eq!(store.supersede(2, None, 6).unwrap(), SupersedeOutcome::Done);
+        assert_eq!(store.supersede(3, Some(1), 7).unwrap(), SupersedeOutcome::Done);
     }
 }

@@ -1,8 +1,8 @@
 //! What the tests of this crate share.
 
-use backstory_model::{Event, EventKind, Host, ProjectFacts};
+use backstory_model::{Event, EventKind, Host, ProjectIdentity};
 
-use crate::{Senses, Store};
+use crate::{IngestHooks, Store};
 
 /// A tool event of a session.
 pub(crate) fn event(key: &str, session: &str) -> Event {
@@ -18,8 +18,8 @@ pub(crate) fn event(key: &str, session: &str) -> Event {
 }
 
 /// Where everything happens that says nothing else.
-pub(crate) const SENSES: Senses<'static> = Senses {
-    locate: &|cwd| ProjectFacts {
+pub(crate) const SENSES: IngestHooks<'static> = IngestHooks {
+    locate: &|cwd| ProjectIdentity {
         key: format!("/{cwd}"),
         name: "p".to_owned(),
         root: format!("/{cwd}"),
@@ -33,6 +33,6 @@ pub(crate) const SENSES: Senses<'static> = Senses {
 pub(crate) fn store(events: &[Event]) -> Store {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("b.db"), folder.path()).unwrap();
-    store.take_in(events, SENSES).unwrap();
+    store.ingest_batch(events, SENSES).unwrap();
     store
 }

@@ -3,15 +3,15 @@
 use backstory_model::{Handle, MemoryKind};
 use rusqlite::{OptionalExtension, Row, params};
 
-use crate::{Line, Store, StoreError, export, open::query};
+use crate::{MemoryRecord, Store, StoreError, export, open::query};
 
 /// A moment of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct TimelineEntry {
     /// What names it.
     pub handle: Handle,
     /// What it says.
-    pub line: Line,
+    pub line: MemoryRecord,
     /// Whether it is the one that was asked for.
     pub is_anchor: bool,
 }
@@ -27,7 +27,7 @@ const ORDER: [MemoryKind; 5] = [
 
 /// Where a memory stands in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct TimelineAnchor {
     at_ms: i64,
     order: usize,
     id: i64,
@@ -47,12 +47,12 @@ impl Store {
         anchor: Handle,
         before: u32,
         after: u32,
-    ) -> Result<Option<Vec<Moment>>, StoreError> {
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
         let attempt = query("read what happened around a memory");
         let Some((project, at_ms)) = self.where_and_when(anchor).map_err(attempt)? else {
             return Ok(None);
         };
-        let place = Place {
+        let place = TimelineAnchor {
             at_ms,
             order: order(anchor.kind),
             id: anchor.id,
@@ -60,7 +60,7 @@ impl Store {
         let mut places = vec![place];
         for (side, wanted) in [(Side::Before, before), (Side::After, after)] {
             let mut found = self
-                .beside(anchor.kind, project, place, side, wanted)
+                .neighbors(anchor.kind, project, place, side, wanted)
                 .map_err(attempt)?;
             found.sort_unstable();
             let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
@@ -71,13 +71,13 @@ impl Store {
         }
         places.sort_unstable();
         let mut moments = Vec::with_capacity(places.len());
-        for Place { order, id, .. } in places {
+        for TimelineAnchor { order, id, .. } in places {
             let handle = Handle {
                 kind: ORDER[order],
                 id,
             };
             if let Some(line) = export::read(&self.connection, handle).map_err(attempt)? {
-                moments.push(Moment {
+                moments.push(TimelineEntry {
                     handle,
                     line,
                     is_anchor: handle == anchor,
@@ -107,14 +107,14 @@ impl Store {
     }
 
     /// Up to so many of each kind on one side of a place.
-    fn beside(
+    fn neighbors(
         &self,
         anchor: MemoryKind,
         project: Option<i64>,
-        place: Place,
+        place: TimelineAnchor,
         side: Side,
         wanted: u32,
-    ) -> rusqlite::Result<Vec<Place>> {
+    ) -> rusqlite::Result<Vec<TimelineAnchor>> {
         let mut found = Vec::new();
         for (order, kind) in ORDER.into_iter().enumerate() {
             if kind == MemoryKind::Passage && anchor != kind {
@@ -128,7 +128,7 @@ impl Store {
             };
             let mut statement = self.connection.prepare_cached(one_side(kind, side))?;
             let rows = statement.query_map(params![project, place.at_ms, bound, wanted], |row| {
-                Ok(Place {
+                Ok(TimelineAnchor {
                     at_ms: row.get(0)?,
                     order,
                     id: row.get(1)?,

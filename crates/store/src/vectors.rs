@@ -16,7 +16,7 @@ pub struct ToEmbed {
 
 /// At which end to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum EmbedOrder {
     /// At the newest of each kind.
     Newest,
     /// At the oldest: two that work at the same time meet in the middle.
@@ -45,14 +45,14 @@ pub struct Coverage {
 
 impl Store {
     /// Returns memories without a vector, the most telling kinds first.
-    pub fn documents_to_embed(&self, begin: Begin, most: usize) -> Result<Vec<ToEmbed>, StoreError> {
+    pub fn documents_to_embed(&self, begin: EmbedOrder, most: usize) -> Result<Vec<ToEmbed>, StoreError> {
         // Named: the planner would rather look through all documents than sort.
         const NEWEST: &str = "select id, memory_id from document indexed by document_to_embed where embedded = 0 and kind = ?1 order by id desc limit ?2";
         const OLDEST: &str = "select id, memory_id from document indexed by document_to_embed where embedded = 0 and kind = ?1 order by id limit ?2";
         let attempt = query("look for memories without a vector");
         let sql = match begin {
-            Begin::Newest => NEWEST,
-            Begin::Oldest => OLDEST,
+            EmbedOrder::Newest => NEWEST,
+            EmbedOrder::Oldest => OLDEST,
         };
         let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
         let mut found: Vec<ToEmbed> = Vec::new();
@@ -123,7 +123,7 @@ impl Store {
     }
 
     /// Removes vectors that are in the file now.
-    pub fn vectors_are_filed(&mut self, documents: &[i64]) -> Result<(), StoreError> {
+    pub fn mark_filed(&mut self, documents: &[i64]) -> Result<(), StoreError> {
         const FILED: &str = "delete from vector where document_id = ?1";
         let attempt = query("remove vectors that are in the file");
         let transaction = self.connection.transaction().map_err(attempt)?;
@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// Takes note that documents have no vector after all: they are embedded again.
-    pub fn vectors_are_lost(&mut self, documents: &[i64]) -> Result<(), StoreError> {
+    pub fn mark_missing(&mut self, documents: &[i64]) -> Result<(), StoreError> {
         const LOST: &str = "update document set embedded = 0 where id = ?1";
         let attempt = query("take note of lost vectors");
         let transaction = self.connection.transaction().map_err(attempt)?;

@@ -49,7 +49,7 @@ impl Term {
 }
 
 /// The most words of a question that count. A pasted log is a question too.
-const MOST_TERMS: usize = 32;
+const MAX_TERMS: usize = 32;
 
 /// Reads a question. Any text is valid; words that say nothing are dropped unless nothing else is there.
 pub fn terms(question: &str) -> Vec<Term> {
@@ -62,7 +62,7 @@ pub fn terms(question: &str) -> Vec<Term> {
     };
     let mut terms: Vec<Term> = Vec::new();
     for word in chosen {
-        if terms.len() == MOST_TERMS {
+        if terms.len() == MAX_TERMS {
             break;
         }
         if !terms.iter().any(|term| term.word == word) {
@@ -76,19 +76,19 @@ pub fn terms(question: &str) -> Vec<Term> {
 }
 
 /// Counts the words of a question that say something.
-pub fn telling_words(question: &str) -> usize {
+pub fn content_words(question: &str) -> usize {
     let words = terms(question);
     words.iter().filter(|term| !is_stop_word(&term.word)).count()
 }
 
 /// The word that is being typed: the last one of a question that nothing ends.
 pub(crate) fn unfinished(question: &str) -> Option<Term> {
-    const SHORTEST: usize = 3;
+    const MIN_LEN: usize = 3;
     if !question.ends_with(char::is_alphanumeric) {
         return None;
     }
     let word = words_of(question).pop()?;
-    (word.chars().count() >= SHORTEST).then_some(Term {
+    (word.chars().count() >= MIN_LEN).then_some(Term {
         word,
         is_prefix: true,
     })

@@ -13,24 +13,24 @@ mod windows;
 #[cfg(windows)]
 use windows as here;
 
-pub use here::bell::Bell;
-pub use here::ending::{ask_to_end, hear_end};
+pub use here::dir_watcher::DirWatcher;
 pub use here::files::{
-    can_write, canonical_already, canonicalize, for_shells, free_bytes, identity, is_open_to_others,
-    is_program, open_at_once, open_to_lock, path_from_bytes, program_names, read_exact_at, remove_file,
-    rename, sync_folder, write_all_at, write_at_once,
+    can_write, canonical_already, canonicalize, free_bytes, identity, is_open_to_others, is_program,
+    open_nonblocking, open_to_lock, path_from_bytes, program_names, read_exact_at, remove_file, rename,
+    shell_path, sync_folder, write_all_at, write_parts,
 };
 pub use here::lock::{Lock, holder};
-pub use here::mapped::Mapped;
+pub use here::mapped::MappedFile;
 pub use here::process::{
-    Family, be_detached, leave_session, map_ahead, resting_folder, start_family, step_back,
-    survive_file_limit,
+    ProcessGroup, configure_detached, detach_from_terminal, detached_cwd, ignore_sigxfsz, lower_priority,
+    prefault, spawn_group,
 };
 pub use here::programs::{BROWSERS, END_BY_FORCE, HOME_VARIABLE, SETTINGS_FOLDER, TAKE_OVER, UNPROTECT};
-pub use here::terminal::{columns, first_of_stdin, read_stdin};
+pub use here::shutdown::{shutdown_flag, terminate};
+pub use here::terminal::{columns, read_first_stdin_byte, read_stdin};
 
 /// Makes a file or a folder that only its owner can read.
-pub trait Private {
+pub trait OwnerOnly {
     /// Asks for it.
     fn private(&mut self) -> &mut Self;
 }

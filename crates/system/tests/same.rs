@@ -15,8 +15,8 @@ use std::{
 };
 
 use backstory_system::{
-    Bell, Lock, Mapped, Private as _, can_write, canonicalize, free_bytes, holder, identity,
-    is_open_to_others, open_at_once, open_to_lock, read_exact_at, sync_folder, write_all_at, write_at_once,
+    DirWatcher, Lock, MappedFile, OwnerOnly as _, can_write, canonicalize, free_bytes, holder, identity,
+    is_open_to_others, open_nonblocking, open_to_lock, read_exact_at, sync_folder, write_all_at, write_parts,
 };
 
 #[test]
@@ -39,7 +39,7 @@ fn files_are_written_in_parts_and_in_places() {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).private();
     let mut file = options.open(&path).unwrap();
-    write_at_once(
+    write_parts(
         &mut file,
         &["ab", "", "cdef"].map(|part| IoSlice::new(part.as_bytes())),
     )
@@ -50,9 +50,9 @@ fn files_are_written_in_parts_and_in_places() {
     assert_eq!(&three, b"Yde");
     let beyond = read_exact_at(&file, &mut three, 4).unwrap_err();
     assert_eq!(beyond.kind(), std::io::ErrorKind::UnexpectedEof);
-    assert_eq!(&*Mapped::new(&File::open(&path).unwrap()).unwrap(), b"aXYdef");
+    assert_eq!(&*MappedFile::new(&File::open(&path).unwrap()).unwrap(), b"aXYdef");
     assert_ne!(is_open_to_others(&path), Some(true));
-    assert!(open_at_once(&path, false).is_ok());
+    assert!(open_nonblocking(&path, false).is_ok());
     sync_folder(folder.path()).unwrap();
 }
 
@@ -85,16 +85,16 @@ fn a_lock_that_nobody_has_has_no_holder() {
 }
 
 #[test]
-fn a_bell_rings_when_a_file_arrives() {
+fn a_watcher_rings_when_a_file_arrives() {
     let folder = tempfile::tempdir().unwrap();
     let [new, tmp] = ["new", "tmp"].map(|name| folder.path().join(name));
     fs::create_dir(&new).unwrap();
-    let bell = Bell::watch(&new).unwrap();
+    let watcher = DirWatcher::watch(&new).unwrap();
     for number in 0..3 {
         let (from, to) = (tmp.clone(), new.join(number.to_string()));
         thread::spawn(move || arrive(&from, &to));
         let start = Instant::now();
-        bell.wait(Duration::from_secs(20), Duration::ZERO).unwrap();
+        watcher.wait(Duration::from_secs(20), Duration::ZERO).unwrap();
         assert!(start.elapsed() < Duration::from_secs(10), "it slept through");
     }
 }

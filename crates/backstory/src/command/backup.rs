@@ -6,9 +6,9 @@ use anstream::println;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use super::{Status, open_store};
+use super::{ExitStatus, open_store};
 use crate::{
-    backups::{self, Reason},
+    backups::{self, BackupKind},
     clock,
     home::Home,
     output::size,
@@ -29,13 +29,13 @@ pub(crate) struct Backup {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Backup) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Backup) -> Result<ExitStatus> {
     let Some(store) = open_store(home)? else {
         bail!("nothing is remembered yet\nhint: there is nothing to back up");
     };
     let path = match &arguments.file {
         Some(file) => std::path::absolute(file)?,
-        None => backups::path_for(home, Reason::ByHand, clock::now_ms()),
+        None => backups::path_for(home, BackupKind::ByHand, clock::now_ms()),
     };
     // Our own folder is made when it is missing; another that is not there is a slip of the hand.
     let folder = path.parent().filter(|_| arguments.file.is_some());
@@ -58,5 +58,5 @@ pub(crate) fn run(home: &Home, arguments: &Backup) -> Result<Status> {
         true => println!("{}", json!({"path": path, "bytes": bytes})),
         false => println!("{} ({})", path.display(), size(bytes)),
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

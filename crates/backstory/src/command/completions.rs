@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Command;
 use clap_complete::Shell;
 
-use super::Status;
+use super::ExitStatus;
 
 /// Print a script that teaches a shell to complete our commands
 ///
@@ -30,14 +30,14 @@ pub(crate) struct Man {
     command: Vec<String>,
 }
 
-pub(crate) fn completions(arguments: &Completions, mut command: Command) -> Result<Status> {
+pub(crate) fn completions(arguments: &Completions, mut command: Command) -> Result<ExitStatus> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "backstory", &mut script);
     io::stdout().write_all(&script)?;
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-pub(crate) fn man(arguments: &Man, mut command: Command) -> Result<Status> {
+pub(crate) fn man(arguments: &Man, mut command: Command) -> Result<ExitStatus> {
     command.build();
     let mut found = &command;
     for word in &arguments.command {
@@ -50,5 +50,5 @@ pub(crate) fn man(arguments: &Man, mut command: Command) -> Result<Status> {
     let mut text = Vec::new();
     page.render(&mut text)?;
     io::stdout().write_all(&text)?;
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

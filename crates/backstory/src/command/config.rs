@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 
 use crate::settings::{
-    Change, Entry, KEYS, Key, Resolved, Source, change, from_words, read, reference, repeatable, resolve,
-    section_names, to_words,
+    KEYS, Resolved, SettingChange, SettingEntry, SettingKey, Source, change, from_words, read, reference,
+    repeatable, resolve, section_names, to_words,
 };
 
 /// Show and change settings.
@@ -67,7 +67,7 @@ struct SetArgs {
 
 /// What is left to do for the caller when the command ran.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct ConfigOutcome {
     /// Lines for stderr.
     pub messages: Vec<String>,
     /// Whether the exit status is 1 although the command did what it could.
@@ -82,7 +82,7 @@ pub(crate) fn run(
     path: &Path,
     env: &[(String, String)],
     out: &mut dyn Write,
-) -> Result<Outcome> {
+) -> Result<ConfigOutcome> {
     match &args.action {
         Action::List { json } => {
             let resolved = resolve(path, read(path)?.as_deref(), env);
@@ -91,10 +91,10 @@ pub(crate) fn run(
             } else {
                 list(&resolved, path, out)?;
             }
-            Ok(Outcome {
+            Ok(ConfigOutcome {
                 failed: !resolved.problems.is_empty(),
                 messages: lines(&resolved.problems),
-                ..Outcome::default()
+                ..ConfigOutcome::default()
             })
         }
         Action::Get { key, json } => get(
@@ -107,14 +107,14 @@ pub(crate) fn run(
             let key = key_named(&args.key)?;
             changed(path, key, &wanted(key, args)?, env)
         }
-        Action::Unset { key } => changed(path, key_named(key)?, &Change::Unset, env),
+        Action::Unset { key } => changed(path, key_named(key)?, &SettingChange::Unset, env),
         Action::Path => {
             writeln!(out, "{}", path.display())?;
-            Ok(Outcome::default())
+            Ok(ConfigOutcome::default())
         }
         Action::Reference => {
             out.write_all(reference().as_bytes())?;
-            Ok(Outcome::default())
+            Ok(ConfigOutcome::default())
         }
     }
 }
@@ -127,7 +127,7 @@ fn list(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
     let key_width = KEYS.iter().map(|key| key.to_string().len()).max().unwrap_or(0);
     let widths = values.iter().flatten().map(|line| line.chars().count());
     let value_width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
-    for (Entry { key, source, .. }, lines) in resolved.entries.iter().zip(values) {
+    for (SettingEntry { key, source, .. }, lines) in resolved.entries.iter().zip(values) {
         let is_default = *source == Source::Default;
         let (mark, style, place) = if is_default {
             (' ', Style::new(), dim)
@@ -164,7 +164,7 @@ fn cell(value: &toml::Value) -> Vec<String> {
 }
 
 /// One setting as programs see it.
-pub(crate) fn setting_json(entry: &Entry) -> Json {
+pub(crate) fn setting_json(entry: &SettingEntry) -> Json {
     let (source, line) = match entry.source {
         Source::Default => ("default", None),
         Source::File { line } => ("file", Some(line)),
@@ -187,7 +187,7 @@ fn list_json(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-fn get(key: &Key, json: bool, resolved: &Resolved, out: &mut dyn Write) -> Result<Outcome> {
+fn get(key: &SettingKey, json: bool, resolved: &Resolved, out: &mut dyn Write) -> Result<ConfigOutcome> {
     let value = &resolved.entry(key).value;
     if json {
         writeln!(out, "{}", serde_json::to_string(value)?)?;
@@ -198,24 +198,24 @@ fn get(key: &Key, json: bool, resolved: &Resolved, out: &mut dyn Write) -> Resul
     }
     // A script that reads this value must not take the default for what its owner wrote.
     let failed = resolved.problems.iter().any(|problem| problem.concerns(key));
-    Ok(Outcome {
+    Ok(ConfigOutcome {
         messages: lines(&resolved.problems),
         failed,
-        ..Outcome::default()
+        ..ConfigOutcome::default()
     })
 }
 
 /// Reads what `set` is asked to do, before the file is touched.
-fn wanted(key: &Key, args: &SetArgs) -> Result<Change> {
+fn wanted(key: &SettingKey, args: &SetArgs) -> Result<SettingChange> {
     if args.values.is_empty() {
-        return Ok(Change::Edit {
+        return Ok(SettingChange::Edit {
             add: args.add.clone(),
             remove: args.remove.clone(),
         });
     }
     let words: Vec<&str> = args.values.iter().map(String::as_str).collect();
     match from_words(key.kind, &words) {
-        Some(value) => Ok(Change::Set(value)),
+        Some(value) => Ok(SettingChange::Set(value)),
         None => bail!(
             "{key} = {}: expected {}",
             repeatable(key, &words.join(" ")),
@@ -224,13 +224,18 @@ fn wanted(key: &Key, args: &SetArgs) -> Result<Change> {
     }
 }
 
-fn changed(path: &Path, key: &'static Key, wanted: &Change, env: &[(String, String)]) -> Result<Outcome> {
+fn changed(
+    path: &Path,
+    key: &'static SettingKey,
+    wanted: &SettingChange,
+    env: &[(String, String)],
+) -> Result<ConfigOutcome> {
     let done = change(path, key, wanted)?;
     let value = shown(&done.value);
     let what = match (done.written, wanted) {
-        (true, Change::Unset) => format!("{key} is back at its default, {value}"),
+        (true, SettingChange::Unset) => format!("{key} is back at its default, {value}"),
         (true, _) => format!("{key} is now {value}"),
-        (false, Change::Unset) => format!(
+        (false, SettingChange::Unset) => format!(
             "{key} is not set in {}; it is at its default, {value}",
             path.display()
         ),
@@ -244,7 +249,7 @@ fn changed(path: &Path, key: &'static Key, wanted: &Change, env: &[(String, Stri
         ));
     }
     messages.extend(done.problems.iter().map(|problem| format!("warning: {problem}")));
-    Ok(Outcome {
+    Ok(ConfigOutcome {
         messages,
         failed: false,
         concerns_model: done.written && key.section == "distill",
@@ -252,8 +257,8 @@ fn changed(path: &Path, key: &'static Key, wanted: &Change, env: &[(String, Stri
 }
 
 /// Finds a key by its name, or says which one was probably meant.
-pub(crate) fn key_named(name: &str) -> Result<&'static Key> {
-    Key::named(name).ok_or_else(|| {
+pub(crate) fn key_named(name: &str) -> Result<&'static SettingKey> {
+    SettingKey::named(name).ok_or_else(|| {
         let wrong = name.escape_debug();
         if section_names().contains(&name) {
             let keys: Vec<String> = KEYS
@@ -266,7 +271,7 @@ pub(crate) fn key_named(name: &str) -> Result<&'static Key> {
         let (section, rest) = name
             .split_once('.')
             .map_or((None, name), |(section, rest)| (Some(section), rest));
-        match Key::nearest(section, rest) {
+        match SettingKey::nearest(section, rest) {
             Some(key) => anyhow!("unknown setting `{wrong}`; did you mean `{key}`?"),
             None => anyhow!("unknown setting `{wrong}`; `backstory config list` names them all"),
         }

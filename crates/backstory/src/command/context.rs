@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::project::locate;
-use backstory_recall::{Context, Entry, Situation, context, tokens};
+use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context, tokens};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Status, open_store, project, settings};
+use super::{ExitStatus, open_store, project, settings};
 use crate::{
     clock,
     home::Home,
@@ -35,7 +35,7 @@ pub(crate) struct ContextArguments {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<ExitStatus> {
     let told = build(home, arguments)?;
     let Some(told) = told else {
         match arguments.json {
@@ -46,7 +46,7 @@ pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<Status> {
                 );
             }
         }
-        return Ok(Status::Failed);
+        return Ok(ExitStatus::Failed);
     };
     if arguments.json {
         let entries: Vec<Value> = told.entries.iter().map(as_json).collect();
@@ -59,10 +59,10 @@ pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<Status> {
     } else {
         println!("{}", told.text);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<Context>> {
+fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<ContextBlock>> {
     let limits = settings(home)?.context.limits();
     let Some(store) = open_store(home)? else {
         return Ok(None);
@@ -81,38 +81,39 @@ fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<Context>> {
         }
         None => (store.project_of(&facts)?, facts.branch),
     };
-    let situation = Situation {
+    let situation = ContextRequest {
         project: &project,
         branch: branch.as_deref(),
-        goes_on: None,
+        compacted_session: None,
         now: Timestamp::from_millisecond(clock::now_ms())?,
     };
     Ok(context(&store, &situation, &limits)?)
 }
 
-fn as_json(entry: &Entry) -> Value {
+fn as_json(entry: &ContextEntry) -> Value {
     json!({
         "id": entry.handle,
         "title": entry.title,
         "reason": entry.reason,
         "tokens": entry.tokens,
-        "told": entry.is_told,
+        "told": entry.is_included,
     })
 }
 
-fn explain(told: &Context) {
+fn explain(told: &ContextBlock) {
     let width = output::width();
-    let print = |entry: &Entry| {
+    let print = |entry: &ContextEntry| {
         let handle = entry.handle.to_string();
         let title = output::one_line(&entry.title, width.saturating_sub(9).max(20));
         println!("{BOLD}{handle:>6}{BOLD:#}  {title}");
-        let tokens = match entry.is_told {
+        let tokens = match entry.is_included {
             true => format!(" · ~{} tokens", entry.tokens),
             false => String::new(),
         };
         println!("        {DIM}{}{tokens}{DIM:#}", entry.reason);
     };
-    let (shown, left): (Vec<&Entry>, Vec<&Entry>) = told.entries.iter().partition(|entry| entry.is_told);
+    let (shown, left): (Vec<&ContextEntry>, Vec<&ContextEntry>) =
+        told.entries.iter().partition(|entry| entry.is_included);
     println!("Told, ~{} tokens in all:", tokens(&told.text));
     shown.into_iter().for_each(print);
     if !left.is_empty() {

@@ -14,10 +14,10 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, ensure};
-use backstory_system::hear_end;
+use backstory_system::shutdown_flag;
 use serde_json::Value;
 
-use super::Status;
+use super::ExitStatus;
 use crate::{
     output::{BOLD, DIM, GOOD},
     process,
@@ -72,8 +72,8 @@ const STORY: [(&str, &str, &str); 8] = [
 
 const SESSION: &str = "demo-0000-4000-8000-000000000001";
 
-pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
-    let end = hear_end().context("could not watch for signals")?;
+pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
+    let end = shutdown_flag().context("could not watch for signals")?;
     let scratch = Scratch::new("demo")?;
     let (home, project) = (scratch.path().join("home"), scratch.path().join("acme"));
     fs::create_dir_all(project.join(".git")).context("could not create the sample project")?;
@@ -143,17 +143,17 @@ pub(crate) fn run(_arguments: &Demo) -> Result<Status> {
         slowest.as_secs_f64() * 1e3
     );
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
-        look_around(&home, &end)?;
+        open_viewer_and_wait(&home, &end)?;
     } else {
         println!(
             "{DIM}In a terminal, the demo ends with a look at all of this in the browser: `backstory open`.{DIM:#}"
         );
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Lets a person look at the demo's memory in the browser until they have seen enough.
-fn look_around(home: &Path, end: &Arc<AtomicBool>) -> Result<()> {
+fn open_viewer_and_wait(home: &Path, end: &Arc<AtomicBool>) -> Result<()> {
     process::run_self(&["worker", "start"], home, b"")?;
     let looked = wait(home, end);
     // However it ended: no worker stays behind.

@@ -9,18 +9,18 @@ use anyhow::{Context, Result, bail};
 use backstory_store::{PastTurn, Store};
 use serde_json::json;
 
-use super::{Status, open_store, settings, with_hint};
+use super::{ExitStatus, open_store, settings, with_hint};
 use crate::{
     clock,
     home::Home,
     models::Model,
     output::{DIM, count, dollars, thousands},
     progress::Progress,
-    settings::{Provider, Settings},
-    when::{self, When},
-    worker::{self, Asking, EXPECTED_ANSWER},
+    settings::{ProviderName, Settings},
+    time_arg::{self, TimeArg},
+    worker::{self, EXPECTED_ANSWER, ModelConfig},
 };
-use ask::{Outcome, ask};
+use ask::{DistillReport, ask};
 
 /// Let a model write the memories of past turns anew
 ///
@@ -32,11 +32,11 @@ pub(crate) struct DistillArguments {
     #[arg(long, value_name = "S", conflicts_with = "since")]
     session: Option<String>,
     /// Turns that began after a date, or so long ago: 2026-01-31, 90d
-    #[arg(long, value_name = "DATE", value_parser = when::moment)]
-    since: Option<When>,
+    #[arg(long, value_name = "DATE", value_parser = time_arg::parse_time_arg)]
+    since: Option<TimeArg>,
     /// Who is asked, if not `distill.provider`: claude-cli, anthropic, openai
     #[arg(long, value_name = "P", value_parser = provider)]
-    provider: Option<Provider>,
+    provider: Option<ProviderName>,
     /// Say what it would take, and ask nobody
     #[arg(long)]
     dry_run: bool,
@@ -57,7 +57,7 @@ struct Plan {
     left: u64,
 }
 
-pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<ExitStatus> {
     let settings = chosen(settings(home)?, arguments.provider);
     let Some(model) = Model::from_settings(&settings) else {
         bail!(
@@ -67,16 +67,16 @@ pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<Status> {
     let Some(mut store) = open_store(home)? else {
         bail!("nothing is remembered yet\nhint: `backstory import claude-code` takes past sessions over");
     };
-    let asking = Asking {
+    let asking = ModelConfig {
         model,
-        keep: settings.capture.to_keep(),
+        keep: settings.capture.capture_settings(),
     };
     let mut progress = Progress::new(arguments.json);
     let plan = plan(&store, &asking, arguments, &mut progress)?;
     progress.end();
     if plan.turns.is_empty() || arguments.dry_run {
         report_plan(&plan, &asking.model, arguments);
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     if !arguments.json {
         report_plan(&plan, &asking.model, arguments);
@@ -85,11 +85,11 @@ pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<Status> {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Nobody was asked: nobody is here to say yes.");
             anstream::eprintln!("{DIM}hint: say --yes to go on, --dry-run to only look{DIM:#}");
-            return Ok(Status::Refused);
+            return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
             println!("Nobody was asked.");
-            return Ok(Status::Failed);
+            return Ok(ExitStatus::Failed);
         }
     }
     // Whoever asks by hand wants to know now whether the provider is well again.
@@ -103,7 +103,7 @@ pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<Status> {
 }
 
 /// The settings with another provider, whose model and address are its own.
-fn chosen(mut settings: Settings, provider: Option<Provider>) -> Settings {
+fn chosen(mut settings: Settings, provider: Option<ProviderName>) -> Settings {
     if let Some(provider) = provider.filter(|provider| *provider != settings.distill.provider) {
         let distill = &mut settings.distill;
         distill.provider = provider;
@@ -117,7 +117,7 @@ fn chosen(mut settings: Settings, provider: Option<Provider>) -> Settings {
 
 fn plan(
     store: &Store,
-    asking: &Asking,
+    asking: &ModelConfig,
     arguments: &DistillArguments,
     progress: &mut Progress,
 ) -> Result<Plan> {
@@ -137,7 +137,7 @@ fn plan(
     let mut turns = Vec::new();
     for (at, turn) in past.into_iter().enumerate() {
         progress.bar(at, all, "turns read");
-        if let Some(question) = worker::question(store, turn.id, &asking.model, &asking.keep)? {
+        if let Some(question) = worker::build_request(store, turn.id, &asking.model, &asking.keep)? {
             turns.push((turn, question.prompt.tokens() as u64));
         }
     }
@@ -203,11 +203,11 @@ fn is_meant() -> Result<bool> {
 
 fn report(
     home: &Home,
-    outcome: &Outcome,
+    outcome: &DistillReport,
     plan: &Plan,
     start_ms: i64,
     arguments: &DistillArguments,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
     let spent = store.spending(start_ms, i64::MAX)?;
     let tokens_in: u64 = spent.iter().map(|one| one.tokens_in).sum();
@@ -237,14 +237,18 @@ fn report(
         }
     }
     Ok(match outcome.ended {
-        Some(_) => Status::Failed,
-        None => Status::Done,
+        Some(_) => ExitStatus::Failed,
+        None => ExitStatus::Done,
     })
 }
 
-fn provider(name: &str) -> Result<Provider, String> {
-    [Provider::ClaudeCli, Provider::Anthropic, Provider::Openai]
-        .into_iter()
-        .find(|provider| provider.name() == name)
-        .ok_or_else(|| "expected one of claude-cli, anthropic, openai".to_owned())
+fn provider(name: &str) -> Result<ProviderName, String> {
+    [
+        ProviderName::ClaudeCli,
+        ProviderName::Anthropic,
+        ProviderName::Openai,
+    ]
+    .into_iter()
+    .find(|provider| provider.name() == name)
+    .ok_or_else(|| "expected one of claude-cli, anthropic, openai".to_owned())
 }

@@ -5,10 +5,10 @@ use anstyle::Style;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::Status;
+use super::ExitStatus;
 use crate::{
     clock,
-    doctor::{Finding, GROUPS, Level, Patient},
+    doctor::{CheckContext, Finding, GROUPS, Severity},
     environment,
     home::Home,
     output::{self, BAD, BOLD, BUSY, DIM, GOOD},
@@ -26,7 +26,7 @@ pub(crate) struct Doctor {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Doctor) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Doctor) -> Result<ExitStatus> {
     let patient = examine(home);
     let mut all = Vec::new();
     for (group, check) in GROUPS {
@@ -41,18 +41,18 @@ pub(crate) fn run(home: &Home, arguments: &Doctor) -> Result<Status> {
         .flat_map(|(_, findings)| findings)
         .map(|finding| finding.level)
         .max()
-        .unwrap_or(Level::Ok);
+        .unwrap_or(Severity::Ok);
     match arguments.json {
         true => println!("{}", to_json(&all, worst)?),
         false => print_end(worst),
     }
     Ok(match worst {
-        Level::Broken => Status::Failed,
-        _ => Status::Done,
+        Severity::Broken => ExitStatus::Failed,
+        _ => ExitStatus::Done,
     })
 }
 
-fn examine(home: &Home) -> Patient<'_> {
+fn examine(home: &Home) -> CheckContext<'_> {
     let path = home.config();
     let (text, unreadable) = match settings::read(&path) {
         Ok(text) => (text, None),
@@ -60,7 +60,7 @@ fn examine(home: &Home) -> Patient<'_> {
     };
     let (settings, problems) = settings::load(&path, text.as_deref(), &environment::settings());
     let problems = problems.iter().map(ToString::to_string).chain(unreadable);
-    Patient {
+    CheckContext {
         home,
         settings,
         problems: problems.collect(),
@@ -68,7 +68,7 @@ fn examine(home: &Home) -> Patient<'_> {
     }
 }
 
-fn to_json(all: &[(&str, Vec<Finding>)], worst: Level) -> Result<Value> {
+fn to_json(all: &[(&str, Vec<Finding>)], worst: Severity) -> Result<Value> {
     let mut findings = Vec::new();
     for (group, of_group) in all {
         for finding in of_group {
@@ -80,16 +80,16 @@ fn to_json(all: &[(&str, Vec<Finding>)], worst: Level) -> Result<Value> {
         }
     }
     Ok(
-        json!({"ok": worst < Level::Broken, "worst": worst, "version": env!("CARGO_PKG_VERSION"), "findings": findings}),
+        json!({"ok": worst < Severity::Broken, "worst": worst, "version": env!("CARGO_PKG_VERSION"), "findings": findings}),
     )
 }
 
-const fn sign(level: Level) -> (&'static str, Style) {
+const fn sign(level: Severity) -> (&'static str, Style) {
     match level {
-        Level::Ok => ("✓", GOOD),
-        Level::Note => ("·", DIM),
-        Level::Warning => ("!", BUSY),
-        Level::Broken => ("✗", BAD),
+        Severity::Ok => ("✓", GOOD),
+        Severity::Note => ("·", DIM),
+        Severity::Warning => ("!", BUSY),
+        Severity::Broken => ("✗", BAD),
     }
 }
 
@@ -116,10 +116,10 @@ fn print(group: &str, findings: &[Finding]) {
     }
 }
 
-fn print_end(worst: Level) {
+fn print_end(worst: Severity) {
     match worst {
-        Level::Ok | Level::Note => println!("\n{GOOD}All is well.{GOOD:#}"),
-        Level::Warning => println!("\n{BUSY}It works; see the lines marked !.{BUSY:#}"),
-        Level::Broken => println!("\n{BAD}Something is broken; see the lines marked ✗.{BAD:#}"),
+        Severity::Ok | Severity::Note => println!("\n{GOOD}All is well.{GOOD:#}"),
+        Severity::Warning => println!("\n{BUSY}It works; see the lines marked !.{BUSY:#}"),
+        Severity::Broken => println!("\n{BAD}Something is broken; see the lines marked ✗.{BAD:#}"),
     }
 }

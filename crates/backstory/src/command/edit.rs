@@ -3,10 +3,10 @@
 use anstream::println;
 use anyhow::{Result, bail};
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_store::Edit;
+use backstory_store::MemoryEdit;
 
-use super::{Status, observation_type, open_store_with, settings};
-use crate::{clock, home::Home, wash::Wash};
+use super::{ExitStatus, observation_type, open_store_with, settings};
+use crate::{clock, home::Home, sanitize::Sanitizer};
 
 /// Put a memory right
 ///
@@ -55,11 +55,11 @@ pub(crate) struct EditArguments {
     notes: Option<String>,
 }
 
-pub(crate) fn run(home: &Home, arguments: &EditArguments) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &EditArguments) -> Result<ExitStatus> {
     let edit = read(arguments, settings(home)?.capture.redact)?;
     let handle = arguments.handle;
     let changed = edit.changed();
-    let fields = Edit::fields(handle.kind);
+    let fields = MemoryEdit::fields(handle.kind);
     let kind = handle.kind.name();
     if fields.is_empty() {
         bail!(
@@ -85,10 +85,10 @@ pub(crate) fn run(home: &Home, arguments: &EditArguments) -> Result<Status> {
     }
     open_store_with(home, &[handle])?.edit(handle, &edit, clock::now_ms())?;
     println!("Changed {handle}: {}", changed.join(", "));
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn read(arguments: &EditArguments, redact: bool) -> Result<Edit> {
+fn read(arguments: &EditArguments, redact: bool) -> Result<MemoryEdit> {
     let given = [
         ("title", &arguments.title),
         ("subtitle", &arguments.subtitle),
@@ -104,7 +104,7 @@ fn read(arguments: &EditArguments, redact: bool) -> Result<Edit> {
     let mut texts = Vec::new();
     for (name, text) in given {
         let Some(text) = text else { continue };
-        let washed = Wash::new(redact).text(text.trim()).unwrap_or_default();
+        let washed = Sanitizer::new(redact).text(text.trim()).unwrap_or_default();
         if washed.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
             bail!("nothing is left of the {name}\nhint: say it without private spans; nothing was changed");
         }
@@ -113,9 +113,9 @@ fn read(arguments: &EditArguments, redact: bool) -> Result<Edit> {
     let facts: Vec<String> = arguments
         .facts
         .iter()
-        .filter_map(|fact| Wash::new(redact).text(fact.trim()))
+        .filter_map(|fact| Sanitizer::new(redact).text(fact.trim()))
         .collect();
-    Ok(Edit {
+    Ok(MemoryEdit {
         texts,
         facts: (!arguments.facts.is_empty()).then_some(facts),
         kind: arguments.kind,

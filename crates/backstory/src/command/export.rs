@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
 
-use super::{Status, open_store, project};
+use super::{ExitStatus, open_store, project};
 use crate::home::Home;
 
 /// Write memories to standard output, one JSON object a line
@@ -20,9 +20,9 @@ pub(crate) struct Export {
     all: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Export) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Export) -> Result<ExitStatus> {
     let Some(store) = open_store(home)? else {
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     };
     let project = arguments
         .project
@@ -37,5 +37,5 @@ pub(crate) fn run(home: &Home, arguments: &Export) -> Result<Status> {
     written
         .and_then(|()| out.flush())
         .context("could not write the memories")?;
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

@@ -9,13 +9,13 @@ use backstory_store::{Forgotten, Project, Selection, Session, Store};
 use jiff::tz::TimeZone;
 use serde_json::{Map, json};
 
-use super::{Status, open_store, project, settings, unknown};
+use super::{ExitStatus, open_store, project, settings, unknown};
 use crate::{
     forgetting::forget,
     home::Home,
     models,
     output::{self, BOLD, DIM, count},
-    when::{self, When},
+    time_arg::{self, TimeArg},
 };
 
 /// Forget memories, sessions or a project, for good
@@ -36,8 +36,8 @@ pub(crate) struct Forget {
     #[arg(long, value_name = "P")]
     project: Option<String>,
     /// What was over before a date, or so long ago: 2026-01-31, 90d
-    #[arg(long, value_name = "DATE", conflicts_with = "words", value_parser = when::moment)]
-    before: Option<When>,
+    #[arg(long, value_name = "DATE", conflicts_with = "words", value_parser = time_arg::parse_time_arg)]
+    before: Option<TimeArg>,
     /// Memories that contain all of these words, and the raw record of what happened that does
     #[arg(long = "match", value_name = "WORDS")]
     words: Option<String>,
@@ -54,13 +54,13 @@ pub(crate) struct Forget {
 
 /// What was named on the command line, found in the store.
 #[derive(Default)]
-struct Found {
+struct ForgetTargets {
     session: Option<Session>,
     project: Option<Project>,
     before_ms: Option<i64>,
 }
 
-impl Found {
+impl ForgetTargets {
     fn selection<'f>(&'f self, arguments: &'f Forget) -> Selection<'f> {
         let project = self.project.as_ref();
         match (&self.session, &arguments.words, self.before_ms, project) {
@@ -73,13 +73,13 @@ impl Found {
     }
 }
 
-pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<ExitStatus> {
     let Some(mut store) = open_store(home)? else {
         bail!("nothing is remembered yet\nhint: there is nothing to forget");
     };
     let found = find(&store, arguments, &models::zone(&settings(home)?))?;
     let selection = found.selection(arguments);
-    let plan = store.would_forget(selection)?;
+    let plan = store.preview_forget(selection)?;
     let is_empty = plan.is_empty() && !matches!(selection, Selection::Project(_));
     match (arguments.json, is_empty) {
         (true, _) => {}
@@ -92,17 +92,21 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
         } else if !is_empty {
             println!("{DIM}Nothing was changed.{DIM:#}");
         }
-        return Ok(if is_empty { Status::Failed } else { Status::Done });
+        return Ok(if is_empty {
+            ExitStatus::Failed
+        } else {
+            ExitStatus::Done
+        });
     }
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
             anstream::eprintln!("{DIM}hint: say --yes to forget it, --dry-run to only look{DIM:#}");
-            return Ok(Status::Refused);
+            return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
             println!("Nothing was changed.");
-            return Ok(Status::Failed);
+            return Ok(ExitStatus::Failed);
         }
     }
     let done = forget(home, &mut store, selection, &settings(home)?.context)?;
@@ -120,11 +124,11 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<Status> {
             copy.path.display()
         );
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn find(store: &Store, arguments: &Forget, zone: &TimeZone) -> Result<Found> {
-    let mut found = Found::default();
+fn find(store: &Store, arguments: &Forget, zone: &TimeZone) -> Result<ForgetTargets> {
+    let mut found = ForgetTargets::default();
     for &handle in &arguments.handles {
         if !store.exists(handle)? {
             return Err(unknown(handle));

@@ -18,17 +18,17 @@ use backstory_store::Store;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 
-use super::{Status, open_store, settings};
+use super::{ExitStatus, open_store, settings};
 use crate::{
     clock, environment,
     home::Home,
-    import::{self, Told},
+    import::{self, TranscriptEvents},
     models::{self, Model},
     output::{DIM, count},
     progress::Progress,
-    repair::{self, Opener},
+    repair::{self, LockOwner},
     settings::Settings,
-    when::{self, When},
+    time_arg::{self, TimeArg},
     worker,
 };
 
@@ -67,8 +67,8 @@ struct ClaudeCode {
     #[arg(long)]
     dry_run: bool,
     /// Only sessions that went on after a date, or after so long ago: 2026-01-31, 90d
-    #[arg(long, value_name = "DATE", value_parser = when::moment)]
-    since: Option<When>,
+    #[arg(long, value_name = "DATE", value_parser = time_arg::parse_time_arg)]
+    since: Option<TimeArg>,
     /// Only this project: its folder name, its path or its id
     #[arg(long, value_name = "P")]
     project: Option<String>,
@@ -79,7 +79,7 @@ struct ClaudeCode {
 
 /// What an import did, or would do.
 #[derive(Debug, Default)]
-struct Tally {
+struct SessionImportCounts {
     sessions: u64,
     unchanged: u64,
     prompts: u64,
@@ -89,7 +89,7 @@ struct Tally {
     bytes: u64,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Import) -> Result<ExitStatus> {
     match &arguments.source {
         Source::ClaudeCode(arguments) => claude_code(home, arguments),
         Source::ClaudeMem(arguments) => claude_mem::run(home, arguments),
@@ -97,7 +97,7 @@ pub(crate) fn run(home: &Home, arguments: &Import) -> Result<Status> {
     }
 }
 
-fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
+fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<ExitStatus> {
     let settings = settings(home)?;
     let transcripts = find(arguments, &models::zone(&settings))?;
     let start = Instant::now();
@@ -107,13 +107,13 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
         home.create()?;
         let opened = match store {
             Some(store) => store,
-            None => repair::open(home, Opener::Command)?,
+            None => repair::open(home, LockOwner::Command)?,
         };
         // What a power cut takes can be imported again.
-        opened.relax()?;
+        opened.set_bulk_mode()?;
         store = Some(opened);
     }
-    let mut tally = Tally::default();
+    let mut tally = SessionImportCounts::default();
     let mut progress = Progress::new(arguments.json);
     let mut wanted = Vec::new();
     for transcript in &transcripts {
@@ -128,7 +128,7 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
             _ => wanted.push((transcript, stamp)),
         }
     }
-    take_all(
+    import_all(
         &wanted,
         arguments,
         &settings,
@@ -148,7 +148,7 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<Status> {
         // It makes the vectors, and memories of what is left.
         worker::ensure(home);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn find(arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
@@ -181,15 +181,15 @@ fn find(arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
 }
 
 /// Reads transcripts on one core while the other stores what was read before.
-fn take_all(
+fn import_all(
     wanted: &[(&Transcript, String)],
     arguments: &ClaudeCode,
     settings: &Settings,
     mut store: Option<&mut Store>,
     tell: &mut dyn FnMut(u64),
-    tally: &mut Tally,
+    tally: &mut SessionImportCounts,
 ) -> Result<()> {
-    let (keep, now) = (settings.capture.to_keep(), clock::now());
+    let (keep, now) = (settings.capture.capture_settings(), clock::now());
     thread::scope(|scope| {
         // A few at most: a session can be large.
         let (send, receive) = sync_channel(2);
@@ -218,10 +218,10 @@ fn take_all(
 fn take(
     transcript: &Transcript,
     stamp: &str,
-    told: Told,
+    told: TranscriptEvents,
     arguments: &ClaudeCode,
     store: Option<&mut Store>,
-    tally: &mut Tally,
+    tally: &mut SessionImportCounts,
 ) -> Result<()> {
     let is_wanted = |named: &str| {
         let project = told.project.as_ref();
@@ -239,7 +239,7 @@ fn take(
         return Ok(());
     }
     tally.damaged += told.damaged;
-    let new = news(told.events, &transcript.session_id, store.as_deref())?;
+    let new = new_events(told.events, &transcript.session_id, store.as_deref())?;
     if new.is_empty() {
         tally.unchanged += 1;
     } else {
@@ -252,7 +252,7 @@ fn take(
     }
     if let Some(store) = store.filter(|_| !arguments.dry_run) {
         for batch in new.chunks(500) {
-            store.take_in(batch, worker::senses())?;
+            store.ingest_batch(batch, worker::ingest_hooks())?;
         }
         store.note_import(&transcript.path.to_string_lossy(), stamp, &transcript.session_id)?;
     }
@@ -260,7 +260,7 @@ fn take(
 }
 
 /// Returns those of a session's events that are not known and may be.
-fn news(events: Vec<Event>, session_id: &str, store: Option<&Store>) -> Result<Vec<Event>> {
+fn new_events(events: Vec<Event>, session_id: &str, store: Option<&Store>) -> Result<Vec<Event>> {
     let Some(store) = store else { return Ok(events) };
     // What was seen live is there already, and better: only what came before is taken from the transcript.
     let live_from = store.first_live_event(session_id)?.unwrap_or(i64::MAX);
@@ -295,17 +295,17 @@ fn stamp(transcript: &Transcript) -> String {
 
 /// Makes memories of what was imported: here, unless a worker is at it.
 fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Progress) -> Result<usize> {
-    let Some(_lock) = worker::Lock::take(home).context("could not lock worker.lock")? else {
+    let Some(_lock) = worker::WorkerLock::take(home).context("could not lock worker.lock")? else {
         anstream::eprintln!("The worker makes memories of it in the background.");
         return Ok(0);
     };
     store.recover(clock::now_ms())?;
     let total = store.queue(0)?.pending;
     let mut finished = 0;
-    worker::distil_all(
+    worker::distill_queue(
         store,
-        &worker::Rules {
-            keep: settings.capture.to_keep(),
+        &worker::DistillOptions {
+            keep: settings.capture.capture_settings(),
             // History is not asked for: `backstory distill` does that, and says what it will take.
             with_model: Model::from_settings(settings).is_some(),
         },
@@ -317,7 +317,7 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
     )
 }
 
-fn report(arguments: &ClaudeCode, tally: &Tally, distilled: usize, start: Instant) {
+fn report(arguments: &ClaudeCode, tally: &SessionImportCounts, distilled: usize, start: Instant) {
     let seconds = start.elapsed().as_secs_f64();
     // Sizes fit a float well enough to be shown.
     #[expect(clippy::cast_precision_loss, reason = "see above")]

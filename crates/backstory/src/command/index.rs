@@ -8,11 +8,11 @@ use std::{
 
 use anstream::println;
 use anyhow::Result;
-use backstory_recall::{Encoder, When, embed_next, file_vectors, mend_vectors};
-use backstory_store::{Begin, Store};
+use backstory_recall::{Encoder, FlushPolicy, embed_next, file_vectors, repair_vectors};
+use backstory_store::{EmbedOrder, Store};
 use serde_json::json;
 
-use super::{Status, open_store};
+use super::{ExitStatus, open_store};
 use crate::{home::Home, output, worker};
 
 /// Show how many memories can be found by meaning, or wait until all can
@@ -32,16 +32,16 @@ pub(crate) struct Index {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Index) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Index) -> Result<ExitStatus> {
     let Some(mut store) = open_store(home)? else {
         match arguments.json {
             true => println!("{}", json!({"documents": 0, "embedded": 0, "vectors": 1.0})),
             false => println!("Nothing is remembered yet."),
         }
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     };
     if arguments.rebuild {
-        store.tidy_words()?;
+        store.optimize_fts()?;
         store.forget_vectors()?;
     }
     if arguments.wait {
@@ -64,30 +64,30 @@ pub(crate) fn run(home: &Home, arguments: &Index) -> Result<Status> {
             coverage.share() * 100.0
         );
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Works on all cores but the one of a worker that is at it from the other end.
 fn wait(home: &Home, store: &mut Store) -> Result<()> {
-    const AT_ONCE: usize = 256;
-    store.relax()?;
-    if !worker::lives(home) {
-        mend_vectors(store, &home.vectors())?;
+    const BATCH_SIZE: usize = 256;
+    store.set_bulk_mode()?;
+    if !worker::is_running(home) {
+        repair_vectors(store, &home.vectors())?;
     }
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let mut encoders: Vec<Encoder> = Vec::new();
     loop {
         progress(store)?;
-        let (most, at_once) = match worker::lives(home) {
-            true => (cores.saturating_sub(1).max(1), AT_ONCE / 4),
-            false => (cores, AT_ONCE),
+        let (most, at_once) = match worker::is_running(home) {
+            true => (cores.saturating_sub(1).max(1), BATCH_SIZE / 4),
+            false => (cores, BATCH_SIZE),
         };
         encoders.resize_with(most, Encoder::new);
-        if embed_next(store, &mut encoders, Begin::Oldest, at_once)? == 0 {
-            file_vectors(store, &home.vectors(), When::Now)?;
+        if embed_next(store, &mut encoders, EmbedOrder::Oldest, at_once)? == 0 {
+            file_vectors(store, &home.vectors(), FlushPolicy::Now)?;
             break;
         }
-        file_vectors(store, &home.vectors(), When::Enough)?;
+        file_vectors(store, &home.vectors(), FlushPolicy::Enough)?;
     }
     if io::stderr().is_terminal() {
         anstream::eprint!("\r\x1b[K");

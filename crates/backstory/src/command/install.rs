@@ -1,11 +1,11 @@
 //! `backstory install`: teach the agents on this machine to report what they do and to be told what is remembered.
 
-mod carry_out;
+mod apply;
 mod diff;
+pub(crate) mod inspect;
 mod json;
-pub(crate) mod look;
-mod ours;
-pub(crate) mod places;
+mod owned_entries;
+pub(crate) mod paths;
 mod plan;
 mod toml;
 
@@ -17,16 +17,16 @@ use backstory_capture::host::{HOSTS, HostSpec, find};
 use backstory_system::END_BY_FORCE;
 use serde_json::{Value, json};
 
-use super::Status;
+use super::ExitStatus;
 use crate::{
     environment,
     home::Home,
     output::{BAD, BOLD, BUSY, DIM, GOOD, count},
     receipt::Receipt,
-    worker::{self, rules},
+    worker::{self, rules_file},
 };
-use diff::Line;
-use plan::Change;
+use diff::DiffLine;
+use plan::FileChange;
 
 /// Set up the agents on this machine
 ///
@@ -43,7 +43,7 @@ pub(crate) struct Install {
     #[arg(long, conflicts_with = "hosts")]
     all: bool,
     #[command(flatten)]
-    manner: Manner,
+    manner: ConfirmArgs,
 }
 
 /// Put back what `backstory install` changed
@@ -56,12 +56,12 @@ pub(crate) struct Uninstall {
     #[arg(value_name = "HOST", value_parser = host)]
     hosts: Vec<&'static HostSpec>,
     #[command(flatten)]
-    manner: Manner,
+    manner: ConfirmArgs,
 }
 
 /// How it is done.
 #[derive(clap::Args)]
-struct Manner {
+struct ConfirmArgs {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -80,16 +80,16 @@ fn host(name: &str) -> Result<&'static HostSpec, String> {
     })
 }
 
-pub(crate) fn install(home: &Home, arguments: &Install) -> Result<Status> {
+pub(crate) fn install(home: &Home, arguments: &Install) -> Result<ExitStatus> {
     let hosts = match arguments.hosts.as_slice() {
-        [] => places::present(),
+        [] => paths::present(),
         named => named.to_vec(),
     };
     if hosts.is_empty() {
         let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
         bail!("no agent was found here\nhint: name one: {}", names.join(", "));
     }
-    let program = places::program()?;
+    let program = paths::program()?;
     let mut receipt = Receipt::read(home)?;
     let mut changes = Vec::new();
     for host in &hosts {
@@ -100,13 +100,13 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<Status> {
         false => "Write this? [y/N]",
     };
     let changes = match ask(&arguments.manner, changes, question)? {
-        Go::Ahead(changes) => changes,
-        Go::Away(status) => return Ok(status),
+        Confirmation::Ahead(changes) => changes,
+        Confirmation::Away(status) => return Ok(status),
     };
-    carry_out::install(home, &mut receipt, &changes)?;
+    apply::install(home, &mut receipt, &changes)?;
     if arguments.manner.json {
         println!("{}", as_json(&changes, false));
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     for host in of_changes(&changes) {
         let is_new = changes
@@ -114,7 +114,7 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<Status> {
             .any(|change| change.host.name == host.name && change.is_needed());
         let done = if is_new { "set up" } else { "set up already" };
         println!("{GOOD}{} is {done}.{GOOD:#}", host.title);
-        if let Some(afterwards) = host.afterwards {
+        if let Some(afterwards) = host.post_install_note {
             println!("  {afterwards}");
         }
     }
@@ -124,10 +124,10 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<Status> {
         );
     }
     println!("{DIM}The next session is remembered; `backstory uninstall` puts everything back.{DIM:#}");
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
+pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<ExitStatus> {
     let mut receipt = Receipt::read(home)?;
     let hosts: Vec<&'static HostSpec> = match arguments.hosts.as_slice() {
         [] => receipt.hosts.keys().filter_map(|name| find(name)).collect(),
@@ -137,7 +137,7 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
     for host in &hosts {
         changes.extend(plan::uninstall(&receipt, host)?);
     }
-    if !changes.iter().any(Change::is_needed) {
+    if !changes.iter().any(FileChange::is_needed) {
         if !arguments.manner.dry_run {
             // The files may be gone while the receipt still speaks of them.
             for host in &hosts {
@@ -149,16 +149,16 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
             true => println!("{}", as_json(&changes, arguments.manner.dry_run)),
             false => println!("Nothing of ours is installed."),
         }
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     let changes = match ask(&arguments.manner, changes, "Put this back? [y/N]")? {
-        Go::Ahead(changes) => changes,
-        Go::Away(status) => return Ok(status),
+        Confirmation::Ahead(changes) => changes,
+        Confirmation::Away(status) => return Ok(status),
     };
-    carry_out::uninstall(home, &mut receipt, &changes)?;
+    apply::uninstall(home, &mut receipt, &changes)?;
     let mut rules_files = 0;
     for rules in of_changes(&changes).iter().filter_map(|host| host.rules) {
-        rules_files += rules::remove_all(home, rules)?;
+        rules_files += rules_file::remove_all(home, rules)?;
     }
     // Nobody reports to it any more.
     let has_stopped = receipt.hosts.is_empty()
@@ -167,10 +167,10 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
         })?;
     if arguments.manner.json {
         println!("{}", as_json(&changes, false));
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     for change in changes.iter().filter(|change| change.is_needed()) {
-        let shown = places::shown(&change.path);
+        let shown = paths::shown(&change.path);
         match (&change.new, change.is_exact) {
             (None, _) => println!("{shown} is removed."),
             (Some(_), true) => println!("{shown} is what it was before."),
@@ -188,21 +188,21 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<Status> {
     }
     println!(
         "{DIM}Memories are where they were: {}{DIM:#}",
-        places::shown(home.root())
+        paths::shown(home.root())
     );
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// What a person decided.
-enum Go {
+enum Confirmation {
     /// These.
-    Ahead(Vec<Change>),
+    Ahead(Vec<FileChange>),
     /// Nothing; the command ends so.
-    Away(Status),
+    Away(ExitStatus),
 }
 
 /// Shows the plan and asks, unless told not to.
-fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
+fn ask(manner: &ConfirmArgs, changes: Vec<FileChange>, question: &str) -> Result<Confirmation> {
     for change in &changes {
         if !manner.json {
             print(change, !manner.yes);
@@ -210,7 +210,7 @@ fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
         if !is_read_by_host(change) {
             anstream::eprintln!(
                 "{BUSY}{} has comments or commas too many: {} ignores such a file, and our entries in it.{BUSY:#}",
-                places::shown(&change.path),
+                paths::shown(&change.path),
                 change.host.title
             );
         }
@@ -220,15 +220,15 @@ fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
             true => println!("{}", as_json(&changes, true)),
             false => println!("{DIM}Nothing was changed.{DIM:#}"),
         }
-        return Ok(Go::Away(Status::Done));
+        return Ok(Confirmation::Away(ExitStatus::Done));
     }
-    if manner.yes || !changes.iter().any(Change::is_needed) {
-        return Ok(Go::Ahead(changes));
+    if manner.yes || !changes.iter().any(FileChange::is_needed) {
+        return Ok(Confirmation::Ahead(changes));
     }
     if !io::stdin().is_terminal() {
         anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
         anstream::eprintln!("{DIM}hint: say --yes to go ahead, --dry-run to only look{DIM:#}");
-        return Ok(Go::Away(Status::Refused));
+        return Ok(Confirmation::Away(ExitStatus::Refused));
     }
     let mut answer = String::new();
     let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
@@ -249,13 +249,13 @@ fn ask(manner: &Manner, changes: Vec<Change>, question: &str) -> Result<Go> {
     };
     if chosen.is_empty() {
         println!("Nothing was changed.");
-        return Ok(Go::Away(Status::Failed));
+        return Ok(Confirmation::Away(ExitStatus::Failed));
     }
-    Ok(Go::Ahead(chosen))
+    Ok(Confirmation::Ahead(chosen))
 }
 
 /// Says whether the host will read the file as it will be. Seen with the real client: it says nothing when it does not.
-fn is_read_by_host(change: &Change) -> bool {
+fn is_read_by_host(change: &FileChange) -> bool {
     let Some(new) = change.new.as_deref().filter(|_| change.host.wants_plain_json) else {
         return true;
     };
@@ -263,7 +263,7 @@ fn is_read_by_host(change: &Change) -> bool {
     new.trim_ascii().is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(new).is_ok()
 }
 
-fn of_changes(changes: &[Change]) -> Vec<&'static HostSpec> {
+fn of_changes(changes: &[FileChange]) -> Vec<&'static HostSpec> {
     let mut hosts: Vec<&'static HostSpec> = Vec::new();
     for change in changes {
         if !hosts.iter().any(|host| host.name == change.host.name) {
@@ -274,7 +274,7 @@ fn of_changes(changes: &[Change]) -> Vec<&'static HostSpec> {
 }
 
 /// Shows what becomes of a file and, for a person who decides, what it loses and gains.
-fn print(change: &Change, in_full: bool) {
+fn print(change: &FileChange, in_full: bool) {
     let what = match (&change.current, &change.new) {
         _ if !change.is_needed() => "stays as it is",
         (None, _) => "is made",
@@ -283,7 +283,7 @@ fn print(change: &Change, in_full: bool) {
     };
     println!(
         "{BOLD}{}{BOLD:#} {DIM}({}) {what}{DIM:#}",
-        places::shown(&change.path),
+        paths::shown(&change.path),
         change.host.title
     );
     if !in_full || !change.is_needed() {
@@ -295,10 +295,10 @@ fn print(change: &Change, in_full: bool) {
     let (old, new) = (text(&change.current), text(&change.new));
     for line in diff::diff(&old, &new) {
         match line {
-            Line::Same(line) => println!("    {DIM}{}{DIM:#}", visible(line)),
-            Line::Old(line) => println!("  {BAD}- {}{BAD:#}", visible(line)),
-            Line::New(line) => println!("  {GOOD}+ {}{GOOD:#}", visible(line)),
-            Line::Gap => println!("    {DIM}…{DIM:#}"),
+            DiffLine::Same(line) => println!("    {DIM}{}{DIM:#}", visible(line)),
+            DiffLine::Old(line) => println!("  {BAD}- {}{BAD:#}", visible(line)),
+            DiffLine::New(line) => println!("  {GOOD}+ {}{GOOD:#}", visible(line)),
+            DiffLine::Gap => println!("    {DIM}…{DIM:#}"),
         }
     }
     println!();
@@ -313,8 +313,8 @@ fn visible(line: &str) -> String {
         .collect()
 }
 
-fn as_json(changes: &[Change], is_dry: bool) -> Value {
-    let file = |change: &Change| {
+fn as_json(changes: &[FileChange], is_dry: bool) -> Value {
+    let file = |change: &FileChange| {
         let action = match (&change.current, &change.new) {
             _ if !change.is_needed() => "none",
             (None, _) => "create",

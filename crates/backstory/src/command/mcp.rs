@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use backstory_serve::{Stores, serve_stdio};
-use backstory_store::Access;
+use backstory_store::BusyTimeout;
 
-use super::Status;
+use super::ExitStatus;
 use crate::{
+    backend,
     home::Home,
-    outside,
-    repair::{self, Opener},
+    repair::{self, LockOwner},
     worker,
 };
 
@@ -21,7 +21,7 @@ use crate::{
 #[derive(clap::Args)]
 pub(crate) struct Mcp {}
 
-pub(crate) fn run(home: &Home, _: &Mcp) -> Result<Status> {
+pub(crate) fn run(home: &Home, _: &Mcp) -> Result<ExitStatus> {
     home.create()?;
     let folder = std::env::current_dir().ok();
     let at_home = home.clone();
@@ -31,34 +31,34 @@ pub(crate) fn run(home: &Home, _: &Mcp) -> Result<Status> {
         home.vectors(),
         Box::new(move || take_in(&at_home)),
     );
-    serve_stdio(stores, outside::of(home), folder, env!("CARGO_PKG_VERSION"))
+    serve_stdio(stores, backend::backend(home), folder, env!("CARGO_PKG_VERSION"))
         .context("could not serve on standard input and output")?;
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Takes in what waits, unless a worker does so this moment.
 fn take_in(home: &Home) {
-    const PATIENCE: Duration = Duration::from_millis(200);
-    const LOOK: Duration = Duration::from_millis(10);
+    const TIMEOUT: Duration = Duration::from_millis(200);
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
     let spool = home.spool();
     let is_waiting = || spool.waiting().is_ok_and(|waiting| !waiting.is_empty());
-    let has_worker = worker::lives(home);
+    let has_worker = worker::is_running(home);
     if has_worker {
-        for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
+        for _ in 0..TIMEOUT.as_millis() / POLL_INTERVAL.as_millis() {
             if !is_waiting() {
                 return;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
     // What cannot be taken in stays in the spool; what is there can still be asked for.
     if is_waiting()
-        && let Ok(mut store) = repair::open(home, Opener::Command)
+        && let Ok(mut store) = repair::open(home, LockOwner::Command)
     {
         // A worker that cannot take in waits for a lock that is not ours to wait for too.
         if has_worker {
-            store.wait_as(Access::Hook).ok();
+            store.set_busy_timeout(BusyTimeout::Hook).ok();
         }
-        worker::take_in(&spool, &mut store).ok();
+        worker::ingest(&spool, &mut store).ok();
     }
 }

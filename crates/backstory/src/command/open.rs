@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use backstory_serve::PAGES;
 use serde_json::{Value, json};
 
-use super::{Status, settings};
+use super::{ExitStatus, settings};
 use crate::{home::Home, output::DIM, process, worker};
 
 /// Open the viewer in the browser
@@ -28,7 +28,7 @@ pub(crate) struct Open {
     print: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Open) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Open) -> Result<ExitStatus> {
     if !settings(home)?.worker.http {
         bail!("the viewer is switched off\nhint: backstory config set worker.http on");
     }
@@ -42,7 +42,7 @@ pub(crate) fn run(home: &Home, arguments: &Open) -> Result<Status> {
     let url = link(home, &arguments.page)?;
     if arguments.print {
         println!("{url}");
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     match process::open_in_browser(&url) {
         true => println!("Opened the viewer in your browser. {DIM}It is logged in from now on.{DIM:#}"),
@@ -53,7 +53,7 @@ pub(crate) fn run(home: &Home, arguments: &Open) -> Result<Status> {
             );
         }
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Says whether the viewer has a page, or a page of that kind: which sessions and memories there are, it says itself.
@@ -72,7 +72,7 @@ fn is_page(page: &str) -> bool {
 
 /// Returns a link that logs a browser in once; starts the worker if it does not run.
 pub(crate) fn link(home: &Home, page: &str) -> Result<String> {
-    if !worker::lives(home) {
+    if !worker::is_running(home) {
         home.create()?;
         worker::start_and_wait(home)
             .context("could not start the worker\nhint: `backstory worker run` shows why")?;
@@ -82,7 +82,7 @@ pub(crate) fn link(home: &Home, page: &str) -> Result<String> {
     // A worker that just started opens its door in a moment.
     for _ in 0..200 {
         // Only the port of the worker that lives: another program must not be told the token.
-        let port = worker::facts(home).and_then(|facts| facts["port"].as_u64()?.try_into().ok());
+        let port = worker::worker_info(home).and_then(|facts| facts["port"].as_u64()?.try_into().ok());
         if let Some(port) = port {
             answer = Some(ask(home, SocketAddr::new(bind, port), page)?);
             break;

@@ -4,7 +4,7 @@ use anstream::println;
 use anyhow::Result;
 use backstory_model::Handle;
 
-use super::{Status, open_store_with};
+use super::{ExitStatus, open_store_with};
 use crate::home::Home;
 
 /// Keep memories in sight, and let no distilling change them
@@ -23,18 +23,18 @@ pub(crate) struct Unpin {
     handles: Vec<Handle>,
 }
 
-pub(crate) fn pin(home: &Home, arguments: &Pin) -> Result<Status> {
+pub(crate) fn pin(home: &Home, arguments: &Pin) -> Result<ExitStatus> {
     set(home, &arguments.handles, true)
 }
 
-pub(crate) fn unpin(home: &Home, arguments: &Unpin) -> Result<Status> {
+pub(crate) fn unpin(home: &Home, arguments: &Unpin) -> Result<ExitStatus> {
     set(home, &arguments.handles, false)
 }
 
-fn set(home: &Home, handles: &[Handle], pinned: bool) -> Result<Status> {
+fn set(home: &Home, handles: &[Handle], pinned: bool) -> Result<ExitStatus> {
     open_store_with(home, handles)?.set_pinned(handles, pinned)?;
     let list: Vec<String> = handles.iter().map(ToString::to_string).collect();
     let verb = if pinned { "Pinned" } else { "Unpinned" };
     println!("{verb} {}", list.join(", "));
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

@@ -2,10 +2,10 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_serve::answer;
+use backstory_serve::api_types;
 use backstory_store::{EventState, Queue};
 
-use super::{Status, open_store};
+use super::{ExitStatus, open_store};
 use crate::{
     clock,
     home::Home,
@@ -35,7 +35,7 @@ enum Action {
     },
 }
 
-pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<ExitStatus> {
     if let Some(Action::Retry { ids }) = &arguments.action {
         return retry(home, ids);
     }
@@ -53,15 +53,15 @@ pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<Status> {
     let spooled = home.spool().waiting()?.len();
     let now_ms = clock::now_ms();
     if arguments.json {
-        let queue = answer::Queue::new(queue, spooled as u64, now_ms);
+        let queue = api_types::QueueJson::new(queue, spooled as u64, now_ms);
         println!("{}", serde_json::to_string(&queue)?);
     } else {
         print(&queue, spooled, now_ms);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn retry(home: &Home, ids: &[i64]) -> Result<Status> {
+fn retry(home: &Home, ids: &[i64]) -> Result<ExitStatus> {
     let retried = match open_store(home)? {
         Some(mut store) => store.retry(ids)?,
         None => 0,
@@ -76,9 +76,9 @@ fn retry(home: &Home, ids: &[i64]) -> Result<Status> {
         _ => println!("{retried} events get another round."),
     }
     Ok(if retried == 0 && !ids.is_empty() {
-        Status::Failed
+        ExitStatus::Failed
     } else {
-        Status::Done
+        ExitStatus::Done
     })
 }
 

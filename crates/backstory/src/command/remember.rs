@@ -8,17 +8,17 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::project;
-use backstory_model::{ObservationType, ProjectFacts, file_below};
+use backstory_model::{ObservationType, ProjectIdentity, relative_path};
 use backstory_store::{Author, NewNote};
 use serde_json::json;
 
-use super::{Status, settings};
+use super::{ExitStatus, settings};
 use crate::{
     clock,
     home::Home,
     output::{self, DIM},
-    repair::{self, Opener},
-    wash::Wash,
+    repair::{self, LockOwner},
+    sanitize::Sanitizer,
 };
 
 /// Save a note for this project
@@ -47,20 +47,20 @@ pub(crate) struct Remember {
 }
 
 /// More than this is no note; what is stored is shorter still.
-const MOST_READ: u64 = 1 << 20;
+const MAX_INPUT_BYTES: u64 = 1 << 20;
 
-pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<ExitStatus> {
     let redact = settings(home)?.capture.redact;
     let mut given = arguments.text.clone();
     if given == "-" {
         let mut bytes = Vec::new();
-        let read = io::stdin().take(MOST_READ).read_to_end(&mut bytes);
+        let read = io::stdin().take(MAX_INPUT_BYTES).read_to_end(&mut bytes);
         read.context("could not read the note from standard input")?;
         given = String::from_utf8_lossy(&bytes).into_owned();
     }
-    let mut wash = Wash::new(redact);
+    let mut wash = Sanitizer::new(redact);
     let Some(text) = wash.text(given.trim()) else {
-        if wash.has_cut() {
+        if wash.has_removed() {
             bail!("nothing is left of the note once private spans are cut\nhint: nothing was saved");
         }
         bail!("the note is empty\nhint: say what to remember: backstory remember \"…\"");
@@ -73,7 +73,7 @@ pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<Status> {
         .map(|file| in_project(&facts, &cwd, file))
         .collect();
     home.create()?;
-    let mut store = repair::open(home, Opener::Command)?;
+    let mut store = repair::open(home, LockOwner::Command)?;
     let saved = store.remember(
         &NewNote {
             project: (!arguments.global).then_some(&facts),
@@ -91,7 +91,7 @@ pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<Status> {
             "{}",
             json!({"id": handle, "new": saved.is_new, "pinned": arguments.pin})
         );
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     let place = match arguments.global {
         true => "everywhere".to_owned(),
@@ -106,11 +106,11 @@ pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<Status> {
     if text.trim() != given.trim() {
         anstream::eprintln!("{DIM}What is private or secret was cut out.{DIM:#}");
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Names a file as memories do: relative to the working tree it is in.
-fn in_project(facts: &ProjectFacts, cwd: &Path, file: &Path) -> String {
+fn in_project(facts: &ProjectIdentity, cwd: &Path, file: &Path) -> String {
     let mut path = PathBuf::new();
     for part in cwd.join(file).components() {
         match part {
@@ -122,7 +122,7 @@ fn in_project(facts: &ProjectFacts, cwd: &Path, file: &Path) -> String {
         }
     }
     let roots = [facts.worktree.as_deref(), Some(facts.root.as_str())];
-    file_below(&path.to_string_lossy(), roots.into_iter().flatten())
+    relative_path(&path.to_string_lossy(), roots.into_iter().flatten())
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn files_are_named_from_the_root() {
-        let facts = ProjectFacts {
+        let facts = ProjectIdentity {
             key: "k".to_owned(),
             name: "n".to_owned(),
             root: "/w/acme".to_owned(),

@@ -12,7 +12,7 @@ use backstory_store::{StoreError, check_backup};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::Status;
+use super::ExitStatus;
 use crate::{
     backups, clock,
     home::Home,
@@ -37,7 +37,7 @@ pub(crate) struct Restore {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<ExitStatus> {
     let Some(file) = &arguments.file else {
         return list(home, arguments.json);
     };
@@ -47,21 +47,21 @@ pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<Status> {
             _ => "nothing was changed; `backstory restore` lists the backups that are there",
         };
         // In words only: it is not our own database that is damaged.
-        anyhow!(output::told(&error.into()))
+        anyhow!(output::error_chain(&error.into()))
             .context(format!("{} cannot be restored\nhint: {hint}", file.display()))
     })?;
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
             anstream::eprintln!("{DIM}hint: say --yes to put it in place{DIM:#}");
-            return Ok(Status::Refused);
+            return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
             println!("Nothing was changed.");
-            return Ok(Status::Failed);
+            return Ok(ExitStatus::Failed);
         }
     }
-    let kept = repair::alone(home, || repair::restore(home, file)).context(
+    let kept = repair::with_worker_stopped(home, || repair::restore(home, file)).context(
         "could not restore the backup\nhint: what was there is still there, or in the folder `backups`",
     )?;
     if arguments.json {
@@ -74,7 +74,7 @@ pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<Status> {
     }
     // It makes the vectors, and memories of what came in meanwhile.
     worker::ensure(home);
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn is_meant() -> Result<bool> {
@@ -89,7 +89,7 @@ fn is_meant() -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn list(home: &Home, json: bool) -> Result<Status> {
+fn list(home: &Home, json: bool) -> Result<ExitStatus> {
     let copies = backups::list(home).context("could not list the backups")?;
     let now_ms = clock::now_ms();
     for copy in &copies {
@@ -110,9 +110,9 @@ fn list(home: &Home, json: bool) -> Result<Status> {
     }
     if copies.is_empty() {
         anstream::eprintln!("There are no backups yet.");
-        return Ok(Status::Failed);
+        return Ok(ExitStatus::Failed);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn milliseconds(at: SystemTime) -> i64 {

@@ -9,19 +9,19 @@ use anstream::println;
 use anstyle::Style;
 use anyhow::{Context, Result};
 use backstory_model::{MemoryKind, ObservationType};
-use backstory_recall::{Hit, Query, Searcher, matches};
-use backstory_serve::answer;
+use backstory_recall::{Query, SearchHit, Searcher, matches};
+use backstory_serve::api_types;
 use backstory_store::{Filter, Project, Scope, Store, terms};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::{Status, current_project, observation_type, open_store, project, settings};
+use super::{ExitStatus, current_project, observation_type, open_store, project, settings};
 use crate::{
     clock,
     home::Home,
     models,
     output::{self, BOLD, BUSY, DIM},
-    when::{self, When},
+    time_arg::{self, TimeArg},
 };
 
 /// Find memories by words and by meaning
@@ -51,11 +51,11 @@ pub(crate) struct Search {
     #[arg(long, value_name = "S")]
     session: Option<String>,
     /// Not older than a date, or than so long ago: 2026-03-01, 7d, 12h
-    #[arg(long, value_name = "D", value_parser = when::moment)]
-    since: Option<When>,
+    #[arg(long, value_name = "D", value_parser = time_arg::parse_time_arg)]
+    since: Option<TimeArg>,
     /// Not younger than a date, or than so long ago
-    #[arg(long, value_name = "D", value_parser = when::moment)]
-    until: Option<When>,
+    #[arg(long, value_name = "D", value_parser = time_arg::parse_time_arg)]
+    until: Option<TimeArg>,
     /// Only this kind: observation, summary, prompt, note, passage
     #[arg(long, value_name = "K", value_parser = memory_kind)]
     kind: Option<MemoryKind>,
@@ -75,7 +75,7 @@ fn memory_kind(name: &str) -> Result<MemoryKind, String> {
     MemoryKind::from_name(name).ok_or(format!("expected one of {names}"))
 }
 
-pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Search) -> Result<ExitStatus> {
     let question = arguments.words.join(" ");
     let filter = arguments.filter(&models::zone(&settings(home)?))?;
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
@@ -83,18 +83,18 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
         anstream::eprintln!(
             "{DIM}hint: backstory search <words…>; `backstory search --help` shows the filters{DIM:#}"
         );
-        return Ok(Status::Refused);
+        return Ok(ExitStatus::Refused);
     }
     let store = open_store(home)?;
     let scope = match &store {
         Some(store) => arguments.place(store)?,
-        None => Place::Nowhere,
+        None => SearchScope::Nowhere,
     };
     if let Some(store) = &store {
         store.map_pages()?;
     }
     let mut session = match (&store, &scope) {
-        (Some(store), Place::Project(_) | Place::Everywhere) => Some(Asking {
+        (Some(store), SearchScope::Project(_) | SearchScope::Everywhere) => Some(SearchSession {
             searcher: Searcher::new(store, &home.vectors())?,
             vectors: store.coverage()?.share(),
         }),
@@ -108,35 +108,43 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<Status> {
             println!("{answer}");
             found |= some;
         }
-        return Ok(if found { Status::Done } else { Status::Failed });
+        return Ok(if found {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Failed
+        });
     }
     if arguments.json {
         let (answer, found) = as_json(arguments, session.as_mut(), &scope, &filter, &question)?;
         println!("{answer:#}");
-        return Ok(if found { Status::Done } else { Status::Failed });
+        return Ok(if found {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Failed
+        });
     }
     let hits = ask(arguments, session.as_mut(), &scope, &filter, &question)?;
     if hits.is_empty() {
         scope.print_nothing();
-        return Ok(Status::Failed);
+        return Ok(ExitStatus::Failed);
     }
     let asked: Vec<String> = terms(&question).into_iter().map(|term| term.word).collect();
     let now_ms = clock::now_ms();
     for hit in &hits {
-        print(hit, &asked, matches!(scope, Place::Everywhere), now_ms);
+        print(hit, &asked, matches!(scope, SearchScope::Everywhere), now_ms);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Where is looked.
-enum Place {
+enum SearchScope {
     Project(Project),
     Everywhere,
     /// The folder belongs to no project that anything is remembered of.
     Nowhere,
 }
 
-impl Place {
+impl SearchScope {
     fn print_nothing(&self) {
         let hint = match self {
             Self::Project(project) => format!(
@@ -153,14 +161,14 @@ impl Place {
     }
 }
 
-struct Asking<'s> {
+struct SearchSession<'s> {
     searcher: Searcher<'s>,
     vectors: f64,
 }
 
 impl Search {
     fn filter(&self, zone: &TimeZone) -> Result<Filter> {
-        let ms = |when: Option<When>| when.map(|when| when.ms(zone)).transpose();
+        let ms = |when: Option<TimeArg>| when.map(|when| when.ms(zone)).transpose();
         Ok(Filter {
             kind: self.kind,
             observation_type: self.observation_type,
@@ -172,28 +180,28 @@ impl Search {
         })
     }
 
-    fn place(&self, store: &Store) -> Result<Place> {
+    fn place(&self, store: &Store) -> Result<SearchScope> {
         if self.all {
-            return Ok(Place::Everywhere);
+            return Ok(SearchScope::Everywhere);
         }
         if let Some(named) = &self.project {
-            return Ok(Place::Project(project(store, named)?));
+            return Ok(SearchScope::Project(project(store, named)?));
         }
-        Ok(current_project(store)?.map_or(Place::Nowhere, Place::Project))
+        Ok(current_project(store)?.map_or(SearchScope::Nowhere, SearchScope::Project))
     }
 }
 
 fn ask(
     arguments: &Search,
-    session: Option<&mut Asking<'_>>,
-    place: &Place,
+    session: Option<&mut SearchSession<'_>>,
+    place: &SearchScope,
     filter: &Filter,
     question: &str,
-) -> Result<Vec<Hit>> {
+) -> Result<Vec<SearchHit>> {
     let scope = match place {
-        Place::Project(project) => Scope::Project(project),
-        Place::Everywhere => Scope::Everywhere,
-        Place::Nowhere => return Ok(Vec::new()),
+        SearchScope::Project(project) => Scope::Project(project),
+        SearchScope::Everywhere => Scope::Everywhere,
+        SearchScope::Nowhere => return Ok(Vec::new()),
     };
     let Some(session) = session else {
         return Ok(Vec::new());
@@ -210,15 +218,15 @@ fn ask(
 
 fn as_json(
     arguments: &Search,
-    mut session: Option<&mut Asking<'_>>,
-    place: &Place,
+    mut session: Option<&mut SearchSession<'_>>,
+    place: &SearchScope,
     filter: &Filter,
     question: &str,
 ) -> Result<(Value, bool)> {
     let start = Instant::now();
     let hits = ask(arguments, session.as_deref_mut(), place, filter, question)?;
     let took_ms = start.elapsed().as_secs_f64() * 1000.0;
-    let results: Vec<answer::Hit> = hits.iter().map(answer::Hit::from).collect();
+    let results: Vec<api_types::SearchHitJson> = hits.iter().map(api_types::SearchHitJson::from).collect();
     let answer = json!({
         "query": question,
         "results": results,
@@ -228,7 +236,7 @@ fn as_json(
     Ok((answer, !hits.is_empty()))
 }
 
-fn print(hit: &Hit, asked: &[String], with_project: bool, now_ms: i64) {
+fn print(hit: &SearchHit, asked: &[String], with_project: bool, now_ms: i64) {
     let card = &hit.card;
     let width = output::width();
     let icon = card.handle.kind.icon(card.kind.as_deref());

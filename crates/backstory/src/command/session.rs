@@ -3,11 +3,11 @@
 use anstream::println;
 use anyhow::{Result, bail};
 use backstory_model::ObservationType;
-use backstory_serve::answer;
+use backstory_serve::api_types;
 use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
 use serde_json::{Map, Value, json};
 
-use super::{Status, open_store, sessions};
+use super::{ExitStatus, open_store, sessions};
 use crate::{
     clock,
     home::Home,
@@ -26,14 +26,14 @@ pub(crate) struct Show {
 }
 
 /// Everything that is shown of a session.
-struct Story {
+struct SessionView {
     session: Session,
     turns: Vec<Turn>,
     memories: Vec<TurnMemory>,
     summaries: Vec<TurnSummary>,
 }
 
-impl Story {
+impl SessionView {
     fn memories(&self, turn: &Turn) -> impl Iterator<Item = &TurnMemory> {
         self.memories.iter().filter(|memory| memory.turn_id == turn.id)
     }
@@ -43,7 +43,7 @@ impl Story {
     }
 }
 
-pub(crate) fn run(home: &Home, arguments: &Show) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Show) -> Result<ExitStatus> {
     let Some(store) = open_store(home)? else {
         bail!(
             "{}\nhint: nothing is recorded yet",
@@ -54,7 +54,7 @@ pub(crate) fn run(home: &Home, arguments: &Show) -> Result<Status> {
         Ok(session) => session,
         Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
     };
-    let story = Story {
+    let story = SessionView {
         turns: store.turns(&session)?,
         memories: store.memories_of(&session)?,
         summaries: store.summaries_of(&session)?,
@@ -65,11 +65,11 @@ pub(crate) fn run(home: &Home, arguments: &Show) -> Result<Status> {
     } else {
         print(&story);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn as_json(story: &Story) -> Value {
-    let mut fields = json!(answer::Session::from(story.session.clone()));
+fn as_json(story: &SessionView) -> Value {
+    let mut fields = json!(api_types::SessionJson::from(story.session.clone()));
     let turns: Vec<Value> = story
         .turns
         .iter()
@@ -98,7 +98,7 @@ fn turn_json(turn: &Turn) -> Value {
     Value::Object(fields)
 }
 
-fn print(story: &Story) {
+fn print(story: &SessionView) {
     let session = &story.session;
     let now_ms = clock::now_ms();
     let width = output::width();
@@ -128,7 +128,7 @@ fn print(story: &Story) {
     }
 }
 
-fn print_turn(story: &Story, turn: &Turn, width: usize) {
+fn print_turn(story: &SessionView, turn: &Turn, width: usize) {
     let prompt = match (&turn.prompt, turn.machine_made) {
         (None, _) => "(the prompt was not heard)".to_owned(),
         (Some(_), true) => "(the agent itself)".to_owned(),

@@ -3,10 +3,10 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_model::SessionStatus;
-use backstory_serve::answer;
+use backstory_serve::api_types;
 use backstory_store::{Session, SessionFilter};
 
-use super::{Status, open_store, project};
+use super::{ExitStatus, open_store, project};
 use crate::{
     clock,
     home::Home,
@@ -27,14 +27,14 @@ pub(crate) struct Sessions {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<ExitStatus> {
     let Some(store) = open_store(home)? else {
         if arguments.json {
             println!("{{\"sessions\":[]}}");
         } else {
             println!("No sessions yet. `backstory demo` shows how they come to be.");
         }
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     };
     let project = arguments
         .project
@@ -47,7 +47,8 @@ pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<Status> {
         limit: arguments.limit,
     })?;
     if arguments.json {
-        let list: Vec<answer::Session> = sessions.into_iter().map(answer::Session::from).collect();
+        let list: Vec<api_types::SessionJson> =
+            sessions.into_iter().map(api_types::SessionJson::from).collect();
         println!("{}", serde_json::json!({ "sessions": list }));
     } else if sessions.is_empty() {
         println!("No sessions yet.");
@@ -55,7 +56,7 @@ pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<Status> {
         let now_ms = clock::now_ms();
         sessions.iter().for_each(|session| print(session, now_ms));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Colours a status.

@@ -3,11 +3,11 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_model::{Handle, MemoryKind};
-use backstory_serve::answer::Detail;
-use backstory_store::{Line, Shown};
+use backstory_serve::api_types::Detail;
+use backstory_store::{MemoryDetail, MemoryRecord};
 use jiff::tz::TimeZone;
 
-use super::{Status, open_store, settings, unknown};
+use super::{ExitStatus, open_store, settings, unknown};
 use crate::{
     clock,
     home::Home,
@@ -29,7 +29,7 @@ pub(crate) struct ShowArguments {
 /// How much is shown of the prompt that a memory goes back to.
 const PROMPT_LENGTH: usize = 300;
 
-pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<ExitStatus> {
     let store = open_store(home)?;
     let mut shown = Vec::new();
     let mut missing = Vec::new();
@@ -60,12 +60,12 @@ pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<Status> {
         output::print_error(&unknown(handle));
     }
     Ok(match missing.is_empty() {
-        true => Status::Done,
-        false => Status::Failed,
+        true => ExitStatus::Done,
+        false => ExitStatus::Failed,
     })
 }
 
-fn print(shown: &Shown, zone: &TimeZone) {
+fn print(shown: &MemoryDetail, zone: &TimeZone) {
     let line = &shown.line;
     let kind = match (&line.type_name, line.kind) {
         (Some(name), MemoryKind::Observation) => name.clone(),
@@ -91,7 +91,7 @@ fn print(shown: &Shown, zone: &TimeZone) {
 }
 
 /// Prints what the memory goes by. A title is shown whole, for it stands nowhere else; other first lines stand below.
-fn print_headline(line: &Line, icon: &str, name: &str) {
+fn print_headline(line: &MemoryRecord, icon: &str, name: &str) {
     /// An icon and a blank.
     const ICON: usize = 3;
     let width = output::width() - ICON;
@@ -115,7 +115,7 @@ fn cut() -> usize {
     output::width().saturating_sub(32)
 }
 
-fn print_content(line: &Line) {
+fn print_content(line: &MemoryRecord) {
     let texts = [
         ("about", &line.subtitle),
         ("story", &line.narrative),
@@ -153,12 +153,12 @@ fn print_content(line: &Line) {
     }
 }
 
-fn is_headline(line: &Line, text: &str) -> bool {
+fn is_headline(line: &MemoryRecord, text: &str) -> bool {
     let headline = line.headline();
     headline == text.trim() && (line.title.is_some() || headline.chars().count() <= cut())
 }
 
-fn print_origin(shown: &Shown, zone: &TimeZone) {
+fn print_origin(shown: &MemoryDetail, zone: &TimeZone) {
     let (line, origin) = (&shown.line, &shown.provenance);
     let now_ms = clock::now_ms();
     println!();

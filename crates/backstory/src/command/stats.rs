@@ -5,10 +5,10 @@ use std::fs;
 use anstream::println;
 use anyhow::Result;
 use backstory_model::MemoryKind;
-use backstory_store::{Counts, ProviderPause, Spending, Store, StoreError};
+use backstory_store::{Counts, ProviderBackoff, Spending, Store, StoreError};
 use serde_json::{Map, Value, json};
 
-use super::{Status, open_store, settings};
+use super::{ExitStatus, open_store, settings};
 use crate::{
     clock,
     home::Home,
@@ -29,7 +29,7 @@ pub(crate) struct Stats {
 }
 
 /// Everything that is shown.
-struct Facts {
+struct StatsReport {
     counts: Counts,
     bytes: u64,
     model: Option<Model>,
@@ -38,26 +38,26 @@ struct Facts {
     today: (i64, u64),
     daily_tokens: u64,
     waiting: u64,
-    pauses: Vec<ProviderPause>,
+    pauses: Vec<ProviderBackoff>,
 }
 
 const DAY_MS: i64 = 86_400_000;
 
-pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<ExitStatus> {
     let settings = settings(home)?;
     let Some(store) = open_store(home)? else {
         match arguments.json {
             true => println!("{}", json!({"memories": {}, "sessions": 0})),
             false => println!("Nothing is remembered yet."),
         }
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     };
     let facts = facts(home, &settings, &store)?;
     match arguments.json {
         true => println!("{}", as_json(&facts)),
         false => print(&facts, clock::now_ms()),
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Returns what `--json` prints, for whoever asks over HTTP.
@@ -65,12 +65,12 @@ pub(crate) fn of(home: &Home, settings: &Settings, store: &Store) -> Result<Valu
     Ok(as_json(&facts(home, settings, store)?))
 }
 
-fn facts(home: &Home, settings: &Settings, store: &Store) -> Result<Facts, StoreError> {
+fn facts(home: &Home, settings: &Settings, store: &Store) -> Result<StatsReport, StoreError> {
     let now_ms = clock::now_ms();
     let day = models::start_of_day(now_ms, &models::zone(settings));
     // Seven days with today; an hour more or less where clocks change.
     let week = models::start_of_day(day - 6 * DAY_MS, &models::zone(settings));
-    Ok(Facts {
+    Ok(StatsReport {
         counts: store.counts()?,
         bytes: size(home),
         model: Model::from_settings(settings),
@@ -81,7 +81,7 @@ fn facts(home: &Home, settings: &Settings, store: &Store) -> Result<Facts, Store
         ],
         today: (day, store.tokens_since(day)?),
         daily_tokens: u64::from(settings.distill.daily_tokens),
-        waiting: store.turns_for_model()?,
+        waiting: store.pending_model_jobs()?,
         pauses: store.provider_pauses()?,
     })
 }
@@ -95,7 +95,7 @@ fn size(home: &Home) -> u64 {
 }
 
 /// Tokens for each memory that a model wrote.
-fn tokens_per_memory(facts: &Facts) -> Option<u64> {
+fn tokens_per_memory(facts: &StatsReport) -> Option<u64> {
     let [.., (_, all)] = &facts.spans;
     let tokens: u64 = all.iter().map(|one| one.tokens_in + one.tokens_out).sum();
     (tokens > 0)
@@ -103,7 +103,7 @@ fn tokens_per_memory(facts: &Facts) -> Option<u64> {
         .flatten()
 }
 
-fn as_json(facts: &Facts) -> Value {
+fn as_json(facts: &StatsReport) -> Value {
     let memories: Map<String, Value> = MemoryKind::ALL
         .iter()
         .map(|kind| {
@@ -154,7 +154,7 @@ fn as_json(facts: &Facts) -> Value {
     })
 }
 
-fn print(facts: &Facts, now_ms: i64) {
+fn print(facts: &StatsReport, now_ms: i64) {
     let kinds = MemoryKind::ALL.iter().filter_map(|kind| {
         let number = *facts.counts.memories.get(kind)?;
         let name = match kind {
@@ -222,7 +222,7 @@ fn print_span(name: &str, spending: &[Spending]) {
     }
 }
 
-fn print_state(facts: &Facts, now_ms: i64) {
+fn print_state(facts: &StatsReport, now_ms: i64) {
     let left = facts.daily_tokens.saturating_sub(facts.today.1);
     let budget = format!(
         "{} of {} tokens left today",

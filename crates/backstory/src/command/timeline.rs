@@ -4,12 +4,12 @@ use anstream::println;
 use anyhow::{Result, bail};
 use backstory_model::Handle;
 use backstory_recall::{Query, Searcher};
-use backstory_serve::answer;
-use backstory_store::{Filter, Moment, Scope, Store};
+use backstory_serve::api_types;
+use backstory_store::{Filter, Scope, Store, TimelineEntry};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{Status, current_project, open_store, project, settings, unknown};
+use super::{ExitStatus, current_project, open_store, project, settings, unknown};
 use crate::{
     clock,
     home::Home,
@@ -42,7 +42,7 @@ pub(crate) struct Timeline {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<ExitStatus> {
     let as_handle = match arguments.words.as_slice() {
         [word] => word.parse::<Handle>().ok(),
         _ => None,
@@ -59,7 +59,7 @@ pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<Status> {
         } else {
             anstream::eprintln!("Nothing fits these words.");
         }
-        return Ok(Status::Failed);
+        return Ok(ExitStatus::Failed);
     };
     let moments = match &store {
         Some(store) => store.timeline(anchor, arguments.before, arguments.after)?,
@@ -69,12 +69,15 @@ pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<Status> {
         bail!(unknown(anchor));
     };
     if arguments.json {
-        let list: Vec<answer::Moment> = moments.into_iter().map(answer::Moment::from).collect();
+        let list: Vec<api_types::TimelineEntryJson> = moments
+            .into_iter()
+            .map(api_types::TimelineEntryJson::from)
+            .collect();
         println!("{}", json!({"anchor": anchor, "timeline": list}));
     } else {
         print(&moments, &models::zone(&settings(home)?));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// The memory that fits the words best.
@@ -99,7 +102,7 @@ fn best_hit(home: &Home, store: &Store, arguments: &Timeline) -> Result<Option<H
     Ok(hits.first().map(|hit| hit.card.handle))
 }
 
-fn print(moments: &[Moment], zone: &TimeZone) {
+fn print(moments: &[TimelineEntry], zone: &TimeZone) {
     let now_ms = clock::now_ms();
     let width = output::width();
     let mut day = String::new();

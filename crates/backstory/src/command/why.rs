@@ -5,11 +5,11 @@ use anyhow::Result;
 use backstory_model::Handle;
 use serde_json::{Value, json};
 
-use super::{Status, open_store, unknown};
+use super::{ExitStatus, open_store, unknown};
 use crate::{
     clock,
-    given::{self, Given},
     home::Home,
+    injection_log::{self, InjectionRecord},
     output::{self, BOLD, DIM},
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct Why {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Why) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &Why) -> Result<ExitStatus> {
     let handle = arguments.handle;
     let card = match open_store(home)? {
         Some(store) => store.card(handle)?,
@@ -32,14 +32,14 @@ pub(crate) fn run(home: &Home, arguments: &Why) -> Result<Status> {
     let Some(card) = card else {
         return Err(unknown(handle));
     };
-    let given = given::of_memory(home, handle)?;
+    let given = injection_log::of_memory(home, handle)?;
     if arguments.json {
         let list: Vec<Value> = given
             .iter()
             .map(|(session, given)| as_json(session, given))
             .collect();
         println!("{:#}", json!({"id": handle, "given": list}));
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     let fields = &card.fields;
     let title = if fields.title.is_empty() {
@@ -53,7 +53,7 @@ pub(crate) fn run(home: &Home, arguments: &Why) -> Result<Status> {
     );
     if given.is_empty() {
         println!("No session was told this yet, and none was considered for it.");
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     let now_ms = clock::now_ms();
     for (session, given) in &given {
@@ -71,7 +71,7 @@ pub(crate) fn run(home: &Home, arguments: &Why) -> Result<Status> {
             println!("            {DIM}{file}{DIM:#}");
         }
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn place(moment: &str) -> &str {
@@ -82,7 +82,7 @@ fn place(moment: &str) -> &str {
     }
 }
 
-fn as_json(session: &str, given: &Given) -> Value {
+fn as_json(session: &str, given: &InjectionRecord) -> Value {
     json!({
         "session_id": session,
         "at": output::rfc3339(given.at),

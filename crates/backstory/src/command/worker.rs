@@ -4,24 +4,24 @@ use std::{fs, sync::Arc, time::Duration};
 
 use anstream::println;
 use anyhow::{Context, Result};
-use backstory_store::{Access, Store, StoreError};
-use backstory_system::{END_BY_FORCE, leave_session};
+use backstory_store::{BusyTimeout, Store, StoreError};
+use backstory_system::{END_BY_FORCE, detach_from_terminal};
 use serde_json::{Value, json};
 
-use super::{Status, settings, with_hint};
+use super::{ExitStatus, settings, with_hint};
 use crate::{
     clock,
     home::Home,
     log,
     models::Model,
     output::count,
-    settings::for_hooks::Stamp,
-    worker::{self, Asking, Door, Duties, Rules, Until},
+    settings::hook_cache::Stamp,
+    worker::{self, DistillOptions, HttpAddress, ModelConfig, RunMode, WorkerConfig},
 };
 
 /// Run the worker that takes events in and makes memories of them
 #[derive(clap::Args)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerArgs {
     #[command(subcommand)]
     action: Action,
 }
@@ -51,7 +51,7 @@ enum Action {
     },
 }
 
-pub(crate) fn run(home: &Home, arguments: &Worker) -> Result<Status> {
+pub(crate) fn run(home: &Home, arguments: &WorkerArgs) -> Result<ExitStatus> {
     match arguments.action {
         Action::Run { once, detached } => run_here(home, once, detached),
         Action::Start => start(home),
@@ -64,9 +64,9 @@ pub(crate) fn run(home: &Home, arguments: &Worker) -> Result<Status> {
     }
 }
 
-fn run_here(home: &Home, once: bool, detached: bool) -> Result<Status> {
+fn run_here(home: &Home, once: bool, detached: bool) -> Result<ExitStatus> {
     if detached {
-        leave_session();
+        detach_from_terminal();
     }
     // A worker in the background has nobody to talk to but its log, and that is no reason to end.
     let note = |line: &str| log::append(home, "worker.log", clock::since_1970(), line).ok();
@@ -77,11 +77,11 @@ fn run_here(home: &Home, once: bool, detached: bool) -> Result<Status> {
     result
 }
 
-fn work_here(home: &Home, once: bool) -> Result<Status> {
-    let until = if once { Until::Done } else { Until::Idle };
-    let Some(work) = worker::run(home, until, &|| duties(home))? else {
+fn work_here(home: &Home, once: bool) -> Result<ExitStatus> {
+    let until = if once { RunMode::Done } else { RunMode::Idle };
+    let Some(work) = worker::run(home, until, &|| worker_config(home))? else {
         println!("A worker runs already; it takes the events in.");
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     };
     let (taken, distilled) = (work.taken, work.distilled as u64);
     println!(
@@ -99,30 +99,30 @@ fn work_here(home: &Home, once: bool) -> Result<Status> {
         let files = count(taken.left as u64, "file");
         println!("{files} left in the spool: from a newer version, or not readable.");
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// What the settings ask of the worker.
-fn duties(home: &Home) -> Result<Duties> {
+fn worker_config(home: &Home) -> Result<WorkerConfig> {
     // Taken first: what is written meanwhile is read the next time.
     let written = Stamp::of_file(&home.config());
     let settings = settings(home)?;
-    let keep = settings.capture.to_keep();
+    let keep = settings.capture.capture_settings();
     let asking = Model::from_settings(&settings).map(|model| {
-        Arc::new(Asking {
+        Arc::new(ModelConfig {
             model,
             keep: keep.clone(),
         })
     });
-    Ok(Duties {
-        rules: Rules {
+    Ok(WorkerConfig {
+        rules: DistillOptions {
             keep,
             with_model: asking.is_some(),
         },
         asking,
         context: settings.context,
         retention: settings.retention.to_retention(),
-        door: settings.worker.http.then_some(Door {
+        door: settings.worker.http.then_some(HttpAddress {
             bind: settings.http.bind,
             port: settings.http.port,
         }),
@@ -132,22 +132,22 @@ fn duties(home: &Home) -> Result<Duties> {
     })
 }
 
-fn start(home: &Home) -> Result<Status> {
+fn start(home: &Home) -> Result<ExitStatus> {
     // A worker with settings that it would have to guess does not start; better said here than in a log.
     settings(home)?;
-    if worker::lives(home) {
+    if worker::is_running(home) {
         println!("The worker runs already.");
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     home.create()?;
     worker::start_and_wait(home)
         .context("could not start the worker\nhint: `backstory worker run` shows why")?;
     println!("The worker runs.");
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Restarts the worker if it runs: it follows the settings, but a key may stand in our environment and not in its own.
-pub(crate) fn renew(home: &Home) -> Result<()> {
+pub(crate) fn restart_if_running(home: &Home) -> Result<()> {
     if worker::stop(home).context("could not stop the worker")? {
         worker::start_and_wait(home)
             .context("could not start the worker\nhint: `backstory worker run` shows why")?;
@@ -155,7 +155,7 @@ pub(crate) fn renew(home: &Home) -> Result<()> {
     Ok(())
 }
 
-fn stop(home: &Home) -> Result<Status> {
+fn stop(home: &Home) -> Result<ExitStatus> {
     let stopped = worker::stop(home).with_context(|| {
         format!("could not stop the worker\nhint: it may hang; events are safe in the spool, and `{END_BY_FORCE}` loses nothing")
     })?;
@@ -167,18 +167,18 @@ fn stop(home: &Home) -> Result<Status> {
             "No worker runs."
         }
     );
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn status(home: &Home, json: bool) -> Result<Status> {
-    let is_running = worker::lives(home);
+fn status(home: &Home, json: bool) -> Result<ExitStatus> {
+    let is_running = worker::is_running(home);
     let pid = worker::holder(home);
     let facts: Value = match fs::read(home.worker_json()) {
         Ok(text) if is_running => serde_json::from_slice(&text).unwrap_or_default(),
         _ => Value::Null,
     };
     let spooled = home.spool().waiting()?.len() as u64;
-    let queue = match Store::open_read_only(&home.database(), Access::Command) {
+    let queue = match Store::open_read_only(&home.database(), BusyTimeout::Command) {
         Ok(store) => Some(store.queue(0)?),
         // Not there, or about to be created or brought up to date by the worker.
         Err(StoreError::Missing(_) | StoreError::Older { .. }) => None,
@@ -203,5 +203,9 @@ fn status(home: &Home, json: bool) -> Result<Status> {
         }
         println!("{} wait, {failed} failed.", count(pending, "event"));
     }
-    Ok(if is_running { Status::Done } else { Status::Failed })
+    Ok(if is_running {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Failed
+    })
 }

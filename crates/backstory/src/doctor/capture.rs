@@ -2,18 +2,18 @@
 
 use std::fs;
 
-use backstory_capture::counts::{self, Loss};
-use backstory_store::{Access, Store, StoreError};
+use backstory_capture::drop_counters::{self, DropReason};
+use backstory_store::{BusyTimeout, Store, StoreError};
 
-use super::{Finding, Patient};
+use super::{CheckContext, Finding};
 use crate::{
     environment,
     output::{self, count},
 };
 
-pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = switched_off();
-    findings.extend(heard(patient));
+    findings.extend(last_events(patient));
     findings.extend(lost(patient));
     findings.extend(torn(patient));
     findings
@@ -34,9 +34,9 @@ fn switched_off() -> Vec<Finding> {
 }
 
 /// The last hook of each host.
-fn heard(patient: &Patient<'_>) -> Vec<Finding> {
+fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
     let hosts =
-        Store::open_read_only(&patient.home.database(), Access::Command).and_then(|store| store.hosts());
+        Store::open_read_only(&patient.home.database(), BusyTimeout::Command).and_then(|store| store.hosts());
     let hosts = match hosts {
         Ok(hosts) => hosts,
         Err(StoreError::Missing(_)) => Vec::new(),
@@ -65,8 +65,8 @@ fn heard(patient: &Patient<'_>) -> Vec<Finding> {
     }
 }
 
-fn lost(patient: &Patient<'_>) -> Vec<Finding> {
-    let counts = match counts::read(&patient.home.spool()) {
+fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
+    let counts = match drop_counters::read(&patient.home.spool()) {
         Ok(counts) => counts,
         Err(error) => {
             return vec![Finding::warning(
@@ -83,18 +83,18 @@ fn lost(patient: &Patient<'_>) -> Vec<Finding> {
             let events = count(number, "event");
             let find = |why: &str| format!("{events} not recorded: {why}");
             match loss {
-                Loss::Dropped => Finding::warning("lost", find("the spool could not be written"))
+                DropReason::Dropped => Finding::warning("lost", find("the spool could not be written"))
                     .remedy(format!("make room on the disk; {log} says when")),
-                Loss::Unreadable => Finding::warning("lost", find("no JSON object")).remedy(format!(
+                DropReason::Unreadable => Finding::warning("lost", find("no JSON object")).remedy(format!(
                     "{log} says when; is your agent newer than this backstory?"
                 )),
-                Loss::Torn => Finding::warning("lost", find("half written when the power went"))
+                DropReason::Torn => Finding::warning("lost", find("half written when the power went"))
                     .remedy("`backstory config set capture.durability full` survives that, at a price"),
-                Loss::UnknownEvent => {
+                DropReason::UnknownEvent => {
                     Finding::note("lost", find("of a kind that this version does not know"))
                         .remedy("update backstory, or take the hook out of your agent's settings")
                 }
-                Loss::NoSession => Finding::note("lost", find("it named no session")),
+                DropReason::NoSession => Finding::note("lost", find("it named no session")),
             }
         })
         .collect();
@@ -104,7 +104,7 @@ fn lost(patient: &Patient<'_>) -> Vec<Finding> {
     }
 }
 
-fn torn(patient: &Patient<'_>) -> Option<Finding> {
+fn torn(patient: &CheckContext<'_>) -> Option<Finding> {
     let torn = patient.home.spool().torn().unwrap_or_default().len() as u64;
     let folder = patient.home.spool().root().join("torn");
     let holds = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());

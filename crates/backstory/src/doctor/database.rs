@@ -2,24 +2,24 @@
 
 use std::{fs, time::Instant};
 
-use backstory_store::{Access, Store, StoreError};
+use backstory_store::{BusyTimeout, Store, StoreError};
 
-use super::{Finding, Patient};
+use super::{CheckContext, Finding};
 use crate::{backups, output, repair};
 
 /// A repair is worth mentioning for so long.
 const MONTH_MS: i64 = 30 * 24 * 3_600_000;
 
-pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = vec![whole(patient)];
     findings.extend(repairs(patient));
     findings
 }
 
-fn whole(patient: &Patient<'_>) -> Finding {
+fn whole(patient: &CheckContext<'_>) -> Finding {
     let path = patient.home.database();
     let start = Instant::now();
-    let found = Store::open_read_only(&path, Access::Command).and_then(|store| store.check());
+    let found = Store::open_read_only(&path, BusyTimeout::Command).and_then(|store| store.check());
     match found {
         Ok(found) if found.is_empty() => {
             let files = [&path, &patient.home.database_log()];
@@ -49,8 +49,8 @@ fn whole(patient: &Patient<'_>) -> Finding {
         Err(error @ StoreError::Newer { .. }) => {
             Finding::broken("database", error.to_string()).remedy("update backstory; nothing was changed")
         }
-        Err(error) if error.is_damage() => damaged(&output::told(&error.into())),
-        Err(error) => Finding::broken("database", output::told(&error.into()))
+        Err(error) if error.is_damage() => damaged(&output::error_chain(&error.into())),
+        Err(error) => Finding::broken("database", output::error_chain(&error.into()))
             .remedy("is the disk full, or another program at it?"),
     }
 }
@@ -60,7 +60,7 @@ fn damaged(how: &str) -> Finding {
         .remedy("any command that uses it, such as `backstory sessions`, sets it aside and rebuilds it")
 }
 
-fn repairs(patient: &Patient<'_>) -> Vec<Finding> {
+fn repairs(patient: &CheckContext<'_>) -> Vec<Finding> {
     let receipts = repair::receipts(patient.home).unwrap_or_default();
     receipts
         .into_iter()

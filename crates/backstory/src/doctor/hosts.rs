@@ -9,24 +9,24 @@ use backstory_capture::host::{HOSTS, HostSpec};
 use backstory_system::{HOME_VARIABLE, is_program};
 use serde_json::Value;
 
-use super::{Finding, Patient};
+use super::{CheckContext, Finding};
 use crate::{
     command::install::{
-        look::{self, Content, Seen, State},
-        places,
+        inspect::{self, Content, HostFile, State},
+        paths,
     },
     output,
     receipt::Receipt,
 };
 
-pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let receipt = Receipt::read(patient.home).unwrap_or_else(|error| {
         let remedy = "move it away, then run `backstory install` again";
-        findings.push(Finding::warning("installed", output::told(&error)).remedy(remedy));
+        findings.push(Finding::warning("installed", output::error_chain(&error)).remedy(remedy));
         Receipt::default()
     });
-    let present = places::present();
+    let present = paths::present();
     let is_by_hand = |host: &HostSpec| {
         host.name == "claude-code" && present.iter().any(|present| present.name == host.name)
     };
@@ -40,11 +40,12 @@ pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
 
 fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
     let title = host.title;
-    let files = match look::look(receipt, host) {
+    let files = match inspect::inspect(receipt, host) {
         Ok(files) => files,
         Err(error) => {
             return vec![
-                Finding::broken(host.name, output::told(&error)).remedy(format!("set {HOME_VARIABLE}")),
+                Finding::broken(host.name, output::error_chain(&error))
+                    .remedy(format!("set {HOME_VARIABLE}")),
             ];
         }
     };
@@ -55,7 +56,7 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
     if !problems.is_empty() {
         return problems;
     }
-    let understood: Vec<(&Seen, &Content)> = files
+    let understood: Vec<(&HostFile, &Content)> = files
         .iter()
         .filter_map(|file| match &file.state {
             State::Read(content) => Some((file, content)),
@@ -65,7 +66,7 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
     let calling: Vec<String> = understood
         .iter()
         .filter(|(file, content)| file.is_noted || !content.programs.is_empty())
-        .map(|(file, _)| places::shown(&file.path))
+        .map(|(file, _)| paths::shown(&file.path))
         .collect();
     vec![
         if understood.iter().any(|(_, content)| has_plugin(&content.value)) {
@@ -79,8 +80,8 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
 }
 
 /// Finds what keeps the entries of a file from being called.
-fn problem(receipt: &Receipt, host: &'static HostSpec, file: &Seen) -> Option<Finding> {
-    let (title, shown) = (host.title, places::shown(&file.path));
+fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Option<Finding> {
+    let (title, shown) = (host.title, paths::shown(&file.path));
     let content = match &file.state {
         State::Gone if file.is_noted => {
             let message = format!("{title}: {shown} was installed and is gone");

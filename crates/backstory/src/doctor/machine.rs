@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use backstory_store::{Access, Store};
+use backstory_store::{BusyTimeout, Store};
 use backstory_system::free_bytes;
 
-use super::{Finding, Patient};
+use super::{CheckContext, Finding};
 use crate::output;
 
 const SCARCE: u64 = 1_000_000_000;
@@ -17,7 +17,7 @@ const AHEAD_MS: i64 = 5 * 60 * 1000;
 /// Before this program existed: 2026-01-01.
 const LONG_AGO_MS: i64 = 1_767_225_600_000;
 
-pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     vec![disk(patient.home.root()), clock(patient)]
 }
 
@@ -39,14 +39,14 @@ fn disk(root: &Path) -> Finding {
     }
 }
 
-fn clock(patient: &Patient<'_>) -> Finding {
+fn clock(patient: &CheckContext<'_>) -> Finding {
     let remedy = "set the clock; memories are ordered by it";
     if patient.now_ms < LONG_AGO_MS {
         return Finding::broken("clock", format!("it is {} here", output::rfc3339(patient.now_ms)))
             .remedy(remedy);
     }
     let hosts =
-        Store::open_read_only(&patient.home.database(), Access::Command).and_then(|store| store.hosts());
+        Store::open_read_only(&patient.home.database(), BusyTimeout::Command).and_then(|store| store.hosts());
     let last = hosts.unwrap_or_default().iter().map(|seen| seen.last_ms).max();
     match last.filter(|last| *last > patient.now_ms + AHEAD_MS) {
         Some(last) => Finding::warning(

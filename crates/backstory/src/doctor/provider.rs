@@ -1,11 +1,11 @@
 //! The settings, and whether the provider that they name can be reached with them.
 
-use super::{Finding, Patient};
-use backstory_store::{Access, Store};
+use super::{CheckContext, Finding};
+use backstory_store::{BusyTimeout, Store};
 
-use crate::{clock, command::stats, environment, models, output, settings::Provider};
+use crate::{clock, command::stats, environment, models, output, settings::ProviderName};
 
-pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = patient
         .problems
         .iter()
@@ -27,9 +27,9 @@ pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
 }
 
 /// What went wrong with models lately, and whether the day's tokens are spent.
-fn troubles(patient: &Patient<'_>) -> Vec<Finding> {
+fn troubles(patient: &CheckContext<'_>) -> Vec<Finding> {
     // A database that does not open is told of elsewhere.
-    let Ok(store) = Store::open_read_only(&patient.home.database(), Access::Command) else {
+    let Ok(store) = Store::open_read_only(&patient.home.database(), BusyTimeout::Command) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
@@ -46,7 +46,7 @@ fn troubles(patient: &Patient<'_>) -> Vec<Finding> {
     let distill = &patient.settings.distill;
     let day = models::start_of_day(clock::now_ms(), &models::zone(&patient.settings));
     let spent = store.tokens_since(day).unwrap_or_default();
-    if distill.provider != Provider::Builtin && spent >= u64::from(distill.daily_tokens) {
+    if distill.provider != ProviderName::Builtin && spent >= u64::from(distill.daily_tokens) {
         let told = format!(
             "the {} tokens of today are spent",
             output::thousands(distill.daily_tokens.into())
@@ -59,20 +59,22 @@ fn troubles(patient: &Patient<'_>) -> Vec<Finding> {
     findings
 }
 
-fn provider(patient: &Patient<'_>) -> Finding {
+fn provider(patient: &CheckContext<'_>) -> Finding {
     let distill = &patient.settings.distill;
     let (name, usual) = match distill.provider {
-        Provider::Builtin => return Finding::ok("provider", "built-in rules: no model, no key, no network"),
-        Provider::ClaudeCli => return claude_cli(),
-        Provider::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
-        Provider::Openai => ("openai", "OPENAI_API_KEY"),
+        ProviderName::Builtin => {
+            return Finding::ok("provider", "built-in rules: no model, no key, no network");
+        }
+        ProviderName::ClaudeCli => return claude_cli(),
+        ProviderName::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
+        ProviderName::Openai => ("openai", "OPENAI_API_KEY"),
     };
     let variable = distill.api_key_env.as_deref().unwrap_or(usual);
     if environment::is_set(variable) {
         return Finding::ok("provider", format!("{name}, with the key in {variable}"));
     }
     // An endpoint on this machine wants no key as a rule.
-    if distill.provider == Provider::Openai && distill.base_url.is_some() {
+    if distill.provider == ProviderName::Openai && distill.base_url.is_some() {
         return Finding::note(
             "provider",
             format!("{name} at your own address, without a key: {variable} is not set"),

@@ -5,10 +5,10 @@ use std::{fs, time::Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Finding, Patient};
+use super::{CheckContext, Finding};
 use crate::{output, process, scratch::Scratch};
 
-pub(super) fn check(_patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) fn check(_patient: &CheckContext<'_>) -> Vec<Finding> {
     let start = Instant::now();
     vec![match go() {
         Ok(()) => Finding::ok(
@@ -18,7 +18,7 @@ pub(super) fn check(_patient: &Patient<'_>) -> Vec<Finding> {
                 start.elapsed().as_millis()
             ),
         ),
-        Err(error) => Finding::broken("round-trip", output::told(&error))
+        Err(error) => Finding::broken("round-trip", output::error_chain(&error))
             .remedy("run `backstory demo` to see where it ends; please report it"),
     }]
 }

@@ -3,22 +3,22 @@
 use std::{fmt, io, path::Path};
 
 use backstory_capture::{
-    counts::{self, Loss},
+    drop_counters::{self, DropReason},
     exclude::Exclude,
-    keep::{self, Kept},
+    filter::{self, CaptureDecision},
     payload::{self, Payload},
-    private::Marks,
+    private::PrivateTurns,
     project,
     spool::{self, Spool},
 };
-use backstory_model::{Event, EventKind, Host, ProjectFacts};
+use backstory_model::{Event, EventKind, Host, ProjectIdentity};
 
 use super::settings;
 use crate::{clock, environment, home::Home, log, worker};
 
 /// What became of an event; only `BACKSTORY_DEBUG` shows it.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum HookOutcome {
     /// It is in the spool.
     Recorded(Box<Event>),
     /// Capture is switched off here.
@@ -29,7 +29,7 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for HookOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recorded(event) => write!(f, "recorded as {}", event.key),
@@ -41,7 +41,7 @@ impl fmt::Display for Outcome {
 }
 
 /// Session ids are the agent's: any text that is not blank, within reason.
-const LONGEST_SESSION_ID: usize = 512;
+const MAX_SESSION_ID_LEN: usize = 512;
 
 /// Records one event. A project that is given counts instead of that of the folder.
 pub(crate) fn record(
@@ -49,25 +49,25 @@ pub(crate) fn record(
     kind: EventKind,
     host: &Host,
     input: &[u8],
-    given: Option<ProjectFacts>,
-) -> Outcome {
+    given: Option<ProjectIdentity>,
+) -> HookOutcome {
     let at = clock::since_1970();
     if environment::is_on("BACKSTORY_DISABLED") {
-        return Outcome::Off("BACKSTORY_DISABLED is set");
+        return HookOutcome::Off("BACKSTORY_DISABLED is set");
     }
     let text = payload::to_text(input);
     let payload = match Payload::read(&text) {
         Ok(payload) => payload,
         Err(error) => {
             let line = format!("{kind} of {} bytes not recorded: {error}", input.len());
-            return lost(home, Loss::Unreadable, &line);
+            return lost(home, DropReason::Unreadable, &line);
         }
     };
     let session_id = payload.text("session_id").filter(|id| is_session_id(id));
     let Some(session_id) = session_id else {
         return lost(
             home,
-            Loss::NoSession,
+            DropReason::NoSession,
             &format!("{kind} of {} bytes names no session", input.len()),
         );
     };
@@ -75,7 +75,7 @@ pub(crate) fn record(
     let cwd = payload.text("cwd").unwrap_or_default();
     let project = match place(kind, &cwd, &payload, &settings.exclude) {
         Ok(project) => project,
-        Err(why) => return Outcome::Off(why),
+        Err(why) => return HookOutcome::Off(why),
     };
     let spool = home.spool();
     let kept = match kept(&spool, kind, &payload, &session_id, &settings.keep) {
@@ -83,7 +83,7 @@ pub(crate) fn record(
         Err(error) => return dropped(&spool, &error),
     };
     let Some(json) = kept else {
-        return Outcome::Nothing("it is private or routine");
+        return HookOutcome::Nothing("it is private or routine");
     };
     let event = Event {
         key: spool::key(at, std::process::id(), kind),
@@ -98,18 +98,22 @@ pub(crate) fn record(
         return dropped(&spool, &error);
     }
     worker::ensure(home);
-    Outcome::Recorded(Box::new(event))
+    HookOutcome::Recorded(Box::new(event))
 }
 
 /// Counts an event of a name that this version does not know.
-pub(crate) fn unknown_event(home: &Home, name: &str) -> Outcome {
+pub(crate) fn unknown_event(home: &Home, name: &str) -> HookOutcome {
     // A name is an identifier; anything longer is none and may be anything.
     let shown: String = name
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
         .take(40)
         .collect();
-    lost(home, Loss::UnknownEvent, &format!("unknown event `{shown}`"))
+    lost(
+        home,
+        DropReason::UnknownEvent,
+        &format!("unknown event `{shown}`"),
+    )
 }
 
 /// Looks around where an event happened: says which project it is when the event opens or continues a session, and fails
@@ -119,7 +123,7 @@ fn place(
     cwd: &str,
     payload: &Payload<'_>,
     exclude: &Exclude,
-) -> Result<Option<ProjectFacts>, &'static str> {
+) -> Result<Option<ProjectIdentity>, &'static str> {
     const EXCLUDED: &str = "capture.exclude names this folder or file";
     const IGNORED: &str = "the project has a .backstory-ignore file";
     let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
@@ -152,7 +156,7 @@ fn tool_path(payload: &Payload<'_>) -> Option<String> {
 }
 
 fn is_session_id(id: &str) -> bool {
-    !id.trim().is_empty() && id.len() <= LONGEST_SESSION_ID && !id.contains(char::is_control)
+    !id.trim().is_empty() && id.len() <= MAX_SESSION_ID_LEN && !id.contains(char::is_control)
 }
 
 /// Decides what is kept, and keeps the marks of private turns.
@@ -161,13 +165,13 @@ fn kept(
     kind: EventKind,
     payload: &Payload<'_>,
     session_id: &str,
-    settings: &keep::Settings,
+    settings: &filter::CaptureSettings,
 ) -> io::Result<Option<String>> {
-    let marks = Marks::of(spool, session_id)?;
+    let marks = PrivateTurns::of(spool, session_id)?;
     let by_person = || {
         !payload
             .start("prompt", 64)
-            .is_some_and(|prompt| keep::is_machine_made(&prompt))
+            .is_some_and(|prompt| filter::is_machine_made(&prompt))
     };
     let opens_turn = kind == EventKind::UserPromptSubmit && by_person();
     // That a session began or ended is no part of any turn.
@@ -175,34 +179,34 @@ fn kept(
     if in_turn && !opens_turn && marks.covers(payload) {
         return marks.note(payload).map(|()| None);
     }
-    match keep::keep(kind, payload, settings) {
-        Kept::Event(json) => {
+    match filter::filter_payload(kind, payload, settings) {
+        CaptureDecision::Event(json) => {
             if opens_turn {
-                marks.open()?;
+                marks.end_private()?;
             }
             Ok(Some(json))
         }
-        Kept::PrivatePrompt => {
+        CaptureDecision::PrivatePrompt => {
             spool.create()?;
-            marks.close(payload).map(|()| None)
+            marks.begin_private(payload).map(|()| None)
         }
-        Kept::Nothing => Ok(None),
+        CaptureDecision::Nothing => Ok(None),
     }
 }
 
 /// Notes an event that could not be used.
-fn lost(home: &Home, loss: Loss, line: &str) -> Outcome {
+fn lost(home: &Home, loss: DropReason, line: &str) -> HookOutcome {
     let spool = home.spool();
     // Logging and counting are best effort: the agent goes on either way.
     spool.create().ok();
     log::append(home, "hook.log", clock::since_1970(), line).ok();
-    counts::add(&spool, loss).ok();
-    Outcome::Failed(line.to_owned())
+    drop_counters::add(&spool, loss).ok();
+    HookOutcome::Failed(line.to_owned())
 }
 
 /// Counts an event that could not be written.
-fn dropped(spool: &Spool, error: &io::Error) -> Outcome {
+fn dropped(spool: &Spool, error: &io::Error) -> HookOutcome {
     // When even the count cannot be written there is nothing left to do.
-    counts::add(spool, Loss::Dropped).ok();
-    Outcome::Failed(format!("could not write to {}: {error}", spool.root().display()))
+    drop_counters::add(spool, DropReason::Dropped).ok();
+    HookOutcome::Failed(format!("could not write to {}: {error}", spool.root().display()))
 }

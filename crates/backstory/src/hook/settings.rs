@@ -2,22 +2,22 @@
 
 use std::{fs, io::Write};
 
-use backstory_capture::{exclude::Exclude, keep, spool::Durability};
-use backstory_system::{self as system, Private as _};
+use backstory_capture::{exclude::Exclude, filter, spool::Durability};
+use backstory_system::{self as system, OwnerOnly as _};
 
 use crate::{
     environment,
     home::Home,
     settings::{
         self,
-        for_hooks::{self, Stamp},
+        hook_cache::{self, Stamp},
     },
 };
 
 /// What capture is set to.
 #[derive(Debug)]
 pub(crate) struct HookSettings {
-    pub(crate) keep: keep::Settings,
+    pub(crate) keep: filter::CaptureSettings,
     pub(crate) exclude: Exclude,
     pub(crate) durability: Durability,
 }
@@ -26,15 +26,15 @@ pub(crate) struct HookSettings {
 pub(crate) fn load(home: &Home) -> HookSettings {
     let capture = match fs::metadata(home.config()) {
         Ok(file) => from_file(home, Stamp::of(&file)),
-        Err(_) => for_hooks::defaults(),
+        Err(_) => hook_cache::defaults(),
     };
-    let capture = for_hooks::overlay(capture, &environment::variables(&for_hooks::VARIABLES));
+    let capture = hook_cache::overlay(capture, &environment::variables(&hook_cache::VARIABLES));
     HookSettings {
         exclude: match capture.exclude.as_slice() {
             [] => Exclude::default(),
             patterns => Exclude::new(patterns, environment::user_home().as_deref()),
         },
-        keep: capture.to_keep(),
+        keep: capture.capture_settings(),
         durability: match capture.durability {
             settings::Durability::Normal => Durability::Normal,
             settings::Durability::Full => Durability::Full,
@@ -46,13 +46,13 @@ pub(crate) fn load(home: &Home) -> HookSettings {
 /// between is noticed by the next hook.
 fn from_file(home: &Home, stamp: Stamp) -> settings::Capture {
     let cached = fs::read_to_string(home.config_cache()).ok();
-    if let Some(capture) = cached.and_then(|text| for_hooks::decode(&text, stamp)) {
+    if let Some(capture) = cached.and_then(|text| hook_cache::decode(&text, stamp)) {
         return capture;
     }
     let text = settings::read(&home.config()).ok().flatten();
     let capture = settings::load(&home.config(), text.as_deref(), &[]).0.capture;
     // Without the cache the next hook reads the file again: slower, nothing worse.
-    write_cache(home, &for_hooks::encode(&capture, stamp)).ok();
+    write_cache(home, &hook_cache::encode(&capture, stamp)).ok();
     capture
 }
 

@@ -10,18 +10,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backstory_distill::{Invocation, Ran, RunError};
-use backstory_system::{Family, Private as _, is_program, program_names, start_family};
+use backstory_distill::{ClaudeOutput, Invocation, RunError};
+use backstory_system::{OwnerOnly as _, ProcessGroup, is_program, program_names, spawn_group};
 
 use super::command;
 use crate::environment;
 
 /// How often a call looks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Runs `claude` in an empty folder of its own. When time is up or `stop` becomes true, it is killed, and with it whatever it
 /// started.
-pub(crate) fn run_claude(invocation: &Invocation, stop: &AtomicBool) -> Result<Ran, RunError> {
+pub(crate) fn run_claude(invocation: &Invocation, stop: &AtomicBool) -> Result<ClaudeOutput, RunError> {
     let program = find("claude").ok_or(RunError::Missing)?;
     let folder = EmptyFolder::create().map_err(|error| failed(&error))?;
     let names: Vec<String> = environment::FOR_CLAUDE.map(ToOwned::to_owned).to_vec();
@@ -35,17 +35,17 @@ pub(crate) fn run_claude(invocation: &Invocation, stop: &AtomicBool) -> Result<R
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (child, family) = start_family(&mut command).map_err(|error| failed(&error))?;
+    let (child, family) = spawn_group(&mut command).map_err(|error| failed(&error))?;
     talk(child, &family, invocation, stop)
 }
 
 /// Gives a program its input, takes its output, and waits for its end.
 fn talk(
     mut child: Child,
-    family: &Family,
+    family: &ProcessGroup,
     invocation: &Invocation,
     stop: &AtomicBool,
-) -> Result<Ran, RunError> {
+) -> Result<ClaudeOutput, RunError> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -60,7 +60,7 @@ fn talk(
         // Whatever it left running would keep the streams open, and us waiting for them.
         family.end();
         let success = ended?;
-        Ok(Ran {
+        Ok(ClaudeOutput {
             success,
             stdout: stdout.join().unwrap_or_default(),
             stderr: stderr.join().unwrap_or_default(),
@@ -69,7 +69,12 @@ fn talk(
 }
 
 /// Waits for the end of a program; says whether it went well.
-fn wait(child: &mut Child, family: &Family, timeout: Duration, stop: &AtomicBool) -> Result<bool, RunError> {
+fn wait(
+    child: &mut Child,
+    family: &ProcessGroup,
+    timeout: Duration,
+    stop: &AtomicBool,
+) -> Result<bool, RunError> {
     let start = Instant::now();
     let why = loop {
         if let Some(status) = child.try_wait().map_err(|error| failed(&error))? {
@@ -81,7 +86,7 @@ fn wait(child: &mut Child, family: &Family, timeout: Duration, stop: &AtomicBool
         if start.elapsed() >= timeout {
             break RunError::TimedOut;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     family.end();
     child.wait().map_err(|error| failed(&error))?;
@@ -89,11 +94,11 @@ fn wait(child: &mut Child, family: &Family, timeout: Duration, stop: &AtomicBool
 }
 
 fn read(stream: Option<impl Read>) -> String {
-    const MOST_BYTES: u64 = 4 << 20;
+    const MAX_BYTES: u64 = 4 << 20;
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
         // What came before it broke is what there is.
-        stream.take(MOST_BYTES).read_to_end(&mut bytes).ok();
+        stream.take(MAX_BYTES).read_to_end(&mut bytes).ok();
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

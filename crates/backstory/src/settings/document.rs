@@ -3,10 +3,10 @@
 use anyhow::{Context, Result, bail};
 use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, Value};
 
-use super::keys::Key;
+use super::keys::SettingKey;
 
 /// Returns the text with one key set.
-pub(super) fn set(text: &str, key: &Key, value: &toml::Value) -> Result<String> {
+pub(super) fn set(text: &str, key: &SettingKey, value: &toml::Value) -> Result<String> {
     let mut document: DocumentMut = text.parse()?;
     let section = section(&mut document, key.section)?;
     match section.get_mut(key.name) {
@@ -27,7 +27,7 @@ pub(super) fn set(text: &str, key: &Key, value: &toml::Value) -> Result<String> 
 }
 
 /// Returns the text without one key; a comment above it stays.
-pub(super) fn unset(text: &str, key: &Key) -> Result<String> {
+pub(super) fn unset(text: &str, key: &SettingKey) -> Result<String> {
     let document = Document::parse(text)?;
     let table = document.get(key.section).and_then(Item::as_table);
     if let Some((name, Item::Value(value))) = table.and_then(|table| table.get_key_value(key.name)) {
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn changed(text: &str, name: &str, value: Option<toml::Value>) -> String {
-        let key = Key::named(name).unwrap();
+        let key = SettingKey::named(name).unwrap();
         match value {
             Some(value) => set(text, key, &value).unwrap(),
             None => unset(text, key).unwrap(),

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::keys::Key;
-use super::{Problem, Source, document, resolve};
-use crate::replace;
+use super::keys::SettingKey;
+use super::{SettingsProblem, Source, document, resolve};
+use crate::atomic_file;
 
 /// What a new file starts with.
 const HEAD: &str = "\
@@ -18,7 +18,7 @@ const HEAD: &str = "\
 
 /// What is to become of one key.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
+pub(crate) enum SettingChange {
     /// It gets this value, which must be checked.
     Set(toml::Value),
     /// Its list loses and gains items; each one removed must be there.
@@ -40,7 +40,7 @@ pub(crate) struct Changed {
     /// Whether the file had to be written.
     pub written: bool,
     /// What else is wrong in the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SettingsProblem>,
 }
 
 /// Reads the file; there need not be one.
@@ -53,12 +53,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
 }
 
 /// Changes one key in the file and leaves the rest of it as it is.
-pub(crate) fn change(path: &Path, key: &'static Key, change: &Change) -> Result<Changed> {
+pub(crate) fn change(path: &Path, key: &'static SettingKey, change: &SettingChange) -> Result<Changed> {
     rewrite(path, |text| changed(path, text, key, change))
 }
 
 /// Changes several keys in one step: all of them or none.
-pub(crate) fn change_all(path: &Path, changes: &[(&'static Key, Change)]) -> Result<()> {
+pub(crate) fn change_all(path: &Path, changes: &[(&'static SettingKey, SettingChange)]) -> Result<()> {
     rewrite(path, |mut text| {
         for (key, change) in changes {
             (text, _) = changed(path, text, key, change)?;
@@ -69,18 +69,18 @@ pub(crate) fn change_all(path: &Path, changes: &[(&'static Key, Change)]) -> Res
 
 /// Puts another text in the place of the file's, unless it is the same.
 fn rewrite<T>(path: &Path, make: impl FnOnce(Option<String>) -> Result<(Option<String>, T)>) -> Result<T> {
-    let target = replace::follow_links(path)
+    let target = atomic_file::follow_links(path)
         .with_context(|| format!("could not follow the link {}", path.display()))?;
-    let folder = replace::folder_of(&target);
+    let folder = atomic_file::folder_of(&target);
     // Two changes at once must not each write the file they read. The folder is locked because the file is replaced.
-    let _locked =
-        replace::lock(folder).with_context(|| format!("could not open the folder {}", folder.display()))?;
+    let _locked = atomic_file::lock(folder)
+        .with_context(|| format!("could not open the folder {}", folder.display()))?;
 
     let text = read(&target)?;
     let (new, made) = make(text.clone())?;
     let new = new.unwrap_or_default();
     if new != text.unwrap_or_default() {
-        replace::write_atomically(&target, new.as_bytes())
+        atomic_file::write_atomically(&target, new.as_bytes())
             .with_context(|| format!("could not write {}", path.display()))?;
     }
     Ok(made)
@@ -90,8 +90,8 @@ fn rewrite<T>(path: &Path, make: impl FnOnce(Option<String>) -> Result<(Option<S
 fn changed(
     path: &Path,
     text: Option<String>,
-    key: &'static Key,
-    change: &Change,
+    key: &'static SettingKey,
+    change: &SettingChange,
 ) -> Result<(Option<String>, Changed)> {
     let before = resolve(path, text.as_deref(), &[]);
     if let Some(problem) = before.problems.iter().find(|problem| problem.is_syntax()) {
@@ -101,9 +101,9 @@ fn changed(
         );
     }
     let wanted = match change {
-        Change::Set(value) => Some(value.clone()),
-        Change::Edit { add, remove } => Some(edited(&before, key, add, remove)?),
-        Change::Unset => None,
+        SettingChange::Set(value) => Some(value.clone()),
+        SettingChange::Edit { add, remove } => Some(edited(&before, key, add, remove)?),
+        SettingChange::Unset => None,
     };
     let now = before.entry(key);
     if matches!(now.source, Source::File { .. }) && wanted.as_ref() == Some(&now.value) {
@@ -137,7 +137,7 @@ fn changed(
 }
 
 /// Returns a list after some items left and others came.
-fn edited(now: &super::Resolved, key: &Key, add: &[String], remove: &[String]) -> Result<toml::Value> {
+fn edited(now: &super::Resolved, key: &SettingKey, add: &[String], remove: &[String]) -> Result<toml::Value> {
     if !key.kind.is_list() {
         bail!("{key} is not a list; expected {}", key.kind);
     }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::nearest;
+use super::suggest;
 
 /// One thing that can be set.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct SettingKey {
     /// The section of `config.toml` it stands in.
     pub section: &'static str,
     /// Its name within the section.
@@ -59,7 +59,7 @@ pub(crate) enum Kind {
 const TYPES: &[&str] = &["decision", "bugfix", "feature", "refactor", "discovery", "change"];
 
 /// Every key, in the order of `defaults.toml`.
-pub(crate) static KEYS: &[Key] = &[
+pub(crate) static KEYS: &[SettingKey] = &[
     key("capture", "skip_tools", Kind::List),
     key("capture", "exclude", Kind::List),
     key("capture", "max_payload_kb", Kind::Number { min: 16, max: 16_384 }),
@@ -129,8 +129,8 @@ pub(crate) static KEYS: &[Key] = &[
     key("ui", "timezone", Kind::TimeZone),
 ];
 
-const fn key(section: &'static str, name: &'static str, kind: Kind) -> Key {
-    Key { section, name, kind }
+const fn key(section: &'static str, name: &'static str, kind: Kind) -> SettingKey {
+    SettingKey { section, name, kind }
 }
 
 /// Returns the names of the sections, in order.
@@ -140,7 +140,7 @@ pub(crate) fn section_names() -> Vec<&'static str> {
     names
 }
 
-impl Key {
+impl SettingKey {
     /// Finds a key by its full name, such as `context.full`.
     pub(crate) fn named(full: &str) -> Option<&'static Self> {
         let (section, name) = full.split_once('.')?;
@@ -157,7 +157,7 @@ impl Key {
         KEYS.iter()
             .filter_map(|key| {
                 let elsewhere = section.is_some_and(|section| section != key.section);
-                nearest::likeness(key.name, name).map(|far| (far + usize::from(elsewhere), key))
+                suggest::edit_similarity(key.name, name).map(|far| (far + usize::from(elsewhere), key))
             })
             .min_by_key(|(far, _)| *far)
             .map(|(_, key)| key)
@@ -169,7 +169,7 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for SettingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.section, self.name)
     }

@@ -6,28 +6,28 @@
 
 mod document;
 mod file;
-pub(crate) mod for_hooks;
+pub(crate) mod hook_cache;
 mod keys;
-mod nearest;
 mod problem;
 mod reference;
 mod resolve;
+mod suggest;
 mod value;
 
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use backstory_capture::keep;
+use backstory_capture::filter;
 use backstory_distill::Price;
 use backstory_model::ObservationType;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-pub(crate) use file::{Change, change, change_all, read};
-pub(crate) use keys::{KEYS, Key, Kind, section_names};
-pub(crate) use problem::Problem;
+pub(crate) use file::{SettingChange, change, change_all, read};
+pub(crate) use keys::{KEYS, Kind, SettingKey, section_names};
+pub(crate) use problem::SettingsProblem;
 pub(crate) use reference::{meanings, reference};
-pub(crate) use resolve::{Entry, Resolved, Source, repeatable, resolve};
+pub(crate) use resolve::{Resolved, SettingEntry, Source, repeatable, resolve};
 pub(crate) use value::{from_words, to_words};
 
 /// The defaults, commented for people.
@@ -37,7 +37,11 @@ pub(crate) const DEFAULTS: &str = include_str!("defaults.toml");
 ///
 /// An unknown key or a bad value is reported, and what stood before it stands: the file's value behind a bad
 /// variable, the default behind a bad line. `path` only names the file in the reports.
-pub(crate) fn load(path: &Path, text: Option<&str>, env: &[(String, String)]) -> (Settings, Vec<Problem>) {
+pub(crate) fn load(
+    path: &Path,
+    text: Option<&str>,
+    env: &[(String, String)],
+) -> (Settings, Vec<SettingsProblem>) {
     let resolved = resolve(path, text, env);
     (resolved.settings(), resolved.problems)
 }
@@ -51,13 +55,13 @@ pub(crate) struct Settings {
     /// How events become memories.
     pub distill: Distill,
     /// What is given back to the agent.
-    pub context: Context,
+    pub context: ContextSettings,
     /// The background process.
-    pub worker: Worker,
+    pub worker: WorkerSettings,
     /// The viewer and the HTTP interface.
     pub http: Http,
     /// How long things are kept.
-    pub retention: Retention,
+    pub retention: RetentionSettings,
     /// How things are shown to people.
     pub ui: Ui,
 }
@@ -80,8 +84,8 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// Returns what decides over the content of an event.
-    pub(crate) fn to_keep(&self) -> keep::Settings {
-        keep::Settings {
+    pub(crate) fn capture_settings(&self) -> filter::CaptureSettings {
+        filter::CaptureSettings {
             skip_tools: self.skip_tools.clone(),
             redact: self.redact,
             max_payload: self.max_payload_kb as usize * 1024,
@@ -94,7 +98,7 @@ impl Capture {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Distill {
     /// Who writes the memories.
-    pub provider: Provider,
+    pub provider: ProviderName,
     /// The model to ask, if not the provider's own choice.
     #[serde(deserialize_with = "empty_is_none")]
     pub model: Option<String>,
@@ -123,7 +127,7 @@ pub(crate) struct Distill {
 /// What is given back to the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Context {
+pub(crate) struct ContextSettings {
     /// How many observations a new session is shown at most.
     pub observations: u32,
     /// How many past sessions they may come from.
@@ -150,7 +154,7 @@ pub(crate) struct Context {
     pub on_error: bool,
 }
 
-impl Context {
+impl ContextSettings {
     /// Returns how much a new session is told.
     pub(crate) fn limits(&self) -> backstory_recall::Limits {
         backstory_recall::Limits {
@@ -171,7 +175,7 @@ impl Context {
 /// The background process.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerSettings {
     /// After how many minutes without events it ends itself.
     pub idle_minutes: u32,
     /// Whether it serves the viewer and the HTTP interface.
@@ -192,7 +196,7 @@ pub(crate) struct Http {
 /// How long things are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Retention {
+pub(crate) struct RetentionSettings {
     /// After how many days passages are dropped, if ever.
     #[serde(deserialize_with = "zero_is_none")]
     pub passages_days: Option<NonZeroU32>,
@@ -203,7 +207,7 @@ pub(crate) struct Retention {
     pub backups: u32,
 }
 
-impl Retention {
+impl RetentionSettings {
     /// Returns how long things are kept, as the store counts it.
     pub(crate) fn to_retention(&self) -> backstory_store::Retention {
         const DAY_MS: i64 = 24 * 3_600_000;
@@ -236,7 +240,7 @@ pub(crate) enum Durability {
 /// Who writes the memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Provider {
+pub(crate) enum ProviderName {
     /// Rules, no model.
     Builtin,
     /// The installed `claude` program.
@@ -247,7 +251,7 @@ pub(crate) enum Provider {
     Openai,
 }
 
-impl Provider {
+impl ProviderName {
     /// Returns the name used in settings, in the database and outside.
     pub(crate) const fn name(self) -> &'static str {
         match self {

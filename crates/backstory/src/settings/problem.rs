@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::keys::Key;
+use super::keys::SettingKey;
 
 /// One unknown key, bad value or unreadable file, with its place and a way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct SettingsProblem {
     place: String,
     message: String,
     about: About,
@@ -15,11 +15,11 @@ pub(crate) struct Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     WholeFile,
-    Key(&'static Key),
+    Key(&'static SettingKey),
     NoKey,
 }
 
-impl Problem {
+impl SettingsProblem {
     /// Nothing in the file could be read.
     pub(super) fn syntax(place: String, message: &str) -> Self {
         let message = format!(
@@ -34,7 +34,7 @@ impl Problem {
     }
 
     /// A known key has a bad value; `given` is how it is set, such as ` = "many"`.
-    pub(super) fn value(place: String, given: &str, key: &'static Key) -> Self {
+    pub(super) fn value(place: String, given: &str, key: &'static SettingKey) -> Self {
         let message = format!("{given}: expected {}", key.kind);
         Self {
             place,
@@ -62,7 +62,7 @@ impl Problem {
     }
 
     /// Says whether this key is not what somebody wanted it to be.
-    pub(crate) fn concerns(&self, key: &Key) -> bool {
+    pub(crate) fn concerns(&self, key: &SettingKey) -> bool {
         match self.about {
             About::WholeFile => true,
             About::Key(about) => about == key,
@@ -76,7 +76,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SettingsProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.place, self.message)
     }
@@ -84,11 +84,11 @@ impl fmt::Display for Problem {
 
 /// Makes text from outside fit for a terminal: one line, no control characters, not too long.
 pub(super) fn shown(text: &str) -> String {
-    const MOST: usize = 80;
+    const MAX: usize = 80;
     let mut line = String::new();
     for (count, letter) in text.trim().chars().enumerate() {
         match letter {
-            _ if count == MOST => {
+            _ if count == MAX => {
                 line.push('…');
                 break;
             }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use toml_edit::{DocumentMut, Item, RawString};
 
 use super::DEFAULTS;
-use super::keys::{KEYS, Key, section_names};
+use super::keys::{KEYS, SettingKey, section_names};
 
 /// Renders all settings as the Markdown of `docs/settings.md`.
 pub(crate) fn reference() -> String {
@@ -66,7 +66,7 @@ pub(super) struct Meaning {
 }
 
 /// Reads the comment above a key of `defaults.toml`.
-pub(super) fn meaning(document: &DocumentMut, key: &Key) -> Meaning {
+pub(super) fn meaning(document: &DocumentMut, key: &SettingKey) -> Meaning {
     let table = document.get(key.section).and_then(Item::as_table);
     let lines = comment(
         table

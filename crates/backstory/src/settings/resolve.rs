@@ -4,25 +4,25 @@ use std::path::Path;
 
 use toml_edit::{Document, Item, TableLike};
 
-use super::keys::{KEYS, Key, Kind, section_names};
-use super::nearest::nearest;
-use super::problem::{Problem, shown};
+use super::keys::{KEYS, Kind, SettingKey, section_names};
+use super::problem::{SettingsProblem, shown};
+use super::suggest::nearest;
 use super::{Settings, defaults, value};
 
 /// Every setting with its origin, and what was wrong on the way.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolved {
     /// One entry per key, in the order of [`KEYS`].
-    pub entries: Vec<Entry>,
+    pub entries: Vec<SettingEntry>,
     /// What was wrong: the file's problems by line, then the environment's.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SettingsProblem>,
 }
 
 /// One setting as it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct SettingEntry {
     /// Which setting.
-    pub key: &'static Key,
+    pub key: &'static SettingKey,
     /// Its value, checked.
     pub value: toml::Value,
     /// Who said so.
@@ -65,9 +65,9 @@ pub(crate) fn resolve(path: &Path, text: Option<&str>, env: &[(String, String)])
 
 impl Resolved {
     fn with_defaults() -> Self {
-        let entry = |key: &'static Key| {
+        let entry = |key: &'static SettingKey| {
             let value = defaults()[key.section][key.name].clone();
-            Entry {
+            SettingEntry {
                 key,
                 value,
                 source: Source::Default,
@@ -82,7 +82,7 @@ impl Resolved {
     /// Returns the settings as typed fields.
     pub(crate) fn settings(&self) -> Settings {
         let mut table = toml::Table::new();
-        for Entry { key, value, .. } in &self.entries {
+        for SettingEntry { key, value, .. } in &self.entries {
             let section = table
                 .entry(key.section)
                 .or_insert_with(|| toml::Table::new().into());
@@ -94,16 +94,16 @@ impl Resolved {
     }
 
     /// Returns the entry of one key.
-    pub(crate) fn entry(&self, key: &Key) -> &Entry {
+    pub(crate) fn entry(&self, key: &SettingKey) -> &SettingEntry {
         self.entries
             .iter()
             .find(|entry| entry.key == key)
             .expect("every key has an entry")
     }
 
-    fn put(&mut self, key: &'static Key, value: toml::Value, source: Source) {
+    fn put(&mut self, key: &'static SettingKey, value: toml::Value, source: Source) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == key) {
-            *entry = Entry { key, value, source };
+            *entry = SettingEntry { key, value, source };
         }
     }
 
@@ -118,20 +118,21 @@ impl Resolved {
             return;
         }
         let Some(key) = KEYS.iter().find(|key| key.variable() == variable) else {
-            let known = match Key::nearest(Some(section), name) {
+            let known = match SettingKey::nearest(Some(section), name) {
                 Some(key) => format!("did you mean {}?", key.variable()),
                 None => String::from("`backstory config list --json` names them all"),
             };
             return self
                 .problems
-                .push(Problem::unknown(shown(variable), "variable", &known));
+                .push(SettingsProblem::unknown(shown(variable), "variable", &known));
         };
         match from_variable(key.kind, text) {
             Ok(Some(value)) => self.put(key, value, Source::Environment),
             Ok(None) => {}
             Err(BadValue) => {
                 let given = format!("={}", repeatable(key, text));
-                self.problems.push(Problem::value(key.variable(), &given, key));
+                self.problems
+                    .push(SettingsProblem::value(key.variable(), &given, key));
             }
         }
     }
@@ -172,7 +173,7 @@ impl FileReader<'_> {
                 return self
                     .resolved
                     .problems
-                    .push(Problem::syntax(place, plain(error.message())));
+                    .push(SettingsProblem::syntax(place, plain(error.message())));
             }
         };
         let mut problems = Vec::new();
@@ -191,7 +192,7 @@ impl FileReader<'_> {
         section: &str,
         item: &Item,
         line: usize,
-        problems: &mut Vec<(usize, Problem)>,
+        problems: &mut Vec<(usize, SettingsProblem)>,
     ) {
         let place = format!("{}:{line}", self.name);
         if !section_names().contains(&section) {
@@ -205,7 +206,7 @@ impl FileReader<'_> {
                 "a value"
             };
             let message = format!("`{section}` is {found}; expected one section, headed [{section}]");
-            return problems.push((line, Problem::shape(place, &message)));
+            return problems.push((line, SettingsProblem::shape(place, &message)));
         };
         for (name, item) in table.iter() {
             let line = self.line(table, name);
@@ -215,9 +216,15 @@ impl FileReader<'_> {
         }
     }
 
-    fn read_key(&mut self, section: &str, name: &str, item: &Item, line: usize) -> Result<(), Problem> {
+    fn read_key(
+        &mut self,
+        section: &str,
+        name: &str,
+        item: &Item,
+        line: usize,
+    ) -> Result<(), SettingsProblem> {
         let place = format!("{}:{line}", self.name);
-        let Some(key) = Key::at(section, name) else {
+        let Some(key) = SettingKey::at(section, name) else {
             return Err(unknown_key(place, Some(section), name));
         };
         let value = item
@@ -232,7 +239,7 @@ impl FileReader<'_> {
                 ": {key} = {}",
                 text.map_or_else(|| "(a section)".into(), |text| repeatable(key, text))
             );
-            return Err(Problem::value(place, &given, key));
+            return Err(SettingsProblem::value(place, &given, key));
         };
         self.resolved.put(key, value, Source::File { line });
         Ok(())
@@ -248,7 +255,7 @@ impl FileReader<'_> {
     }
 }
 
-fn unknown_at_top(place: String, name: &str, is_section: bool) -> Problem {
+fn unknown_at_top(place: String, name: &str, is_section: bool) -> SettingsProblem {
     if !is_section {
         return unknown_key(place, None, name);
     }
@@ -257,10 +264,10 @@ fn unknown_at_top(place: String, name: &str, is_section: bool) -> Problem {
         Some(section) => format!("did you mean `[{section}]`?"),
         None => format!("there are {}", names.join(", ")),
     };
-    Problem::unknown(place, &format!("section `[{}]`", shown(name)), &known)
+    SettingsProblem::unknown(place, &format!("section `[{}]`", shown(name)), &known)
 }
 
-fn unknown_key(place: String, section: Option<&str>, name: &str) -> Problem {
+fn unknown_key(place: String, section: Option<&str>, name: &str) -> SettingsProblem {
     // A name with a dot in it was written in quotes, which is what is wrong with it.
     let quoted = if name.contains('.') {
         format!("\"{}\"", shown(name))
@@ -268,15 +275,15 @@ fn unknown_key(place: String, section: Option<&str>, name: &str) -> Problem {
         shown(name)
     };
     let full = section.map_or_else(|| quoted.clone(), |section| format!("{section}.{quoted}"));
-    let known = match Key::named(name).or_else(|| Key::nearest(section, name)) {
+    let known = match SettingKey::named(name).or_else(|| SettingKey::nearest(section, name)) {
         Some(key) => format!("did you mean `{key}`?"),
         None => String::from("`backstory config list` names them all"),
     };
-    Problem::unknown(place, &format!("key `{full}`"), &known)
+    SettingsProblem::unknown(place, &format!("key `{full}`"), &known)
 }
 
 /// Returns a bad value as it may be repeated: where a variable's name belongs, the secret itself is often put.
-pub(crate) fn repeatable(key: &Key, text: &str) -> String {
+pub(crate) fn repeatable(key: &SettingKey, text: &str) -> String {
     if key.kind == Kind::Variable {
         return String::from("(not shown)");
     }

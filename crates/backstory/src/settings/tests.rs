@@ -84,7 +84,7 @@ fn every_accepted_value_reaches_its_field() {
             let text = format!("[{}]\n{} = {value}\n", key.section, key.name);
             let resolved = resolve(Path::new("config.toml"), Some(&text), &[]);
             assert_eq!(resolved.problems, [], "{text}");
-            let entry = Entry {
+            let entry = SettingEntry {
                 key,
                 value: value.clone(),
                 source: Source::File { line: 2 },
@@ -128,7 +128,7 @@ fn the_defaults_mean_what_the_documents_promise() {
     );
     assert_eq!(
         (distill.provider, distill.model, distill.daily_tokens),
-        (Provider::Builtin, None, 200_000)
+        (ProviderName::Builtin, None, 200_000)
     );
     assert_eq!(
         (context.observations, context.sessions, context.full),
@@ -355,7 +355,7 @@ proptest! {
     ) {
         let text: String = lines.iter().map(|(section, key, value)| format!("{section}{key}{value}\n")).collect();
         let (_, problems) = load(Path::new("config.toml"), Some(&text), &[]);
-        if !problems.iter().any(Problem::is_syntax) {
+        if !problems.iter().any(SettingsProblem::is_syntax) {
             let key = &KEYS[key];
             for value in extremes(key.kind) {
                 // A section of another shape is refused; any other text is still TOML, with the key set.
@@ -365,7 +365,7 @@ proptest! {
                     let without = document::unset(&new, key).unwrap();
                     let resolved = resolve(Path::new("config.toml"), Some(&without), &[]);
                     prop_assert_eq!(resolved.entry(key).source, Source::Default, "{}\n{}", new, without);
-                    prop_assert!(!resolved.problems.iter().any(Problem::is_syntax), "{}", without);
+                    prop_assert!(!resolved.problems.iter().any(SettingsProblem::is_syntax), "{}", without);
                 }
             }
         }

@@ -3,33 +3,33 @@
 use std::{collections::BTreeMap, path::Path};
 
 use backstory_capture::{
-    keep,
-    transcript::{self, Position, What},
+    filter,
+    transcript::{self, Position, RecordKind},
 };
-use backstory_distill::{Outcome, Step, ToolUse, Turn, TurnEnd};
+use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 use backstory_model::EventKind;
-use backstory_store::{TurnEvent, TurnToDistil};
+use backstory_store::{StoredTurn, TurnEvent};
 use serde_json::Value;
 
-use super::last_words;
-use crate::wash::Wash;
+use super::final_message;
+use crate::sanitize::Sanitizer;
 
 /// A turn, whole.
 #[derive(Debug)]
 pub(super) struct Assembled {
     /// The turn.
-    pub(super) turn: Turn,
+    pub(super) turn: TurnInput,
     /// How far the transcript was read for it.
     pub(super) position: Option<Position>,
 }
 
 /// Puts a turn together.
-pub(super) fn assemble(stored: &TurnToDistil, settings: &keep::Settings) -> Assembled {
-    let heard = listen(stored, settings);
+pub(super) fn assemble(stored: &StoredTurn, settings: &filter::CaptureSettings) -> Assembled {
+    let heard = read_transcript(stored, settings);
     let mut turn = turn(stored, &heard.prose);
     if turn.last_message.is_none() && stored.is_ended {
-        let words = last_words::of(stored);
-        turn.last_message = words.and_then(|words| Wash::new(settings.redact).text(&words));
+        let words = final_message::of(stored);
+        turn.last_message = words.and_then(|words| Sanitizer::new(settings.redact).text(&words));
     }
     Assembled {
         turn,
@@ -39,7 +39,7 @@ pub(super) fn assemble(stored: &TurnToDistil, settings: &keep::Settings) -> Asse
 
 /// What the transcript adds to the events of a turn.
 #[derive(Debug, Default)]
-struct Heard {
+struct TranscriptAddition {
     prose: Prose,
     position: Option<Position>,
 }
@@ -47,14 +47,14 @@ struct Heard {
 /// What the agent said and summed up, by the tool use that it came before.
 #[derive(Debug, Default)]
 struct Prose {
-    before: BTreeMap<String, Vec<Step>>,
-    at_end: Vec<Step>,
+    before: BTreeMap<String, Vec<TurnStep>>,
+    at_end: Vec<TurnStep>,
 }
 
 /// Reads what is new in the transcript. Without one, or with one that cannot be read, the events alone must do.
-fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
+fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> TranscriptAddition {
     let Some(path) = turn.transcript_path.as_deref() else {
-        return Heard::default();
+        return TranscriptAddition::default();
     };
     let from = turn
         .transcript_from
@@ -65,7 +65,7 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
     let reader = transcript::open(path, from, settings)
         .or_else(|_| transcript::open(path, Position::default(), settings));
     let Ok(mut reader) = reader else {
-        return Heard::default();
+        return TranscriptAddition::default();
     };
     let mut prose = Prose::default();
     let mut begun = None;
@@ -75,7 +75,7 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
         .filter(|record| !record.copied && record.agent_id.is_none())
     {
         match record.what {
-            What::Prompt { text, prompt_id, .. } => {
+            RecordKind::Prompt { text, prompt_id, .. } => {
                 let fit = fit(turn, &text, prompt_id.as_deref());
                 // A later turn.
                 if begun.is_some() && fit < begun {
@@ -86,9 +86,9 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
                 begun = begun.max(fit);
                 prose = Prose::default();
             }
-            What::Prose { text, .. } => prose.at_end.push(Step::Prose(text)),
-            What::Compaction { summary } => prose.at_end.push(Step::Compaction(summary)),
-            What::ToolUse { id, .. } => {
+            RecordKind::Prose { text, .. } => prose.at_end.push(TurnStep::Prose(text)),
+            RecordKind::Compaction { summary } => prose.at_end.push(TurnStep::Compaction(summary)),
+            RecordKind::ToolUse { id, .. } => {
                 let said = std::mem::take(&mut prose.at_end);
                 prose.before.entry(id).or_default().extend(said);
             }
@@ -97,12 +97,12 @@ fn listen(turn: &TurnToDistil, settings: &keep::Settings) -> Heard {
     }
     // The later turn looks for its own beginning from the same place.
     let position = if is_over { None } else { reader.position().cloned() };
-    Heard { prose, position }
+    TranscriptAddition { prose, position }
 }
 
 /// How well a prompt of the transcript fits a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum PromptMatch {
     /// The same id, other words. A fork gives all turns that it copies the id of its first own turn, and what a person adds
     /// while the agent works has the id of what was asked first.
     Id,
@@ -110,18 +110,18 @@ enum Fit {
     Whole,
 }
 
-fn fit(turn: &TurnToDistil, text: &str, prompt_id: Option<&str>) -> Option<Fit> {
+fn fit(turn: &StoredTurn, text: &str, prompt_id: Option<&str>) -> Option<PromptMatch> {
     let same_words = turn.prompt.as_deref() == Some(text);
     match prompt_id {
         Some(id) if Some(id) != turn.prompt_id.as_deref() => None,
-        _ if same_words => Some(Fit::Whole),
-        Some(_) => Some(Fit::Id),
+        _ if same_words => Some(PromptMatch::Whole),
+        Some(_) => Some(PromptMatch::Id),
         None => None,
     }
 }
 
 /// Puts a turn together from its events and what was said between them.
-fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
+fn turn(stored: &StoredTurn, prose: &Prose) -> TurnInput {
     let mut steps = Vec::new();
     let mut last_message = None;
     let mut end = match (stored.is_ended, stored.goes_on) {
@@ -145,9 +145,9 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
                 steps.extend(
                     brought
                         .filter_map(|said| said.as_str())
-                        .map(|said| Step::Prose(said.to_owned())),
+                        .map(|said| TurnStep::Prose(said.to_owned())),
                 );
-                steps.push(Step::Tool(tool_use(event, payload, id)));
+                steps.push(TurnStep::Tool(tool_use(event, payload, id)));
             }
             Some(EventKind::SubagentStop) => {
                 let agent_id = text("agent_id");
@@ -155,14 +155,14 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
                 if end == TurnEnd::Background && running.is_empty() {
                     end = TurnEnd::Stopped;
                 }
-                steps.push(Step::SubAgent {
+                steps.push(TurnStep::SubAgent {
                     agent_id,
                     agent_type: text("agent_type"),
                     report: text("last_assistant_message").unwrap_or_default(),
                 });
             }
             // Imported; a live session's stands in its transcript.
-            Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(Step::Compaction)),
+            Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(TurnStep::Compaction)),
             Some(EventKind::Stop) => {
                 // Some hosts say the last words and the end of the turn in two events.
                 last_message = text("last_assistant_message").or(last_message);
@@ -180,7 +180,7 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
         }
     }
     steps.extend(prose.at_end.iter().cloned());
-    Turn {
+    TurnInput {
         prompt: stored.prompt.clone(),
         machine_made: stored.machine_made,
         root: Some(stored.root.clone()),
@@ -194,10 +194,10 @@ fn turn(stored: &TurnToDistil, prose: &Prose) -> Turn {
 fn tool_use(event: &TurnEvent, mut payload: Value, id: Option<String>) -> ToolUse {
     let outcome = match payload["error"].as_str() {
         Some(error) if event.kind == EventKind::PostToolUseFailure.name() => {
-            Outcome::Failed(error.to_owned())
+            ToolOutcome::Failed(error.to_owned())
         }
-        _ if payload["tool_response"].is_null() => Outcome::Unknown,
-        _ => Outcome::Answered(payload["tool_response"].take()),
+        _ if payload["tool_response"].is_null() => ToolOutcome::Unknown,
+        _ => ToolOutcome::Answered(payload["tool_response"].take()),
     };
     ToolUse {
         id,

@@ -10,13 +10,13 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use backstory_recall::{Encoder, IndexError, When, embed_next, file_vectors, mend_vectors};
-use backstory_store::{Begin, Store};
+use backstory_recall::{Encoder, FlushPolicy, IndexError, embed_next, file_vectors, repair_vectors};
+use backstory_store::{EmbedOrder, Store};
 
 use crate::{clock, home::Home, log};
 
 /// So many memories are embedded between two looks at whether to stop.
-const AT_ONCE: usize = 8;
+const BATCH_SIZE: usize = 8;
 
 /// After so many new memories the word index is worth putting in order.
 const MANY: usize = 2_000;
@@ -94,26 +94,31 @@ fn is_locked(error: &IndexError) -> bool {
 fn run(home: &Home, told: &Receiver<()>, is_busy: &AtomicBool, stop: &AtomicBool) -> Result<(), IndexError> {
     let mut store = Store::open(&home.database(), &home.backups())?;
     // A vector that a power cut costs is made again.
-    store.relax()?;
+    store.set_bulk_mode()?;
     let vectors = home.vectors();
-    mend_vectors(&mut store, &vectors)?;
+    repair_vectors(&mut store, &vectors)?;
     let mut encoder = None;
     while told.recv().is_ok() {
         let mut made = 0;
-        while !stop.load(Ordering::Relaxed) && !store.documents_to_embed(Begin::Newest, 1)?.is_empty() {
+        while !stop.load(Ordering::Relaxed) && !store.documents_to_embed(EmbedOrder::Newest, 1)?.is_empty() {
             is_busy.store(true, Ordering::Relaxed);
             let encoder = encoder.get_or_insert_with(Encoder::new);
-            match embed_next(&mut store, std::slice::from_mut(encoder), Begin::Newest, AT_ONCE)? {
+            match embed_next(
+                &mut store,
+                std::slice::from_mut(encoder),
+                EmbedOrder::Newest,
+                BATCH_SIZE,
+            )? {
                 0 => break,
                 some => made += some,
             }
-            file_vectors(&mut store, &vectors, When::Enough)?;
+            file_vectors(&mut store, &vectors, FlushPolicy::Enough)?;
         }
         if made > MANY {
-            store.tidy_words()?;
+            store.optimize_fts()?;
         }
         if made > 0 {
-            file_vectors(&mut store, &vectors, When::Settled)?;
+            file_vectors(&mut store, &vectors, FlushPolicy::Settled)?;
         }
         is_busy.store(false, Ordering::Relaxed);
     }

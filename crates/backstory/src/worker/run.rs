@@ -14,29 +14,29 @@ use anyhow::{Context as _, Result, bail};
 use backstory_capture::private;
 use backstory_serve::{Counters, Serving};
 use backstory_store::Retention;
-use backstory_system::{self as system, Bell, Private as _, hear_end, step_back};
+use backstory_system::{self as system, DirWatcher, OwnerOnly as _, lower_priority, shutdown_flag};
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Asking, Intake, Lock, Rules,
+    DistillOptions, Intake, ModelConfig, WorkerLock,
+    cycle::WorkCycle,
     index::Indexer,
-    intake::Displaced,
-    model::{Askers, ask_all},
-    round::Rounds,
-    serve::{self, Door},
+    ingest::DatabaseReplaced,
+    model_pool::{ModelPool, ask_all},
+    serve::{self, HttpAddress},
 };
 use crate::{
-    clock, given,
+    clock,
     home::Home,
-    log,
-    repair::{self, Opener},
-    settings::{Context, for_hooks::Stamp},
+    injection_log, log,
+    repair::{self, LockOwner},
+    settings::{ContextSettings, hook_cache::Stamp},
 };
 
 /// When the worker ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Until {
+pub(crate) enum RunMode {
     /// When everything that waited is taken in and distilled.
     Done,
     /// When nothing happened for a while.
@@ -45,14 +45,14 @@ pub(crate) enum Until {
 
 /// What a worker did in its life.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct WorkerReport {
     /// Events that it took in.
     pub(crate) taken: Intake,
     /// Events that it distilled.
     pub(crate) distilled: usize,
 }
 
-impl Work {
+impl WorkerReport {
     fn add(&mut self, done: &Self) {
         self.taken.new += done.taken.new;
         self.taken.torn += done.taken.torn;
@@ -63,17 +63,17 @@ impl Work {
 
 /// How a worker does its work.
 #[derive(Clone, Debug)]
-pub(crate) struct Duties {
+pub(crate) struct WorkerConfig {
     /// How turns are distilled.
-    pub(crate) rules: Rules,
+    pub(crate) rules: DistillOptions,
     /// Which model is asked after the rules, if any.
-    pub(crate) asking: Option<Arc<Asking>>,
+    pub(crate) asking: Option<Arc<ModelConfig>>,
     /// What a session that starts may be told.
-    pub(crate) context: Context,
+    pub(crate) context: ContextSettings,
     /// How long things are kept.
     pub(crate) retention: Retention,
     /// Where it is to be reached over HTTP, if at all.
-    pub(crate) door: Option<Door>,
+    pub(crate) door: Option<HttpAddress>,
     /// How many daily backups are kept.
     pub(crate) backups: usize,
     /// How long it stays when nothing happens.
@@ -83,7 +83,7 @@ pub(crate) struct Duties {
 }
 
 /// Reads the settings anew.
-pub(crate) type ReadDuties<'a> = &'a dyn Fn() -> Result<Duties>;
+pub(crate) type LoadConfig<'a> = &'a dyn Fn() -> Result<WorkerConfig>;
 
 /// The safety net for a wake-up that did not arrive.
 const POLL: Duration = Duration::from_secs(2);
@@ -106,27 +106,27 @@ const GIVEN: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Takes events in and distils them until told otherwise; `None` when another worker is at it already.
 ///
 /// When the settings change, they are read anew, and from then on they hold.
-pub(crate) fn run(home: &Home, until: Until, read: ReadDuties<'_>) -> Result<Option<Work>> {
+pub(crate) fn run(home: &Home, until: RunMode, read: LoadConfig<'_>) -> Result<Option<WorkerReport>> {
     let mut duties = read()?;
     home.create()?;
-    let Some(_lock) = Lock::take(home).context("could not lock worker.lock")? else {
+    let Some(_lock) = WorkerLock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
     };
-    step_back();
-    let stop = hear_end().context("could not listen for signals")?;
+    lower_priority();
+    let stop = shutdown_flag().context("could not listen for signals")?;
     let mut rebuilt = 0;
     loop {
         match work(home, until, (&mut duties, read), &stop) {
             // Nothing was removed from the spool that is not in the database at its place.
-            Err(error) if error.is::<Displaced>() => {
+            Err(error) if error.is::<DatabaseReplaced>() => {
                 // A home that was deleted wants no worker, and must not come back.
                 if !home.worker_lock().exists() {
-                    return Ok(Some(Work::default()));
+                    return Ok(Some(WorkerReport::default()));
                 }
             }
             // Once is an accident, twice is a disk.
-            Err(error) if repair::is_damage(&error) && rebuilt < MOST_REBUILT => {
-                repair::mend(home, Opener::Worker, &error)?;
+            Err(error) if repair::is_damage(&error) && rebuilt < MAX_REBUILT => {
+                repair::rebuild_if_damaged(home, LockOwner::Worker, &error)?;
                 rebuilt += 1;
             }
             other => return other.map(Some),
@@ -135,26 +135,26 @@ pub(crate) fn run(home: &Home, until: Until, read: ReadDuties<'_>) -> Result<Opt
 }
 
 /// A database that is damaged again after so many times is left to a person.
-const MOST_REBUILT: u32 = 2;
+const MAX_REBUILT: u32 = 2;
 
 /// Works with the database that is there now, until told otherwise or until it is another one.
 fn work(
     home: &Home,
-    until: Until,
-    (duties, read): (&mut Duties, ReadDuties<'_>),
+    until: RunMode,
+    (duties, read): (&mut WorkerConfig, LoadConfig<'_>),
     stop: &Arc<AtomicBool>,
-) -> Result<Work> {
+) -> Result<WorkerReport> {
     let spool = home.spool();
     spool.create().context("could not create the spool")?;
     // Watched before the first look at the spool: what arrives from now on is not missed.
-    let bell = Bell::watch(&spool.root().join("new")).context("could not watch the spool")?;
-    let mut rounds = Rounds::new(home, until, repair::open(home, Opener::Worker)?);
+    let bell = DirWatcher::watch(&spool.root().join("new")).context("could not watch the spool")?;
+    let mut rounds = WorkCycle::new(home, until, repair::open(home, LockOwner::Worker)?);
     if let Err(error) = sweep(home) {
         // What cannot be removed now may be gone tomorrow; nobody to tell when the log cannot be written.
         log::append(home, "worker.log", clock::since_1970(), &format!("{error:#}")).ok();
     }
-    let mut staff = Staff::start(home, until, duties)?;
-    let mut work = Work::default();
+    let mut staff = BackgroundTasks::start(home, until, duties)?;
+    let mut work = WorkerReport::default();
     let mut last_event = Instant::now();
     loop {
         let done = rounds.next(duties, &staff.counters, stop)?;
@@ -167,26 +167,26 @@ fn work(
         match until {
             // What was in hand is finished; the rest waits for the next worker.
             _ if stop.load(Ordering::Relaxed) => break,
-            Until::Done => break,
-            Until::Idle if last_event.elapsed() >= duties.idle => break,
-            Until::Idle => bell.wait(POLL, GATHER).context("could not wait for events")?,
+            RunMode::Done => break,
+            RunMode::Idle if last_event.elapsed() >= duties.idle => break,
+            RunMode::Idle => bell.wait(POLL, GATHER).context("could not wait for events")?,
         }
         // A home that was deleted wants no worker, and must not come back.
         if !home.worker_lock().exists() {
             return Ok(work);
         }
         if !rounds.store.is_in_place() {
-            bail!(Displaced);
+            bail!(DatabaseReplaced);
         }
         // Also when no event comes: a newer version may have changed the schema, and everybody here writes.
         rounds.store.check_schema()?;
         if Stamp::of_file(&home.config()) != duties.written {
-            follow(home, (duties, read), &mut staff)?;
+            reload_settings(home, (duties, read), &mut staff)?;
         }
     }
     // What they have in hand is finished, stored or given back before the lock goes.
     drop(staff);
-    ask_rest(home, until, duties, stop)?;
+    drain_model_queue(home, until, duties, stop)?;
     // Not there, or not ours to remove: the lock alone says whether a worker lives.
     system::remove_file(home.worker_json()).ok();
     Ok(work)
@@ -201,22 +201,22 @@ fn sweep(home: &Home) -> Result<()> {
     private::sweep(&spool, clock::now(), PRIVATE_MARK)
         .context("could not sweep the marks of private turns")?;
     repair::sweep(home)?;
-    given::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")
+    injection_log::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")
 }
 
 /// What goes on beside the loop, while the worker stays.
 #[derive(Default)]
-struct Staff {
+struct BackgroundTasks {
     indexer: Option<Indexer>,
-    askers: Option<Askers>,
+    askers: Option<ModelPool>,
     serving: Option<Serving>,
     counters: Arc<Counters>,
 }
 
-impl Staff {
-    fn start(home: &Home, until: Until, duties: &Duties) -> Result<Self> {
+impl BackgroundTasks {
+    fn start(home: &Home, until: RunMode, duties: &WorkerConfig) -> Result<Self> {
         let mut staff = Self::default();
-        if let Until::Idle = until {
+        if let RunMode::Idle = until {
             staff.indexer = Some(Indexer::start(home).context("could not start indexing")?);
             staff.ask(home, duties)?;
             staff.serve(home, duties);
@@ -227,30 +227,36 @@ impl Staff {
     }
 
     /// Starts the threads that ask a model, where there is one.
-    fn ask(&mut self, home: &Home, duties: &Duties) -> Result<()> {
+    fn ask(&mut self, home: &Home, duties: &WorkerConfig) -> Result<()> {
         self.askers = None;
-        let askers = duties.asking.clone().map(|asking| Askers::start(home, asking));
+        let askers = duties.asking.clone().map(|asking| ModelPool::start(home, asking));
         self.askers = askers.transpose().context("could not start asking a model")?;
         Ok(())
     }
 
     /// Opens the door, where there is one.
-    fn serve(&mut self, home: &Home, duties: &Duties) {
+    fn serve(&mut self, home: &Home, duties: &WorkerConfig) {
         self.serving = None;
-        self.serving = duties.door.and_then(|door| open_door(home, door, &self.counters));
+        self.serving = duties
+            .door
+            .and_then(|door| start_http(home, door, &self.counters));
     }
 
     /// Wakes everybody; says whether somebody is at work, or was asked for something lately.
     fn is_busy(&self, now_ms: i64) -> bool {
         let is_indexing = self.indexer.as_ref().is_some_and(Indexer::look);
-        let is_asking = self.askers.as_ref().is_some_and(Askers::look);
+        let is_asking = self.askers.as_ref().is_some_and(ModelPool::wake);
         let is_used = |serving: &Serving| serving.is_used_since(now_ms - USED_MS);
         is_indexing || is_asking || self.serving.as_ref().is_some_and(is_used)
     }
 }
 
 /// Obeys settings that have changed. Those that cannot be read change nothing, and the log says why.
-fn follow(home: &Home, (duties, read): (&mut Duties, ReadDuties<'_>), staff: &mut Staff) -> Result<()> {
+fn reload_settings(
+    home: &Home,
+    (duties, read): (&mut WorkerConfig, LoadConfig<'_>),
+    staff: &mut BackgroundTasks,
+) -> Result<()> {
     let door = duties.door;
     duties.written = Stamp::of_file(&home.config());
     match read() {
@@ -272,15 +278,15 @@ fn follow(home: &Home, (duties, read): (&mut Duties, ReadDuties<'_>), staff: &mu
 }
 
 /// Asks a model about what waits, where the worker does not stay.
-fn ask_rest(home: &Home, until: Until, duties: &Duties, stop: &AtomicBool) -> Result<()> {
+fn drain_model_queue(home: &Home, until: RunMode, duties: &WorkerConfig, stop: &AtomicBool) -> Result<()> {
     match (until, &duties.asking) {
-        (Until::Done, Some(asking)) => ask_all(home, asking, stop),
+        (RunMode::Done, Some(asking)) => ask_all(home, asking, stop),
         _ => Ok(()),
     }
 }
 
 /// Opens the door; a worker that cannot be reached still does its work.
-fn open_door(home: &Home, door: Door, counters: &Arc<Counters>) -> Option<Serving> {
+fn start_http(home: &Home, door: HttpAddress, counters: &Arc<Counters>) -> Option<Serving> {
     match serve::open(home, door, counters) {
         Ok(serving) => Some(serving),
         Err(error) => {

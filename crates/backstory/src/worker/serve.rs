@@ -3,13 +3,13 @@
 use std::{net::IpAddr, sync::Arc};
 
 use anyhow::Result;
-use backstory_serve::{Config, Counters, Serving, Stores, serve};
+use backstory_serve::{Counters, ServeConfig, Serving, Stores, serve};
 
-use crate::{home::Home, outside};
+use crate::{backend, home::Home};
 
 /// Where the worker is to be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Door {
+pub(crate) struct HttpAddress {
     /// The address; only this machine reaches it.
     pub(crate) bind: IpAddr,
     /// The port to try first.
@@ -17,9 +17,9 @@ pub(crate) struct Door {
 }
 
 /// Opens the door.
-pub(super) fn open(home: &Home, door: Door, counters: &Arc<Counters>) -> Result<Serving> {
+pub(super) fn open(home: &Home, door: HttpAddress, counters: &Arc<Counters>) -> Result<Serving> {
     let nothing_first = Box::new(|| {});
-    let config = Config {
+    let config = ServeConfig {
         stores: Stores::new(home.database(), home.backups(), home.vectors(), nothing_first),
         bind: door.bind,
         port: door.port,
@@ -27,5 +27,5 @@ pub(super) fn open(home: &Home, door: Door, counters: &Arc<Counters>) -> Result<
         token: home.token(),
         version: env!("CARGO_PKG_VERSION"),
     };
-    Ok(serve(config, outside::of(home), Arc::clone(counters))?)
+    Ok(serve(config, backend::backend(home), Arc::clone(counters))?)
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     home::{Home, eventually, settings},
-    served::Served,
+    http_client::Served,
 };
 
 /// Writes memories the way a distiller will, for the project of the sample session.

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use crate::{home::Home, served::Served};
+use crate::{home::Home, http_client::Served};
 
 /// Compares a file of docs/ with what the code makes of it. `UPDATE_DOCS=1` writes it instead.
 fn is_up_to_date(name: &str, made: &str) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     home::{Home, eventually, recorded_folder, settings, text},
-    served::Served,
+    http_client::Served,
 };
 
 /// A word that stands in everything that is to be forgotten, and nowhere else.

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{home::settings, served::Served};
+use crate::{home::settings, http_client::Served};
 
 /// What is sent; `PORT` and `TOKEN` stand for the real ones.
 const REQUESTS: &[(&str, &str)] = &[

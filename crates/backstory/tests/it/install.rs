@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     home::{Home, run, settings, text},
-    served::Served,
+    http_client::Served,
 };
 
 /// The hooks that Claude Code is asked to call.

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{home::Home, served::Served};
+use crate::{home::Home, http_client::Served};
 
 /// An agent that talks to the server.
 pub(crate) struct Agent {

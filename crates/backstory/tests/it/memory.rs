@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     home::{Home, settings, text},
-    served::Served,
+    http_client::Served,
 };
 
 /// A session whose only turn mends something: one observation, one summary, some passages.

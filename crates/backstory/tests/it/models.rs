@@ -10,8 +10,8 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    fake_provider::{Answer, Server},
     home::{Home, eventually},
-    server::{Answer, Server},
 };
 
 /// A key that nobody else has.

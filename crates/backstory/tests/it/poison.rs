@@ -3,15 +3,15 @@
 //! What tools brought in is evidence: it is found again as a passage, never as a title, a fact, a note or a pin. Whatever is
 //! told stands inside the frame, one record per line, and nothing in it can end the frame.
 
+mod assertions;
 mod cases;
-mod look;
-mod ways;
+mod inputs;
 
 use std::fmt::Write as _;
 
+use assertions::{Look, stored};
 use cases::{CASES, Case, Way};
-use look::{Look, stored};
-use ways::feed;
+use inputs::feed;
 
 use crate::home::settings;
 

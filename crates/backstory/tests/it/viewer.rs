@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     home::{Home, eventually},
-    served::{Answer, Served},
+    http_client::{Answer, Served},
 };
 
 const PAGES: [&str; 8] = [

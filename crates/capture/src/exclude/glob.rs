@@ -5,7 +5,7 @@ const MAX_ALTERNATIVES: usize = 256;
 
 /// What a letter of a glob, or a few of them, stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum GlobToken {
     Char(char),
     AnyChar,
     AnyText,
@@ -15,7 +15,7 @@ pub(super) enum Token {
     },
 }
 
-impl Token {
+impl GlobToken {
     pub(super) fn matches(&self, given: char) -> bool {
         match self {
             Self::AnyText | Self::AnyChar => true,
@@ -68,24 +68,24 @@ pub(super) fn wildcard_match<P, I: Clone + Iterator>(
 }
 
 /// Reads a name of a glob.
-pub(super) fn tokens(name: &str) -> Vec<Token> {
+pub(super) fn tokens(name: &str) -> Vec<GlobToken> {
     let mut tokens = Vec::new();
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
         let mut width = first.len_utf8();
         let token = match first {
-            '*' => Token::AnyText,
-            '?' => Token::AnyChar,
+            '*' => GlobToken::AnyText,
+            '?' => GlobToken::AnyChar,
             '[' => match class(rest) {
                 Some((class, length)) => {
                     width = length;
                     class
                 }
-                None => Token::Char('['),
+                None => GlobToken::Char('['),
             },
-            other => Token::Char(other),
+            other => GlobToken::Char(other),
         };
-        if token != Token::AnyText || tokens.last() != Some(&Token::AnyText) {
+        if token != GlobToken::AnyText || tokens.last() != Some(&GlobToken::AnyText) {
             tokens.push(token);
         }
         rest = &rest[width..];
@@ -94,7 +94,7 @@ pub(super) fn tokens(name: &str) -> Vec<Token> {
 }
 
 /// Reads `[…]` at the start of the text, and says how long it is; `None` when it is not closed.
-fn class(text: &str) -> Option<(Token, usize)> {
+fn class(text: &str) -> Option<(GlobToken, usize)> {
     let inner = text.strip_prefix('[')?;
     let body = inner.strip_prefix(['!', '^']).unwrap_or(inner);
     let is_negated = body.len() < inner.len();
@@ -119,7 +119,7 @@ fn class(text: &str) -> Option<(Token, usize)> {
             [] => break,
         };
     }
-    Some((Token::Class { is_negated, ranges }, length))
+    Some((GlobToken::Class { is_negated, ranges }, length))
 }
 
 /// Spells out the braces of a pattern.

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Form, HookRow, HostSpec, Moment, Part, Place, Silence};
+use super::{ConfigPath, DefaultOutput, HookRow, HostSpec, InjectionTrigger, InstallItem, OutputFormat};
 
 const FOLDER: Option<&str> = Some("CLAUDE_CONFIG_DIR");
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "claude-code",
     title: "Claude Code",
-    signs: &[place(".claude", ""), place("", ".claude.json")],
+    install_markers: &[place(".claude", ""), place("", ".claude.json")],
     // Old events only: a client that does not know one stops at a dialog.
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
@@ -23,33 +23,39 @@ pub(super) static SPEC: HostSpec = HostSpec {
         HookRow::new("SessionEnd", "session-end"),
     ],
     parts: &[
-        Part::Hooks {
+        InstallItem::Hooks {
             file: place(".claude", "settings.json"),
             version: None,
             entry,
         },
-        Part::Server {
+        InstallItem::Server {
             file: place("", ".claude.json"),
             instead: None,
             key: "mcpServers",
             entry: server,
         },
     ],
-    translate: None,
-    hears: &[
-        (Moment::Start, Form::Specific("SessionStart")),
-        (Moment::Prompt, Form::Specific("UserPromptSubmit")),
-        (Moment::File, Form::Specific("PreToolUse")),
-        (Moment::Failure, Form::Specific("PostToolUseFailure")),
+    normalize: None,
+    injection_points: &[
+        (InjectionTrigger::Start, OutputFormat::Specific("SessionStart")),
+        (
+            InjectionTrigger::Prompt,
+            OutputFormat::Specific("UserPromptSubmit"),
+        ),
+        (InjectionTrigger::File, OutputFormat::Specific("PreToolUse")),
+        (
+            InjectionTrigger::Failure,
+            OutputFormat::Specific("PostToolUseFailure"),
+        ),
     ],
-    silence: Silence::AfterWork("{\"continue\":true,\"suppressOutput\":true}\n"),
+    silence: DefaultOutput::AfterWork("{\"continue\":true,\"suppressOutput\":true}\n"),
     rules: None,
     wants_plain_json: true,
-    afterwards: None,
+    post_install_note: None,
 };
 
-const fn place(folder: &'static str, path: &'static str) -> Place {
-    Place {
+const fn place(folder: &'static str, path: &'static str) -> ConfigPath {
+    ConfigPath {
         variable: FOLDER,
         folder,
         path,

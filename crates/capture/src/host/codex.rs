@@ -4,14 +4,15 @@
 use serde_json::{Value, json};
 
 use super::{
-    Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated,
+    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+    NormalizedPayload, OutputFormat,
     object::{Object, renamed},
 };
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "codex",
     title: "Codex CLI",
-    signs: &[place("")],
+    install_markers: &[place("")],
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
         HookRow::new("UserPromptSubmit", "user-prompt-submit"),
@@ -21,29 +22,32 @@ pub(super) static SPEC: HostSpec = HostSpec {
         HookRow::new("SessionEnd", "session-end"),
     ],
     parts: &[
-        Part::Hooks {
+        InstallItem::Hooks {
             file: place("hooks.json"),
             version: None,
             entry,
         },
-        Part::ServerToml {
+        InstallItem::ServerToml {
             file: place("config.toml"),
             key: "mcp_servers",
         },
     ],
-    translate: Some(translate),
-    hears: &[
-        (Moment::Start, Form::Specific("SessionStart")),
-        (Moment::Prompt, Form::Specific("UserPromptSubmit")),
+    normalize: Some(translate),
+    injection_points: &[
+        (InjectionTrigger::Start, OutputFormat::Specific("SessionStart")),
+        (
+            InjectionTrigger::Prompt,
+            OutputFormat::Specific("UserPromptSubmit"),
+        ),
     ],
-    silence: Silence::Nothing,
+    silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
-    afterwards: Some("Codex runs a new hook only when you have trusted it: type /hooks in Codex."),
+    post_install_note: Some("Codex runs a new hook only when you have trusted it: type /hooks in Codex."),
 };
 
-const fn place(path: &'static str) -> Place {
-    Place {
+const fn place(path: &'static str) -> ConfigPath {
+    ConfigPath {
         variable: Some("CODEX_HOME"),
         folder: ".codex",
         path,
@@ -56,7 +60,7 @@ fn entry(row: &HookRow, program: &str) -> Value {
 
 /// The words are Claude Code's, except that a turn has an id of its own and a patch is called a command. Its transcript is
 /// another kind of file.
-fn translate(report: &Report<'_>) -> Option<Translated> {
+fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let event = super::our_event(report.event)?;
     let is_patch = payload.text("tool_name").as_deref() == Some("apply_patch");
@@ -77,5 +81,5 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
         .take("trigger", payload, &["trigger"])
         .take("reason", payload, &["reason"])
         .end();
-    Some(Translated { event, json })
+    Some(NormalizedPayload { event, json })
 }

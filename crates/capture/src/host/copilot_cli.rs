@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated,
+    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+    NormalizedPayload, OutputFormat,
     object::{Object, unpacked},
 };
 use crate::payload::Payload;
@@ -11,7 +12,7 @@ use crate::payload::Payload;
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "copilot-cli",
     title: "Copilot CLI",
-    signs: &[place("")],
+    install_markers: &[place("")],
     hooks: &[
         HookRow::new("sessionStart", "session-start"),
         HookRow::new("userPromptSubmitted", "user-prompt-submit"),
@@ -22,32 +23,35 @@ pub(super) static SPEC: HostSpec = HostSpec {
         HookRow::new("sessionEnd", "session-end"),
     ],
     parts: &[
-        Part::Hooks {
+        InstallItem::Hooks {
             file: place("hooks/backstory.json"),
             version: Some(1),
             entry,
         },
-        Part::Server {
+        InstallItem::Server {
             file: place("mcp-config.json"),
             instead: None,
             key: "mcpServers",
             entry: server,
         },
     ],
-    translate: Some(translate),
-    hears: &[
-        (Moment::Start, Form::Field("additionalContext")),
-        (Moment::Prompt, Form::Field("additionalContext")),
-        (Moment::Failure, Form::Field("additionalContext")),
+    normalize: Some(translate),
+    injection_points: &[
+        (InjectionTrigger::Start, OutputFormat::Field("additionalContext")),
+        (InjectionTrigger::Prompt, OutputFormat::Field("additionalContext")),
+        (
+            InjectionTrigger::Failure,
+            OutputFormat::Field("additionalContext"),
+        ),
     ],
-    silence: Silence::Nothing,
+    silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
-    afterwards: None,
+    post_install_note: None,
 };
 
-const fn place(path: &'static str) -> Place {
-    Place {
+const fn place(path: &'static str) -> ConfigPath {
+    ConfigPath {
         variable: Some("COPILOT_HOME"),
         folder: ".copilot",
         path,
@@ -63,7 +67,7 @@ fn server(program: &str) -> Value {
 }
 
 /// Field names come in two spellings, by how the event is spelled in the file; arguments sometimes as a string.
-fn translate(report: &Report<'_>) -> Option<Translated> {
+fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let source = match payload.text("source").as_deref() {
         Some("resume") => "resume",
@@ -90,14 +94,14 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
         "stop" => object.take("transcript_path", payload, &["transcriptPath", "transcript_path"]),
         _ => object,
     };
-    Some(Translated {
+    Some(NormalizedPayload {
         event,
         json: object.end(),
     })
 }
 
 /// A command that failed is a success whose last line tells its status; older versions report a result of another type.
-fn tool_use(payload: &Payload<'_>, object: Object) -> Translated {
+fn tool_use(payload: &Payload<'_>, object: Object) -> NormalizedPayload {
     let result = payload.raw("toolResult").or_else(|| payload.raw("tool_result"));
     let result = result.and_then(|raw| Payload::read(raw).ok());
     let text = |names: [&str; 2]| {
@@ -109,15 +113,15 @@ fn tool_use(payload: &Payload<'_>, object: Object) -> Translated {
         .rsplit_once("completed with exit code ")
         .map(|(_, rest)| rest.trim_end_matches(['>', '\n']));
     match (text(["resultType", "result_type"]).as_deref(), status) {
-        (_, Some(status)) if status != "0" => Translated {
+        (_, Some(status)) if status != "0" => NormalizedPayload {
             event: "post-tool-use-failure",
             json: object.text("error", &format!("Exit code {status}\n{said}")).end(),
         },
-        (Some("failure" | "error"), _) => Translated {
+        (Some("failure" | "error"), _) => NormalizedPayload {
             event: "post-tool-use-failure",
             json: object.text("error", &said).end(),
         },
-        _ => Translated {
+        _ => NormalizedPayload {
             event: "post-tool-use",
             json: object.text("tool_response", &said).end(),
         },

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Form, HookRow, HostSpec, Moment, Part, Place, Report, Rules, Silence, Translated,
+    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+    NormalizedPayload, OutputFormat, RulesFile,
     object::{Object, renamed, unpacked},
 };
 use crate::payload::Payload;
@@ -11,7 +12,7 @@ use crate::payload::Payload;
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "cursor",
     title: "Cursor",
-    signs: &[Place::home(".cursor", "")],
+    install_markers: &[ConfigPath::home(".cursor", "")],
     hooks: &[
         HookRow::new("sessionStart", "session-start"),
         HookRow::new("beforeSubmitPrompt", "user-prompt-submit"),
@@ -24,28 +25,28 @@ pub(super) static SPEC: HostSpec = HostSpec {
         HookRow::new("sessionEnd", "session-end"),
     ],
     parts: &[
-        Part::Hooks {
-            file: Place::home(".cursor", "hooks.json"),
+        InstallItem::Hooks {
+            file: ConfigPath::home(".cursor", "hooks.json"),
             version: Some(1),
             entry,
         },
-        Part::Server {
-            file: Place::home(".cursor", "mcp.json"),
+        InstallItem::Server {
+            file: ConfigPath::home(".cursor", "mcp.json"),
             instead: None,
             key: "mcpServers",
             entry: super::plain_server,
         },
     ],
-    translate: Some(translate),
+    normalize: Some(translate),
     // Asked for only where there is no rules file yet: the same is not told twice.
-    hears: &[(Moment::Start, Form::Field("additional_context"))],
-    silence: Silence::Always("{}\n"),
-    rules: Some(Rules {
+    injection_points: &[(InjectionTrigger::Start, OutputFormat::Field("additional_context"))],
+    silence: DefaultOutput::Always("{}\n"),
+    rules: Some(RulesFile {
         path: ".cursor/rules/backstory-context.mdc",
         head: "---\ndescription: What past sessions in this project did (kept up to date by backstory)\nalwaysApply: true\n---\n",
     }),
     wants_plain_json: false,
-    afterwards: None,
+    post_install_note: None,
 };
 
 fn entry(row: &HookRow, program: &str) -> Value {
@@ -57,7 +58,7 @@ fn entry(row: &HookRow, program: &str) -> Value {
 }
 
 /// A conversation is a session, a generation a turn. The address of the person is left behind.
-fn translate(report: &Report<'_>) -> Option<Translated> {
+fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let root = payload.raw("workspace_roots").and_then(first_text);
     let base = Object::new()
@@ -83,7 +84,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
             (super::our_event(report.event)?, object)
         }
     };
-    Some(Translated {
+    Some(NormalizedPayload {
         event,
         json: object.end(),
     })
@@ -100,7 +101,7 @@ fn edit(payload: &Payload<'_>, base: Object) -> Object {
 }
 
 /// What a tool printed is JSON inside a string; a command that failed is told by its exit status.
-fn tool(payload: &Payload<'_>, base: Object) -> Translated {
+fn tool(payload: &Payload<'_>, base: Object) -> NormalizedPayload {
     let name = payload.text("tool_name").unwrap_or_default();
     let output = unpacked(payload, "tool_output").unwrap_or_else(|| "{}".to_owned());
     let object = base
@@ -113,12 +114,12 @@ fn tool(payload: &Payload<'_>, base: Object) -> Translated {
         (Some(status), Some(answer)) if status != "0" => {
             let text = |name: &str| answer.text(name).unwrap_or_default();
             let error = format!("Exit code {status}\n{}\n{}", text("stdout"), text("stderr"));
-            Translated {
+            NormalizedPayload {
                 event: "post-tool-use-failure",
                 json: object.text("error", error.trim_end()).end(),
             }
         }
-        _ => Translated {
+        _ => NormalizedPayload {
             event: "post-tool-use",
             json: object.raw("tool_response", Some(&output)).end(),
         },

@@ -2,15 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Form, HookRow, HostSpec, Moment, Part, Place, Report, Silence, Translated, object::Object};
+use super::{
+    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+    NormalizedPayload, OutputFormat, object::Object,
+};
 use crate::payload::Payload;
 
-const SETTINGS: Place = Place::home(".gemini", "settings.json");
+const SETTINGS: ConfigPath = ConfigPath::home(".gemini", "settings.json");
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "gemini-cli",
     title: "Gemini CLI",
-    signs: &[Place::home(".gemini", "")],
+    install_markers: &[ConfigPath::home(".gemini", "")],
     // `PreCompress` comes before every request, whether anything is compressed or not.
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
@@ -20,28 +23,28 @@ pub(super) static SPEC: HostSpec = HostSpec {
         HookRow::new("SessionEnd", "session-end"),
     ],
     parts: &[
-        Part::Hooks {
+        InstallItem::Hooks {
             file: SETTINGS,
             version: None,
             entry,
         },
-        Part::Server {
+        InstallItem::Server {
             file: SETTINGS,
             instead: None,
             key: "mcpServers",
             entry: super::plain_server,
         },
     ],
-    translate: Some(translate),
-    hears: &[
-        (Moment::Start, Form::Specific("SessionStart")),
-        (Moment::Prompt, Form::Specific("BeforeAgent")),
-        (Moment::Failure, Form::Specific("AfterTool")),
+    normalize: Some(translate),
+    injection_points: &[
+        (InjectionTrigger::Start, OutputFormat::Specific("SessionStart")),
+        (InjectionTrigger::Prompt, OutputFormat::Specific("BeforeAgent")),
+        (InjectionTrigger::Failure, OutputFormat::Specific("AfterTool")),
     ],
-    silence: Silence::Nothing,
+    silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
-    afterwards: None,
+    post_install_note: None,
 };
 
 /// Its time-outs are milliseconds.
@@ -55,7 +58,7 @@ fn entry(row: &HookRow, program: &str) -> Value {
     json!({"matcher": "*", "hooks": [hook]})
 }
 
-fn translate(report: &Report<'_>) -> Option<Translated> {
+fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let object = Object::new()
         .take("session_id", payload, &["session_id"])
@@ -70,7 +73,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
     if event == "user-prompt-submit" {
         // The end of a turn repeats its prompt: only the beginning is one.
         let json = object.take("prompt", payload, &["prompt"]).end();
-        return Some(Translated { event, json });
+        return Some(NormalizedPayload { event, json });
     }
     let answer = payload
         .raw("tool_response")
@@ -88,7 +91,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
             (event, object)
         }
     };
-    Some(Translated {
+    Some(NormalizedPayload {
         event,
         json: object.end(),
     })

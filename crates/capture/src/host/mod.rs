@@ -44,23 +44,23 @@ pub struct HostSpec {
     /// What people call it.
     pub title: &'static str,
     /// Folders and files of its own: one that is there says that the host is used here.
-    pub signs: &'static [Place],
+    pub install_markers: &'static [ConfigPath],
     /// The hooks that it is asked to call.
     pub hooks: &'static [HookRow],
     /// What is written, and where.
-    pub parts: &'static [Part],
+    pub parts: &'static [InstallItem],
     /// Puts its payloads into our words; `None` when they are ours.
-    pub translate: Option<Translate>,
+    pub normalize: Option<Normalize>,
     /// When it listens, and in which form.
-    pub hears: &'static [(Moment, Form)],
+    pub injection_points: &'static [(InjectionTrigger, OutputFormat)],
     /// What it is told when there is nothing to say.
-    pub silence: Silence,
+    pub silence: DefaultOutput,
     /// The file in a project that it reads by itself, for one that does not listen well.
-    pub rules: Option<Rules>,
+    pub rules: Option<RulesFile>,
     /// Whether it ignores a JSON file that has comments or commas too many.
     pub wants_plain_json: bool,
     /// What a person has to do after an installation.
-    pub afterwards: Option<&'static str>,
+    pub post_install_note: Option<&'static str>,
 }
 
 impl fmt::Debug for HostSpec {
@@ -71,15 +71,15 @@ impl fmt::Debug for HostSpec {
 
 impl HostSpec {
     /// Returns the form in which it can be told something at a moment.
-    pub fn form(&self, moment: Moment) -> Option<Form> {
-        let heard = self.hears.iter().find(|(heard, _)| *heard == moment);
+    pub fn form(&self, moment: InjectionTrigger) -> Option<OutputFormat> {
+        let heard = self.injection_points.iter().find(|(heard, _)| *heard == moment);
         heard.map(|(_, form)| *form)
     }
 }
 
 /// A file or folder of a host's: in the folder that a variable names, else below the user's home.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct ConfigPath {
     /// The variable that moves the folder.
     pub variable: Option<&'static str>,
     /// The folder, below the user's home; empty for the home itself.
@@ -88,7 +88,7 @@ pub struct Place {
     pub path: &'static str,
 }
 
-impl Place {
+impl ConfigPath {
     /// A place that no variable moves.
     const fn home(folder: &'static str, path: &'static str) -> Self {
         Self {
@@ -135,11 +135,11 @@ impl HookRow {
 
 /// One thing that is written for a host.
 #[derive(Clone, Copy, Debug)]
-pub enum Part {
+pub enum InstallItem {
     /// Entries in the lists below `hooks` of a JSON file.
     Hooks {
         /// The file.
-        file: Place,
+        file: ConfigPath,
         /// What the file must say beside its hooks.
         version: Option<u8>,
         /// Makes the entry of one hook, for a program.
@@ -148,9 +148,9 @@ pub enum Part {
     /// An entry called `backstory` in an object of a JSON file.
     Server {
         /// The file.
-        file: Place,
+        file: ConfigPath,
         /// Taken instead of the file when it is there.
-        instead: Option<Place>,
+        instead: Option<ConfigPath>,
         /// The name of the object.
         key: &'static str,
         /// Makes the entry, for a program.
@@ -159,14 +159,14 @@ pub enum Part {
     /// A table `[KEY.backstory]` in a TOML file.
     ServerToml {
         /// The file.
-        file: Place,
+        file: ConfigPath,
         /// The name of the table above it.
         key: &'static str,
     },
     /// A file that is ours alone.
     File {
         /// The file.
-        file: Place,
+        file: ConfigPath,
         /// What it says; `{program}` stands for the program as a JSON string.
         text: &'static str,
     },
@@ -177,7 +177,7 @@ pub const OUR_MARK: &str = "Written by `backstory install`";
 
 /// When a session can be told something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum InjectionTrigger {
     /// It starts.
     Start,
     /// A person asks for something.
@@ -190,7 +190,7 @@ pub enum Moment {
 
 /// What is printed for a host when there is nothing to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silence {
+pub enum DefaultOutput {
     /// Nothing at all.
     Nothing,
     /// This, after anything but the start of a session and a prompt, where text would go into the conversation.
@@ -201,14 +201,14 @@ pub enum Silence {
 
 /// How a text is given to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum OutputFormat {
     /// As `additionalContext` of an event that the host calls so.
     Specific(&'static str),
     /// As a field of the answer.
     Field(&'static str),
 }
 
-impl Form {
+impl OutputFormat {
     /// Returns the answer that says a text.
     pub fn answer(self, text: &str) -> Value {
         match self {
@@ -222,7 +222,7 @@ impl Form {
 
 /// A file in a project that a host puts into each conversation.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct RulesFile {
     /// Where it is, below the root of the project.
     pub path: &'static str,
     /// What it begins with.
@@ -230,11 +230,11 @@ pub struct Rules {
 }
 
 /// Puts a payload into our words. `None` means that it says nothing.
-pub type Translate = fn(&Report<'_>) -> Option<Translated>;
+pub type Normalize = fn(&HostPayload<'_>) -> Option<NormalizedPayload>;
 
 /// A payload of another host's.
 #[derive(Debug)]
-pub struct Report<'r> {
+pub struct HostPayload<'r> {
     /// Our name of the event that the host was asked to report.
     pub event: &'r str,
     /// What it sent.
@@ -245,7 +245,7 @@ pub struct Report<'r> {
 
 /// What a report says in our words.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Translated {
+pub struct NormalizedPayload {
     /// Our name of the event.
     pub event: &'static str,
     /// The payload: one JSON object.
@@ -282,8 +282,14 @@ mod tests {
         for host in HOSTS {
             assert_eq!(Host::new(host.name).unwrap().as_str(), host.name);
             assert!(std::ptr::eq(find(host.name).unwrap(), host));
-            assert!(!host.parts.is_empty() && !host.signs.is_empty(), "{host:?}");
-            let writes_hooks = host.parts.iter().any(|part| matches!(part, Part::Hooks { .. }));
+            assert!(
+                !host.parts.is_empty() && !host.install_markers.is_empty(),
+                "{host:?}"
+            );
+            let writes_hooks = host
+                .parts
+                .iter()
+                .any(|part| matches!(part, InstallItem::Hooks { .. }));
             assert_eq!(writes_hooks, !host.hooks.is_empty(), "{host:?}");
             if let Some(rules) = host.rules {
                 assert!(rules.head.starts_with("---\n") && rules.head.ends_with("---\n"));
@@ -307,13 +313,13 @@ mod tests {
 
     #[test]
     fn a_text_is_given_in_the_form_that_is_honoured() {
-        let specific = Form::Specific("SessionStart").answer("x").to_string();
+        let specific = OutputFormat::Specific("SessionStart").answer("x").to_string();
         assert_eq!(
             specific,
             r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"x"}}"#
         );
         assert_eq!(
-            Form::Field("additional_context").answer("x").to_string(),
+            OutputFormat::Field("additional_context").answer("x").to_string(),
             r#"{"additional_context":"x"}"#
         );
     }

@@ -4,41 +4,42 @@
 use serde_json::{Value, json};
 
 use super::{
-    Form, HostSpec, Moment, Part, Place, Report, Silence, Translated,
+    ConfigPath, DefaultOutput, HostPayload, HostSpec, InjectionTrigger, InstallItem, NormalizedPayload,
+    OutputFormat,
     object::{Object, renamed},
 };
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "opencode",
     title: "OpenCode",
-    signs: &[place("")],
+    install_markers: &[place("")],
     hooks: &[],
     parts: &[
-        Part::File {
+        InstallItem::File {
             file: place("plugins/backstory.js"),
             text: include_str!("opencode.js"),
         },
-        Part::Server {
+        InstallItem::Server {
             file: place("opencode.json"),
             instead: Some(place("opencode.jsonc")),
             key: "mcp",
             entry: server,
         },
     ],
-    translate: Some(translate),
-    hears: &[
-        (Moment::Start, Form::Field("context")),
-        (Moment::Prompt, Form::Field("context")),
-        (Moment::Failure, Form::Field("context")),
+    normalize: Some(translate),
+    injection_points: &[
+        (InjectionTrigger::Start, OutputFormat::Field("context")),
+        (InjectionTrigger::Prompt, OutputFormat::Field("context")),
+        (InjectionTrigger::Failure, OutputFormat::Field("context")),
     ],
-    silence: Silence::Nothing,
+    silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
-    afterwards: None,
+    post_install_note: None,
 };
 
-const fn place(path: &'static str) -> Place {
-    Place {
+const fn place(path: &'static str) -> ConfigPath {
+    ConfigPath {
         variable: Some("OPENCODE_CONFIG_DIR"),
         folder: ".config/opencode",
         path,
@@ -50,7 +51,7 @@ fn server(program: &str) -> Value {
 }
 
 /// Our plugin speaks our words; the arguments of tools are `OpenCode`'s.
-fn translate(report: &Report<'_>) -> Option<Translated> {
+fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     const NAMES: [(&str, &str); 3] = [
         ("filePath", "file_path"),
         ("oldString", "old_string"),
@@ -81,7 +82,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
         }
         _ => (event, object.take("tool_response", payload, &["tool_response"])),
     };
-    Some(Translated {
+    Some(NormalizedPayload {
         event,
         json: object.end(),
     })

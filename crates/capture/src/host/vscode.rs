@@ -4,25 +4,25 @@
 use backstory_system::SETTINGS_FOLDER;
 use serde_json::{Value, json};
 
-use super::{HostSpec, Part, Place, Silence};
+use super::{ConfigPath, DefaultOutput, HostSpec, InstallItem};
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "vscode",
     title: "VS Code",
-    signs: &[Place::home(SETTINGS_FOLDER, "Code/User")],
+    install_markers: &[ConfigPath::home(SETTINGS_FOLDER, "Code/User")],
     hooks: &[],
-    parts: &[Part::Server {
-        file: Place::home(SETTINGS_FOLDER, "Code/User/mcp.json"),
+    parts: &[InstallItem::Server {
+        file: ConfigPath::home(SETTINGS_FOLDER, "Code/User/mcp.json"),
         instead: None,
         key: "servers",
         entry: server,
     }],
-    translate: None,
-    hears: &[],
-    silence: Silence::Nothing,
+    normalize: None,
+    injection_points: &[],
+    silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
-    afterwards: Some("VS Code asks whether it may start the server when its tools are first used."),
+    post_install_note: Some("VS Code asks whether it may start the server when its tools are first used."),
 };
 
 fn server(program: &str) -> Value {

@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::{HookRow, HostSpec, Part, Place, Report, Rules, Silence, Translated, object::Object};
+use super::{
+    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InstallItem, NormalizedPayload, RulesFile,
+    object::Object,
+};
 use crate::payload::Payload;
 
 const FOLDER: &str = ".codeium/windsurf";
@@ -11,7 +14,7 @@ const FOLDER: &str = ".codeium/windsurf";
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "windsurf",
     title: "Windsurf",
-    signs: &[Place::home(FOLDER, "")],
+    install_markers: &[ConfigPath::home(FOLDER, "")],
     hooks: &[
         HookRow::new("pre_user_prompt", "user-prompt-submit"),
         HookRow::new("post_read_code", "post-tool-use"),
@@ -21,27 +24,27 @@ pub(super) static SPEC: HostSpec = HostSpec {
         HookRow::new("post_cascade_response", "stop"),
     ],
     parts: &[
-        Part::Hooks {
-            file: Place::home(FOLDER, "hooks.json"),
+        InstallItem::Hooks {
+            file: ConfigPath::home(FOLDER, "hooks.json"),
             version: None,
             entry,
         },
-        Part::Server {
-            file: Place::home(FOLDER, "mcp_config.json"),
+        InstallItem::Server {
+            file: ConfigPath::home(FOLDER, "mcp_config.json"),
             instead: None,
             key: "mcpServers",
             entry: super::plain_server,
         },
     ],
-    translate: Some(translate),
-    hears: &[],
-    silence: Silence::Nothing,
-    rules: Some(Rules {
+    normalize: Some(translate),
+    injection_points: &[],
+    silence: DefaultOutput::Nothing,
+    rules: Some(RulesFile {
         path: ".windsurf/rules/backstory-context.md",
         head: "---\ntrigger: always_on\n---\n",
     }),
     wants_plain_json: false,
-    afterwards: None,
+    post_install_note: None,
 };
 
 fn entry(row: &HookRow, program: &str) -> Value {
@@ -49,7 +52,7 @@ fn entry(row: &HookRow, program: &str) -> Value {
 }
 
 /// A trajectory is a session, an execution a turn. Nothing says where the work is: hooks run in the workspace.
-fn translate(report: &Report<'_>) -> Option<Translated> {
+fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let info = payload.raw("tool_info").unwrap_or("{}");
     let info = Payload::read(info).ok()?;
@@ -86,7 +89,7 @@ fn translate(report: &Report<'_>) -> Option<Translated> {
         }
         _ => return None,
     };
-    Some(Translated {
+    Some(NormalizedPayload {
         event,
         json: object.end(),
     })
@@ -99,7 +102,7 @@ fn tool(base: Object, name: &str, input: Object, answer: Object) -> Object {
 }
 
 /// Newer versions say how a command ended.
-fn command(info: &Payload<'_>, base: Object) -> Translated {
+fn command(info: &Payload<'_>, base: Object) -> NormalizedPayload {
     let input = Object::new().take("command", info, &["command_line"]);
     let object = base
         .text("tool_name", "Bash")
@@ -110,7 +113,7 @@ fn command(info: &Payload<'_>, base: Object) -> Translated {
     {
         Some(status) => {
             let printed = info.text("output").unwrap_or_default();
-            Translated {
+            NormalizedPayload {
                 event: "post-tool-use-failure",
                 json: object
                     .text("error", &format!("Exit code {status}\n{printed}"))
@@ -119,7 +122,7 @@ fn command(info: &Payload<'_>, base: Object) -> Translated {
         }
         None => {
             let answer = Object::new().take("stdout", info, &["output"]);
-            Translated {
+            NormalizedPayload {
                 event: "post-tool-use",
                 json: object.raw("tool_response", Some(&answer.end())).end(),
             }

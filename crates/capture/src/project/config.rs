@@ -15,7 +15,7 @@ const MAX_OTHER_URLS: usize = 16;
 
 /// What a repository's config says about its place and its remotes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Config {
+pub(super) struct GitConfig {
     origin: Option<String>,
     others: Vec<String>,
     /// `core.bare`.
@@ -26,7 +26,7 @@ pub(super) struct Config {
     pub(super) has_worktree_config: bool,
 }
 
-impl Config {
+impl GitConfig {
     /// Reads a config file's text.
     pub(super) fn parse(text: &[u8]) -> Self {
         let mut config = Self::default();
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn urls(text: &str) -> Vec<String> {
-        Config::parse(text.as_bytes())
+        GitConfig::parse(text.as_bytes())
             .remotes()
             .map(str::to_owned)
             .collect()
@@ -372,14 +372,14 @@ mod tests {
 
     #[test]
     fn the_keys_about_the_place_are_read() {
-        let config = Config::parse(
+        let config = GitConfig::parse(
             b"[core]\nbare\nworktree = ../../x y\n[extensions]\nworktreeConfig = Yes\n[core \"sub\"]\nbare = false\n",
         );
         assert_eq!(config.bare, Some(true));
         assert_eq!(config.worktree, Some(PathBuf::from("../../x y")));
         assert!(config.has_worktree_config);
-        assert_eq!(Config::parse(b"[core]\nbare = false\n").bare, Some(false));
-        let merged = config.overridden_by(Config::parse(b"[core]\nbare = false\n"));
+        assert_eq!(GitConfig::parse(b"[core]\nbare = false\n").bare, Some(false));
+        let merged = config.overridden_by(GitConfig::parse(b"[core]\nbare = false\n"));
         assert_eq!(
             (merged.bare, merged.worktree),
             (Some(false), Some(PathBuf::from("../../x y")))
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn a_url_that_is_not_utf_8_is_none() {
         assert_eq!(
-            Config::parse(b"[remote \"origin\"]\nurl = \xff\n")
+            GitConfig::parse(b"[remote \"origin\"]\nurl = \xff\n")
                 .remotes()
                 .count(),
             0
@@ -399,12 +399,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_file_breaks_the_reader(text: Vec<u8>) {
-            Config::parse(&text);
+            GitConfig::parse(&text);
         }
 
         #[test]
         fn no_near_config_breaks_the_reader(text in r#"([\[\]"\\=#; \r\n]|remote|origin|url|core|bare){0,40}"#) {
-            Config::parse(text.as_bytes());
+            GitConfig::parse(text.as_bytes());
         }
     }
 }

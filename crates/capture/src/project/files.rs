@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use backstory_model::from_drive;
-use backstory_system::{canonical_already, canonicalize, open_at_once};
+use backstory_system::{canonical_already, canonicalize, open_nonblocking};
 
 /// The largest file that is read; git itself stops at this size for `.git` files.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -19,7 +19,7 @@ const MAX_PATH: usize = 4096;
 const MAX_MISSING: usize = 128;
 
 /// Where a climb begins.
-pub(super) struct Start {
+pub(super) struct StartDir {
     /// The folder asked for, canonical as far as it exists.
     pub(super) folder: PathBuf,
     /// The nearest folder that exists, canonical.
@@ -29,7 +29,7 @@ pub(super) struct Start {
 /// Settles the folder a hook reported, which may be relative, gone or nonsense.
 ///
 /// A relative or empty path is taken from the process's working directory: agents start hooks in the project.
-pub(super) fn start(cwd: &Path) -> Start {
+pub(super) fn start(cwd: &Path) -> StartDir {
     let cwd = if cwd.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -41,7 +41,7 @@ pub(super) fn start(cwd: &Path) -> Start {
     };
     let absolute = std::path::absolute(cwd).unwrap_or_else(|_| Path::new("/").join(cwd));
     if let Some(folder) = canonical(&absolute) {
-        return Start {
+        return StartDir {
             existing: folder.clone(),
             folder,
         };
@@ -59,10 +59,10 @@ pub(super) fn start(cwd: &Path) -> Start {
             } else {
                 existing.join(missing)
             };
-            return Start { folder, existing };
+            return StartDir { folder, existing };
         }
     }
-    Start {
+    StartDir {
         folder: spelled,
         existing: PathBuf::from("/"),
     }
@@ -79,7 +79,7 @@ pub(super) fn canonical(path: &Path) -> Option<PathBuf> {
 }
 
 /// The canonical path, or the tidied spelling of a path that does not exist.
-pub(super) fn settled(path: &Path) -> PathBuf {
+pub(super) fn canonical_or_lexical(path: &Path) -> PathBuf {
     canonical(path).unwrap_or_else(|| lexical(path))
 }
 
@@ -153,7 +153,7 @@ pub(super) fn read_itself(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn read_with(path: &Path, follows_links: bool) -> io::Result<Vec<u8>> {
-    let file = open_at_once(path, follows_links)?;
+    let file = open_nonblocking(path, follows_links)?;
     let about = file.metadata()?;
     if !about.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -60,7 +60,7 @@ impl Disk {
             .folder(&format!("{at}/src"))
     }
 
-    pub(super) fn facts(&self, path: &str) -> ProjectFacts {
+    pub(super) fn facts(&self, path: &str) -> ProjectIdentity {
         let place = locate(&self.path(path));
         assert_eq!(place.ignored, is_ignored(&self.path(path)));
         place.facts
@@ -92,7 +92,7 @@ fn a_plain_repository_is_one_project_with_all_its_folders() {
         "app/.git",
         "app/.git/refs/heads",
     ] {
-        let wanted = ProjectFacts {
+        let wanted = ProjectIdentity {
             key: KEY.into(),
             name: "app".into(),
             root: disk.text("app"),
@@ -176,7 +176,7 @@ fn a_linked_worktree_is_the_same_project() {
             assert_eq!(facts.branch.as_deref(), Some("side"));
             assert_eq!(facts.worktree, Some(disk.text(worktree)));
             assert_eq!(
-                ProjectFacts {
+                ProjectIdentity {
                     branch: main.branch.clone(),
                     worktree: None,
                     ..facts

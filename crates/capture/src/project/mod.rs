@@ -11,7 +11,7 @@ mod repository;
 
 use std::path::{Path, PathBuf};
 
-use backstory_model::ProjectFacts;
+use backstory_model::ProjectIdentity;
 
 pub use remote::normalise_remote;
 use repository::Repository;
@@ -24,22 +24,22 @@ const MAX_LEVELS: usize = 128;
 
 /// What the file system says about a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The project the folder belongs to.
-    pub facts: ProjectFacts,
+    pub facts: ProjectIdentity,
     /// Whether a `.backstory-ignore` turns capture off, as [`is_ignored`] answers.
     pub ignored: bool,
 }
 
 /// Finds the project a folder belongs to. Never fails: the worst answer is the folder itself.
-pub fn locate(cwd: &Path) -> Place {
+pub fn locate(cwd: &Path) -> Location {
     let start = files::start(cwd);
-    let walk = climb(&start.existing);
+    let walk = find_repository(&start.existing);
     let facts = match &walk.repository {
         Some(repository) => repository_facts(repository),
         None => folder_facts(&start.folder),
     };
-    Place {
+    Location {
         facts,
         ignored: walk.ignored,
     }
@@ -51,7 +51,7 @@ pub fn locate(cwd: &Path) -> Place {
 /// Without a repository the whole way up counts. A repository inside another one, such as a submodule, is a project of
 /// its own: marks outside of it do not reach in.
 pub fn is_ignored(cwd: &Path) -> bool {
-    climb(&files::start(cwd).existing).ignored
+    find_repository(&files::start(cwd).existing).ignored
 }
 
 /// Names a project for people: its folder's name, without the `.git` of a bare repository.
@@ -82,12 +82,12 @@ struct Walk {
 }
 
 /// Climbs from an existing, canonical folder to the repository around it.
-fn climb(existing: &Path) -> Walk {
+fn find_repository(existing: &Path) -> Walk {
     let mut ignored = false;
     for folder in existing.ancestors().take(MAX_LEVELS) {
-        ignored = ignored || has_mark(folder);
+        ignored = ignored || has_ignore_file(folder);
         if let Some(repository) = Repository::at(folder) {
-            ignored = ignored || repository.elsewhere().is_some_and(|main| has_mark(&main));
+            ignored = ignored || repository.elsewhere().is_some_and(|main| has_ignore_file(&main));
             return Walk {
                 repository: Some(repository),
                 ignored,
@@ -101,17 +101,17 @@ fn climb(existing: &Path) -> Walk {
 }
 
 /// Any entry of that name counts, a folder or a dangling link as well: who put it there wants silence.
-fn has_mark(folder: &Path) -> bool {
+fn has_ignore_file(folder: &Path) -> bool {
     folder.join(IGNORE_MARK).symlink_metadata().is_ok()
 }
 
-fn repository_facts(repository: &Repository) -> ProjectFacts {
+fn repository_facts(repository: &Repository) -> ProjectIdentity {
     let root: PathBuf = repository.main_root();
     let remote = repository
         .config()
         .remotes()
         .find_map(|url| normalise_remote(url, &root));
-    ProjectFacts {
+    ProjectIdentity {
         key: remote.unwrap_or_else(|| files::text(&repository.identity())),
         name: display_name(&root),
         branch: repository.branch(),
@@ -120,9 +120,9 @@ fn repository_facts(repository: &Repository) -> ProjectFacts {
     }
 }
 
-fn folder_facts(folder: &Path) -> ProjectFacts {
+fn folder_facts(folder: &Path) -> ProjectIdentity {
     let root = files::text(folder);
-    ProjectFacts {
+    ProjectIdentity {
         key: root.clone(),
         name: display_name(folder),
         root,

@@ -67,7 +67,7 @@ impl Git {
         self.run(folder, &["commit", "--quiet", "--allow-empty", "-m", "x"]);
     }
 
-    fn facts(&self, path: &str) -> ProjectFacts {
+    fn facts(&self, path: &str) -> ProjectIdentity {
         locate(&self.path(path)).facts
     }
 }
@@ -224,7 +224,10 @@ fn a_config_reads_as_git_reads_it() {
     ] {
         git.run("app", &["config", "remote.origin.url", url]);
         let config = std::fs::read(git.path("app/.git/config")).unwrap();
-        let read = config::Config::parse(&config).remotes().next().map(str::to_owned);
+        let read = config::GitConfig::parse(&config)
+            .remotes()
+            .next()
+            .map(str::to_owned);
         assert_eq!(
             read,
             Some(git.run("app", &["config", "remote.origin.url"])),

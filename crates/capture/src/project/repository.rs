@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use backstory_system::path_from_bytes;
 
-use super::config::Config;
+use super::config::GitConfig;
 use super::files;
 
 /// How many digits of a commit stand for a detached head.
@@ -27,7 +27,7 @@ pub(super) struct Repository {
     git_dir: PathBuf,
     /// Holds `config` and everything else that worktrees share.
     common_dir: PathBuf,
-    config: OnceCell<Config>,
+    config: OnceCell<GitConfig>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Repository {
         }
         // Worktrees of a repository whose `.git` is a symlink only know the link's target.
         match fs::read_link(&self.git_dir) {
-            Ok(_) => self.owner(&files::settled(&self.git_dir)),
+            Ok(_) => self.owner(&files::canonical_or_lexical(&self.git_dir)),
             Err(_) => self.folder.clone(),
         }
     }
@@ -116,14 +116,14 @@ impl Repository {
     }
 
     /// The config that all worktrees share; empty when it cannot be read.
-    pub(super) fn config(&self) -> &Config {
+    pub(super) fn config(&self) -> &GitConfig {
         self.config.get_or_init(|| {
             let read = |name| {
                 files::read(&self.common_dir.join(name))
-                    .map(|text| Config::parse(&text))
+                    .map(|text| GitConfig::parse(&text))
                     .unwrap_or_default()
             };
-            let config: Config = read("config");
+            let config: GitConfig = read("config");
             // It only moves keys that say where the working tree is, which a `.git` folder does by its place.
             if config.has_worktree_config && !is_named(&self.common_dir, ".git") {
                 return config.overridden_by(read("config.worktree"));
@@ -154,7 +154,7 @@ impl Repository {
             let common = first_line(&git_dir.join("commondir"));
             return Some(match common {
                 Some(common) => {
-                    let common_dir = files::settled(&files::join(&git_dir, &common));
+                    let common_dir = files::canonical_or_lexical(&files::join(&git_dir, &common));
                     Self::new(Kind::Linked, folder, git_dir, common_dir)
                 }
                 None => Self::new(Kind::Separate, folder, git_dir.clone(), git_dir),
@@ -164,7 +164,7 @@ impl Repository {
         let gone = files::lexical(&target);
         match gone.parent() {
             Some(worktrees) if is_named(worktrees, "worktrees") => {
-                let common_dir = files::settled(worktrees.parent()?);
+                let common_dir = files::canonical_or_lexical(worktrees.parent()?);
                 Some(Self::new(Kind::Linked, folder, gone, common_dir))
             }
             _ => Some(Self::plain(folder)),

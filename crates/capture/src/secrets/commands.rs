@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::escapes::{Step, at_word_start, skip_blanks, step};
-use super::judge::is_placeholder;
+use super::escapes::{EscapeStep, at_word_start, skip_blanks, step};
+use super::literal::is_placeholder;
 use super::values::{bare_end, quoted};
 use super::{Scanner, Secret};
 
@@ -125,7 +125,7 @@ impl Scanner<'_> {
                 });
             }
             word = word_end(text, word);
-            if !matches!(step(text, word), Step::Blank) {
+            if !matches!(step(text, word), EscapeStep::Blank) {
                 *read = word;
                 return resume;
             }
@@ -157,16 +157,16 @@ impl Flag {
 fn word_end(text: &[u8], mut at: usize) -> usize {
     loop {
         at = match step(text, at) {
-            Step::Plain { .. } if matches!(text[at], b'|' | b';') => return at,
-            Step::Plain { end } => end,
-            Step::Quote { end, .. } => {
+            EscapeStep::Plain { .. } if matches!(text[at], b'|' | b';') => return at,
+            EscapeStep::Plain { end } => end,
+            EscapeStep::Quote { end, .. } => {
                 let close = quoted(text, at).map_or(end, |value| value.end);
                 match step(text, close) {
-                    Step::Quote { end, .. } => end,
+                    EscapeStep::Quote { end, .. } => end,
                     _ => close,
                 }
             }
-            Step::Blank | Step::Break | Step::End => return at,
+            EscapeStep::Blank | EscapeStep::Break | EscapeStep::End => return at,
         };
     }
 }

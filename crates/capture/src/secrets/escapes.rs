@@ -18,7 +18,7 @@ pub(super) fn backslashes_at(text: &[u8], at: usize) -> usize {
 
 /// What stands at a position where a value may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum EscapeStep {
     /// A line break or another control character; the value ends before it.
     Break,
     /// A blank or a tab.
@@ -36,44 +36,44 @@ pub(super) enum Step {
 }
 
 /// Reads one character or one escape sequence.
-pub(super) fn step(text: &[u8], at: usize) -> Step {
+pub(super) fn step(text: &[u8], at: usize) -> EscapeStep {
     match text.get(at) {
-        None => Step::End,
-        Some(b' ' | b'\t') => Step::Blank,
-        Some(0..=31 | 127) => Step::Break,
-        Some(&quote @ (b'"' | b'\'' | b'`')) => Step::Quote {
+        None => EscapeStep::End,
+        Some(b' ' | b'\t') => EscapeStep::Blank,
+        Some(0..=31 | 127) => EscapeStep::Break,
+        Some(&quote @ (b'"' | b'\'' | b'`')) => EscapeStep::Quote {
             quote,
             backslashes: 0,
             end: at + 1,
         },
         Some(b'\\') => escape(text, at),
-        Some(_) => Step::Plain { end: at + 1 },
+        Some(_) => EscapeStep::Plain { end: at + 1 },
     }
 }
 
 /// Reads a run of backslashes and what it escapes. `at` is the first backslash of the run.
-fn escape(text: &[u8], at: usize) -> Step {
+fn escape(text: &[u8], at: usize) -> EscapeStep {
     let backslashes = backslashes_at(text, at);
     let after = at + backslashes;
     match text.get(after) {
-        Some(&quote @ (b'"' | b'\'' | b'`')) => Step::Quote {
+        Some(&quote @ (b'"' | b'\'' | b'`')) => EscapeStep::Quote {
             quote,
             backslashes,
             end: after + 1,
         },
         // An even run stands for backslashes, whatever comes next.
-        _ if backslashes.is_multiple_of(2) => Step::Plain { end: after },
+        _ if backslashes.is_multiple_of(2) => EscapeStep::Plain { end: after },
         // The pairs before it belong to the value; the last one begins the escape.
-        _ if backslashes > 1 => Step::Plain { end: after - 1 },
-        Some(b'n' | b'r' | b'b' | b'f') => Step::Break,
-        Some(b't') => Step::Blank,
+        _ if backslashes > 1 => EscapeStep::Plain { end: after - 1 },
+        Some(b'n' | b'r' | b'b' | b'f') => EscapeStep::Break,
+        Some(b't') => EscapeStep::Blank,
         Some(b'u') => match unicode(text, after) {
-            Some(0..=31 | 0x22 | 0x27) => Step::Break,
-            Some(_) => Step::Plain { end: after + 5 },
-            None => Step::Plain { end: after },
+            Some(0..=31 | 0x22 | 0x27) => EscapeStep::Break,
+            Some(_) => EscapeStep::Plain { end: after + 5 },
+            None => EscapeStep::Plain { end: after },
         },
-        Some(b'/') => Step::Plain { end: after + 1 },
-        _ => Step::Plain { end: after },
+        Some(b'/') => EscapeStep::Plain { end: after + 1 },
+        _ => EscapeStep::Plain { end: after },
     }
 }
 
@@ -87,7 +87,7 @@ fn unicode(text: &[u8], at: usize) -> Option<u32> {
 
 /// Goes past blanks, but not past the end of the line.
 pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
-    while step(text, at) == Step::Blank {
+    while step(text, at) == EscapeStep::Blank {
         at += if text[at] == b'\\' { 2 } else { 1 };
     }
     at
@@ -95,13 +95,13 @@ pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
 
 /// Says whether a line ends at `at`.
 pub(super) fn at_line_end(text: &[u8], at: usize) -> bool {
-    matches!(step(text, at), Step::Break | Step::End)
+    matches!(step(text, at), EscapeStep::Break | EscapeStep::End)
 }
 
 /// Goes past a quote with its backslashes, if one stands at `at`.
 pub(super) fn skip_quote(text: &[u8], at: usize) -> Option<usize> {
     match step(text, at) {
-        Step::Quote { end, .. } => Some(end),
+        EscapeStep::Quote { end, .. } => Some(end),
         _ => None,
     }
 }

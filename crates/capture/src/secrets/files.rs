@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::Secret;
-use super::escapes::{Step, at_line_end, backslashes_before, skip_blanks, step};
-use super::randomness::looks_random;
+use super::entropy::looks_random;
+use super::escapes::{EscapeStep, at_line_end, backslashes_before, skip_blanks, step};
 use super::values::quoted;
 use crate::scan;
 
@@ -130,7 +130,7 @@ fn value_of_line(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> 
 /// A value in quotes, which may have several lines here. Without a second quote it ends with its line.
 fn quoted_lines(text: &[u8], open: usize) -> Option<Range<usize>> {
     let line = quoted(text, open)?;
-    let Step::Quote {
+    let EscapeStep::Quote {
         quote, backslashes, ..
     } = step(text, open)
     else {
@@ -161,9 +161,9 @@ fn separator(line: &[u8]) -> Option<usize> {
 fn line_end(text: &[u8], mut at: usize) -> usize {
     loop {
         at = match step(text, at) {
-            Step::Break | Step::End => return at,
-            Step::Blank => skip_blanks(text, at),
-            Step::Plain { end } | Step::Quote { end, .. } => end,
+            EscapeStep::Break | EscapeStep::End => return at,
+            EscapeStep::Blank => skip_blanks(text, at),
+            EscapeStep::Plain { end } | EscapeStep::Quote { end, .. } => end,
         };
     }
 }

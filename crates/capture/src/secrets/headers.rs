@@ -1,9 +1,9 @@
 //! Owns the headers of HTTP that carry secrets: `Authorization` and `Cookie`.
 
 use super::Secret;
-use super::escapes::{Step, skip_blanks, skip_quote, step};
-use super::judge::{Setting, WINDOW, is_bare_literal, is_placeholder};
-use super::randomness::looks_random;
+use super::entropy::looks_random;
+use super::escapes::{EscapeStep, skip_blanks, skip_quote, step};
+use super::literal::{ValueContext, WINDOW, is_bare_literal, is_placeholder};
 use super::values::{bare_end, first_line, without_brackets};
 
 /// Reads `Bearer …`, `Basic …`, `token …` or a bare token at `at`, in quotes or not.
@@ -29,7 +29,7 @@ pub(super) fn authorization(text: &[u8], at: usize) -> Option<Secret> {
         let named = named
             || skip_quote(text, start + value.len()).is_some() && value.ends_with(b"=") && value.len() < 16;
         let telling = mixed || value.iter().any(|byte| byte.is_ascii_digit() || *byte == b'=');
-        value.len() >= 6 && telling && !named && is_bare_literal(value, Setting::Flag)
+        value.len() >= 6 && telling && !named && is_bare_literal(value, ValueContext::Flag)
     })
 }
 
@@ -70,7 +70,7 @@ pub(super) fn cookies(text: &[u8], at: usize, found: &mut Vec<Secret>) -> usize 
             return at;
         }
         let mut end = start;
-        while let Step::Plain { end: next } = step(text, end) {
+        while let EscapeStep::Plain { end: next } = step(text, end) {
             if matches!(text[end], b';' | b',') {
                 break;
             }

@@ -10,14 +10,14 @@
 mod anchors;
 mod assignments;
 mod commands;
+mod entropy;
 mod escapes;
 mod files;
 mod headers;
-mod judge;
+mod literal;
 mod names;
-mod places;
-mod randomness;
 mod sites;
+mod structural;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -34,7 +34,7 @@ pub use files::is_secret_file;
 
 /// What is known about the text around it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Context<'a> {
+pub struct ScanContext<'a> {
     /// The JSON key whose value the text is, if any: `password` in `{"password":"…"}`.
     pub key: Option<&'a str>,
     /// The text comes from a file that holds nothing but settings and secrets (`.env`): every NAME=value is redacted.
@@ -51,7 +51,7 @@ pub struct Secret {
 }
 
 /// Finds secrets; sorted, not overlapping, on character boundaries, never from or to the middle of an escape sequence.
-pub fn find(text: &str, context: Context<'_>) -> Vec<Secret> {
+pub fn find(text: &str, context: ScanContext<'_>) -> Vec<Secret> {
     if let Some(found) = context.key.and_then(|key| assignments::whole_value(key, text)) {
         return in_order(text, found);
     }
@@ -70,7 +70,7 @@ pub fn find(text: &str, context: Context<'_>) -> Vec<Secret> {
 ///
 /// Text that had a secret is looked at again, until nothing is found: a gap may turn what stands beside it into a
 /// value, and redacting twice has to be redacting once.
-pub fn redact<'a>(text: &'a str, context: Context<'_>) -> Cow<'a, str> {
+pub fn redact<'a>(text: &'a str, context: ScanContext<'_>) -> Cow<'a, str> {
     let mut redacted = Cow::Borrowed(text);
     // Two rounds are the rule. The limit is there for text that was made to need many.
     for _ in 0..8 {

@@ -11,7 +11,7 @@ pub(super) const SHORT_WORD_TAILS: &[u8] = b"=:\"'\\ \t>])_-?!,`12ds";
 
 /// How much a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Promise {
+pub(super) enum SecretLikelihood {
     /// Any literal is the secret.
     Literal,
     /// A value that looks random is the secret.
@@ -26,8 +26,8 @@ pub(super) enum Promise {
 
 /// A name that promises a secret.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name {
-    pub(super) promise: Promise,
+pub(super) struct SecretName {
+    pub(super) promise: SecretLikelihood,
     pub(super) kind: &'static str,
     /// Written as environment variables are.
     pub(super) upper: bool,
@@ -146,12 +146,12 @@ const ABOUT: &[&str] = &[
 ];
 
 /// Longer names are no names.
-const LONGEST: usize = 64;
+const MAX_LEN: usize = 64;
 
-impl Name {
+impl SecretName {
     /// Classifies a name in any case and joining style.
     pub(super) fn classify(name: &[u8]) -> Option<Self> {
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; MAX_LEN];
         let plain = plain_form(name, &mut buffer)?;
         let upper = !name.iter().any(u8::is_ascii_lowercase);
         let found = |promise, kind| {
@@ -164,11 +164,11 @@ impl Name {
         };
         match plain {
             b"authorization" | b"proxyauthorization" => {
-                return found(Promise::Authorization, "authorization");
+                return found(SecretLikelihood::Authorization, "authorization");
             }
-            b"cookie" | b"setcookie" | b"cookies" => return found(Promise::Cookie, "cookie"),
+            b"cookie" | b"setcookie" | b"cookies" => return found(SecretLikelihood::Cookie, "cookie"),
             b"pwd" | b"oldpwd" if upper => return None,
-            b"key" | b"keys" => return found(Promise::VeryRandom, "key"),
+            b"key" | b"keys" => return found(SecretLikelihood::VeryRandom, "key"),
             _ => {}
         }
         let core = without_qualifiers(plain);
@@ -176,21 +176,21 @@ impl Name {
             return None;
         }
         if let Some((_, kind)) = LITERAL.iter().find(|(end, _)| ends_with(core, end)) {
-            return found(Promise::Literal, kind);
+            return found(SecretLikelihood::Literal, kind);
         }
         let secret_key = core.ends_with(b"key") && core.windows(6).any(|part| part == b"secret");
         if secret_key {
-            return found(Promise::Literal, "secret");
+            return found(SecretLikelihood::Literal, "secret");
         }
         if let Some((_, kind)) = RANDOM.iter().find(|(end, _)| ends_with(core, end)) {
-            return found(Promise::Random, kind);
+            return found(SecretLikelihood::Random, kind);
         }
         if upper && !is_about(name) {
             let (_, kind) = LITERAL
                 .iter()
                 .chain(RANDOM)
                 .find(|(word, _)| leads(name, word.as_bytes()))?;
-            return found(Promise::Random, kind);
+            return found(SecretLikelihood::Random, kind);
         }
         None
     }
@@ -202,7 +202,7 @@ pub(super) fn start(text: &[u8], at: usize) -> usize {
         - text[..at]
             .iter()
             .rev()
-            .take(LONGEST + 1)
+            .take(MAX_LEN + 1)
             .take_while(|byte| is_part(**byte))
             .count();
     // The first letters may belong to an escape: `\nPASSWORD`, `\u0026token`.
@@ -222,7 +222,7 @@ pub(super) fn end(text: &[u8], at: usize) -> usize {
     let mut end = at
         + text[at..]
             .iter()
-            .take(LONGEST + 1)
+            .take(MAX_LEN + 1)
             .take_while(|byte| is_part(**byte))
             .count();
     while end > at && text[end - 1] == b'-' {
@@ -236,7 +236,7 @@ fn is_part(byte: u8) -> bool {
 }
 
 /// Lower case, without joints; nothing when the name is too long.
-fn plain_form<'a>(name: &[u8], buffer: &'a mut [u8; LONGEST]) -> Option<&'a [u8]> {
+fn plain_form<'a>(name: &[u8], buffer: &'a mut [u8; MAX_LEN]) -> Option<&'a [u8]> {
     let mut length = 0;
     for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
         *buffer.get_mut(length)? = byte.to_ascii_lowercase();

@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
-use super::escapes::{Step, at_line_end, at_word_start, backslashes_before, skip_blanks, skip_quote, step};
+use super::escapes::{
+    EscapeStep, at_line_end, at_word_start, backslashes_before, skip_blanks, skip_quote, step,
+};
 
 /// How a name is joined to its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Joint {
+pub(super) enum Separator {
     /// `=`, `:=`, `=>`, and no blank around it?
     Equals {
         tight: bool,
@@ -27,9 +29,9 @@ pub(super) enum Joint {
 }
 
 /// A name, and where its value begins.
-pub(super) struct Site {
+pub(super) struct Assignment {
     pub(super) name: Range<usize>,
-    pub(super) joint: Joint,
+    pub(super) joint: Separator,
     pub(super) value: usize,
     /// The name is in quotes itself.
     pub(super) closed: bool,
@@ -69,7 +71,7 @@ pub(super) fn may_follow(text: &[u8], end: usize) -> bool {
 }
 
 /// Reads what joins the name to a value.
-pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Site> {
+pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Assignment> {
     let mut at = name.end;
     if matches!(text.get(at), Some(b'?' | b'!')) && text.get(at + 1) == Some(&b':') {
         at += 1;
@@ -89,43 +91,43 @@ pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Site> {
     at = skip_blanks(text, at);
     let spaced = at > blank;
     let rest = &text[at..];
-    let tight = |length: usize| Joint::Equals {
+    let tight = |length: usize| Separator::Equals {
         tight: !spaced && closed.is_none() && !is_blank(text, at + length),
     };
     let (joint, length) = match rest {
-        [b'=', b'=', b'=', ..] => (Joint::Compares, 3),
-        [b'=', b'=', ..] => (Joint::Compares, 2),
-        [b'=', b'>', ..] | [b':', b'=', ..] => (Joint::Equals { tight: false }, 2),
+        [b'=', b'=', b'=', ..] => (Separator::Compares, 3),
+        [b'=', b'=', ..] => (Separator::Compares, 2),
+        [b'=', b'>', ..] | [b':', b'=', ..] => (Separator::Equals { tight: false }, 2),
         [b'=', b'~', ..] | [b':', b':', ..] => return None,
         [b'=', ..] => (tight(1), 1),
-        [b':', ..] => (Joint::Colon, 1),
-        [b',', ..] if closed.is_some() && is_flag(text, name.start) => (Joint::Flag, 1),
+        [b':', ..] => (Separator::Colon, 1),
+        [b',', ..] if closed.is_some() && is_flag(text, name.start) => (Separator::Flag, 1),
         [b',', ..] if closed.is_some() && skip_quote(text, skip_blanks(text, at + 1)).is_some() => {
-            (Joint::Comma, 1)
+            (Separator::Comma, 1)
         }
-        [b'>', ..] if text[..name.start].ends_with(b"<") => (Joint::Element, 1),
+        [b'>', ..] if text[..name.start].ends_with(b"<") => (Separator::Element, 1),
         [] => return None,
-        _ if spaced && closed.is_none() && is_flag(text, name.start) => (Joint::Flag, 0),
+        _ if spaced && closed.is_none() && is_flag(text, name.start) => (Separator::Flag, 0),
         _ => {
             let paired = closed.is_some() || at_line_end(text, at) || text[at] == b'\\';
             return paired.then(|| pair(text, name, at)).flatten().or_else(|| {
                 let blank = spaced && closed.is_none() && may_be_random(text, at);
-                blank.then(|| Site {
+                blank.then(|| Assignment {
                     closed: false,
                     name: name.clone(),
-                    joint: Joint::Blank,
+                    joint: Separator::Blank,
                     value: at,
                 })
             });
         }
     };
-    if joint == Joint::Comma
+    if joint == Separator::Comma
         && let Some(site) = pair(text, name, at)
     {
         return Some(site);
     }
     let value = skip_blanks(text, at + length);
-    Some(Site {
+    Some(Assignment {
         name: name.clone(),
         joint,
         value,
@@ -138,11 +140,11 @@ fn may_be_random(text: &[u8], at: usize) -> bool {
     let long = text
         .get(at..at + 20)
         .is_some_and(|value| value.iter().all(|&byte| byte > b' '));
-    long || matches!(step(text, at), Step::Quote { .. })
+    long || matches!(step(text, at), EscapeStep::Quote { .. })
 }
 
 /// `name: DB_PASSWORD`, a line break or a comma, `value: …`; also as attributes.
-fn pair(text: &[u8], name: &Range<usize>, at: usize) -> Option<Site> {
+fn pair(text: &[u8], name: &Range<usize>, at: usize) -> Option<Assignment> {
     let near = text[at..].get(..48).unwrap_or(&text[at..]);
     let word = near
         .windows(5)
@@ -160,17 +162,17 @@ fn pair(text: &[u8], name: &Range<usize>, at: usize) -> Option<Site> {
     if !matches!(text.get(end), Some(b'=' | b':')) {
         return None;
     }
-    Some(Site {
+    Some(Assignment {
         name: name.clone(),
-        joint: Joint::Pair,
+        joint: Separator::Pair,
         value: skip_blanks(text, end + 1),
         closed: true,
     })
 }
 
 /// `prompt("Password: ")`: the quote behind the name does not open a value but closes the string the name stands in.
-pub(super) fn closes_string(text: &[u8], site: &Site, at: usize) -> bool {
-    let Step::Quote {
+pub(super) fn closes_string(text: &[u8], site: &Assignment, at: usize) -> bool {
+    let EscapeStep::Quote {
         quote,
         backslashes,
         end,
@@ -209,8 +211,8 @@ fn is_flag(text: &[u8], at: usize) -> bool {
 }
 
 /// `let password: &str = "…"`: the value stands behind the type.
-pub(super) fn behind_type(text: &[u8], site: &Site) -> Option<usize> {
-    if site.joint != Joint::Colon {
+pub(super) fn behind_type(text: &[u8], site: &Assignment) -> Option<usize> {
+    if site.joint != Separator::Colon {
         return None;
     }
     let near = text[site.value..].get(..48).unwrap_or(&text[site.value..]);
@@ -278,5 +280,5 @@ pub(super) fn ends_line(text: &[u8], at: usize) -> bool {
 }
 
 fn is_blank(text: &[u8], at: usize) -> bool {
-    step(text, at) == Step::Blank
+    step(text, at) == EscapeStep::Blank
 }

@@ -4,8 +4,8 @@ use crate::scan;
 use std::ops::Range;
 
 use super::Secret;
+use super::entropy::looks_random;
 use super::escapes::{at_word_start, backslashes_at};
-use super::randomness::looks_random;
 
 /// A set of ASCII characters, one bit each.
 type Alphabet = u128;
@@ -20,7 +20,7 @@ const BASE64: Alphabet = WORD | set(b"+/=%");
 const PATH: Alphabet = WORD | set(b"/");
 
 /// A token that is known by how it begins.
-pub(super) struct Token {
+pub(super) struct TokenPattern {
     pub(super) prefix: &'static str,
     alphabet: Alphabet,
     /// Fewer characters behind the prefix are no token. Lower than the real length, so that a cut-off token counts.
@@ -32,8 +32,8 @@ pub(super) struct Token {
     pub(super) anchor: usize,
 }
 
-const fn token(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'static str) -> Token {
-    Token {
+const fn token(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'static str) -> TokenPattern {
+    TokenPattern {
         prefix,
         alphabet,
         min,
@@ -43,8 +43,8 @@ const fn token(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'sta
     }
 }
 
-const fn common(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'static str) -> Token {
-    Token {
+const fn common(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'static str) -> TokenPattern {
+    TokenPattern {
         prefix,
         alphabet,
         min,
@@ -55,7 +55,7 @@ const fn common(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'st
 }
 
 /// To add a vendor, add a line: prefix (three characters at least), alphabet, shortest length behind it, kind.
-pub(super) const TOKENS: &[Token] = &[
+pub(super) const TOKENS: &[TokenPattern] = &[
     token("AKIA", UPPER, 16, "aws-access-key"),
     token("ASIA", UPPER, 16, "aws-access-key"),
     token("ABIA", UPPER, 16, "aws-access-key"),
@@ -66,7 +66,7 @@ pub(super) const TOKENS: &[Token] = &[
     token("ghu_", ALNUM, 20, "github-token"),
     token("ghs_", ALNUM, 20, "github-token"),
     token("ghr_", ALNUM, 20, "github-token"),
-    Token {
+    TokenPattern {
         anchor: 4,
         ..token("github_pat_", WORD, 20, "github-token")
     },
@@ -121,16 +121,16 @@ pub(super) const TOKENS: &[Token] = &[
     common("glc_", BASE64, 32, "grafana-token"),
     token("dckr_pat_", WORD, 16, "docker-token"),
     token("dckr_oat_", WORD, 16, "docker-token"),
-    Token {
+    TokenPattern {
         anchor: 3,
         ..token("lin_api_", ALNUM, 24, "linear-key")
     },
-    Token {
+    TokenPattern {
         anchor: 4,
         ..token("lin_oauth_", ALNUM, 24, "linear-key")
     },
     token("dapi", HEX, 32, "databricks-token"),
-    Token {
+    TokenPattern {
         anchor: 1,
         ..token("AGE-SECRET-KEY-1", UPPER, 20, "age-key")
     },
@@ -148,7 +148,7 @@ pub(super) const TOKENS: &[Token] = &[
     token("lsv2_", WORD, 32, "langsmith-key"),
     token("sbp_", HEX, 32, "supabase-token"),
     token("sb_secret_", WORD, 16, "supabase-token"),
-    Token {
+    TokenPattern {
         anchor: 6,
         ..token("vercel_blob_rw_", WORD, 16, "vercel-token")
     },
@@ -162,7 +162,7 @@ pub(super) const TOKENS: &[Token] = &[
     token("xkeysib-", WORD, 32, "brevo-key"),
     token("CCIPAT_", WORD, 24, "circleci-token"),
     token("bkua_", HEX, 32, "buildkite-token"),
-    Token {
+    TokenPattern {
         anchor: 3,
         ..token("ATATT3x", BASE64, 32, "atlassian-token")
     },
@@ -175,7 +175,7 @@ pub(super) const TOKENS: &[Token] = &[
 /// A longer run decides nothing more: without a limit a run of prefixes would be read once per prefix.
 const DECIDING: usize = 32;
 
-impl Token {
+impl TokenPattern {
     /// Looks for the token whose anchor is at `anchor`.
     pub(super) fn find_around(&self, text: &[u8], anchor: usize) -> Option<Secret> {
         self.find(text, anchor.checked_sub(self.anchor)?)

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::escapes::{Step, backslashes_at, step};
-use super::judge::WINDOW;
+use super::escapes::{EscapeStep, backslashes_at, step};
+use super::literal::WINDOW;
 
 /// Reads the value in quotes whose opening quote stands at `open`, backslashes included.
 ///
 /// A quote of JSON within JSON carries one backslash per level (`\"`, then `\\\"`), and a quote inside the value one
 /// level more; so the number of backslashes before the opening quote tells which quote closes it.
 pub(super) fn quoted(text: &[u8], open: usize) -> Option<Range<usize>> {
-    let Step::Quote {
+    let EscapeStep::Quote {
         quote,
         backslashes: level,
         end: mut start,
@@ -24,10 +24,10 @@ pub(super) fn quoted(text: &[u8], open: usize) -> Option<Range<usize>> {
     let mut at = start;
     loop {
         at = match step(text, at) {
-            Step::End | Step::Break => return Some(start..at),
-            Step::Blank => at + if text[at] == b'\\' { 2 } else { 1 },
-            Step::Plain { end } => end,
-            Step::Quote {
+            EscapeStep::End | EscapeStep::Break => return Some(start..at),
+            EscapeStep::Blank => at + if text[at] == b'\\' { 2 } else { 1 },
+            EscapeStep::Plain { end } => end,
+            EscapeStep::Quote {
                 quote: other,
                 backslashes,
                 end,
@@ -48,7 +48,7 @@ pub(super) fn quoted(text: &[u8], open: usize) -> Option<Range<usize>> {
 /// Where the value without quotes ends that begins at `start`.
 pub(super) fn bare_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
-    while let Step::Plain { end } = step(text, at) {
+    while let EscapeStep::Plain { end } = step(text, at) {
         let stops = match text[at] {
             b',' | b';' | b'&' => begins_next(text, at + 1),
             b'<' => text.get(at + 1 + backslashes_at(text, at + 1)) == Some(&b'/'),
@@ -92,7 +92,7 @@ pub(super) fn first_line(value: &[u8]) -> &[u8] {
 
 /// Says whether a comma, semicolon or ampersand before `at` ends a value: nothing or another `name=` follows.
 pub(super) fn begins_next(text: &[u8], at: usize) -> bool {
-    if !matches!(step(text, at), Step::Plain { .. }) {
+    if !matches!(step(text, at), EscapeStep::Plain { .. }) {
         return true;
     }
     let name = text[at..]

@@ -6,7 +6,7 @@ use crate::payload::Payload;
 
 /// A part of a message's content.
 #[derive(Debug)]
-pub(super) enum Block<'t> {
+pub(super) enum ContentBlock<'t> {
     /// A text, as a raw JSON string.
     Text(&'t str),
     ToolUse(Payload<'t>),
@@ -18,25 +18,25 @@ pub(super) enum Block<'t> {
 }
 
 /// Splits a content, which is a text or a list of blocks.
-pub(super) fn blocks(content: Option<&str>) -> Vec<Block<'_>> {
+pub(super) fn blocks(content: Option<&str>) -> Vec<ContentBlock<'_>> {
     let content = content.unwrap_or_default();
     if content.starts_with('"') {
-        return vec![Block::Text(content)];
+        return vec![ContentBlock::Text(content)];
     }
     let list: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
     list.into_iter().map(|raw| block(raw.get())).collect()
 }
 
-fn block(raw: &str) -> Block<'_> {
+fn block(raw: &str) -> ContentBlock<'_> {
     let Ok(fields) = Payload::read(raw) else {
-        return Block::Other;
+        return ContentBlock::Other;
     };
     match fields.text("type").as_deref() {
-        Some("text") => fields.raw("text").map_or(Block::Other, Block::Text),
-        Some("tool_use") => Block::ToolUse(fields),
-        Some("tool_result") => Block::ToolResult(fields),
-        Some(kind @ ("image" | "document")) => Block::Picture(format!("[{kind}]")),
-        _ => Block::Other,
+        Some("text") => fields.raw("text").map_or(ContentBlock::Other, ContentBlock::Text),
+        Some("tool_use") => ContentBlock::ToolUse(fields),
+        Some("tool_result") => ContentBlock::ToolResult(fields),
+        Some(kind @ ("image" | "document")) => ContentBlock::Picture(format!("[{kind}]")),
+        _ => ContentBlock::Other,
     }
 }
 

@@ -14,14 +14,14 @@ const SQUEEZE_FROM: usize = 1024 * 1024;
 const RUN_KEPT: usize = 4096;
 
 /// A line longer than this, squeezed, is passed over.
-const LONGEST: usize = 48 * 1024 * 1024;
+const MAX_LEN: usize = 48 * 1024 * 1024;
 
 /// The room for lines that is kept from one line to the next.
 const ROOM_KEPT: usize = 2 * 1024 * 1024;
 
 /// A line with its end.
 #[derive(Debug)]
-pub(super) struct Line<'b> {
+pub(super) struct RawLine<'b> {
     /// Its bytes without the line break; none when it is too long.
     pub(super) bytes: Option<&'b [u8]>,
     /// Its length in the file, with the line break.
@@ -49,7 +49,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Returns the next line that has an end; not to be called again once there is none.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
         self.line.shrink_to(ROOM_KEPT);
         self.too_long = false;
@@ -65,7 +65,7 @@ impl<R: BufRead> Lines<R> {
             }
             let end = memchr(b'\n', chunk);
             let part = &chunk[..end.unwrap_or(chunk.len())];
-            if self.too_long || self.line.len() + part.len() > LONGEST {
+            if self.too_long || self.line.len() + part.len() > MAX_LEN {
                 self.too_long = true;
                 self.line = Vec::new();
             } else if self.line.len() < SQUEEZE_FROM {
@@ -78,7 +78,7 @@ impl<R: BufRead> Lines<R> {
             self.input.consume(used);
             if end.is_some() {
                 let bytes = (!self.too_long).then_some(self.line.as_slice());
-                return Ok(Some(Line { bytes, length }));
+                return Ok(Some(RawLine { bytes, length }));
             }
         }
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_line_without_measure_is_passed_over() {
-        let text = format!("{}\nnext\n", "x ".repeat(LONGEST / 2 + 9));
+        let text = format!("{}\nnext\n", "x ".repeat(MAX_LEN / 2 + 9));
         assert_eq!(
             read(text.as_bytes(), 64 * 1024),
             vec![(None, text.len() as u64 - 5), (Some(b"next".to_vec()), 5)]

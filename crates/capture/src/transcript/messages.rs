@@ -5,23 +5,23 @@
 use std::borrow::Cow;
 
 use super::{
-    What,
-    blocks::{Block, blocks, inside, joined},
-    position::{Call, News, Treatment, hash},
-    prompts::{self, Said},
-    reader::{Interpreter, Line, id},
-    wash::Wash,
+    RecordKind,
+    blocks::{ContentBlock, blocks, inside, joined},
+    position::{BlockDelta, Call, Treatment, hash},
+    prompts::{self, UserTextKind},
+    reader::{Interpreter, LineHeader, id},
+    sanitize::TranscriptSanitizer,
 };
 use crate::{
-    keep::{Subject, is_own_tool},
+    filter::{ToolTarget, is_own_tool},
     payload::Payload,
     secrets,
-    tags::Cutter,
+    strip_tags::TagStripper,
 };
 
 impl Interpreter {
     /// Reads what an assistant said and did.
-    pub(super) fn assistant(&mut self, mut line: Line<'_>) {
+    pub(super) fn assistant(&mut self, mut line: LineHeader<'_>) {
         let Some(message) = line.object("message") else {
             return;
         };
@@ -34,18 +34,18 @@ impl Interpreter {
         let mut state = self.position.take(message_id.as_deref());
         for block in blocks(message.raw("content")) {
             match block {
-                Block::Text(raw) => {
+                ContentBlock::Text(raw) => {
                     let text = match state.text(inside(raw)) {
-                        News::Nothing => continue,
-                        News::All => self.wash.text(raw, &mut state.cutter),
-                        News::From(length) => grown(self.wash, raw, length, &mut state.cutter),
+                        BlockDelta::Nothing => continue,
+                        BlockDelta::All => self.wash.text(raw, &mut state.cutter),
+                        BlockDelta::From(length) => unread_suffix(self.wash, raw, length, &mut state.cutter),
                     };
                     if !text.trim().is_empty() && text.trim() != "(no content)" {
                         let message_id = message_id.clone();
-                        self.tell(&line, What::Prose { text, message_id });
+                        self.push_record(&line, RecordKind::Prose { text, message_id });
                     }
                 }
-                Block::ToolUse(call) if id(&call, "id").is_some_and(|id| state.is_new_call(&id)) => {
+                ContentBlock::ToolUse(call) if id(&call, "id").is_some_and(|id| state.is_new_call(&id)) => {
                     self.tool_use(&line, &call, &mut state.cutter);
                 }
                 _ => {}
@@ -54,12 +54,12 @@ impl Interpreter {
         self.position.put(state);
     }
 
-    fn tool_use(&mut self, line: &Line<'_>, call: &Payload<'_>, cutter: &mut Cutter) {
+    fn tool_use(&mut self, line: &LineHeader<'_>, call: &Payload<'_>, cutter: &mut TagStripper) {
         let (Some(id), Some(name)) = (id(call, "id"), id(call, "name")) else {
             return;
         };
         let raw = call.raw("input").unwrap_or("{}");
-        let subject = Subject::of_input(raw);
+        let subject = ToolTarget::of_input(raw);
         let is_skipped = self.settings.skip_tools.contains(&name);
         if is_own_tool(&name) || is_skipped {
             self.skipped.echoes += u64::from(!is_skipped);
@@ -75,10 +75,10 @@ impl Interpreter {
             Treatment::Kept
         };
         self.expect(id.clone(), treatment, subject);
-        self.tell(line, What::ToolUse { id, name, input });
+        self.push_record(line, RecordKind::ToolUse { id, name, input });
     }
 
-    fn expect(&mut self, id: String, result: Treatment, subject: Subject) {
+    fn expect(&mut self, id: String, result: Treatment, subject: ToolTarget) {
         self.position.expect(Call {
             id,
             result,
@@ -87,7 +87,7 @@ impl Interpreter {
     }
 
     /// Reads what stands in a person's place: prompts, tools' results, what the client put there.
-    pub(super) fn user(&mut self, line: &Line<'_>) {
+    pub(super) fn user(&mut self, line: &LineHeader<'_>) {
         let Some(message) = line.object("message") else {
             return;
         };
@@ -95,12 +95,12 @@ impl Interpreter {
         let is_late = prompt_id
             .as_ref()
             .is_some_and(|id| self.position.private.prompts.contains(id));
-        let mut cutter = Cutter::default();
+        let mut cutter = TagStripper::default();
         let mut result = line.fields.raw("toolUseResult");
         let mut said = Vec::new();
         for block in blocks(message.raw("content")) {
             match block {
-                Block::ToolResult(answer) => {
+                ContentBlock::ToolResult(answer) => {
                     let is_private = is_late || self.position.private.now;
                     self.tool_result(line, &answer, result.take(), is_private, &mut cutter);
                 }
@@ -117,7 +117,7 @@ impl Interpreter {
             .any(|flag| line.is(flag))
         {
             self.position.local_commands |= said.iter().any(|block| match block {
-                Block::Text(raw) => prompts::announces_local_commands(inside(raw)),
+                ContentBlock::Text(raw) => prompts::announces_local_commands(inside(raw)),
                 _ => false,
             });
         } else {
@@ -128,11 +128,11 @@ impl Interpreter {
 
     fn tool_result(
         &mut self,
-        line: &Line<'_>,
+        line: &LineHeader<'_>,
         answer: &Payload<'_>,
         result: Option<&str>,
         is_private: bool,
-        cutter: &mut Cutter,
+        cutter: &mut TagStripper,
     ) {
         let Some(id) = id(answer, "tool_use_id") else {
             return;
@@ -151,12 +151,12 @@ impl Interpreter {
             Treatment::Emptied => (None, None),
             Treatment::Kept => (
                 (!text.is_empty()).then_some(text),
-                result.map(|raw| wash.value(raw, &mut Cutter::default())),
+                result.map(|raw| wash.value(raw, &mut TagStripper::default())),
             ),
         };
-        self.tell(
+        self.push_record(
             line,
-            What::ToolResult {
+            RecordKind::ToolResult {
                 id,
                 is_error,
                 text,
@@ -177,25 +177,25 @@ impl Interpreter {
         }
     }
 
-    fn compaction(&mut self, line: &Line<'_>, said: &[Block<'_>]) {
+    fn compaction(&mut self, line: &LineHeader<'_>, said: &[ContentBlock<'_>]) {
         // It sums up private turns along with the others.
         if self.position.private.ever {
             self.skipped.private += 1;
             return;
         }
-        let mut cutter = Cutter::default();
+        let mut cutter = TagStripper::default();
         let summary = joined(said.iter().filter_map(|block| match block {
-            Block::Text(raw) => Some(self.wash.text(raw, &mut cutter)),
+            ContentBlock::Text(raw) => Some(self.wash.text(raw, &mut cutter)),
             _ => None,
         }));
         let summary = prompts::without_inserted(&summary).trim().to_owned();
         if !summary.is_empty() {
-            self.tell(line, What::Compaction { summary });
+            self.push_record(line, RecordKind::Compaction { summary });
         }
     }
 
     /// Reads a prompt that was typed while the assistant was at work, and counts what hooks said.
-    pub(super) fn attachment(&mut self, line: &Line<'_>) {
+    pub(super) fn attachment(&mut self, line: &LineHeader<'_>) {
         let Some(attachment) = line.object("attachment") else {
             return;
         };
@@ -213,7 +213,7 @@ impl Interpreter {
                 &said,
                 origin.as_ref(),
                 line.id("promptId"),
-                Cutter::default(),
+                TagStripper::default(),
             );
         }
     }
@@ -221,11 +221,11 @@ impl Interpreter {
     /// Tells what the texts in a person's place say.
     fn said(
         &mut self,
-        line: &Line<'_>,
-        said: &[Block<'_>],
+        line: &LineHeader<'_>,
+        said: &[ContentBlock<'_>],
         origin: Option<&Payload<'_>>,
         prompt_id: Option<String>,
-        mut cutter: Cutter,
+        mut cutter: TagStripper,
     ) {
         let local_commands = std::mem::take(&mut self.position.local_commands);
         let mut prompt = Vec::new();
@@ -234,21 +234,21 @@ impl Interpreter {
         for block in said {
             let was_open = cutter.is_open();
             let text = match block {
-                Block::Text(raw) => self.wash_said(raw, &mut cutter),
-                Block::Picture(name) => name.clone(),
+                ContentBlock::Text(raw) => self.wash_said(raw, &mut cutter),
+                ContentBlock::Picture(name) => name.clone(),
                 _ => continue,
             };
             match prompts::read(&text, local_commands) {
-                Said::Prompt(text) => prompt.push(text),
-                Said::Notice(text) => {
+                UserTextKind::Prompt(text) => prompt.push(text),
+                UserTextKind::Notice(text) => {
                     notice = true;
                     prompt.push(text);
                 }
-                Said::Typed(command) => self.typed(line, &command),
-                Said::Printed(output) => self.printed(line, &output),
-                Said::Interrupted => self.tell(line, What::Interrupted),
-                Said::Local => {}
-                Said::Nothing => emptied |= self.is_private(block, was_open),
+                UserTextKind::Typed(command) => self.typed(line, &command),
+                UserTextKind::Printed(output) => self.printed(line, &output),
+                UserTextKind::Interrupted => self.push_record(line, RecordKind::Interrupted),
+                UserTextKind::Local => {}
+                UserTextKind::Nothing => emptied |= self.is_private(block, was_open),
             }
         }
         let is_picture = |text: &String| matches!(text.as_str(), "[image]" | "[document]");
@@ -263,17 +263,19 @@ impl Interpreter {
     }
 
     /// Says whether a text of which nothing is left was a private one, rather than an echo of the memory or nothing.
-    fn is_private(&mut self, block: &Block<'_>, was_open: bool) -> bool {
-        let Block::Text(raw) = block else { return false };
+    fn is_private(&mut self, block: &ContentBlock<'_>, was_open: bool) -> bool {
+        let ContentBlock::Text(raw) = block else {
+            return false;
+        };
         if was_open || raw.to_ascii_lowercase().contains("private") {
-            return was_open || matches!(Cutter::default().cut(raw), Cow::Owned(_));
+            return was_open || matches!(TagStripper::default().strip(raw), Cow::Owned(_));
         }
-        self.skipped.echoes += u64::from(matches!(Cutter::default().cut(raw), Cow::Owned(_)));
+        self.skipped.echoes += u64::from(matches!(TagStripper::default().strip(raw), Cow::Owned(_)));
         false
     }
 
     /// Cleans a text in a person's place; what a typed command printed, as the command asks for.
-    fn wash_said(&self, raw: &str, cutter: &mut Cutter) -> String {
+    fn wash_said(&self, raw: &str, cutter: &mut TagStripper) -> String {
         let shows_secrets = self.position.typed.as_ref().is_some_and(|call| call.secret_file);
         let is_printed = prompts::is_printed(inside(raw).trim_start());
         self.wash
@@ -281,7 +283,7 @@ impl Interpreter {
             .text(raw, cutter)
     }
 
-    fn prompt(&mut self, line: &Line<'_>, text: String, prompt_id: Option<String>, machine_made: bool) {
+    fn prompt(&mut self, line: &LineHeader<'_>, text: String, prompt_id: Option<String>, machine_made: bool) {
         let of_private =
             |id: Option<&str>, known: &[String]| id.is_some_and(|id| known.iter().any(|one| one == id));
         let private = &mut self.position.private;
@@ -292,9 +294,9 @@ impl Interpreter {
         {
             private.begin(prompt_id.as_deref());
         }
-        self.tell(
+        self.push_record(
             line,
-            What::Prompt {
+            RecordKind::Prompt {
                 text,
                 prompt_id,
                 machine_made,
@@ -303,10 +305,10 @@ impl Interpreter {
     }
 
     /// Tells a `!command` of the person as what it is: a use of the shell.
-    fn typed(&mut self, line: &Line<'_>, command: &str) {
+    fn typed(&mut self, line: &LineHeader<'_>, command: &str) {
         let command = self.wash.plain(command);
         let input = serde_json::json!({ "command": command }).to_string();
-        let subject = Subject::of_input(&input);
+        let subject = ToolTarget::of_input(&input);
         let id = match &line.uuid {
             Some(uuid) => format!("typed-{uuid}"),
             None => format!("typed-{:x}", hash((self.position.offset, &command))),
@@ -321,18 +323,18 @@ impl Interpreter {
             secret_file: subject.secret_file,
         });
         let name = "Bash".to_owned();
-        self.tell(line, What::ToolUse { id, name, input });
+        self.push_record(line, RecordKind::ToolUse { id, name, input });
     }
 
-    fn printed(&mut self, line: &Line<'_>, output: &str) {
+    fn printed(&mut self, line: &LineHeader<'_>, output: &str) {
         let Some(call) = self.position.typed.take() else {
             return;
         };
         let text = self.wash.of_secret_file(call.secret_file).plain(output);
         let is_shown = call.result == Treatment::Kept && !text.is_empty();
-        self.tell(
+        self.push_record(
             line,
-            What::ToolResult {
+            RecordKind::ToolResult {
                 id: call.id,
                 is_error: false,
                 text: is_shown.then_some(text),
@@ -343,12 +345,12 @@ impl Interpreter {
 }
 
 /// Returns what a block has that it did not have when it was read before.
-fn grown(wash: Wash, raw: &str, length: usize, cutter: &mut Cutter) -> String {
+fn unread_suffix(wash: TranscriptSanitizer, raw: &str, length: usize, cutter: &mut TagStripper) -> String {
     let inside = inside(raw);
     let mut from = length;
     if wash.redacts() {
         // A secret that was cut in two would not be recognised by its second half.
-        let found = secrets::find(inside, secrets::Context::default());
+        let found = secrets::find(inside, secrets::ScanContext::default());
         let across = found
             .iter()
             .find(|secret| secret.range.start < from && secret.range.end > from);
@@ -358,10 +360,10 @@ fn grown(wash: Wash, raw: &str, length: usize, cutter: &mut Cutter) -> String {
 }
 
 /// Returns the text that a tool's answer shows to the model.
-fn result_text(wash: Wash, content: Option<&str>, cutter: &mut Cutter) -> String {
+fn result_text(wash: TranscriptSanitizer, content: Option<&str>, cutter: &mut TagStripper) -> String {
     let texts = blocks(content).into_iter().filter_map(|block| match block {
-        Block::Text(raw) => Some(wash.text(raw, cutter)),
-        Block::Picture(name) => Some(name),
+        ContentBlock::Text(raw) => Some(wash.text(raw, cutter)),
+        ContentBlock::Picture(name) => Some(name),
         _ => None,
     });
     prompts::without_inserted(&joined(texts)).trim_end().to_owned()

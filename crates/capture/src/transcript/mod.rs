@@ -11,11 +11,11 @@ mod messages;
 mod position;
 mod prompts;
 mod reader;
+mod sanitize;
 mod sessions;
 #[cfg(test)]
 mod tests;
 mod time;
-mod wash;
 
 use std::{
     collections::BTreeMap,
@@ -27,10 +27,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub use position::Position;
-pub use reader::{Owner, Reader};
-pub use sessions::{AgentFile, Found, Transcript, sessions};
+pub use reader::{Reader, TranscriptOwner};
+pub use sessions::{AgentFile, Transcript, TranscriptList, sessions};
 
-use crate::keep::Settings;
+use crate::filter::CaptureSettings;
 
 /// One thing that a transcript tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +46,12 @@ pub struct Record {
     /// The line was written for another session and copied into this file by a fork.
     pub copied: bool,
     /// What happened.
-    pub what: What,
+    pub what: RecordKind,
 }
 
 /// What a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RecordKind {
     /// Something was asked, which opens a turn.
     Prompt {
         /// What was asked; a slash command as `/name arguments`.
@@ -163,7 +163,7 @@ pub enum TranscriptError {
 pub fn open(
     path: &Path,
     from: Position,
-    settings: &Settings,
+    settings: &CaptureSettings,
 ) -> Result<Reader<BufReader<File>>, TranscriptError> {
     let failed = |source| TranscriptError::Open {
         path: path.to_owned(),
@@ -180,5 +180,5 @@ pub fn open(
     }
     file.seek(SeekFrom::Start(from.offset())).map_err(failed)?;
     let input = BufReader::with_capacity(256 * 1024, file);
-    Ok(Reader::new(input, from, Owner::of(path), settings))
+    Ok(Reader::new(input, from, TranscriptOwner::of(path), settings))
 }

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::{Deserialize, Serialize};
 
 use super::SessionFacts;
-use crate::tags::Cutter;
+use crate::strip_tags::TagStripper;
 
 /// Where to go on reading a transcript. The default is its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Position {
     pub(super) local_commands: bool,
     /// The `!command` whose output comes next.
     pub(super) typed: Option<Call>,
-    pub(super) private: Private,
+    pub(super) private: PrivateTurnState,
     messages: Vec<Message>,
     calls: Vec<Call>,
     sidechains: Vec<(u64, String)>,
@@ -41,7 +41,7 @@ pub struct Position {
 /// Which turns are private.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Private {
+pub(super) struct PrivateTurnState {
     /// The present turn is.
     pub(super) now: bool,
     /// One was: a summary of the conversation may tell of it.
@@ -56,7 +56,7 @@ pub(super) struct Private {
 pub(super) struct Message {
     id: String,
     /// A private span may go on in the message's next line.
-    pub(super) cutter: Cutter,
+    pub(super) cutter: TagStripper,
     /// Length and hash of each block.
     blocks: Vec<(usize, u64)>,
 }
@@ -82,7 +82,7 @@ pub(super) enum Treatment {
 
 /// How much of a message's block was not read before.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum BlockDelta {
     All,
     /// The block has grown: what is behind this many bytes.
     From(usize),
@@ -103,7 +103,7 @@ impl Position {
 
     /// Adds which turns of its session are private to the position of a sub-agent, so that it is as private as they.
     #[must_use]
-    pub fn knowing(mut self, session: &Self) -> Self {
+    pub fn with_private_turns_of(mut self, session: &Self) -> Self {
         for (own, known) in [
             (&mut self.private.prompts, &session.private.prompts),
             (&mut self.private.tasks, &session.private.tasks),
@@ -168,7 +168,7 @@ impl Position {
     }
 }
 
-impl Private {
+impl PrivateTurnState {
     /// Begins a private turn.
     pub(super) fn begin(&mut self, prompt_id: Option<&str>) {
         self.now = true;
@@ -193,10 +193,10 @@ impl Private {
 
 impl Message {
     /// Says how much of a text is new, and remembers it.
-    pub(super) fn text(&mut self, text: &str) -> News {
+    pub(super) fn text(&mut self, text: &str) -> BlockDelta {
         let whole = (text.len(), hash(text));
         if self.blocks.contains(&whole) {
-            return News::Nothing;
+            return BlockDelta::Nothing;
         }
         let grown = self.blocks.iter_mut().find(|(length, beginning)| {
             text.get(..*length)
@@ -205,11 +205,11 @@ impl Message {
         match grown {
             Some(block) => {
                 let (length, _) = std::mem::replace(block, whole);
-                News::From(length)
+                BlockDelta::From(length)
             }
             None => {
                 push(&mut self.blocks, whole, BLOCKS_KEPT);
-                News::All
+                BlockDelta::All
             }
         }
     }
@@ -254,13 +254,13 @@ mod tests {
     fn a_block_that_comes_again_or_grows_is_not_told_twice() {
         let mut message = Message::default();
         let steps = [
-            ("Let me", News::All),
-            ("Let me", News::Nothing),
-            ("Let me look", News::From(6)),
-            ("Let me look", News::Nothing),
-            ("Found", News::All),
-            ("Let me look.", News::From(11)),
-            ("Füßé", News::All),
+            ("Let me", BlockDelta::All),
+            ("Let me", BlockDelta::Nothing),
+            ("Let me look", BlockDelta::From(6)),
+            ("Let me look", BlockDelta::Nothing),
+            ("Found", BlockDelta::All),
+            ("Let me look.", BlockDelta::From(11)),
+            ("Füßé", BlockDelta::All),
         ];
         for (text, news) in steps {
             assert_eq!(message.text(text), news, "{text}");

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// What a text in a person's place is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum UserTextKind {
     /// A prompt; a slash command in the form in which it was typed.
     Prompt(String),
     /// The client notifies the model of something.
@@ -66,26 +66,26 @@ const LOCAL_COMMANDS: [&str; 20] = [
 ];
 
 /// Reads a text; `local_commands` says that the client announced commands to itself.
-pub(super) fn read(text: &str, local_commands: bool) -> Said {
+pub(super) fn read(text: &str, local_commands: bool) -> UserTextKind {
     let text = without_inserted(text);
     let text = text.trim();
     if text.is_empty() {
-        Said::Nothing
+        UserTextKind::Nothing
     } else if text.starts_with("[Request interrupted by user") && text.ends_with(']') && text.len() < 80 {
-        Said::Interrupted
+        UserTextKind::Interrupted
     } else if text.starts_with("<bash-input>") {
-        Said::Typed(unescaped(element(text, "bash-input").unwrap_or_default()))
+        UserTextKind::Typed(unescaped(element(text, "bash-input").unwrap_or_default()))
     } else if is_printed(text) {
         let parts = ["bash-stdout", "bash-stderr"].map(|name| element(text, name).unwrap_or_default().trim());
-        Said::Printed(unescaped(parts.join("\n").trim()))
+        UserTextKind::Printed(unescaped(parts.join("\n").trim()))
     } else if text.starts_with("<local-command-") {
-        Said::Local
+        UserTextKind::Local
     } else if text.starts_with("<command-") {
         command(text, local_commands)
     } else if NOTICES.iter().any(|start| text.starts_with(start)) {
-        Said::Notice(text.to_owned())
+        UserTextKind::Notice(text.to_owned())
     } else {
-        Said::Prompt(text.to_owned())
+        UserTextKind::Prompt(text.to_owned())
     }
 }
 
@@ -126,16 +126,16 @@ pub(super) fn without_inserted(text: &str) -> Cow<'_, str> {
     text
 }
 
-fn command(text: &str, local_commands: bool) -> Said {
+fn command(text: &str, local_commands: bool) -> UserTextKind {
     let Some(name) = element(text, "command-name").map(str::trim) else {
-        return Said::Prompt(text.to_owned());
+        return UserTextKind::Prompt(text.to_owned());
     };
     let name = format!("/{}", name.trim_start_matches('/'));
     if local_commands || LOCAL_COMMANDS.contains(&name.as_str()) {
-        return Said::Local;
+        return UserTextKind::Local;
     }
     let arguments = element(text, "command-args").unwrap_or_default().trim();
-    Said::Prompt(format!("{name} {arguments}").trim_end().to_owned())
+    UserTextKind::Prompt(format!("{name} {arguments}").trim_end().to_owned())
 }
 
 /// Returns what stands in an element; all behind it if the end was cut off.
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn texts_in_a_persons_place_are_told_apart() {
-        let prompt = |text: &str| Said::Prompt(text.to_owned());
+        let prompt = |text: &str| UserTextKind::Prompt(text.to_owned());
         let cases = [
             (" Fix it.\n", prompt("Fix it.")),
             (
@@ -168,25 +168,31 @@ mod tests {
                 prompt("a b"),
             ),
             ("What is <system-reminder>?", prompt("What is <system-reminder>?")),
-            ("<system-reminder>x</system-reminder>\n", Said::Nothing),
-            ("[Request interrupted by user]", Said::Interrupted),
-            ("[Request interrupted by user for tool use]", Said::Interrupted),
+            ("<system-reminder>x</system-reminder>\n", UserTextKind::Nothing),
+            ("[Request interrupted by user]", UserTextKind::Interrupted),
+            (
+                "[Request interrupted by user for tool use]",
+                UserTextKind::Interrupted,
+            ),
             (
                 "<bash-input>git log &amp;&amp; ls</bash-input>",
-                Said::Typed("git log && ls".into()),
+                UserTextKind::Typed("git log && ls".into()),
             ),
             (
                 "<bash-stdout>one</bash-stdout><bash-stderr>two</bash-stderr>",
-                Said::Printed("one\ntwo".into()),
+                UserTextKind::Printed("one\ntwo".into()),
             ),
             (
                 "<bash-stdout></bash-stdout><bash-stderr></bash-stderr>",
-                Said::Printed(String::new()),
+                UserTextKind::Printed(String::new()),
             ),
-            ("<local-command-stdout>Bye</local-command-stdout>", Said::Local),
+            (
+                "<local-command-stdout>Bye</local-command-stdout>",
+                UserTextKind::Local,
+            ),
             (
                 "<command-name>/clear</command-name>\n <command-args></command-args>",
-                Said::Local,
+                UserTextKind::Local,
             ),
             (
                 "<command-message>review is running…</command-message>\n<command-name>review</command-name>\n<command-args>PR 7</command-args>",
@@ -202,13 +208,16 @@ mod tests {
             ),
             (
                 "<task-notification><task-id>a1</task-id></task-notification>",
-                Said::Notice("<task-notification><task-id>a1</task-id></task-notification>".into()),
+                UserTextKind::Notice("<task-notification><task-id>a1</task-id></task-notification>".into()),
             ),
         ];
         for (text, said) in cases {
             assert_eq!(read(text, false), said, "{text}");
         }
-        assert_eq!(read("<command-name>/deploy</command-name>", true), Said::Local);
+        assert_eq!(
+            read("<command-name>/deploy</command-name>", true),
+            UserTextKind::Local
+        );
         assert_eq!(task("<task-notification>\n<task-id> a1 </task-id>"), Some("a1"));
     }
 }

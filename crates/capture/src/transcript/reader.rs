@@ -11,11 +11,14 @@ use std::{
 
 use serde::de::IgnoredAny;
 
-use super::{Position, Record, SessionFacts, Skipped, What, lines::Lines, position::hash, time, wash::Wash};
+use super::{
+    Position, Record, RecordKind, SessionFacts, Skipped, lines::Lines, position::hash,
+    sanitize::TranscriptSanitizer, time,
+};
 use crate::{
-    keep::Settings,
+    filter::CaptureSettings,
     payload::{Payload, to_text},
-    tags::Cutter,
+    strip_tags::TagStripper,
 };
 
 /// Types of lines that say nothing of what happened.
@@ -50,14 +53,14 @@ const SILENT: [&str; 26] = [
 
 /// Whose transcript a file is, as far as its name tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Owner {
+pub struct TranscriptOwner {
     /// The session. Lines that name another one are copies.
     pub session_id: Option<String>,
     /// The sub-agent whose file it is.
     pub agent_id: Option<String>,
 }
 
-impl Owner {
+impl TranscriptOwner {
     /// Reads `<session>.jsonl`, `<session>/subagents/agent-<id>.jsonl` and `agent-<id>.jsonl`.
     pub fn of(path: &Path) -> Self {
         let stem = path
@@ -100,7 +103,7 @@ pub struct Reader<R> {
 
 impl<R: BufRead> Reader<R> {
     /// Reads an input that stands at a position.
-    pub fn new(input: R, from: Position, owner: Owner, settings: &Settings) -> Self {
+    pub fn new(input: R, from: Position, owner: TranscriptOwner, settings: &CaptureSettings) -> Self {
         Self {
             lines: Lines::new(input),
             interpreter: Interpreter::new(from, owner, settings),
@@ -148,7 +151,7 @@ impl<R: BufRead> Iterator for Reader<R> {
 
 /// What a line has in common with all others.
 #[derive(Debug)]
-pub(super) struct Line<'t> {
+pub(super) struct LineHeader<'t> {
     pub(super) fields: Payload<'t>,
     pub(super) uuid: Option<String>,
     pub(super) agent_id: Option<String>,
@@ -158,7 +161,7 @@ pub(super) struct Line<'t> {
     pub(super) model: Option<&'t str>,
 }
 
-impl<'t> Line<'t> {
+impl<'t> LineHeader<'t> {
     pub(super) fn is(&self, flag: &str) -> bool {
         self.fields.raw(flag) == Some("true")
     }
@@ -176,15 +179,15 @@ impl<'t> Line<'t> {
 #[derive(Debug)]
 pub(super) struct Interpreter {
     pub(super) position: Position,
-    pub(super) settings: Settings,
-    pub(super) wash: Wash,
+    pub(super) settings: CaptureSettings,
+    pub(super) wash: TranscriptSanitizer,
     pub(super) skipped: Skipped,
-    owner: Owner,
+    owner: TranscriptOwner,
     ready: VecDeque<Record>,
 }
 
 impl Interpreter {
-    fn new(mut position: Position, owner: Owner, settings: &Settings) -> Self {
+    fn new(mut position: Position, owner: TranscriptOwner, settings: &CaptureSettings) -> Self {
         let is_private = |id: &String| position.private.tasks.contains(id);
         if owner.agent_id.as_ref().is_some_and(is_private) {
             position.private.begin(None);
@@ -192,7 +195,7 @@ impl Interpreter {
         Self {
             position,
             settings: settings.clone(),
-            wash: Wash::new(settings),
+            wash: TranscriptSanitizer::new(settings),
             skipped: Skipped::default(),
             owner,
             ready: VecDeque::new(),
@@ -270,8 +273,8 @@ impl Interpreter {
         *known.entry(name.to_owned()).or_default() += 1;
     }
 
-    fn common<'t>(&mut self, fields: Payload<'t>) -> Line<'t> {
-        let mut line = Line {
+    fn common<'t>(&mut self, fields: Payload<'t>) -> LineHeader<'t> {
+        let mut line = LineHeader {
             uuid: id(&fields, "uuid"),
             agent_id: id(&fields, "agentId").or_else(|| self.owner.agent_id.clone()),
             is_sidechain: fields.raw("isSidechain") == Some("true"),
@@ -299,12 +302,12 @@ impl Interpreter {
     }
 
     /// Adds a record, after one of the circumstances if they have changed; nothing if the turn is private.
-    pub(super) fn tell(&mut self, line: &Line<'_>, what: What) {
+    pub(super) fn push_record(&mut self, line: &LineHeader<'_>, what: RecordKind) {
         self.facts(line);
         self.push(line.uuid.clone(), line.agent_id.clone(), line.copied, what);
     }
 
-    fn push(&mut self, uuid: Option<String>, agent_id: Option<String>, copied: bool, what: What) {
+    fn push(&mut self, uuid: Option<String>, agent_id: Option<String>, copied: bool, what: RecordKind) {
         if self.position.private.now {
             self.skipped.private += 1;
             return;
@@ -320,7 +323,7 @@ impl Interpreter {
     }
 
     /// Tells the circumstances if a line shows others than those before.
-    fn facts(&mut self, line: &Line<'_>) {
+    fn facts(&mut self, line: &LineHeader<'_>) {
         // A sub-agent inside the session's own file may work elsewhere, which is no fact of the session.
         if self.position.private.now || line.copied || (line.is_sidechain && self.owner.agent_id.is_none()) {
             return;
@@ -348,13 +351,13 @@ impl Interpreter {
                 line.uuid.clone(),
                 line.agent_id.clone(),
                 false,
-                What::Facts(facts),
+                RecordKind::Facts(facts),
             );
         }
     }
 
     fn fact(&self, raw: Option<&str>) -> Option<String> {
-        let text = self.wash.text(raw?, &mut Cutter::default());
+        let text = self.wash.text(raw?, &mut TagStripper::default());
         (!text.trim().is_empty()).then_some(text)
     }
 
@@ -372,7 +375,7 @@ impl Interpreter {
         self.position.named |= by_person;
         if self.position.facts.title.as_deref() != Some(title.as_str()) {
             self.position.facts.title = Some(title);
-            let facts = What::Facts(self.position.facts.clone());
+            let facts = RecordKind::Facts(self.position.facts.clone());
             self.push(None, self.owner.agent_id.clone(), false, facts);
         }
     }

@@ -43,7 +43,7 @@ pub struct AgentFile {
 
 /// What a folder holds.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct TranscriptList {
     /// The transcripts, oldest first.
     pub transcripts: Vec<Transcript>,
     /// Folders and files that could not be read.
@@ -57,7 +57,7 @@ const DEEPEST: usize = 8;
 const PEEK: u64 = 256 * 1024;
 
 /// Lists the transcripts of a projects folder, of one project's folder in it, or of a session's own file.
-pub fn sessions(dir: &Path) -> io::Result<Found> {
+pub fn sessions(dir: &Path) -> io::Result<TranscriptList> {
     let mut walk = Walk::default();
     let metadata = fs::metadata(dir)?;
     if metadata.is_dir() {
@@ -78,7 +78,7 @@ pub(super) fn session_above(path: &Path) -> Option<&str> {
 
 #[derive(Default)]
 struct Walk {
-    found: Found,
+    found: TranscriptList,
     agents: BTreeMap<String, Vec<AgentFile>>,
     /// Folders seen, so that a link to one above is no endless way.
     folders: HashSet<(u64, u64)>,
@@ -149,7 +149,7 @@ impl Walk {
         }
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> TranscriptList {
         let transcripts = &mut self.found.transcripts;
         transcripts.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
         for transcript in transcripts {

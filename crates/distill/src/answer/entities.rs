@@ -25,8 +25,8 @@ pub(super) fn decode(text: &str) -> String {
 
 /// The letter that an entity stands for, and how long the entity is.
 fn entity(text: &str) -> Option<(char, usize)> {
-    const LONGEST: usize = 10;
-    let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
+    const MAX_LEN: usize = 10;
+    let end = text.bytes().take(MAX_LEN).position(|byte| byte == b';')?;
     let letter = match &text[1..end] {
         "lt" => '<',
         "gt" => '>',

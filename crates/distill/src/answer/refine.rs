@@ -2,7 +2,7 @@
 
 use crate::{
     Answer, Distilled, NewObservation, NewSummary, ToolEvidence,
-    answer::{Told, ToldSummary},
+    answer::{ModelObservation, ModelSummary},
 };
 
 /// The most files of one memory.
@@ -34,7 +34,12 @@ pub fn refine(answer: Answer, builtin: &Distilled, evidence: &ToolEvidence, show
     }
 }
 
-fn observation(told: Told, builtin: &Distilled, evidence: &ToolEvidence, shown: &[i64]) -> NewObservation {
+fn observation(
+    told: ModelObservation,
+    builtin: &Distilled,
+    evidence: &ToolEvidence,
+    shown: &[i64],
+) -> NewObservation {
     let named = |files: &[String]| -> Vec<String> {
         files
             .iter()
@@ -77,7 +82,7 @@ fn place_files(observations: &mut [NewObservation], builtin: &Distilled, evidenc
 /// The tool uses that a memory rests on: those that changed its files, and those that the rules found for the same files. A
 /// memory that a person pinned or corrected is told from a new one by them.
 fn tool_uses(new: &NewObservation, builtin: &Distilled, evidence: &ToolEvidence) -> Vec<String> {
-    const MOST: usize = 40;
+    const MAX: usize = 40;
     let edits = evidence
         .edits
         .iter()
@@ -96,7 +101,7 @@ fn tool_uses(new: &NewObservation, builtin: &Distilled, evidence: &ToolEvidence)
         .flat_map(|old| &old.evidence);
     let mut ids: Vec<String> = Vec::new();
     for id in edits.chain(found) {
-        if !ids.contains(id) && ids.len() < MOST {
+        if !ids.contains(id) && ids.len() < MAX {
             ids.push(id.clone());
         }
     }
@@ -113,7 +118,7 @@ fn is_same(file: &str, name: &str) -> bool {
     !name.is_empty() && (ends(file, name) || ends(name, file))
 }
 
-fn summary(told: ToldSummary, rules: Option<&NewSummary>, evidence: &ToolEvidence) -> NewSummary {
+fn summary(told: ModelSummary, rules: Option<&NewSummary>, evidence: &ToolEvidence) -> NewSummary {
     let rules = rules.cloned().unwrap_or_default();
     NewSummary {
         request: told.request.or(rules.request),

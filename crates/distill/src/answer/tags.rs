@@ -8,7 +8,7 @@ use super::entities::decode;
 
 /// The tags that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum TagName {
     Observation,
     Summary,
     Nothing,
@@ -31,7 +31,7 @@ pub(super) enum Name {
     Notes,
 }
 
-impl Name {
+impl TagName {
     const ALL: [(&'static str, Self); 20] = [
         ("observation", Self::Observation),
         ("summary", Self::Summary),
@@ -69,7 +69,7 @@ impl Name {
 /// A tag where it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag {
-    name: Name,
+    name: TagName,
     is_close: bool,
     /// `<nothing/>`.
     is_empty: bool,
@@ -79,15 +79,15 @@ pub(super) struct Tag {
 
 /// An observation or a summary, with its tags.
 #[derive(Debug)]
-pub(super) struct Block<'t> {
-    pub(super) name: Name,
+pub(super) struct AnswerBlock<'t> {
+    pub(super) name: TagName,
     /// The answer up to the end of the block.
     text: &'t str,
     tags: Vec<Tag>,
 }
 
 /// Finds the blocks of an answer.
-pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
+pub(super) fn blocks(text: &str) -> Vec<AnswerBlock<'_>> {
     let tags = all(text);
     let mut blocks = Vec::new();
     let mut at = 0;
@@ -100,7 +100,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
         if !tag.is_empty {
             at = end_of_block(&tags, at, tag.name);
         }
-        blocks.push(Block {
+        blocks.push(AnswerBlock {
             name: tag.name,
             text: &text[..tags.get(at).map_or(text.len(), |next| next.start)],
             tags: tags[start..at].to_vec(),
@@ -110,7 +110,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
 }
 
 /// The first tag that belongs to a block no more: past its close tag, or at the next block where it is not closed.
-fn end_of_block(tags: &[Tag], from: usize, name: Name) -> usize {
+fn end_of_block(tags: &[Tag], from: usize, name: TagName) -> usize {
     let mut at = from;
     while let Some(tag) = tags.get(at) {
         match (tag.name.is_block(), tag.is_close) {
@@ -146,14 +146,14 @@ fn close_of(tags: &[Tag], open: usize) -> Option<usize> {
     None
 }
 
-impl Block<'_> {
+impl AnswerBlock<'_> {
     /// The text of the first field of a name that says something.
-    pub(super) fn text(&self, name: Name) -> Option<String> {
+    pub(super) fn text(&self, name: TagName) -> Option<String> {
         self.texts(name).into_iter().next()
     }
 
     /// The texts of all fields of a name that say something.
-    pub(super) fn texts(&self, name: Name) -> Vec<String> {
+    pub(super) fn texts(&self, name: TagName) -> Vec<String> {
         let mut texts = Vec::new();
         let mut at = 0;
         while let Some(tag) = self.tags.get(at) {
@@ -163,7 +163,7 @@ impl Block<'_> {
             }
             let close = close_of(&self.tags, at);
             // A list is looked into for its items; any other field is text from end to end.
-            let is_list = matches!(tag.name, Name::Facts | Name::Concepts | Name::Files);
+            let is_list = matches!(tag.name, TagName::Facts | TagName::Concepts | TagName::Files);
             if tag.name == name {
                 let end = close.map_or_else(|| self.next_after(at), |close| self.tags[close].start);
                 texts.push(self.plain(tag.end, end, at, close));
@@ -226,11 +226,11 @@ fn all(text: &str) -> Vec<Tag> {
 /// Reads the tag that a text begins with: `<title>`, `</Title >`, `<observation type="x">`, `<nothing/>`.
 fn tag_at(text: &str) -> Option<Tag> {
     /// No tag that was asked for has long attributes.
-    const LONGEST: usize = 200;
+    const MAX_LEN: usize = 200;
     let (name, length) = name_at(text)?;
     let is_close = text.starts_with("</");
     let after = &text.as_bytes()[length..];
-    let close = after.iter().take(LONGEST).position(|byte| *byte == b'>')?;
+    let close = after.iter().take(MAX_LEN).position(|byte| *byte == b'>')?;
     let attributes = &after[..close];
     let starts_well = attributes
         .first()
@@ -248,7 +248,7 @@ fn tag_at(text: &str) -> Option<Tag> {
 }
 
 /// Reads the name of the tag that a text begins with, and where the name ends.
-pub(super) fn name_at(text: &str) -> Option<(Name, usize)> {
+pub(super) fn name_at(text: &str) -> Option<(TagName, usize)> {
     let rest = text.strip_prefix('<')?;
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_' || byte == b'-';
@@ -257,6 +257,6 @@ pub(super) fn name_at(text: &str) -> Option<(Name, usize)> {
         .position(|byte| !is_letter(byte))
         .unwrap_or(rest.len());
     let word = rest[..length].to_ascii_lowercase().replace('-', "_");
-    let (_, name) = Name::ALL.into_iter().find(|(known, _)| *known == word)?;
+    let (_, name) = TagName::ALL.into_iter().find(|(known, _)| *known == word)?;
     Some((name, text.len() - rest.len() + length))
 }

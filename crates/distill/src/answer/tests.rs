@@ -53,11 +53,11 @@ fn types_and_fields_that_nobody_asked_for_do_no_harm() {
 #[test]
 fn nothing_is_an_answer_and_prose_is_none() {
     assert_eq!(read("<nothing/>", MARKER), Ok(Answer::default()));
-    assert_eq!(read("I cannot help with that.", MARKER), Err(Unreadable::NoTags));
-    assert_eq!(read("", MARKER), Err(Unreadable::NoTags));
+    assert_eq!(read("I cannot help with that.", MARKER), Err(AnswerError::NoTags));
+    assert_eq!(read("", MARKER), Err(AnswerError::NoTags));
     assert_eq!(
         read("<observation><title> </title></observation>", MARKER),
-        Err(Unreadable::Empty)
+        Err(AnswerError::Empty)
     );
 }
 

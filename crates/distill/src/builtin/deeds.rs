@@ -7,7 +7,7 @@ use super::evidence::{self, Evidence, Run};
 use super::paths;
 use super::shell::Purpose;
 use super::text::{head, tail};
-use crate::{Outcome, Step, ToolUse, Turn};
+use crate::{ToolOutcome, ToolUse, TurnInput, TurnStep};
 
 /// Something that a tool did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ const MAX_COMMAND: usize = 300;
 const MAX_OTHER: usize = 320;
 
 /// Gathers the deeds of a turn.
-pub(crate) fn of(turn: &Turn) -> Deeds {
+pub(crate) fn of(turn: &TurnInput) -> Deeds {
     let evidence = evidence::gather(turn);
     let mut deeds: Vec<Deed> = evidence.edits.iter().map(edit).collect();
     deeds.extend(runs(&evidence.runs));
@@ -61,7 +61,7 @@ pub(crate) fn of(turn: &Turn) -> Deeds {
     let (modified, read) = (evidence.modified(), read(&evidence));
     deeds.extend(listed("Read", 4, last, &read));
     for (step, entry) in turn.steps.iter().enumerate() {
-        if let Step::Tool(tool) = entry {
+        if let TurnStep::Tool(tool) = entry {
             deeds.extend(other(tool, step));
         }
     }
@@ -166,7 +166,7 @@ fn other(tool: &ToolUse, step: usize) -> Option<Deed> {
         "LS",
     ];
     let failure = match &tool.outcome {
-        Outcome::Failed(text) => Some(text.as_str()),
+        ToolOutcome::Failed(text) => Some(text.as_str()),
         _ => None,
     };
     if KNOWN.contains(&tool.name.as_str()) && failure.is_none() || tool.name.eq_ignore_ascii_case("bash") {
@@ -175,7 +175,7 @@ fn other(tool: &ToolUse, step: usize) -> Option<Deed> {
     let input = tool.input.to_string();
     let said = match (&tool.outcome, failure) {
         (_, Some(text)) => format!("failed: {text}"),
-        (Outcome::Answered(answer), None) => match answer.as_str() {
+        (ToolOutcome::Answered(answer), None) => match answer.as_str() {
             Some(text) => text.to_owned(),
             None => answer.to_string(),
         },

@@ -11,7 +11,7 @@ use super::story;
 use super::text::{count_names, head};
 use super::title::{fit, force};
 use super::type_of;
-use crate::{Outcome, Step, ToolUse, Turn, TurnEnd};
+use crate::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 
 /// What a sub-agent brought back.
 struct Report<'a> {
@@ -23,7 +23,7 @@ struct Report<'a> {
 }
 
 /// The memories of the sub-agents' runs.
-pub(super) fn drafts(turn: &Turn, evidence: &Evidence) -> Vec<Draft> {
+pub(super) fn drafts(turn: &TurnInput, evidence: &Evidence) -> Vec<Draft> {
     reports(turn)
         .iter()
         .filter_map(|report| draft(report, evidence))
@@ -31,18 +31,18 @@ pub(super) fn drafts(turn: &Turn, evidence: &Evidence) -> Vec<Draft> {
 }
 
 /// Every report once: the tool's answer and the stop of the sub-agent tell the same.
-fn reports(turn: &Turn) -> Vec<Report<'_>> {
+fn reports(turn: &TurnInput) -> Vec<Report<'_>> {
     let mut out: Vec<Report<'_>> = Vec::new();
     for (step, entry) in turn.steps.iter().enumerate() {
         let report = match entry {
-            Step::SubAgent { agent_id, report, .. } => Some(Report {
+            TurnStep::SubAgent { agent_id, report, .. } => Some(Report {
                 step,
                 agent_id: agent_id.clone(),
                 id: None,
                 text: head(report, 24 * 1024).to_owned(),
                 task: None,
             }),
-            Step::Tool(tool) if matches!(tool.name.as_str(), "Task" | "Agent") => from_tool(tool, step),
+            TurnStep::Tool(tool) if matches!(tool.name.as_str(), "Task" | "Agent") => from_tool(tool, step),
             _ => None,
         };
         let Some(report) = report.filter(|report| !report.text.trim().is_empty()) else {
@@ -64,7 +64,7 @@ fn reports(turn: &Turn) -> Vec<Report<'_>> {
 }
 
 fn from_tool(tool: &ToolUse, step: usize) -> Option<Report<'_>> {
-    let Outcome::Answered(answer) = &tool.outcome else {
+    let ToolOutcome::Answered(answer) = &tool.outcome else {
         return None;
     };
     let text = match answer.get("content") {
@@ -165,7 +165,7 @@ fn draft(report: &Report<'_>, evidence: &Evidence) -> Option<Draft> {
 }
 
 fn as_reading(text: &str) -> Reading {
-    reading::read(&Turn {
+    reading::read(&TurnInput {
         prompt: None,
         machine_made: false,
         root: None,

@@ -1,13 +1,13 @@
 //! What tools changed in files: the only evidence for "files modified".
 
-use backstory_model::file_below;
+use backstory_model::relative_path;
 use serde_json::Value;
 
 use super::order::is_order;
 use super::patch;
 use super::paths;
 use super::text::{clip, code, head};
-use crate::{Outcome, ToolUse};
+use crate::{ToolOutcome, ToolUse};
 
 /// One change of one file by one tool use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,12 +50,12 @@ const MAX_FILES: usize = 60;
 /// The edits of a tool use; none when it failed or changed nothing.
 pub(super) fn of(tool: &ToolUse, step: usize, root: Option<&str>) -> Vec<Edit> {
     // A call without a known end may have been refused: no evidence.
-    let Outcome::Answered(answer) = &tool.outcome else {
+    let ToolOutcome::Answered(answer) = &tool.outcome else {
         return Vec::new();
     };
     let start = |path: &str| Edit {
         step,
-        path: file_below(path, root),
+        path: relative_path(path, root),
         id: tool.id.clone(),
         agent_id: tool.agent_id.clone(),
         created: false,
@@ -298,7 +298,7 @@ mod tests {
     use super::super::symbols;
     use super::*;
 
-    fn tool(name: &str, input: Value, outcome: Outcome) -> ToolUse {
+    fn tool(name: &str, input: Value, outcome: ToolOutcome) -> ToolUse {
         ToolUse {
             id: Some("t1".into()),
             agent_id: None,
@@ -312,7 +312,11 @@ mod tests {
     #[test]
     fn the_patch_of_the_answer_is_read() {
         let answer = json!({"filePath": "/w/a.py", "structuredPatch": [{"lines": [" def f():", "-    return a", "+    return b"]}]});
-        let edits = of(&tool("Edit", json!({}), Outcome::Answered(answer)), 3, Some("/w"));
+        let edits = of(
+            &tool("Edit", json!({}), ToolOutcome::Answered(answer)),
+            3,
+            Some("/w"),
+        );
         assert_eq!(edits[0].path, "a.py");
         assert_eq!(
             as_fact(&edits[0]).as_deref(),
@@ -324,7 +328,7 @@ mod tests {
     fn without_a_patch_the_strings_are_compared() {
         let input = json!({"file_path": "/w/a.rs", "old_string": "a\nb\nc", "new_string": "a\nfn x() {}\nc"});
         let edits = of(
-            &tool("Edit", input, Outcome::Answered(json!("updated"))),
+            &tool("Edit", input, ToolOutcome::Answered(json!("updated"))),
             0,
             Some("/w"),
         );
@@ -340,14 +344,18 @@ mod tests {
         let input = json!({"command": "sed -i s/a/b/ x.py"});
         assert!(
             of(
-                &tool("Bash", input.clone(), Outcome::Answered(json!({"stdout": ""}))),
+                &tool(
+                    "Bash",
+                    input.clone(),
+                    ToolOutcome::Answered(json!({"stdout": ""}))
+                ),
                 0,
                 None
             )
             .is_empty()
         );
         let diff = json!({"stdout": "", "bashEditDiff": {"files": [{"filePath": "x.py", "hunks": [{"lines": ["-a", "+b"]}]}], "changedFiles": ["x.py", "y.py"]}});
-        let edits = of(&tool("Bash", input, Outcome::Answered(diff)), 0, None);
+        let edits = of(&tool("Bash", input, ToolOutcome::Answered(diff)), 0, None);
         assert_eq!(
             edits.iter().map(|edit| edit.path.as_str()).collect::<Vec<_>>(),
             ["x.py", "y.py"]
@@ -361,7 +369,7 @@ mod tests {
             &tool(
                 "apply_patch",
                 json!({ "input": patch }),
-                Outcome::Answered(json!("Success")),
+                ToolOutcome::Answered(json!("Success")),
             ),
             0,
             None,
@@ -381,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_failed_edit_changed_nothing() {
-        for outcome in [Outcome::Unknown, Outcome::Failed("not found".into())] {
+        for outcome in [ToolOutcome::Unknown, ToolOutcome::Failed("not found".into())] {
             assert!(of(&tool("Edit", json!({"file_path": "a"}), outcome), 0, None).is_empty());
         }
     }

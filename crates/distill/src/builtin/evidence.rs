@@ -1,6 +1,6 @@
 //! What was done in a turn, as the tools tell it: edits, runs, reads, commits, and what was taken back.
 
-use backstory_model::file_below;
+use backstory_model::relative_path;
 use serde_json::Value;
 
 use super::edits::{self, Edit, Fate};
@@ -10,7 +10,7 @@ use super::paths;
 use super::shell::{self, Purpose};
 use super::text::{code, head, tail};
 use super::undo::{self, Undo, Undoing};
-use crate::{Outcome, Step, ToolUse, Turn};
+use crate::{ToolOutcome, ToolUse, TurnInput, TurnStep};
 
 /// The deeds of a turn.
 #[derive(Debug, Default)]
@@ -82,13 +82,13 @@ const MAX_NOISE: usize = 24;
 const MAX_LISTED: usize = 40;
 
 /// Walks through the turn once.
-pub(super) fn gather(turn: &Turn) -> Evidence {
+pub(super) fn gather(turn: &TurnInput) -> Evidence {
     let root = turn.root.as_deref();
     let mut evidence = Evidence::default();
     let mut undos = Vec::new();
     let noise = noise(turn);
     for (step, entry) in turn.steps.iter().enumerate() {
-        let Step::Tool(tool) = entry else { continue };
+        let TurnStep::Tool(tool) = entry else { continue };
         evidence.calls += 1;
         evidence.edits.extend(edits::of(tool, step, root));
         match tool.name.as_str() {
@@ -128,8 +128,8 @@ impl Evidence {
     fn command(&mut self, tool: &ToolUse, step: usize, noise: &[String], undos: &mut Vec<Undo>) {
         let command = command_of(&tool.input);
         let failed_text = match &tool.outcome {
-            Outcome::Failed(text) => Some(text.as_str()),
-            Outcome::Answered(Value::String(text))
+            ToolOutcome::Failed(text) => Some(text.as_str()),
+            ToolOutcome::Answered(Value::String(text))
                 if text.trim_start().starts_with("Exit code ") || text.starts_with("Error: Exit code ") =>
             {
                 Some(text.as_str())
@@ -195,14 +195,14 @@ impl Evidence {
     }
 
     fn read(&mut self, tool: &ToolUse, root: Option<&str>) {
-        if matches!(tool.outcome, Outcome::Failed(_)) {
+        if matches!(tool.outcome, ToolOutcome::Failed(_)) {
             return;
         }
         let path = ["file_path", "path", "notebook_path"]
             .iter()
             .find_map(|key| tool.input.get(*key))
             .and_then(Value::as_str);
-        if let Some(path) = path.map(|path| file_below(path, root))
+        if let Some(path) = path.map(|path| relative_path(path, root))
             && !path.is_empty()
             && !self.reads.contains(&path)
             && self.reads.len() < MAX_LISTED
@@ -281,11 +281,11 @@ pub(super) fn command_of(input: &Value) -> String {
 }
 
 /// What a command printed: its end, where results and errors stand, and both streams.
-pub(super) fn output_of(outcome: &Outcome) -> String {
+pub(super) fn output_of(outcome: &ToolOutcome) -> String {
     const MAX: usize = 16 * 1024;
     match outcome {
-        Outcome::Failed(text) | Outcome::Answered(Value::String(text)) => tail(text, MAX).to_owned(),
-        Outcome::Answered(answer) => {
+        ToolOutcome::Failed(text) | ToolOutcome::Answered(Value::String(text)) => tail(text, MAX).to_owned(),
+        ToolOutcome::Answered(answer) => {
             let stream = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
             let (out, err) = (tail(stream("stdout"), MAX), tail(stream("stderr"), MAX / 2));
             if err.is_empty() {
@@ -294,24 +294,24 @@ pub(super) fn output_of(outcome: &Outcome) -> String {
                 format!("{out}\n{err}")
             }
         }
-        Outcome::Unknown => String::new(),
+        ToolOutcome::Unknown => String::new(),
     }
 }
 
 /// Error lines that several commands print, successful ones among them: noise of the machine.
-fn noise(turn: &Turn) -> Vec<String> {
+fn noise(turn: &TurnInput) -> Vec<String> {
     const SEVERAL: usize = 3;
     let mut seen: Vec<(String, usize, bool)> = Vec::new();
     for entry in &turn.steps {
-        let Step::Tool(tool) = entry else { continue };
+        let TurnStep::Tool(tool) = entry else { continue };
         let texts = match &tool.outcome {
-            Outcome::Answered(Value::Object(answer)) => {
+            ToolOutcome::Answered(Value::Object(answer)) => {
                 ["stdout", "stderr"].map(|stream| answer.get(stream).and_then(Value::as_str))
             }
-            Outcome::Failed(text) => [Some(text.as_str()), None],
+            ToolOutcome::Failed(text) => [Some(text.as_str()), None],
             _ => continue,
         };
-        let succeeded = matches!(tool.outcome, Outcome::Answered(_));
+        let succeeded = matches!(tool.outcome, ToolOutcome::Answered(_));
         for line in texts.into_iter().flatten().flat_map(failure::error_lines) {
             if let Some((_, count, fine)) = seen.iter_mut().find(|(known, ..)| *known == line) {
                 *count += 1;

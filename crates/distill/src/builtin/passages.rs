@@ -7,7 +7,7 @@ use super::markdown;
 use super::sentence::sentences;
 use super::shell::Purpose;
 use super::text::{clip, head, tail};
-use crate::{NewPassage, PassageKind, Step, Turn};
+use crate::{NewPassage, PassageKind, TurnInput, TurnStep};
 
 const MAX_TOTAL: usize = 16 * 1024;
 const MAX_PROSE: usize = 2_000;
@@ -15,14 +15,14 @@ const MAX_EDIT: usize = 900;
 const MAX_COMMAND: usize = 1_000;
 
 /// The passages of a turn, the most telling first to be kept when there is too much.
-pub(super) fn of(turn: &Turn, evidence: &Evidence) -> Vec<NewPassage> {
+pub(super) fn of(turn: &TurnInput, evidence: &Evidence) -> Vec<NewPassage> {
     let mut ranked: Vec<(u8, usize, NewPassage)> = Vec::new();
     for (step, entry) in turn.steps.iter().enumerate() {
         match entry {
-            Step::Prose(text) => prose(&mut ranked, step, text, 1),
-            Step::SubAgent { report, .. } => prose(&mut ranked, step, report, 1),
-            Step::Compaction(summary) => prose(&mut ranked, step, summary, 2),
-            Step::Tool(_) => {}
+            TurnStep::Prose(text) => prose(&mut ranked, step, text, 1),
+            TurnStep::SubAgent { report, .. } => prose(&mut ranked, step, report, 1),
+            TurnStep::Compaction(summary) => prose(&mut ranked, step, summary, 2),
+            TurnStep::Tool(_) => {}
         }
     }
     if let Some(last) = &turn.last_message {

@@ -13,7 +13,7 @@ use super::sentence::sentences;
 use super::text::{self, count_names, has_any, lower_first, sentence_case};
 use super::tidy::tidy;
 use super::title::{Statement, stands_alone, statement};
-use crate::{Step, Turn};
+use crate::{TurnInput, TurnStep};
 
 /// One sentence of the agent.
 #[derive(Clone, Debug)]
@@ -52,13 +52,13 @@ pub(super) struct Reading {
 const MAX_CLAIMS: usize = 1500;
 
 /// Reads the prose of a turn.
-pub(super) fn read(turn: &Turn) -> Reading {
+pub(super) fn read(turn: &TurnInput) -> Reading {
     let spoken = turn
         .steps
         .iter()
         .enumerate()
         .filter_map(|(step, entry)| match entry {
-            Step::Prose(text) if !text.trim().is_empty() => Some((step, text.as_str())),
+            TurnStep::Prose(text) if !text.trim().is_empty() => Some((step, text.as_str())),
             _ => None,
         });
     let mut messages: Vec<(usize, &str)> = spoken.collect();
@@ -100,13 +100,13 @@ fn below_root<'a>(text: &'a str, root: Option<&str>) -> Cow<'a, str> {
 }
 
 /// The last message counts as the final word when no tool was used after it.
-fn final_message(turn: &Turn, messages: &[(usize, &str)]) -> Option<String> {
+fn final_message(turn: &TurnInput, messages: &[(usize, &str)]) -> Option<String> {
     let (step, text) = messages.last()?;
     let tool_after = turn
         .steps
         .iter()
         .skip(step + 1)
-        .any(|entry| matches!(entry, Step::Tool(_)));
+        .any(|entry| matches!(entry, TurnStep::Tool(_)));
     (!tool_after).then(|| (*text).to_owned())
 }
 

@@ -24,7 +24,7 @@ pub struct Invocation {
 
 /// How it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct ClaudeOutput {
     /// Whether it says that all went well.
     pub success: bool,
     /// What it printed.
@@ -47,7 +47,7 @@ pub enum RunError {
 }
 
 /// Runs `claude` to its end.
-pub type RunClaude = Box<dyn Fn(&Invocation, &AtomicBool) -> Result<Ran, RunError> + Send + Sync>;
+pub type RunClaude = Box<dyn Fn(&Invocation, &AtomicBool) -> Result<ClaudeOutput, RunError> + Send + Sync>;
 
 /// The `claude` program.
 pub struct ClaudeCli {
@@ -129,7 +129,7 @@ impl Provider for ClaudeCli {
 }
 
 /// Reads the one JSON object that it prints. `subtype` says success even where the API failed; `is_error` does not.
-fn read(ran: &Ran) -> Result<Reply, Trouble> {
+fn read(ran: &ClaudeOutput) -> Result<Reply, Trouble> {
     let answer: Option<Value> = serde_json::from_str(ran.stdout.trim()).ok();
     let Some(answer) = answer.filter(Value::is_object) else {
         return Err(match ran.success {
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn outcome(success: bool, stdout: &str) -> Result<Reply, Trouble> {
-        read(&Ran {
+        read(&ClaudeOutput {
             success,
             stdout: stdout.to_owned(),
             stderr: String::new(),

@@ -16,10 +16,10 @@ use ureq::{Agent, Proxy};
 use super::{CALL_TIMEOUT, Endpoint, Trouble, trouble};
 
 /// The longest answer that is read.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// How often a call looks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// What a server answered.
 pub(super) struct Response {
@@ -51,7 +51,7 @@ pub(super) fn post(
         });
     spawned.map_err(|error| unreachable(&error.to_string()))?;
     loop {
-        match receive.recv_timeout(LOOK) {
+        match receive.recv_timeout(POLL_INTERVAL) {
             Ok(Ok(response)) => return judge(endpoint, &response),
             Ok(Err(error)) => {
                 let said = hide(endpoint, &error.to_string());
@@ -104,7 +104,7 @@ fn call(
         body: response
             .body_mut()
             .with_config()
-            .limit(MOST_BYTES)
+            .limit(MAX_BYTES)
             .lossy_utf8(true)
             .read_to_string()?,
     })

@@ -130,12 +130,12 @@ pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Opt
 
 /// The beginning of what somebody said, on one line.
 pub(super) fn short(text: &str) -> String {
-    const MOST: usize = 200;
+    const MAX: usize = 200;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let clean: String = line
         .chars()
         .filter(|letter| !letter.is_control())
-        .take(MOST)
+        .take(MAX)
         .collect();
     clean
 }

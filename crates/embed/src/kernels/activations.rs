@@ -4,7 +4,7 @@
 //! against a range around zero, as the numbers of most tokens lean to one side.
 
 use super::{TOKEN_GROUP, for_each_level};
-use crate::cpu::{Isa, Level};
+use crate::cpu::{Isa, SimdLevel};
 
 /// Says how finely a token's numbers are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +52,10 @@ impl Activations {
         self.words[tokens * columns..].fill(0);
         let (with_low, with_high) = match isa.level() {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 | Level::Avx512Count => (true, precision == Precision::Word),
+            SimdLevel::Avx512 | SimdLevel::Avx512Count => (true, precision == Precision::Word),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => (false, false),
-            Level::Portable => (false, false),
+            SimdLevel::Avx2 => (false, false),
+            SimdLevel::Portable => (false, false),
         };
         for (bytes, is_used, shift) in [(&mut self.low, with_low, 0), (&mut self.high, with_high, 8)] {
             bytes.resize(if is_used { room * columns } else { 0 }, 0);

@@ -5,7 +5,7 @@
 
 use super::for_each_level;
 use crate::DIMENSIONS;
-use crate::cpu::{Isa, Level};
+use crate::cpu::{Isa, SimdLevel};
 
 /// The signs of one vector, a bit each, set for negative numbers.
 pub(crate) type Signs = [u8; DIMENSIONS / 8];
@@ -58,13 +58,13 @@ pub(crate) fn bits(is_set: impl Fn(usize) -> bool) -> Signs {
 /// Writes the distance of each vector.
 pub(crate) fn distances(isa: Isa, query: &SignQuery, signs: &[Signs], distances: &mut [u16]) {
     match isa.level() {
-        Level::Portable => distances_portable(query, signs, distances),
+        SimdLevel::Portable => distances_portable(query, signs, distances),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of these levels says that the processor has AVX2.
-        Level::Avx2 | Level::Avx512 => unsafe { x86::distances_avx2(query, signs, distances) },
+        SimdLevel::Avx2 | SimdLevel::Avx512 => unsafe { x86::distances_avx2(query, signs, distances) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of this level says that the processor has AVX-512 with BW, VL and VPOPCNTDQ.
-        Level::Avx512Count => unsafe { x86::distances_avx512(query, signs, distances) },
+        SimdLevel::Avx512Count => unsafe { x86::distances_avx512(query, signs, distances) },
     }
 }
 

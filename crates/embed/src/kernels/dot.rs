@@ -1,7 +1,7 @@
 //! Owns the exact comparison of a vector with stored ones, byte by byte.
 
 use crate::DIMENSIONS;
-use crate::cpu::{Isa, Level};
+use crate::cpu::{Isa, SimdLevel};
 
 /// A vector in whole numbers: 15 bits and a sign, so that a stored vector's 7 bits are all that is rounded.
 #[derive(Debug)]
@@ -41,11 +41,13 @@ pub(crate) fn dots(
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of these levels says that the processor has AVX-512 with BW and VNNI.
-        Level::Avx512 | Level::Avx512Count => unsafe { x86::dots_avx512(&query.words, chosen, products) },
+        SimdLevel::Avx512 | SimdLevel::Avx512Count => unsafe {
+            x86::dots_avx512(&query.words, chosen, products);
+        },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of this level says that the processor has AVX2.
-        Level::Avx2 => unsafe { x86::dots_avx2(&query.words, chosen, products) },
-        Level::Portable => products.extend(chosen.map(|vector| dot(&query.words, vector))),
+        SimdLevel::Avx2 => unsafe { x86::dots_avx2(&query.words, chosen, products) },
+        SimdLevel::Portable => products.extend(chosen.map(|vector| dot(&query.words, vector))),
     }
 }
 

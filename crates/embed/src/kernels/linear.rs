@@ -11,7 +11,7 @@ mod avx512;
 mod portable;
 
 use super::Activations;
-use crate::cpu::{Isa, Level};
+use crate::cpu::{Isa, SimdLevel};
 use crate::weights::Matrix;
 
 /// How many rows of a matrix are worked on at a time.
@@ -41,11 +41,13 @@ pub(crate) fn linear(isa: Isa, input: &Activations, matrix: &Matrix, panel: &mut
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of these levels says that the processor has AVX-512 with BW, VL and VNNI.
-        Level::Avx512 | Level::Avx512Count => unsafe { avx512::linear(input, matrix, &mut panel.0, output) },
+        SimdLevel::Avx512 | SimdLevel::Avx512Count => unsafe {
+            avx512::linear(input, matrix, &mut panel.0, output);
+        },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of this level says that the processor has AVX2.
-        Level::Avx2 => unsafe { avx2::linear(input, matrix, &mut panel.0, output) },
-        Level::Portable => portable::linear(input, matrix, output),
+        SimdLevel::Avx2 => unsafe { avx2::linear(input, matrix, &mut panel.0, output) },
+        SimdLevel::Portable => portable::linear(input, matrix, output),
     }
 }
 

@@ -46,13 +46,13 @@ macro_rules! for_each_level {
                 $body::<true>($($argument),*);
             }
             match isa.level() {
-                $crate::cpu::Level::Portable => $body::<false>($($argument),*),
+                $crate::cpu::SimdLevel::Portable => $body::<false>($($argument),*),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: an `Isa` of this level says that the processor has AVX2 and FMA.
-                $crate::cpu::Level::Avx2 => unsafe { avx2($($argument),*) },
+                $crate::cpu::SimdLevel::Avx2 => unsafe { avx2($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: an `Isa` of these levels says that the processor has all that is enabled above.
-                $crate::cpu::Level::Avx512 | $crate::cpu::Level::Avx512Count => unsafe { avx512($($argument),*) },
+                $crate::cpu::SimdLevel::Avx512 | $crate::cpu::SimdLevel::Avx512Count => unsafe { avx512($($argument),*) },
             }
         }
     };

@@ -1,9 +1,9 @@
 //! A text that grows line by line, never beyond its limits, and that no line can end.
 
-use crate::framed;
+use crate::frame::escape_for_frame;
 
 /// The most UTF-16 units: Claude Code hides a hook's answer of more than 10,000 from the model.
-const MOST_UNITS: usize = 9_500;
+const MAX_UNITS: usize = 9_500;
 
 const BEGIN: &str = "<backstory-context>\n";
 const END: &str = "</backstory-context>";
@@ -17,7 +17,7 @@ pub(super) enum Fits {
 
 /// The block under construction.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct BlockBuilder {
     text: String,
     units: usize,
     most_tokens: usize,
@@ -25,9 +25,9 @@ pub(super) struct Block {
     reserved: (usize, usize),
 }
 
-impl Block {
+impl BlockBuilder {
     pub(super) fn new(most_tokens: usize) -> Self {
-        let mut text = String::with_capacity((most_tokens * 4).min(MOST_UNITS));
+        let mut text = String::with_capacity((most_tokens * 4).min(MAX_UNITS));
         text.push_str(BEGIN);
         Self {
             text,
@@ -39,7 +39,7 @@ impl Block {
 
     /// Appends a line if it fits, with room left for the end.
     pub(super) fn line(&mut self, line: &str) -> bool {
-        let line = framed(line);
+        let line = escape_for_frame(line);
         let units = units(&line);
         let fits = self.fits(line.len(), units);
         if fits {
@@ -53,7 +53,7 @@ impl Block {
     /// Keeps room for a line and a heading, if there is any.
     pub(super) fn would_fit(&mut self, line: &str) -> Fits {
         const HEADING: usize = "\n## 2026-01-01\n".len();
-        let line = framed(line);
+        let line = escape_for_frame(line);
         let units = units(&line);
         if !self.fits(line.len(), units) {
             return Fits::No;
@@ -66,7 +66,7 @@ impl Block {
     }
 
     /// Gives the promised room free to be written to.
-    pub(super) fn forget_reserved(&mut self) {
+    pub(super) fn release_reserved(&mut self) {
         self.reserved = (0, 0);
     }
 
@@ -78,7 +78,7 @@ impl Block {
     fn fits(&self, bytes: usize, units: usize) -> bool {
         let bytes = self.text.len() + self.reserved.0 + bytes + 1 + END.len();
         let units = self.units + self.reserved.1 + units + 1 + END.len();
-        bytes.div_ceil(4) <= self.most_tokens && units < MOST_UNITS
+        bytes.div_ceil(4) <= self.most_tokens && units < MAX_UNITS
     }
 }
 

@@ -4,8 +4,8 @@
 //! token budget and below what the host shows at all (`block`); nothing to say is an empty answer, not an empty block.
 
 mod block;
-mod choose;
 mod open_work;
+mod select;
 mod writer;
 
 use std::path::Path;
@@ -14,8 +14,8 @@ use backstory_model::{Handle, ObservationType};
 use backstory_store::{Project, Store, StoreError, Summary};
 use jiff::Timestamp;
 
-use choose::{Word, choose, words};
 pub use open_work::{OpenWork, open_work};
+use select::{Word, select, words};
 use writer::Writer;
 
 /// How much may be said, and of what.
@@ -48,29 +48,29 @@ pub enum FullField {
 
 /// The session that starts.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'s> {
+pub struct ContextRequest<'s> {
     /// The project it works on.
     pub project: &'s Project,
     /// The branch that is checked out.
     pub branch: Option<&'s str>,
     /// The session itself, when it goes on after its conversation was compacted.
-    pub goes_on: Option<&'s str>,
+    pub compacted_session: Option<&'s str>,
     /// The time.
     pub now: Timestamp,
 }
 
 /// What a session is told.
 #[derive(Clone, Debug, Default)]
-pub struct Context {
+pub struct ContextBlock {
     /// The block.
     pub text: String,
     /// Every memory that was considered, those that are told first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ContextEntry>,
 }
 
 /// A memory that was considered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ContextEntry {
     /// Which.
     pub handle: Handle,
     /// What it says, in a line.
@@ -80,43 +80,43 @@ pub struct Entry {
     /// About how many tokens it takes; 0 when it is not told.
     pub tokens: usize,
     /// Whether it is told.
-    pub is_told: bool,
+    pub is_included: bool,
     /// Whether only its title is told.
-    pub is_brief: bool,
+    pub is_title_only: bool,
 }
 
 /// So many of the latest summaries are looked at, for where work stopped and for what is open.
-pub const MOST_SUMMARIES: u32 = 60;
+pub const MAX_SUMMARIES: u32 = 60;
 
 /// So many sessions that left something to do are told of.
-const MOST_OPEN: usize = 3;
+const MAX_OPEN: usize = 3;
 
 /// So many of the latest notes are considered.
-const MOST_NOTES: u32 = 20;
+const MAX_NOTES: u32 = 20;
 
 /// Builds the block; `None` when nothing is remembered that is worth telling.
 pub fn context(
     store: &Store,
-    situation: &Situation<'_>,
+    situation: &ContextRequest<'_>,
     limits: &Limits,
-) -> Result<Option<Context>, StoreError> {
+) -> Result<Option<ContextBlock>, StoreError> {
     let project = situation.project;
     let pinned = store.pinned_notes(project)?;
-    let notes = store.latest_notes(project, MOST_NOTES)?;
-    let summaries = store.latest_summaries(project, MOST_SUMMARIES)?;
-    let own = match situation.goes_on {
+    let notes = store.latest_notes(project, MAX_NOTES)?;
+    let summaries = store.latest_summaries(project, MAX_SUMMARIES)?;
+    let own = match situation.compacted_session {
         Some(session) => store.session_db_id(session)?,
         None => None,
     };
-    let summary = last_word(&summaries, situation.branch, own);
-    let candidates = store.recent_observations(project, choose::MOST_CANDIDATES)?;
+    let summary = latest_summary(&summaries, situation.branch, own);
+    let candidates = store.recent_observations(project, select::MAX_CANDIDATES)?;
     let last_session = summary.and_then(|summary| summary.session_db_id);
     let stated = summary.map(stated).unwrap_or_default();
-    let chosen = choose(&candidates, situation, limits, own.or(last_session), &stated);
-    if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.told.is_empty() {
+    let chosen = select(&candidates, situation, limits, own.or(last_session), &stated);
+    if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.included.is_empty() {
         return Ok(None);
     }
-    let open = open_work(&summaries, summary, situation, MOST_OPEN);
+    let open = open_work(&summaries, summary, situation, MAX_OPEN);
     let mut writer = Writer::new(store, situation, limits);
     writer.title();
     writer.pinned(&pinned);
@@ -145,7 +145,11 @@ fn stated(summary: &Summary) -> Vec<Word> {
 
 /// Where work stopped: the session that goes on, else the latest word on this branch if it is not much older than the
 /// latest at all.
-fn last_word<'s>(summaries: &'s [Summary], branch: Option<&str>, own: Option<i64>) -> Option<&'s Summary> {
+fn latest_summary<'s>(
+    summaries: &'s [Summary],
+    branch: Option<&str>,
+    own: Option<i64>,
+) -> Option<&'s Summary> {
     const NOT_MUCH_MS: i64 = 7 * 24 * 3_600_000;
     let says_something = |summary: &&Summary| {
         let fields = [

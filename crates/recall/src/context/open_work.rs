@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use backstory_store::Summary;
 
 use super::{
-    Situation,
-    choose::{NOT_HASHED, hashed},
+    ContextRequest,
+    select::{NOT_HASHED, hashed},
 };
 
 /// What was left longer ago than this was given up, or done without a word.
@@ -26,7 +26,7 @@ pub struct OpenWork<'s> {
 pub fn open_work<'s>(
     summaries: &'s [Summary],
     told: Option<&Summary>,
-    situation: &Situation<'_>,
+    situation: &ContextRequest<'_>,
     most: usize,
 ) -> Vec<OpenWork<'s>> {
     let now_ms = situation.now.as_millisecond();
@@ -97,7 +97,7 @@ fn covers(said: &[u64], step: &[u64]) -> bool {
 
 /// The beginnings of the words that tell something, hashed, in order and each once: "adding" and "added" are one.
 fn stems<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<u64> {
-    const LEAST: usize = 4;
+    const MIN: usize = 4;
     const STEM: usize = 5;
     let mut stems = Vec::new();
     for text in texts {
@@ -113,7 +113,7 @@ fn stems<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<u64> {
                     false => stem,
                 };
             }
-            if length >= LEAST {
+            if length >= MIN {
                 stems.push(stem);
             }
         }
@@ -170,10 +170,10 @@ mod tests {
             name: "p".to_owned(),
             root: "/p".to_owned(),
         };
-        let situation = Situation {
+        let situation = ContextRequest {
             project: &project,
             branch: Some("topic"),
-            goes_on: None,
+            compacted_session: None,
             now: Timestamp::from_millisecond(100 * DAY_MS).unwrap(),
         };
         let open = open_work(summaries, summaries.get(told), &situation, 9);

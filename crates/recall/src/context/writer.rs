@@ -5,12 +5,12 @@ use backstory_store::{Note, Observation, Project, Store, StoreError, Summary};
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
-    Context, Entry, FullField, Limits, Situation, age,
-    block::{Block, Fits},
-    choose::{Chosen, Word, states, words},
+    ContextBlock, ContextEntry, ContextRequest, FullField, Limits, age,
+    block::{BlockBuilder, Fits},
     clipped,
     open_work::OpenWork,
     root,
+    select::{ContextSelection, Word, states, words},
 };
 use crate::{
     one_line,
@@ -27,26 +27,26 @@ pub(super) struct Writer<'w> {
     branch: Option<&'w str>,
     now: Timestamp,
     limits: &'w Limits,
-    block: Block,
-    entries: Vec<Entry>,
+    block: BlockBuilder,
+    entries: Vec<ContextEntry>,
 }
 
 impl<'w> Writer<'w> {
-    pub(super) fn new(store: &'w Store, situation: &Situation<'w>, limits: &'w Limits) -> Self {
+    pub(super) fn new(store: &'w Store, situation: &ContextRequest<'w>, limits: &'w Limits) -> Self {
         Self {
             store,
             project: situation.project,
             branch: situation.branch,
             now: situation.now,
             limits,
-            block: Block::new(limits.tokens),
+            block: BlockBuilder::new(limits.tokens),
             entries: Vec::new(),
         }
     }
 
     /// Ends the block.
-    pub(super) fn finish(self) -> Context {
-        Context {
+    pub(super) fn finish(self) -> ContextBlock {
+        ContextBlock {
             text: self.block.finish(),
             entries: self.entries,
         }
@@ -71,8 +71,8 @@ impl<'w> Writer<'w> {
 
     /// The latest notes that are not pinned. The older ones are a search away.
     pub(super) fn notes(&mut self, notes: &[Note]) {
-        const MOST: usize = 5;
-        let (told, older) = notes.split_at(notes.len().min(MOST));
+        const MAX: usize = 5;
+        let (told, older) = notes.split_at(notes.len().min(MAX));
         for (index, note) in told.iter().enumerate() {
             let heading = if index == 0 { "\n## Notes\n" } else { "" };
             let text = clipped(&one_paragraph(note), 240);
@@ -83,19 +83,19 @@ impl<'w> Writer<'w> {
             );
             self.tell_note(note, "a recent note", &line);
         }
-        self.entries.extend(older.iter().map(|note| Entry {
+        self.entries.extend(older.iter().map(|note| ContextEntry {
             handle: note_handle(note),
             title: clipped(&one_paragraph(note), 80),
             reason: "newer notes are told".to_owned(),
             tokens: 0,
-            is_told: false,
-            is_brief: false,
+            is_included: false,
+            is_title_only: false,
         }));
     }
 
     fn tell_note(&mut self, note: &Note, reason: &str, line: &str) {
         let title = clipped(&one_paragraph(note), 80);
-        self.tell(note_handle(note), &title, reason, line, false);
+        self.push_line(note_handle(note), &title, reason, line, false);
     }
 
     pub(super) fn summary(&mut self, summary: &Summary, is_own: bool) {
@@ -135,7 +135,7 @@ impl<'w> Writer<'w> {
         } else {
             "where work stopped"
         };
-        self.tell(handle, &title, reason, &lines.join("\n"), false);
+        self.push_line(handle, &title, reason, &lines.join("\n"), false);
     }
 
     /// What earlier sessions left to do, a line each.
@@ -160,16 +160,20 @@ impl<'w> Writer<'w> {
                 kind: MemoryKind::Summary,
                 id: summary.id,
             };
-            self.tell(handle, &clipped(&open.steps, 80), "left to do", &line, false);
+            self.push_line(handle, &clipped(&open.steps, 80), "left to do", &line, false);
         }
     }
 
     /// Writes memories by day, the newest first. Which fit is decided by what they are worth, before they are put in order.
     /// Of what is stated already, the title is enough.
-    pub(super) fn memories(&mut self, chosen: &Chosen<'_>, stated: &[Word]) -> Result<(), StoreError> {
-        let mut fitting: Vec<(i64, Told)> = Vec::new();
+    pub(super) fn memories(
+        &mut self,
+        chosen: &ContextSelection<'_>,
+        stated: &[Word],
+    ) -> Result<(), StoreError> {
+        let mut fitting: Vec<(i64, RenderedLine)> = Vec::new();
         let mut full = 0;
-        for one in &chosen.told {
+        for one in &chosen.included {
             let told = self.told(one.observation, &one.reason)?;
             let more = match full < self.limits.full {
                 true => self
@@ -185,24 +189,24 @@ impl<'w> Writer<'w> {
             match self.block.would_fit(&text) {
                 Fits::Yes => {
                     full += usize::from(text.len() > told.line.len());
-                    fitting.push((one.observation.created_ms, Told { text, ..told }));
+                    fitting.push((one.observation.created_ms, RenderedLine { text, ..told }));
                 }
                 Fits::No => match self.block.would_fit(&told.line) {
                     Fits::Yes => fitting.push((
                         one.observation.created_ms,
-                        Told {
+                        RenderedLine {
                             text: told.line.clone(),
                             ..told
                         },
                     )),
-                    Fits::No => self.entries.push(Entry {
+                    Fits::No => self.entries.push(ContextEntry {
                         reason: "over the budget".to_owned(),
                         ..told.entry
                     }),
                 },
             }
         }
-        self.block.forget_reserved();
+        self.block.release_reserved();
         fitting.sort_by_key(|(created_ms, told)| std::cmp::Reverse((*created_ms, told.entry.handle.id)));
         let mut day = String::new();
         for (created_ms, told) in fitting {
@@ -215,12 +219,12 @@ impl<'w> Writer<'w> {
             let entry = told.entry;
             let is_brief = told.text == told.line;
             let text = format!("{heading}{}", told.text);
-            self.tell(entry.handle, &entry.title, &entry.reason, &text, is_brief);
+            self.push_line(entry.handle, &entry.title, &entry.reason, &text, is_brief);
         }
         Ok(())
     }
 
-    fn told(&self, observation: &Observation, reason: &str) -> Result<Told, StoreError> {
+    fn told(&self, observation: &Observation, reason: &str) -> Result<RenderedLine, StoreError> {
         let icon = MemoryKind::Observation.icon(Some(&observation.kind));
         let handle = Handle {
             kind: MemoryKind::Observation,
@@ -240,16 +244,16 @@ impl<'w> Writer<'w> {
             one_line(&observation.title, 200),
             observation.size().div_ceil(4)
         );
-        Ok(Told {
+        Ok(RenderedLine {
             text: String::new(),
             line,
-            entry: Entry {
+            entry: ContextEntry {
                 handle,
                 title: observation.title.clone(),
                 reason: reason.to_owned(),
                 tokens: 0,
-                is_told: false,
-                is_brief: false,
+                is_included: false,
+                is_title_only: false,
             },
         })
     }
@@ -281,15 +285,15 @@ impl<'w> Writer<'w> {
         (!more.is_empty()).then(|| format!("  {}", more.replace('\n', "\n  ")))
     }
 
-    fn tell(&mut self, handle: Handle, title: &str, reason: &str, text: &str, is_brief: bool) {
+    fn push_line(&mut self, handle: Handle, title: &str, reason: &str, text: &str, is_brief: bool) {
         let is_told = self.block.line(text);
-        self.entries.push(Entry {
+        self.entries.push(ContextEntry {
             handle,
             title: title.to_owned(),
             reason: if is_told { reason } else { "over the budget" }.to_owned(),
             tokens: if is_told { tokens(text) } else { 0 },
-            is_told,
-            is_brief,
+            is_included: is_told,
+            is_title_only: is_brief,
         });
     }
 }
@@ -306,10 +310,10 @@ fn one_paragraph(note: &Note) -> String {
 }
 
 /// A memory ready to be written.
-struct Told {
+struct RenderedLine {
     text: String,
     line: String,
-    entry: Entry,
+    entry: ContextEntry,
 }
 
 /// A narrative that only repeats the title is not worth its tokens.

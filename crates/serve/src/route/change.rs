@@ -9,12 +9,12 @@ use axum::{
     routing::{delete, patch, post},
 };
 use backstory_model::{MemoryKind, ObservationType};
-use backstory_store::{Author, Edit, NewNote};
+use backstory_store::{Author, MemoryEdit, NewNote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Input, list::handle};
-use crate::{answer::Detail, api::Api, place, problem::Problem, server::Server};
+use super::{JsonBody, JsonResult, list::handle};
+use crate::{api::Api, api_types::Detail, problem::ApiError, project_scope, server::Server};
 
 /// A note to save.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -89,7 +89,7 @@ pub(crate) struct MemoryChange {
 
 /// A memory that is gone.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Gone {
+struct ForgetResult {
     /// What named it.
     forgotten: String,
 }
@@ -123,20 +123,23 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         |about| {
             about
                 .says("Forgets a memory of any kind; no byte of it stays")
-                .json::<Gone>();
+                .json::<ForgetResult>();
         },
         delete(forget),
     )
 }
 
-fn type_named(name: &str) -> Result<ObservationType, Problem> {
+fn type_named(name: &str) -> Result<ObservationType, ApiError> {
     ObservationType::from_name(name).ok_or_else(|| {
         let known = ObservationType::ALL.map(ObservationType::name).join(", ");
-        Problem::bad(format!("type `{name}`: expected one of {known}"))
+        ApiError::bad(format!("type `{name}`: expected one of {known}"))
     })
 }
 
-async fn remember(State(server): State<Arc<Server>>, Input(new): Input<NewMemory>) -> Answer<SavedMemory> {
+async fn remember(
+    State(server): State<Arc<Server>>,
+    JsonBody(new): JsonBody<NewMemory>,
+) -> JsonResult<SavedMemory> {
     let type_name = new.type_name.as_deref().map(type_named).transpose()?;
     let at_hand = Arc::clone(&server);
     server
@@ -144,9 +147,9 @@ async fn remember(State(server): State<Arc<Server>>, Input(new): Input<NewMemory
         .write(move |store| {
             let outside = &at_hand.outside;
             let text = (outside.wash)(new.text.trim())
-                .ok_or_else(|| Problem::bad("nothing is left of the text once private spans are cut"))?;
+                .ok_or_else(|| ApiError::bad("nothing is left of the text once private spans are cut"))?;
             let named = new.project.as_deref().filter(|_| new.cwd.is_none());
-            let facts = place::facts(store, outside, named, new.cwd.as_deref())?;
+            let facts = project_scope::facts(store, outside, named, new.cwd.as_deref())?;
             let saved = store.remember(
                 &NewNote {
                     project: facts.as_ref(),
@@ -172,7 +175,7 @@ impl MemoryChange {
         self,
         kind: MemoryKind,
         wash: impl Fn(&str) -> Option<String>,
-    ) -> Result<Edit, Problem> {
+    ) -> Result<MemoryEdit, ApiError> {
         let given = [
             ("title", self.title),
             ("subtitle", self.subtitle),
@@ -190,7 +193,7 @@ impl MemoryChange {
             let Some(text) = text else { continue };
             let washed = wash(text.trim()).unwrap_or_default();
             if washed.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
-                return Err(Problem::bad(format!("nothing is left of the {name}"))
+                return Err(ApiError::bad(format!("nothing is left of the {name}"))
                     .hint("say it without private spans; nothing was changed"));
             }
             texts.push((name, washed));
@@ -198,19 +201,19 @@ impl MemoryChange {
         let facts = self
             .facts
             .map(|facts| facts.iter().filter_map(|fact| wash(fact.trim())).collect());
-        let edit = Edit {
+        let edit = MemoryEdit {
             texts,
             facts,
             kind: self.type_name.as_deref().map(type_named).transpose()?,
         };
-        let fields = Edit::fields(kind);
+        let fields = MemoryEdit::fields(kind);
         match edit.changed().iter().find(|name| !fields.contains(name)) {
             Some(wrong) => {
                 let hint = match fields.is_empty() {
                     true => "it is what was said, word by word: it can only be forgotten".to_owned(),
                     false => format!("it has {}", fields.join(", ")),
                 };
-                Err(Problem::new(
+                Err(ApiError::new(
                     StatusCode::CONFLICT,
                     "no_such_field",
                     format!("a {} has no {wrong}", kind.name()),
@@ -225,8 +228,8 @@ impl MemoryChange {
 async fn change(
     State(server): State<Arc<Server>>,
     Path(id): Path<String>,
-    Input(change): Input<MemoryChange>,
-) -> Answer<Detail> {
+    JsonBody(change): JsonBody<MemoryChange>,
+) -> JsonResult<Detail> {
     let handle = handle(&id)?;
     let pinned = change.pinned;
     let at_hand = Arc::clone(&server);
@@ -235,7 +238,7 @@ async fn change(
         .write(move |store| {
             let edit = change.read(handle.kind, |text| (at_hand.outside.wash)(text))?;
             if !store.exists(handle)? {
-                return Err(place::unknown(handle));
+                return Err(project_scope::unknown(handle));
             }
             if !edit.changed().is_empty() {
                 store.edit(handle, &edit, at_hand.now_ms())?;
@@ -243,23 +246,25 @@ async fn change(
             if let Some(pinned) = pinned {
                 store.set_pinned(&[handle], pinned)?;
             }
-            let shown = store.show(handle)?.ok_or_else(|| place::unknown(handle))?;
+            let shown = store
+                .show(handle)?
+                .ok_or_else(|| project_scope::unknown(handle))?;
             Ok(Json(Detail::from(shown)))
         })
         .await
 }
 
-async fn forget(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Answer<Gone> {
+async fn forget(State(server): State<Arc<Server>>, Path(id): Path<String>) -> JsonResult<ForgetResult> {
     let handle = handle(&id)?;
     let at_hand = Arc::clone(&server);
     server
         .stores
         .write(move |store| {
             if !store.exists(handle)? {
-                return Err(place::unknown(handle));
+                return Err(project_scope::unknown(handle));
             }
-            (at_hand.outside.forget)(store, &[handle]).map_err(Problem::outside)?;
-            Ok(Json(Gone {
+            (at_hand.outside.forget)(store, &[handle]).map_err(ApiError::outside)?;
+            Ok(Json(ForgetResult {
                 forgotten: handle.to_string(),
             }))
         })

@@ -8,13 +8,13 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use backstory_recall::{Situation, context};
+use backstory_recall::{ContextRequest, context};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Asked;
-use crate::{api::Api, place::Place, problem::Problem, server::Server};
+use super::QueryParams;
+use crate::{api::Api, problem::ApiError, project_scope::ProjectScope, server::Server};
 
 /// Which project, and how much.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,8 +45,8 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
 
 async fn inject(
     State(server): State<Arc<Server>>,
-    Asked(query): Asked<ContextQuery>,
-) -> Result<Response, Problem> {
+    QueryParams(query): QueryParams<ContextQuery>,
+) -> Result<Response, ApiError> {
     let at_hand = Arc::clone(&server);
     let text = server
         .stores
@@ -55,21 +55,23 @@ async fn inject(
             let mut limits = (outside.limits)();
             if let Some(budget) = query.budget {
                 if !(50..=9000).contains(&budget) {
-                    return Err(Problem::bad("budget must be from 50 to 9000"));
+                    return Err(ApiError::bad("budget must be from 50 to 9000"));
                 }
                 limits.tokens = budget.into();
             }
             let (named, cwd) = (query.project.as_deref(), query.cwd.as_deref());
-            let project = match (Place::of(store, outside, named, cwd)?, named.or(cwd)) {
-                (Place::Project(project), _) => project,
-                (Place::Nowhere, Some(folder)) => store.project_of(&(outside.locate)(Path::new(folder)))?,
+            let project = match (ProjectScope::of(store, outside, named, cwd)?, named.or(cwd)) {
+                (ProjectScope::Project(project), _) => project,
+                (ProjectScope::Nowhere, Some(folder)) => {
+                    store.project_of(&(outside.locate)(Path::new(folder)))?
+                }
                 _ => return Ok(String::new()),
             };
             let branch = (outside.locate)(Path::new(cwd.unwrap_or(&project.root))).branch;
-            let situation = Situation {
+            let situation = ContextRequest {
                 project: &project,
                 branch: branch.as_deref(),
-                goes_on: None,
+                compacted_session: None,
                 now: Timestamp::from_millisecond((outside.now_ms)()).unwrap_or(Timestamp::UNIX_EPOCH),
             };
             let told = context(store, &situation, &limits)?;

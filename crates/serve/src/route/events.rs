@@ -15,11 +15,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_stream::{StreamExt, wrappers::BroadcastStream};
 
-use super::Asked;
+use super::QueryParams;
 use crate::{
-    api::{Api, Describe},
-    feed::{MOST_AT_ONCE, Told, as_told, health_told, queue_told},
-    problem::Problem,
+    api::{Api, RouteSpecBuilder},
+    feed::{MAX_BATCH, SseEvent, health_told, queue_told, to_sse_event},
+    problem::ApiError,
     server::Server,
 };
 
@@ -36,7 +36,7 @@ struct EventQuery {
 
 pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     ["/api/events", "/stream"].into_iter().fold(api, |api, path| {
-        let about = |about: &mut Describe<'_>| {
+        let about = |about: &mut RouteSpecBuilder<'_>| {
             about
                 .says(
                     "Tells what happens, as it happens: session_started, prompt, observation, summary, note, forgotten, \
@@ -52,8 +52,8 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
 async fn events(
     State(server): State<Arc<Server>>,
     headers: HeaderMap,
-    Asked(query): Asked<EventQuery>,
-) -> Result<Response, Problem> {
+    QueryParams(query): QueryParams<EventQuery>,
+) -> Result<Response, ApiError> {
     let header = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
@@ -69,9 +69,9 @@ async fn events(
                 queue_told(store.queue(0)?, &at_hand.outside),
                 health_told(store, &at_hand.outside)?,
             ];
-            let changes = store.changes_after(last.unwrap_or(newest), MOST_AT_ONCE)?;
+            let changes = store.changes_after(last.unwrap_or(newest), MAX_BATCH)?;
             for change in &changes {
-                missed.extend(as_told(store, change)?);
+                missed.extend(to_sse_event(store, change)?);
             }
             // What did not fit comes by the feed, which begins there.
             let known = changes.last().map_or(newest, |change| change.id);
@@ -96,7 +96,7 @@ async fn events(
     Ok(([("x-accel-buffering", "no")], sse).into_response())
 }
 
-fn as_event(told: &Told) -> Event {
+fn as_event(told: &SseEvent) -> Event {
     let event = Event::default().event(&told.name).data(&told.data);
     match told.id {
         Some(id) => event.id(id.to_string()),

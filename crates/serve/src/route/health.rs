@@ -13,12 +13,12 @@ use backstory_store::Spending;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Answer;
+use super::JsonResult;
 use crate::{
-    answer,
     api::Api,
+    api_types,
     counters::{headline, line},
-    problem::Problem,
+    problem::ApiError,
     server::Server,
 };
 
@@ -26,7 +26,7 @@ use crate::{
 const OLD_SECONDS: f64 = 60.0;
 
 /// Says whether the worker is well: only if what came in is young.
-pub(crate) fn status(queue: &answer::Queue) -> &'static str {
+pub(crate) fn status(queue: &api_types::QueueJson) -> &'static str {
     match queue.oldest_seconds > OLD_SECONDS {
         true => "late",
         false => "ok",
@@ -35,7 +35,7 @@ pub(crate) fn status(queue: &answer::Queue) -> &'static str {
 
 /// Whether there is anyone.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Alive {
+struct Liveness {
     /// ok.
     status: &'static str,
 }
@@ -73,9 +73,9 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             about
                 .says("Says that the server is there, and no more")
                 .open()
-                .json::<Alive>();
+                .json::<Liveness>();
         },
-        get(async || Json(Alive { status: "ok" })),
+        get(async || Json(Liveness { status: "ok" })),
     )
     .route(
         "GET",
@@ -107,13 +107,13 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     )
 }
 
-async fn health(State(server): State<Arc<Server>>) -> Answer<Health> {
+async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
     let at_hand = Arc::clone(&server);
     let (queue, trouble) = server
         .stores
         .read(move |store| {
             let spooled = (at_hand.outside.spooled)();
-            let queue = answer::Queue::new(store.queue(0)?, spooled, at_hand.now_ms());
+            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, at_hand.now_ms());
             let pauses = store.provider_pauses()?;
             let trouble = pauses
                 .first()
@@ -139,13 +139,13 @@ async fn health(State(server): State<Arc<Server>>) -> Answer<Health> {
     }))
 }
 
-async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, Problem> {
+async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError> {
     let at_hand = Arc::clone(&server);
     let (queue, spending) = server
         .stores
         .read(move |store| {
             let spooled = (at_hand.outside.spooled)();
-            let queue = answer::Queue::new(store.queue(0)?, spooled, at_hand.now_ms());
+            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, at_hand.now_ms());
             Ok((queue, store.spending(0, i64::MAX)?))
         })
         .await?;

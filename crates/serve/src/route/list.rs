@@ -10,18 +10,18 @@ use axum::{
     routing::{get, post},
 };
 use backstory_model::{Handle, MemoryKind};
-use backstory_store::{At, SessionFilter, Store};
+use backstory_store::{PageCursor, SessionFilter, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{Answer, Asked, Input, search::WireFilter};
+use super::{JsonBody, JsonResult, QueryParams, search::WireFilter};
 use crate::{
-    answer::{Detail, Memory, Project, Session, Turn},
     api::Api,
-    place::{self, Place},
-    problem::Problem,
+    api_types::{Detail, Memory, ProjectJson, SessionJson, TurnJson},
+    problem::ApiError,
+    project_scope::{self, ProjectScope},
     server::Server,
 };
 
@@ -66,7 +66,7 @@ struct SessionQuery {
 /// Sessions, the latest first.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SessionPage {
-    items: Vec<Session>,
+    items: Vec<SessionJson>,
     /// Where the next page begins.
     next_cursor: Option<String>,
 }
@@ -75,15 +75,15 @@ struct SessionPage {
 #[derive(Debug, Serialize, JsonSchema)]
 struct SessionDetail {
     #[serde(flatten)]
-    session: Session,
+    session: SessionJson,
     /// Its turns, in their order.
-    turn_list: Vec<Turn>,
+    turn_list: Vec<TurnJson>,
 }
 
 /// Projects, the latest first.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ProjectPage {
-    items: Vec<Project>,
+    items: Vec<ProjectJson>,
 }
 
 /// Which memories.
@@ -132,17 +132,17 @@ struct BatchAnswer {
 }
 
 /// How many things a list holds.
-pub(super) fn limit(asked: Option<u32>) -> Result<usize, Problem> {
+pub(super) fn limit(asked: Option<u32>) -> Result<usize, ApiError> {
     match asked.unwrap_or(20) {
         limit @ 1..=100 => Ok(limit as usize),
-        _ => Err(Problem::bad("limit must be from 1 to 100")),
+        _ => Err(ApiError::bad("limit must be from 1 to 100")),
     }
 }
 
 pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     let list = |kind: MemoryKind| {
         get(
-            async move |State(server): State<Arc<Server>>, Asked(query): Asked<ListQuery>| {
+            async move |State(server): State<Arc<Server>>, QueryParams(query): QueryParams<ListQuery>| {
                 memories(&server, kind, query).await
             },
         )
@@ -154,7 +154,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     ]
     .into_iter()
     .fold(api, |api, (path, kind, says)| {
-        let about = |about: &mut crate::api::Describe<'_>| {
+        let about = |about: &mut crate::api::RouteSpecBuilder<'_>| {
             about.says(says).query::<ListQuery>().json::<MemoryPage>();
         };
         api.route("GET", path, about, list(kind))
@@ -221,25 +221,25 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     )
 }
 
-async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> Answer<MemoryPage> {
+async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> JsonResult<MemoryPage> {
     let limit = limit(query.limit.map(u32::from))?;
     let filter = query.filter.read(&server.outside)?;
-    let after: Option<At> = query
+    let after: Option<PageCursor> = query
         .cursor
         .as_deref()
         .map(str::parse)
         .transpose()
-        .map_err(|_| Problem::bad("this cursor does not come from here"))?;
+        .map_err(|_| ApiError::bad("this cursor does not come from here"))?;
     let at_hand = Arc::clone(server);
     server
         .stores
         .read(move |store| {
             let (named, cwd) = (query.filter.project.as_deref(), query.filter.cwd.as_deref());
-            let place = Place::of(store, &at_hand.outside, named, cwd)?;
+            let place = ProjectScope::of(store, &at_hand.outside, named, cwd)?;
             let project = match &place {
-                Place::Everywhere => None,
-                Place::Project(project) => Some(project),
-                Place::Nowhere => {
+                ProjectScope::Everywhere => None,
+                ProjectScope::Project(project) => Some(project),
+                ProjectScope::Nowhere => {
                     return Ok(Json(MemoryPage {
                         items: Vec::new(),
                         next_cursor: None,
@@ -260,13 +260,15 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> A
 }
 
 /// Reads a handle, or says what is wrong with it.
-pub(crate) fn handle(text: &str) -> Result<Handle, Problem> {
+pub(crate) fn handle(text: &str) -> Result<Handle, ApiError> {
     text.parse()
-        .map_err(|error: backstory_model::NotAHandle| Problem::bad(error.to_string()))
+        .map_err(|error: backstory_model::ParseHandleError| ApiError::bad(error.to_string()))
 }
 
-fn detail(store: &Store, handle: Handle) -> Result<Detail, Problem> {
-    let shown = store.show(handle)?.ok_or_else(|| place::unknown(handle))?;
+fn detail(store: &Store, handle: Handle) -> Result<Detail, ApiError> {
+    let shown = store
+        .show(handle)?
+        .ok_or_else(|| project_scope::unknown(handle))?;
     Ok(Detail::from(shown))
 }
 
@@ -274,7 +276,7 @@ async fn one(
     State(server): State<Arc<Server>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let handle = handle(&id)?;
     let detail = server.stores.read(move |store| detail(store, handle)).await?;
     let text = serde_json::to_string(&detail).unwrap_or_default();
@@ -302,10 +304,13 @@ async fn one(
     })
 }
 
-async fn batch(State(server): State<Arc<Server>>, Input(batch): Input<Batch>) -> Answer<BatchAnswer> {
-    const MOST: usize = 200;
-    if batch.ids.len() > MOST {
-        return Err(Problem::bad("at most 200 ids at once"));
+async fn batch(
+    State(server): State<Arc<Server>>,
+    JsonBody(batch): JsonBody<Batch>,
+) -> JsonResult<BatchAnswer> {
+    const MAX: usize = 200;
+    if batch.ids.len() > MAX {
+        return Err(ApiError::bad("at most 200 ids at once"));
     }
     let handles: Vec<Handle> = batch
         .ids
@@ -332,8 +337,8 @@ async fn batch(State(server): State<Arc<Server>>, Input(batch): Input<Batch>) ->
 
 async fn sessions(
     State(server): State<Arc<Server>>,
-    Asked(query): Asked<SessionQuery>,
-) -> Answer<SessionPage> {
+    QueryParams(query): QueryParams<SessionQuery>,
+) -> JsonResult<SessionPage> {
     let limit = limit(query.limit.map(u32::from))?;
     let after = match &query.cursor {
         None => None,
@@ -341,7 +346,7 @@ async fn sessions(
             let parts = cursor
                 .rsplit_once('-')
                 .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-            Some(parts.ok_or_else(|| Problem::bad("this cursor does not come from here"))?)
+            Some(parts.ok_or_else(|| ApiError::bad("this cursor does not come from here"))?)
         }
     };
     let at_hand = Arc::clone(&server);
@@ -356,24 +361,24 @@ async fn sessions(
                     limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
                 })
             };
-            let mut found = match &Place::of(store, &at_hand.outside, named, cwd)? {
-                Place::Everywhere => sessions(None)?,
-                Place::Project(project) => sessions(Some(project))?,
-                Place::Nowhere => Vec::new(),
+            let mut found = match &ProjectScope::of(store, &at_hand.outside, named, cwd)? {
+                ProjectScope::Everywhere => sessions(None)?,
+                ProjectScope::Project(project) => sessions(Some(project))?,
+                ProjectScope::Nowhere => Vec::new(),
             };
             let more = found.len() > limit;
             found.truncate(limit);
             let last = found.last().filter(|_| more);
             let next_cursor = last.map(|last| format!("{}-{}", last.last_event_ms, last.db_id));
             Ok(Json(SessionPage {
-                items: found.into_iter().map(Session::from).collect(),
+                items: found.into_iter().map(SessionJson::from).collect(),
                 next_cursor,
             }))
         })
         .await
 }
 
-async fn session(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Answer<SessionDetail> {
+async fn session(State(server): State<Arc<Server>>, Path(id): Path<String>) -> JsonResult<SessionDetail> {
     server
         .stores
         .read(move |store| {
@@ -385,29 +390,29 @@ async fn session(State(server): State<Arc<Server>>, Path(id): Path<String>) -> A
                 for handle in made.remove(&turn.id).unwrap_or_default() {
                     memories.extend(store.line(handle)?.map(|line| Memory::new(handle, line)));
                 }
-                turn_list.push(Turn::new(turn, memories));
+                turn_list.push(TurnJson::new(turn, memories));
             }
             Ok(Json(SessionDetail {
-                session: Session::from(session),
+                session: SessionJson::from(session),
                 turn_list,
             }))
         })
         .await
 }
 
-async fn projects(State(server): State<Arc<Server>>) -> Answer<ProjectPage> {
+async fn projects(State(server): State<Arc<Server>>) -> JsonResult<ProjectPage> {
     server
         .stores
         .read(|store| {
             let cards = store.projects()?;
             Ok(Json(ProjectPage {
-                items: cards.into_iter().map(Project::from).collect(),
+                items: cards.into_iter().map(ProjectJson::from).collect(),
             }))
         })
         .await
 }
 
-async fn stats(State(server): State<Arc<Server>>) -> Answer<Value> {
+async fn stats(State(server): State<Arc<Server>>) -> JsonResult<Value> {
     let at_hand = Arc::clone(&server);
     server
         .stores

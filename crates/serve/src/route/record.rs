@@ -8,14 +8,15 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use backstory_model::{EventKind, Host, ProjectFacts};
+use backstory_model::{EventKind, Host, ProjectIdentity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Answer, Input};
+use super::{JsonBody, JsonResult};
 use crate::{
-    Recorded, answer, api::Api, place, problem::Problem, server::Server, stores::off_the_async_threads,
+    RecordOutcome, api::Api, api_types, problem::ApiError, project_scope, server::Server,
+    stores::run_blocking,
 };
 
 /// Anything but blanks and controls.
@@ -25,7 +26,7 @@ const SESSION_ID: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Init {
     #[serde(flatten)]
-    who: Who,
+    who: EventSource,
     /// The project, where there is no folder: its folder name, a path inside it, or its id.
     #[schemars(regex(pattern = r"[^\s*]"))]
     project: Option<String>,
@@ -41,7 +42,7 @@ pub(crate) struct Init {
 
 /// Whose event it is.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub(crate) struct Who {
+pub(crate) struct EventSource {
     /// The agent's own id of the session.
     #[serde(alias = "claudeSessionId", alias = "sessionId", alias = "contentSessionId")]
     #[schemars(required, length(max = 128), regex(pattern = SESSION_ID))]
@@ -58,7 +59,7 @@ pub(crate) struct Who {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct ToolEvent {
     #[serde(flatten)]
-    who: Who,
+    who: EventSource,
     /// The tool.
     #[serde(alias = "toolName")]
     #[schemars(required, regex(pattern = r"[^\s]"))]
@@ -78,9 +79,9 @@ pub(crate) struct ToolEvent {
 
 /// The end of a turn.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub(crate) struct TurnEnd {
+pub(crate) struct TurnEndRequest {
     #[serde(flatten)]
-    who: Who,
+    who: EventSource,
     /// What the person asked.
     #[serde(alias = "lastUserMessage")]
     last_user_message: Option<String>,
@@ -93,7 +94,7 @@ pub(crate) struct TurnEnd {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct SessionEnd {
     #[serde(flatten)]
-    who: Who,
+    who: EventSource,
     /// Why it ended.
     reason: Option<String>,
 }
@@ -113,7 +114,7 @@ struct InitAnswer {
 
 /// What became of an event.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Status {
+pub(crate) struct RecordStatus {
     /// queued, or skipped.
     status: &'static str,
     /// Why it is not kept.
@@ -131,7 +132,7 @@ struct Processing {
 
 /// What a caller believes; the answer says what is true.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Believed {
+struct ProcessingHint {
     #[serde(default, alias = "isProcessing")]
     #[expect(dead_code, reason = "callers send it; the queue knows better")]
     is_processing: bool,
@@ -139,7 +140,7 @@ struct Believed {
 
 /// What was begun anew.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Restarted {
+struct RetryResult {
     /// How many failed events get another round.
     retried: usize,
     /// How many events wait now.
@@ -150,14 +151,16 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     let api = ["/api/sessions/init", "/sessions/init"]
         .into_iter()
         .fold(api, |api, path| {
-            let about = |about: &mut crate::api::Describe<'_>| {
+            let about = |about: &mut crate::api::RouteSpecBuilder<'_>| {
                 about
                     .says("Opens a session or a turn of it")
                     .body::<Init>()
                     .json::<InitAnswer>();
             };
             let handler = post(
-                async |State(server): State<Arc<Server>>, Input(body): Input<Init>| init(&server, body).await,
+                async |State(server): State<Arc<Server>>, JsonBody(body): JsonBody<Init>| {
+                    init(&server, body).await
+                },
             );
             api.route("POST", path, about, handler)
         });
@@ -180,10 +183,10 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
                 about
                     .says("Records a use of a tool")
                     .body::<ToolEvent>()
-                    .json::<Status>();
+                    .json::<RecordStatus>();
             },
             post(
-                async |State(server): State<Arc<Server>>, Input(body): Input<ToolEvent>| {
+                async |State(server): State<Arc<Server>>, JsonBody(body): JsonBody<ToolEvent>| {
                     tool(&server, body).await.map(Json)
                 },
             ),
@@ -194,11 +197,11 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             |about| {
                 about
                     .says("Records the end of a turn")
-                    .body::<TurnEnd>()
-                    .json::<Status>();
+                    .body::<TurnEndRequest>()
+                    .json::<RecordStatus>();
             },
             post(
-                async |State(server): State<Arc<Server>>, Input(body): Input<TurnEnd>| {
+                async |State(server): State<Arc<Server>>, JsonBody(body): JsonBody<TurnEndRequest>| {
                     turn_end(&server, body).await.map(Json)
                 },
             ),
@@ -210,10 +213,10 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
                 about
                     .says("Records the end of a session")
                     .body::<SessionEnd>()
-                    .json::<Status>();
+                    .json::<RecordStatus>();
             },
             post(
-                async |State(server): State<Arc<Server>>, Input(body): Input<SessionEnd>| {
+                async |State(server): State<Arc<Server>>, JsonBody(body): JsonBody<SessionEnd>| {
                     session_end(&server, body).await.map(Json)
                 },
             ),
@@ -238,10 +241,12 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         |about| {
             about
                 .says("Says whether anything is being distilled, whatever the caller believes")
-                .body::<Believed>()
+                .body::<ProcessingHint>()
                 .json::<Processing>();
         },
-        post(async |state: State<Arc<Server>>, Input(_): Input<Believed>| processing(state).await),
+        post(
+            async |state: State<Arc<Server>>, JsonBody(_): JsonBody<ProcessingHint>| processing(state).await,
+        ),
     )
     .route(
         "GET",
@@ -249,7 +254,7 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         |about| {
             about
                 .says("Shows what waits to be distilled, and what failed")
-                .json::<answer::Queue>();
+                .json::<api_types::QueueJson>();
         },
         get(async |State(server): State<Arc<Server>>| queue(&server, 100).await.map(Json)),
     )
@@ -259,18 +264,18 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         |about| {
             about
                 .says("Gives failed events another round")
-                .json::<Restarted>();
+                .json::<RetryResult>();
         },
         post(process),
     )
 }
 
-impl Who {
+impl EventSource {
     /// Reads whose event it is, and begins the event's JSON.
-    fn read(self) -> Result<(Host, Map<String, Value>), Problem> {
+    fn read(self) -> Result<(Host, Map<String, Value>), ApiError> {
         let id = self.session_id.unwrap_or_default();
         if id.trim().is_empty() || id.chars().count() > 128 || id.contains(char::is_control) {
-            return Err(Problem::bad(
+            return Err(ApiError::bad(
                 "session_id is needed: the agent's own id, at most 128 characters",
             ));
         }
@@ -278,11 +283,11 @@ impl Who {
             None => Host::new("http"),
             Some(name) => Host::new(&name),
         };
-        let host = host.ok_or_else(|| Problem::bad("host must be lower-case letters, digits and dashes"))?;
+        let host = host.ok_or_else(|| ApiError::bad("host must be lower-case letters, digits and dashes"))?;
         let mut event = Map::new();
         event.insert("session_id".to_owned(), id.into());
         if let Some(cwd) = self.cwd {
-            place::folder(&cwd)?;
+            project_scope::folder(&cwd)?;
             event.insert("cwd".to_owned(), cwd.into());
         }
         Ok((host, event))
@@ -295,23 +300,23 @@ async fn record(
     kind: EventKind,
     host: &Host,
     event: Map<String, Value>,
-    project: Option<ProjectFacts>,
-) -> Result<Status, Problem> {
+    project: Option<ProjectIdentity>,
+) -> Result<RecordStatus, ApiError> {
     let (server, host) = (Arc::clone(server), host.clone());
-    let recorded = off_the_async_threads(move || {
+    let recorded = run_blocking(move || {
         let event = Value::Object(event).to_string();
         Ok((server.outside.record)(kind, &host, &event, project))
     });
     match recorded.await? {
-        Recorded::Queued => Ok(Status {
+        RecordOutcome::Queued => Ok(RecordStatus {
             status: "queued",
             reason: None,
         }),
-        Recorded::Skipped(reason) => Ok(Status {
+        RecordOutcome::Skipped(reason) => Ok(RecordStatus {
             status: "skipped",
             reason: Some(reason),
         }),
-        Recorded::Failed(why) => Err(Problem::new(StatusCode::INSUFFICIENT_STORAGE, "not_kept", why)
+        RecordOutcome::Failed(why) => Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "not_kept", why)
             .hint("is the disk full? the event was not kept, send it again")),
     }
 }
@@ -319,22 +324,22 @@ async fn record(
 async fn init_known(
     State(server): State<Arc<Server>>,
     Path(number): Path<String>,
-    Input(mut body): Input<Init>,
-) -> Answer<InitAnswer> {
+    JsonBody(mut body): JsonBody<Init>,
+) -> JsonResult<InitAnswer> {
     let number: i64 = number
         .parse()
-        .map_err(|_| Problem::bad("the session's number is needed: /sessions/{db_id}/init"))?;
+        .map_err(|_| ApiError::bad("the session's number is needed: /sessions/{db_id}/init"))?;
     let known = server
         .stores
         .read(move |store| Ok(store.session_by_number(number)?))
         .await?
-        .ok_or_else(|| Problem::missing(format!("no session has the number {number}")))?;
+        .ok_or_else(|| ApiError::missing(format!("no session has the number {number}")))?;
     body.who.cwd = body.who.cwd.or(known.cwd);
     body.who.session_id = Some(known.session_id);
     init(&server, body).await
 }
 
-async fn init(server: &Arc<Server>, body: Init) -> Answer<InitAnswer> {
+async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     let has_folder = body.who.cwd.is_some();
     let (host, mut event) = body.who.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
@@ -343,9 +348,9 @@ async fn init(server: &Arc<Server>, body: Init) -> Answer<InitAnswer> {
         Some(named) => {
             let facts = server
                 .stores
-                .read(move |store| place::facts(store, &at_hand.outside, Some(&named), None));
+                .read(move |store| project_scope::facts(store, &at_hand.outside, Some(&named), None));
             let one = facts.await?;
-            Some(one.ok_or_else(|| Problem::bad("a session belongs to one project, not to all"))?)
+            Some(one.ok_or_else(|| ApiError::bad("a session belongs to one project, not to all"))?)
         }
         None => None,
     };
@@ -382,9 +387,9 @@ async fn init(server: &Arc<Server>, body: Init) -> Answer<InitAnswer> {
 }
 
 /// Records a use of a tool.
-pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<Status, Problem> {
+pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<RecordStatus, ApiError> {
     let name = body.tool_name.filter(|name| !name.trim().is_empty());
-    let name = name.ok_or_else(|| Problem::bad("tool_name is needed"))?;
+    let name = name.ok_or_else(|| ApiError::bad("tool_name is needed"))?;
     let (host, mut event) = body.who.read()?;
     event.insert("tool_name".to_owned(), name.into());
     event.insert("tool_input".to_owned(), parsed(body.tool_input));
@@ -413,7 +418,7 @@ fn parsed(value: Value) -> Value {
 }
 
 /// Records the end of a turn; of a session that nobody opened, also what was asked.
-pub(crate) async fn turn_end(server: &Arc<Server>, body: TurnEnd) -> Result<Status, Problem> {
+pub(crate) async fn turn_end(server: &Arc<Server>, body: TurnEndRequest) -> Result<RecordStatus, ApiError> {
     let (host, mut event) = body.who.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
     let is_known = server
@@ -432,7 +437,7 @@ pub(crate) async fn turn_end(server: &Arc<Server>, body: TurnEnd) -> Result<Stat
 }
 
 /// Records the end of a session.
-pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Result<Status, Problem> {
+pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Result<RecordStatus, ApiError> {
     let (host, mut event) = body.who.read()?;
     event.insert(
         "reason".to_owned(),
@@ -441,18 +446,22 @@ pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Resul
     record(server, EventKind::SessionEnd, &host, event, None).await
 }
 
-async fn queue(server: &Arc<Server>, most: u32) -> Result<answer::Queue, Problem> {
+async fn queue(server: &Arc<Server>, most: u32) -> Result<api_types::QueueJson, ApiError> {
     let at_hand = Arc::clone(server);
     server
         .stores
         .read(move |store| {
             let spooled = (at_hand.outside.spooled)();
-            Ok(answer::Queue::new(store.queue(most)?, spooled, at_hand.now_ms()))
+            Ok(api_types::QueueJson::new(
+                store.queue(most)?,
+                spooled,
+                at_hand.now_ms(),
+            ))
         })
         .await
 }
 
-async fn processing(State(server): State<Arc<Server>>) -> Answer<Processing> {
+async fn processing(State(server): State<Arc<Server>>) -> JsonResult<Processing> {
     let queue = queue(&server, 0).await?;
     let queue_depth = queue.pending + queue.processing;
     Ok(Json(Processing {
@@ -461,8 +470,8 @@ async fn processing(State(server): State<Arc<Server>>) -> Answer<Processing> {
     }))
 }
 
-async fn process(State(server): State<Arc<Server>>) -> Answer<Restarted> {
+async fn process(State(server): State<Arc<Server>>) -> JsonResult<RetryResult> {
     let retried = server.stores.write(|store| Ok(store.retry(&[])?)).await?;
     let pending = queue(&server, 0).await?.pending;
-    Ok(Json(Restarted { retried, pending }))
+    Ok(Json(RetryResult { retried, pending }))
 }

@@ -9,13 +9,13 @@ use backstory_store::{Filter, Project, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asked};
+use super::{JsonResult, QueryParams};
 use crate::{
-    Outside,
-    answer::{Hit, Moment},
+    Backend,
     api::Api,
-    place::{self, Place},
-    problem::Problem,
+    api_types::{SearchHitJson, TimelineEntryJson},
+    problem::ApiError,
+    project_scope::{self, ProjectScope},
     server::Server,
 };
 
@@ -73,9 +73,9 @@ pub(crate) struct WireFilter {
 
 impl WireFilter {
     /// Reads it, or says what is wrong.
-    pub(crate) fn read(&self, outside: &Outside) -> Result<Filter, Problem> {
+    pub(crate) fn read(&self, outside: &Backend) -> Result<Filter, ApiError> {
         let wrong = |what: &str, value: &str, expected: &str| {
-            Problem::bad(format!("{what} `{value}`: expected {expected}"))
+            ApiError::bad(format!("{what} `{value}`: expected {expected}"))
         };
         let kinds = || MemoryKind::ALL.map(MemoryKind::name).join(", ");
         let types = || ObservationType::ALL.map(ObservationType::name).join(", ");
@@ -113,7 +113,7 @@ struct SearchAnswer {
     /// What was looked for.
     query: String,
     /// The best first.
-    results: Vec<Hit>,
+    results: Vec<SearchHitJson>,
     /// How long it took.
     took_ms: f64,
     /// How much of the memory can be found by meaning, from 0 to 1.
@@ -153,7 +153,7 @@ struct TimelineAnswer {
     /// The memory; absent when nothing fits the words.
     anchor: Option<String>,
     /// The oldest first.
-    timeline: Vec<Moment>,
+    timeline: Vec<TimelineEntryJson>,
 }
 
 pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
@@ -184,11 +184,14 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
 /// So far a search goes, page by page.
 const DEEPEST: usize = 500;
 
-async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQuery>) -> Answer<SearchAnswer> {
+async fn search(
+    State(server): State<Arc<Server>>,
+    QueryParams(asked): QueryParams<SearchQuery>,
+) -> JsonResult<SearchAnswer> {
     let limit = super::list::limit(asked.limit.map(u32::from))?;
     let skip: usize = match asked.cursor.as_deref().unwrap_or("0").parse() {
         Ok(skip) if skip <= DEEPEST => skip,
-        _ => return Err(Problem::bad("this cursor does not come from here")),
+        _ => return Err(ApiError::bad("this cursor does not come from here")),
     };
     let filter = asked.filter.read(&server.outside)?;
     let at_hand = Arc::clone(&server);
@@ -196,7 +199,7 @@ async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQue
         .stores
         .read(move |store| {
             let start = Instant::now();
-            let place = Place::of(
+            let place = ProjectScope::of(
                 store,
                 &at_hand.outside,
                 asked.filter.project.as_deref(),
@@ -214,7 +217,7 @@ async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQue
                         now_ms: at_hand.now_ms(),
                     })?
                 }
-                (Place::Project(project), _) => latest(store, project, most)?,
+                (ProjectScope::Project(project), _) => latest(store, project, most)?,
                 _ => Vec::new(),
             };
             let next = (hits.len() > skip + limit).then(|| (skip + limit).to_string());
@@ -222,7 +225,12 @@ async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQue
             at_hand.counters.searched(took);
             Ok(Json(SearchAnswer {
                 query: asked.query,
-                results: hits.iter().skip(skip).take(limit).map(Hit::from).collect(),
+                results: hits
+                    .iter()
+                    .skip(skip)
+                    .take(limit)
+                    .map(SearchHitJson::from)
+                    .collect(),
                 took_ms: (took.as_secs_f64() * 1_000_000.0).round() / 1000.0,
                 vectors: store.coverage()?.share(),
                 next_cursor: next,
@@ -232,7 +240,7 @@ async fn search(State(server): State<Arc<Server>>, Asked(asked): Asked<SearchQue
 }
 
 /// The latest memories of a project, read as a list: a search would look at every one of them.
-fn latest(store: &Store, project: &Project, most: usize) -> Result<Vec<recall::Hit>, Problem> {
+fn latest(store: &Store, project: &Project, most: usize) -> Result<Vec<recall::SearchHit>, ApiError> {
     const KINDS: [MemoryKind; 4] = [
         MemoryKind::Observation,
         MemoryKind::Summary,
@@ -243,7 +251,7 @@ fn latest(store: &Store, project: &Project, most: usize) -> Result<Vec<recall::H
     let mut hits = Vec::with_capacity(page.memories.len());
     for (handle, line) in page.memories {
         if let Some(card) = store.card(handle)? {
-            hits.push(recall::Hit {
+            hits.push(recall::SearchHit {
                 score: 1.0,
                 snippet: one_line(line.narrative.as_deref().unwrap_or(line.headline()), 200),
                 is_stale: is_stale(store, &card)?,
@@ -256,11 +264,11 @@ fn latest(store: &Store, project: &Project, most: usize) -> Result<Vec<recall::H
 
 async fn timeline(
     State(server): State<Arc<Server>>,
-    Asked(asked): Asked<TimelineQuery>,
-) -> Answer<TimelineAnswer> {
+    QueryParams(asked): QueryParams<TimelineQuery>,
+) -> JsonResult<TimelineAnswer> {
     let (before, after) = (asked.before.unwrap_or(10), asked.after.unwrap_or(10));
     if before > 100 || after > 100 {
-        return Err(Problem::bad("before and after are at most 100"));
+        return Err(ApiError::bad("before and after are at most 100"));
     }
     let at_hand = Arc::clone(&server);
     server
@@ -268,25 +276,29 @@ async fn timeline(
         .read(move |store| {
             let named = asked.anchor.as_deref().map(str::parse::<Handle>).transpose();
             let anchor = match (
-                named.map_err(|error| Problem::bad(error.to_string()))?,
+                named.map_err(|error| ApiError::bad(error.to_string()))?,
                 &asked.query,
             ) {
                 (Some(handle), _) => Some(handle),
                 (None, Some(words)) => {
-                    let place = Place::of(
+                    let place = ProjectScope::of(
                         store,
                         &at_hand.outside,
                         asked.project.as_deref(),
                         asked.cwd.as_deref(),
                     )?;
                     match place.scope() {
-                        Some(scope) => {
-                            place::best(store, at_hand.stores.vectors(), scope, words, at_hand.now_ms())?
-                        }
+                        Some(scope) => project_scope::best(
+                            store,
+                            at_hand.stores.vectors(),
+                            scope,
+                            words,
+                            at_hand.now_ms(),
+                        )?,
                         None => None,
                     }
                 }
-                (None, None) => return Err(Problem::bad("anchor or query is needed")),
+                (None, None) => return Err(ApiError::bad("anchor or query is needed")),
             };
             let Some(anchor) = anchor else {
                 return Ok(Json(TimelineAnswer {
@@ -296,10 +308,10 @@ async fn timeline(
             };
             let moments = store
                 .timeline(anchor, before, after)?
-                .ok_or_else(|| place::unknown(anchor))?;
+                .ok_or_else(|| project_scope::unknown(anchor))?;
             Ok(Json(TimelineAnswer {
                 anchor: Some(anchor.to_string()),
-                timeline: moments.into_iter().map(Moment::from).collect(),
+                timeline: moments.into_iter().map(TimelineEntryJson::from).collect(),
             }))
         })
         .await

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Answer, Input};
+use super::{JsonBody, JsonResult};
 use crate::{api::Api, server::Server};
 
 /// Every setting by its name.
@@ -51,7 +51,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     )
 }
 
-async fn all(server: &Arc<Server>) -> Answer<Settings> {
+async fn all(server: &Arc<Server>) -> JsonResult<Settings> {
     let settings = match server.settings().await? {
         Value::Object(settings) => settings.into_iter().collect(),
         _ => BTreeMap::new(),
@@ -59,7 +59,10 @@ async fn all(server: &Arc<Server>) -> Answer<Settings> {
     Ok(Json(Settings { settings }))
 }
 
-async fn change(State(server): State<Arc<Server>>, Input(new): Input<NewSettings>) -> Answer<Settings> {
+async fn change(
+    State(server): State<Arc<Server>>,
+    JsonBody(new): JsonBody<NewSettings>,
+) -> JsonResult<Settings> {
     // Sections may be nested, as they stand in the file.
     let mut flat = Map::new();
     for (name, value) in new.values {

@@ -1,13 +1,13 @@
 //! How much of an answer is said: what fits, and how to get the rest.
 
-use backstory_recall::{framed, tokens};
+use backstory_recall::{escape_for_frame, tokens};
 
 /// How much may be said.
-pub(super) struct Budget {
+pub(super) struct AnswerBudget {
     tokens: usize,
 }
 
-impl Budget {
+impl AnswerBudget {
     pub(super) fn new(asked: Option<usize>, usual: usize) -> Self {
         Self {
             tokens: asked.unwrap_or(usual).clamp(100, 20_000),
@@ -25,7 +25,7 @@ impl Budget {
         let mut room = self.tokens.saturating_sub(tokens(frame) + tokens(more) + 16);
         let mut said: Vec<String> = vec![frame.to_owned()];
         for entry in entries {
-            let entry = framed(&entry);
+            let entry = escape_for_frame(&entry);
             let needed = tokens(&entry) + 1;
             if needed > room {
                 break;
@@ -49,7 +49,7 @@ impl Budget {
         let mut said: Vec<String> = vec![frame.to_owned()];
         let mut fits = true;
         for entry in entries {
-            let entry = framed(&entry);
+            let entry = escape_for_frame(&entry);
             let needed = tokens(&entry) + 1;
             if needed <= room {
                 room -= needed;
@@ -81,9 +81,10 @@ mod tests {
         let entries = || (0..500).map(|at| format!("#{at} {}", "word ".repeat(at % 40)));
         for budget in [100, 500, 3_000, 20_000] {
             let list: Vec<String> = entries().collect();
-            let text = Budget::new(Some(budget), 1).fill(FRAME, list.clone().into_iter(), "More by asking.");
+            let text =
+                AnswerBudget::new(Some(budget), 1).fill(FRAME, list.clone().into_iter(), "More by asking.");
             assert!(tokens(&text) <= budget, "{budget}: {}", tokens(&text));
-            let text = Budget::new(Some(budget), 1).fill_all(FRAME, list, "More by asking.");
+            let text = AnswerBudget::new(Some(budget), 1).fill_all(FRAME, list, "More by asking.");
             assert!(tokens(&text) <= budget, "{budget}: {}", tokens(&text));
         }
     }

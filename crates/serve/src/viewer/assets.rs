@@ -9,7 +9,7 @@ use axum::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::problem::Problem;
+use crate::problem::ApiError;
 
 /// A file, and what names its content.
 struct Asset {
@@ -61,7 +61,7 @@ pub(super) async fn asset(Path(asked): Path<String>, headers: HeaderMap) -> Resp
         None => asset.name == asked,
     });
     let Some(asset) = found else {
-        return Problem::missing("there is no such file").into_response();
+        return ApiError::missing("there is no such file").into_response();
     };
     let tag = format!("\"{}\"", asset.hash);
     let keep = match by_hash {

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_recall::{matches, one_line};
-use backstory_store::{Card, Line};
+use backstory_store::{MemoryRecord, MemoryView};
 use maud::{Markup, html};
 
 use super::{
     link,
-    text::{marked, said},
+    text::{inline_text, marked},
     view::View,
 };
 
@@ -18,7 +18,7 @@ const TITLE: usize = 160;
 
 /// A memory as every list shows it.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct MemoryCard {
     pub(super) handle: Handle,
     pub(super) type_name: Option<String>,
     pub(super) title: String,
@@ -33,9 +33,9 @@ pub(super) struct Item {
     pub(super) words: Vec<String>,
 }
 
-impl Item {
+impl MemoryCard {
     /// Shows a memory as it is stored; `names` says what projects are called.
-    pub(super) fn of_line(handle: Handle, line: &Line, names: &HashMap<String, String>) -> Self {
+    pub(super) fn of_line(handle: Handle, line: &MemoryRecord, names: &HashMap<String, String>) -> Self {
         let more = [&line.subtitle, &line.completed, &line.narrative]
             .into_iter()
             .flatten()
@@ -59,7 +59,7 @@ impl Item {
     }
 
     /// Shows a memory as search knows it.
-    pub(super) fn of_card(card: &Card) -> Self {
+    pub(super) fn of_card(card: &MemoryView) -> Self {
         let fields = &card.fields;
         let title = [&fields.title, &fields.narrative]
             .into_iter()
@@ -88,13 +88,13 @@ impl Item {
                     a.title href=(address) { (marked(&self.title, &matches(&self.title, &self.words))) }
                     span.handle { (shown_handle(self.handle)) }
                 }
-                @if let Some(more) = &self.more { p.more { (said(more)) } }
+                @if let Some(more) = &self.more { p.more { (inline_text(more)) } }
                 (below)
                 p.meta {
                     (kind_label(self.handle.kind, self.type_name.as_deref()))
                     @match (&self.project, &self.project_id) {
-                        (Some(project), Some(id)) => { a href=(link::project(id)) { (said(project)) } }
-                        (Some(project), None) => { span { (said(project)) } }
+                        (Some(project), Some(id)) => { a href=(link::project(id)) { (inline_text(project)) } }
+                        (Some(project), None) => { span { (inline_text(project)) } }
                         _ => {}
                     }
                     (view.clock.ago(self.created_ms))

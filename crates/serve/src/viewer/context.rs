@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Redirect},
 };
 use backstory_model::ObservationType;
-use backstory_recall::{Context, Entry, FullField, Limits, Situation, context, tokens};
+use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits, context, tokens};
 use backstory_store::{Project, Store};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 use super::{
     card::{shown_handle, type_label},
     link, plot,
-    text::{said, verbatim},
-    view::{Here, Paged, Pairs, View, field, many},
+    text::{inline_text, verbatim},
+    view::{NavItem, Paged, Pairs, View, field, many},
 };
-use crate::{problem::Problem, server::Server, stores::off_the_async_threads};
+use crate::{problem::ApiError, server::Server, stores::run_blocking};
 
 /// The knobs that are numbers: name, label, least, most.
 const NUMBERS: [(&str, &str, usize, usize); 4] = [
@@ -34,11 +34,11 @@ struct Page {
     project: Option<Project>,
     branch: Option<String>,
     limits: Limits,
-    told: Option<Context>,
+    told: Option<ContextBlock>,
 }
 
 impl Page {
-    fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, Problem> {
+    fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, ApiError> {
         let mut limits = (server.outside.limits)();
         turn_knobs(&mut limits, pairs);
         let cards = store.projects()?;
@@ -53,10 +53,10 @@ impl Page {
         let told = match &project {
             None => None,
             Some(project) => {
-                let situation = Situation {
+                let situation = ContextRequest {
                     project,
                     branch: branch.as_deref(),
-                    goes_on: None,
+                    compacted_session: None,
                     now: Timestamp::from_millisecond(server.now_ms()).unwrap_or(Timestamp::UNIX_EPOCH),
                 };
                 context(store, &situation, &limits)?
@@ -146,7 +146,8 @@ impl Page {
             return html! { div.empty { p { "A session would be told nothing: nothing of this project is worth it, or the knobs leave it all out." } } };
         };
         let used = tokens(&told.text);
-        let (in_it, out): (Vec<&Entry>, Vec<&Entry>) = told.entries.iter().partition(|entry| entry.is_told);
+        let (in_it, out): (Vec<&ContextEntry>, Vec<&ContextEntry>) =
+            told.entries.iter().partition(|entry| entry.is_included);
         html! {
             p.meta {
                 strong { (many(used as u64, "token", "tokens")) }
@@ -154,7 +155,7 @@ impl Page {
                 (plot::share(share(used, self.limits.tokens), &format!("{used} of {} tokens", self.limits.tokens)))
                 span { (in_it.len()) " told" }
                 span { (out.len()) " left out" }
-                @if let Some(branch) = &self.branch { span { "on branch " (said(branch)) } }
+                @if let Some(branch) = &self.branch { span { "on branch " (inline_text(branch)) } }
             }
             (verbatim(&told.text))
             section aria-labelledby="told" {
@@ -176,18 +177,18 @@ fn share(used: usize, of: usize) -> f64 {
     number(used) / number(of.max(1))
 }
 
-fn entries(entries: &[&Entry]) -> Markup {
+fn entries(entries: &[&ContextEntry]) -> Markup {
     html! {
         ul.entries {
             @for entry in entries {
                 li data-item {
                     a href=(link::memory(entry.handle)) {
-                        span.handle { (shown_handle(entry.handle)) } " " (said(&entry.title))
+                        span.handle { (shown_handle(entry.handle)) } " " (inline_text(&entry.title))
                     }
                     p.meta {
-                        span { (said(&entry.reason)) }
+                        span { (inline_text(&entry.reason)) }
                         @if entry.tokens > 0 { span { "~" (entry.tokens) " tokens" } }
-                        @if entry.is_told && !entry.is_brief { span { "in full" } }
+                        @if entry.is_included && !entry.is_title_only { span { "in full" } }
                     }
                 }
             }
@@ -237,13 +238,13 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
         .stores
         .read(move |store| Page::read(store, &at_hand, &pairs))
         .await?;
-    Ok(view.page("Context", Here::Context, &page.show(&view, is_saved)))
+    Ok(view.page("Context", NavItem::Context, &page.show(&view, is_saved)))
 }
 
 /// Makes the knobs the settings.
 pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
     let at_hand = Arc::clone(&server);
-    let mut limits = off_the_async_threads(move || Ok((at_hand.outside.limits)())).await?;
+    let mut limits = run_blocking(move || Ok((at_hand.outside.limits)())).await?;
     turn_knobs(&mut limits, &pairs);
     let full_field = match limits.full_field {
         FullField::Narrative => "narrative",

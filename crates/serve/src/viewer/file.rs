@@ -8,21 +8,21 @@ use backstory_store::{Project, Store};
 use maud::{Markup, html};
 
 use super::{
-    card::Item,
+    card::MemoryCard,
     link,
-    text::said,
-    view::{Here, Paged, Pairs, View, field, many},
+    text::inline_text,
+    view::{NavItem, Paged, Pairs, View, field, many},
 };
-use crate::{place::Place, problem::Problem, server::Server};
+use crate::{problem::ApiError, project_scope::ProjectScope, server::Server};
 
 /// So many memories of a file are shown.
-const MOST: u32 = 60;
+const MAX: u32 = 60;
 
 #[derive(Default)]
 struct Page {
     path: String,
     project: Option<Project>,
-    items: Vec<Item>,
+    items: Vec<MemoryCard>,
     /// Other paths that end like it.
     similar: Vec<String>,
     /// Where nothing was asked: files that many memories speak of, by project.
@@ -30,15 +30,15 @@ struct Page {
 }
 
 impl Page {
-    fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, Problem> {
+    fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, ApiError> {
         let Some(path) = field(pairs, "path") else {
             return Self::busy(store);
         };
         let path = path.trim_start_matches("./");
-        let project = match Place::of(store, &server.outside, field(pairs, "project"), None)? {
-            Place::Everywhere => None,
-            Place::Project(project) => Some(project),
-            Place::Nowhere => {
+        let project = match ProjectScope::of(store, &server.outside, field(pairs, "project"), None)? {
+            ProjectScope::Everywhere => None,
+            ProjectScope::Project(project) => Some(project),
+            ProjectScope::Nowhere => {
                 return Ok(Self {
                     path: path.to_owned(),
                     ..Self::default()
@@ -67,7 +67,7 @@ impl Page {
         Ok(page)
     }
 
-    fn busy(store: &Store) -> Result<Self, Problem> {
+    fn busy(store: &Store) -> Result<Self, ApiError> {
         const PROJECTS: usize = 8;
         let mut cards = store.projects()?;
         // The latest first where there are equally many.
@@ -101,10 +101,10 @@ impl Page {
                 }
             }
             @if self.path.is_empty() { (self.show_busy()) } @else {
-                h2.path { (said(&self.path)) }
+                h2.path { (inline_text(&self.path)) }
                 p.meta {
                     @if let Some(project) = &self.project {
-                        a href=(link::project(&project.id)) { (said(&project.name)) }
+                        a href=(link::project(&project.id)) { (inline_text(&project.name)) }
                         a href=(link::file(&self.path, None)) { "in all projects" }
                     }
                     @if !self.items.is_empty() { span { (many(self.items.len() as u64, "memory", "memories")) ", the latest first" } }
@@ -123,7 +123,7 @@ impl Page {
                     p.muted { "Paths are counted from the root of the repository." }
                 } @else {
                     p.lead { "Which file do you mean?" }
-                    ul { @for path in &self.similar { li { a.path href=(link::file(path, None)) { (said(path)) } } } }
+                    ul { @for path in &self.similar { li { a.path href=(link::file(path, None)) { (inline_text(path)) } } } }
                 }
             }
         }
@@ -136,11 +136,11 @@ impl Page {
             }
             @for (project, files) in &self.busy {
                 section {
-                    h2 { a href=(link::project(&project.id)) { (said(&project.name)) } }
+                    h2 { a href=(link::project(&project.id)) { (inline_text(&project.name)) } }
                     ol.ranks {
                         @for (path, memories) in files {
                             li data-item {
-                                a.path href=(link::file(path, Some(&project.id))) { (said(path)) }
+                                a.path href=(link::file(path, Some(&project.id))) { (inline_text(path)) }
                                 span.number { (many(*memories, "memory", "memories")) }
                             }
                         }
@@ -157,13 +157,13 @@ fn history(
     server: &Server,
     project: Option<&Project>,
     path: &str,
-) -> Result<Vec<Item>, Problem> {
+) -> Result<Vec<MemoryCard>, ApiError> {
     let mut items = Vec::new();
-    for handle in store.file_history(project, path, MOST)? {
+    for handle in store.file_history(project, path, MAX)? {
         if let (Some(card), false) = (store.card(handle)?, server.leaving.has(handle)) {
-            items.push(Item {
+            items.push(MemoryCard {
                 is_stale: is_stale(store, &card)?,
-                ..Item::of_card(&card)
+                ..MemoryCard::of_card(&card)
             });
         }
     }
@@ -190,7 +190,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
         true => "Files",
         false => page.path.as_str(),
     };
-    Ok(view.page(title, Here::Files, &page.show(&view)))
+    Ok(view.page(title, NavItem::Files, &page.show(&view)))
 }
 
 #[cfg(test)]

@@ -7,39 +7,43 @@ use axum::{
     http::StatusCode,
 };
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{FileNow, files_now, tokens};
-use backstory_store::{Edit, Line, Shown, Store};
+use backstory_recall::{CitedFileStatus, cited_file_statuses, tokens};
+use backstory_store::{MemoryDetail, MemoryEdit, MemoryRecord, Store};
 use maud::{Markup, html};
 
 use super::{
-    card::{Item, kind_class, kind_label, one_line_kept, shown_handle},
+    card::{MemoryCard, kind_class, kind_label, one_line_kept, shown_handle},
     link,
     memory_parts::{evidence, files, provenance},
     session_turn::summary_fields,
-    text::{block, said},
-    view::{Here, Paged, Pairs, View, many},
+    text::{block, inline_text},
+    view::{NavItem, Paged, Pairs, View, many},
 };
-use crate::{place, problem::Problem, route::list::handle, server::Server};
+use crate::{problem::ApiError, project_scope, route::list::handle, server::Server};
 
 /// A memory with all that its page shows.
-pub(super) struct Page {
-    pub(super) shown: Shown,
-    pub(super) files: Vec<FileNow>,
+pub(super) struct MemoryPageView {
+    pub(super) shown: MemoryDetail,
+    pub(super) files: Vec<CitedFileStatus>,
     /// What the passages say, as far as it is shown.
     pub(super) texts: Vec<String>,
     /// Memories whose place it took, and the one that took its place.
-    pub(super) related: Vec<Item>,
+    pub(super) related: Vec<MemoryCard>,
     /// What came later about the files that have changed since.
-    later: Vec<Item>,
+    later: Vec<MemoryCard>,
 }
 
-impl Page {
-    pub(super) fn read(store: &Store, handle: Handle) -> Result<Self, Problem> {
+impl MemoryPageView {
+    pub(super) fn read(store: &Store, handle: Handle) -> Result<Self, ApiError> {
         const TEXTS: usize = 12;
         const LATER: usize = 6;
-        let shown = store.show(handle)?.ok_or_else(|| place::unknown(handle))?;
-        let card = store.card(handle)?.ok_or_else(|| place::unknown(handle))?;
-        let files = files_now(store, &card)?;
+        let shown = store
+            .show(handle)?
+            .ok_or_else(|| project_scope::unknown(handle))?;
+        let card = store
+            .card(handle)?
+            .ok_or_else(|| project_scope::unknown(handle))?;
+        let files = cited_file_statuses(store, &card)?;
         let mut texts = Vec::new();
         for passage in shown.passages.iter().take(TEXTS) {
             let line = store.line(passage.id)?;
@@ -48,9 +52,9 @@ impl Page {
         let origin = &shown.provenance;
         let mut related = Vec::new();
         for other in origin.superseded_by.iter().chain(&origin.supersedes) {
-            related.extend(store.card(*other)?.as_ref().map(Item::of_card));
+            related.extend(store.card(*other)?.as_ref().map(MemoryCard::of_card));
         }
-        let mut later: Vec<Item> = Vec::new();
+        let mut later: Vec<MemoryCard> = Vec::new();
         for file in files
             .iter()
             .filter(|file| super::memory_parts::is_stale(file))
@@ -67,7 +71,7 @@ impl Page {
                 if let (false, Some(card)) = (is_known || other == handle, store.card(other)?)
                     && card.created_ms > shown.line.created_ms.unwrap_or_default()
                 {
-                    later.push(Item::of_card(&card));
+                    later.push(MemoryCard::of_card(&card));
                 }
             }
         }
@@ -101,8 +105,8 @@ impl Page {
                         @if self.shown.provenance.superseded_by.is_some() { span.badge { "superseded" } }
                         span { "about " (many(tokens(&everything(line)) as u64, "token", "tokens")) }
                     }
-                    h1 { (said(&self.title())) }
-                    @if let Some(subtitle) = &line.subtitle { p.lead { (said(subtitle)) } }
+                    h1 { (inline_text(&self.title())) }
+                    @if let Some(subtitle) = &line.subtitle { p.lead { (inline_text(subtitle)) } }
                 }
                 @if mode == Mode::Leaving { (leaving(handle)) } @else { (actions(handle, line)) }
                 div.columns {
@@ -132,11 +136,11 @@ impl Page {
 pub(super) enum Mode<'m> {
     Read,
     /// With why the last try did not work.
-    Edit(Option<&'m Problem>),
+    Edit(Option<&'m ApiError>),
     Leaving,
 }
 
-fn everything(line: &Line) -> String {
+fn everything(line: &MemoryRecord) -> String {
     let texts = [
         &line.title,
         &line.subtitle,
@@ -153,11 +157,11 @@ fn everything(line: &Line) -> String {
     texts.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-fn actions(handle: Handle, line: &Line) -> Markup {
+fn actions(handle: Handle, line: &MemoryRecord) -> Markup {
     let address = link::memory(handle);
     html! {
         div.actions {
-            @if !Edit::fields(handle.kind).is_empty() {
+            @if !MemoryEdit::fields(handle.kind).is_empty() {
                 a.button href={ (address) "?edit" } data-shortcut="e" { "Edit " kbd aria-hidden="true" { "e" } }
             }
             form method="post" action={ (address) "/pin" } data-shortcut="p" {
@@ -179,7 +183,7 @@ fn leaving(handle: Handle) -> Markup {
     }
 }
 
-fn fields(kind: MemoryKind, line: &Line) -> Markup {
+fn fields(kind: MemoryKind, line: &MemoryRecord) -> Markup {
     html! {
         @if let Some(text) = &line.text {
             @if kind == MemoryKind::Passage { (super::text::verbatim(text)) } @else { (block(text)) }
@@ -188,27 +192,27 @@ fn fields(kind: MemoryKind, line: &Line) -> Markup {
         @if !line.facts.is_empty() {
             section aria-labelledby="facts" {
                 h2 #facts { "Facts" }
-                ul.facts { @for fact in &line.facts { li { (said(fact)) } } }
+                ul.facts { @for fact in &line.facts { li { (inline_text(fact)) } } }
             }
         }
         @if kind == MemoryKind::Summary { (summary_fields(line)) }
         @if !line.concepts.is_empty() {
             p.meta {
                 @for concept in &line.concepts {
-                    a.chip href=(link::with_query("/search", &[("concept", concept)])) { (said(concept)) }
+                    a.chip href=(link::with_query("/search", &[("concept", concept)])) { (inline_text(concept)) }
                 }
             }
         }
     }
 }
 
-fn edit_form(handle: Handle, line: &Line, problem: Option<&Problem>) -> Markup {
+fn edit_form(handle: Handle, line: &MemoryRecord, problem: Option<&ApiError>) -> Markup {
     html! {
         form.edit method="post" action={ (link::memory(handle)) "/edit" } {
             @if let Some(problem) = problem {
-                div.notice.warn role="alert" { p { (said(&super::view::sentence(&problem.message))) } }
+                div.notice.warn role="alert" { p { (inline_text(&super::view::sentence(&problem.message))) } }
             }
-            @for name in Edit::fields(handle.kind) { (input(name, line)) }
+            @for name in MemoryEdit::fields(handle.kind) { (input(name, line)) }
             p.muted { "What you write here stays: distilling the turn again does not change it." }
             p.actions {
                 button { "Save" }
@@ -218,7 +222,7 @@ fn edit_form(handle: Handle, line: &Line, problem: Option<&Problem>) -> Markup {
     }
 }
 
-fn input(name: &str, line: &Line) -> Markup {
+fn input(name: &str, line: &MemoryRecord) -> Markup {
     let label = name.replace('_', " ");
     let text = match name {
         "title" => &line.title,
@@ -262,13 +266,13 @@ pub(super) async fn page(
     Path(id): Path<String>,
     Query(pairs): Query<Pairs>,
 ) -> Paged {
-    let handle = handle(&id).map_err(|problem| Problem {
+    let handle = handle(&id).map_err(|problem| ApiError {
         status: StatusCode::NOT_FOUND,
         ..problem
     })?;
     let page = server
         .stores
-        .read(move |store| Page::read(store, handle))
+        .read(move |store| MemoryPageView::read(store, handle))
         .await
         .map_err(|problem| match problem.status {
             StatusCode::NOT_FOUND => {
@@ -286,6 +290,6 @@ pub(super) async fn page(
 }
 
 /// The whole page of a memory.
-pub(super) fn show_page(view: &View, page: &Page, mode: Mode<'_>) -> axum::response::Response {
-    view.page(&page.title(), Here::Nowhere, &page.show(view, mode))
+pub(super) fn show_page(view: &View, page: &MemoryPageView, mode: Mode<'_>) -> axum::response::Response {
+    view.page(&page.title(), NavItem::Nowhere, &page.show(view, mode))
 }

@@ -8,22 +8,22 @@ use axum::{
     response::IntoResponse,
 };
 use backstory_model::{Handle, MemoryKind};
-use backstory_store::{Edit, Superseding};
+use backstory_store::{MemoryEdit, SupersedeOutcome};
 use serde_json::{Map, Value};
 
 use super::{
     card::one_line_kept,
-    leaving::forget_soon,
     link,
-    memory::{Mode, Page, show_page},
+    memory::{MemoryPageView, Mode, show_page},
+    pending_delete::schedule_forget,
     view::{Paged, Pairs, View, back, field},
 };
 use crate::{
-    place,
-    problem::Problem,
+    problem::ApiError,
+    project_scope,
     route::{change::MemoryChange, list::handle},
     server::Server,
-    stores::off_the_async_threads,
+    stores::run_blocking,
 };
 
 pub(super) async fn edit(
@@ -34,12 +34,15 @@ pub(super) async fn edit(
 ) -> Paged {
     let handle = handle(&id)?;
     let (at_hand, given) = (Arc::clone(&server), pairs.clone());
-    let edit = off_the_async_threads(move || read_edit(&at_hand, handle.kind, &given)).await;
+    let edit = run_blocking(move || read_edit(&at_hand, handle.kind, &given)).await;
     let edit = match edit {
         Ok(edit) => edit,
         // The form again, with what is wrong.
         Err(problem) => {
-            let page = server.stores.read(move |store| Page::read(store, handle)).await?;
+            let page = server
+                .stores
+                .read(move |store| MemoryPageView::read(store, handle))
+                .await?;
             let mode = Mode::Edit(Some(&problem));
             return Ok((StatusCode::BAD_REQUEST, show_page(&view, &page, mode)).into_response());
         }
@@ -49,7 +52,7 @@ pub(super) async fn edit(
         .stores
         .write(move |store| {
             if !store.exists(handle)? {
-                return Err(place::unknown(handle));
+                return Err(project_scope::unknown(handle));
             }
             store.edit(handle, &edit, now_ms)?;
             Ok(())
@@ -58,10 +61,10 @@ pub(super) async fn edit(
     Ok(back(&pairs, &link::memory(handle)))
 }
 
-fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<Edit, Problem> {
+fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<MemoryEdit, ApiError> {
     let mut change = Map::new();
     for (name, value) in pairs {
-        if !Edit::fields(kind).contains(&name.as_str()) || name == "type" && value.is_empty() {
+        if !MemoryEdit::fields(kind).contains(&name.as_str()) || name == "type" && value.is_empty() {
             continue;
         }
         // Browsers send line breaks as two characters.
@@ -73,7 +76,7 @@ fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<Edit, P
         change.insert(name.clone(), value);
     }
     let change: MemoryChange = serde_json::from_value(Value::Object(change))
-        .map_err(|error| Problem::bad(format!("the form is not what is expected: {error}")))?;
+        .map_err(|error| ApiError::bad(format!("the form is not what is expected: {error}")))?;
     change.read(kind, |text| (server.outside.wash)(text))
 }
 
@@ -87,7 +90,9 @@ pub(super) async fn pin(
     server
         .stores
         .write(move |store| {
-            let line = store.line(handle)?.ok_or_else(|| place::unknown(handle))?;
+            let line = store
+                .line(handle)?
+                .ok_or_else(|| project_scope::unknown(handle))?;
             // Nothing said: the other way round, as the key does it.
             store.set_pinned(&[handle], wanted.unwrap_or(!line.pinned))?;
             Ok(())
@@ -105,11 +110,13 @@ pub(super) async fn forget(
     let title = server
         .stores
         .read(move |store| {
-            let line = store.line(handle)?.ok_or_else(|| place::unknown(handle))?;
+            let line = store
+                .line(handle)?
+                .ok_or_else(|| project_scope::unknown(handle))?;
             Ok(one_line_kept(line.headline(), 60))
         })
         .await?;
-    forget_soon(&server, handle, title);
+    schedule_forget(&server, handle, title);
     Ok(back(&pairs, &link::memory(handle)))
 }
 
@@ -120,7 +127,7 @@ pub(super) async fn keep(
 ) -> Paged {
     let handle = handle(&id)?;
     if !server.leaving.keep(handle) {
-        return Err(Problem::missing(format!("{handle} is forgotten already"))
+        return Err(ApiError::missing(format!("{handle} is forgotten already"))
             .hint("forgetting can be undone for ten seconds")
             .into());
     }
@@ -141,19 +148,21 @@ pub(super) async fn supersede(
         .await?;
     let by = by.map_or_else(String::new, |by| format!("#{by}"));
     match done {
-        Superseding::Done => Ok(back(&pairs, &link::memory(old))),
-        Superseding::Missing => Err(Problem::missing(format!("no observation goes by {by}")).into()),
-        Superseding::OtherProject => Err(Problem::bad(format!("{by} belongs to another project")).into()),
-        Superseding::Circle => {
-            Err(Problem::bad(format!("{by} does not hold itself: it was superseded by #{old}")).into())
+        SupersedeOutcome::Done => Ok(back(&pairs, &link::memory(old))),
+        SupersedeOutcome::Missing => Err(ApiError::missing(format!("no observation goes by {by}")).into()),
+        SupersedeOutcome::OtherProject => {
+            Err(ApiError::bad(format!("{by} belongs to another project")).into())
+        }
+        SupersedeOutcome::Circle => {
+            Err(ApiError::bad(format!("{by} does not hold itself: it was superseded by #{old}")).into())
         }
     }
 }
 
-fn observation(text: &str) -> Result<Handle, Problem> {
+fn observation(text: &str) -> Result<Handle, ApiError> {
     match handle(text)? {
         observation if observation.kind == MemoryKind::Observation => Ok(observation),
-        other => Err(Problem::bad(format!(
+        other => Err(ApiError::bad(format!(
             "{other} is a {}: only an observation holds in place of another",
             other.kind.name()
         ))),

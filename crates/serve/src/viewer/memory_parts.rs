@@ -1,14 +1,14 @@
 //! Where a memory comes from, what it rests on, and what became of its files.
 
 use backstory_model::MemoryKind;
-use backstory_recall::{Fate, FileNow, one_line};
+use backstory_recall::{CitedFileStatus, FileStatus, one_line};
 use maud::{Markup, html};
 
 use super::{
     card::shown_handle,
     link,
-    memory::Page,
-    text::{block, clipped, said, verbatim},
+    memory::MemoryPageView,
+    text::{block, clipped, inline_text, verbatim},
     view::{View, many},
 };
 
@@ -16,12 +16,12 @@ use super::{
 const PASSAGE: usize = 2_400;
 
 /// Whether a file is not what the memory speaks of any more.
-pub(super) fn is_stale(file: &FileNow) -> bool {
-    matches!(file.fate, Fate::Changed | Fate::Gone)
+pub(super) fn is_stale(file: &CitedFileStatus) -> bool {
+    matches!(file.fate, FileStatus::Changed | FileStatus::Gone)
 }
 
 /// What became of the files that a memory cites.
-pub(super) fn files(page: &Page, view: &View) -> Markup {
+pub(super) fn files(page: &MemoryPageView, view: &View) -> Markup {
     let project = page.shown.line.project.as_deref();
     html! {
         section aria-labelledby="files" {
@@ -29,7 +29,7 @@ pub(super) fn files(page: &Page, view: &View) -> Markup {
             ul.files {
                 @for file in &page.files {
                     li data-stale[is_stale(file)] {
-                        a.path href=(link::file(&file.path, project)) { (said(&file.path)) }
+                        a.path href=(link::file(&file.path, project)) { (inline_text(&file.path)) }
                         p.meta {
                             span { @if file.is_modified { "changed then" } @else { "read then" } }
                             (fate(file, view))
@@ -41,7 +41,7 @@ pub(super) fn files(page: &Page, view: &View) -> Markup {
     }
 }
 
-fn fate(file: &FileNow, view: &View) -> Markup {
+fn fate(file: &CitedFileStatus, view: &View) -> Markup {
     let sizes = match (file.size_then, file.size_now) {
         (Some(then), Some(now)) if then != now => Some(format!("{then} → {now} bytes")),
         (Some(then), Some(_)) => Some(format!("still {then} bytes, other content")),
@@ -49,10 +49,10 @@ fn fate(file: &FileNow, view: &View) -> Markup {
     };
     html! {
         @match file.fate {
-            Fate::Unchanged => { span { "unchanged since" } }
-            Fate::Gone => { span.badge.stale { "gone since" } }
-            Fate::Unknown => {}
-            Fate::Changed => {
+            FileStatus::Unchanged => { span { "unchanged since" } }
+            FileStatus::Gone => { span.badge.stale { "gone since" } }
+            FileStatus::Unknown => {}
+            FileStatus::Changed => {
                 span.badge.stale { "changed since" }
                 @if let Some(sizes) = sizes { span { (sizes) } }
                 @if let Some(written) = file.written_ms { span { "written " (view.clock.ago(written)) } }
@@ -62,7 +62,7 @@ fn fate(file: &FileNow, view: &View) -> Markup {
 }
 
 /// The verbatim pieces that a memory rests on.
-pub(super) fn evidence(page: &Page) -> Markup {
+pub(super) fn evidence(page: &MemoryPageView) -> Markup {
     html! {
         section aria-labelledby="evidence" {
             h2 #evidence { "Evidence" }
@@ -74,7 +74,7 @@ pub(super) fn evidence(page: &Page) -> Markup {
                                 details {
                                     summary {
                                         span.badge { (passage.kind) } " "
-                                        span.first { (said(&one_line(&passage.first_line, 140))) }
+                                        span.first { (inline_text(&one_line(&passage.first_line, 140))) }
                                     }
                                     (verbatim(&cut(text)))
                                     p.meta { a href=(link::memory(passage.id)) { "All of " (passage.id) } }
@@ -82,7 +82,7 @@ pub(super) fn evidence(page: &Page) -> Markup {
                             }
                             None => {
                                 span.badge { (passage.kind) } " "
-                                a href=(link::memory(passage.id)) { (said(&one_line(&passage.first_line, 140))) }
+                                a href=(link::memory(passage.id)) { (inline_text(&one_line(&passage.first_line, 140))) }
                             }
                         }
                     }
@@ -101,7 +101,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Where a memory comes from, and what it has to do with others.
-pub(super) fn provenance(page: &Page, view: &View) -> Markup {
+pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
     let (line, origin) = (&page.shown.line, &page.shown.provenance);
     let tools: std::collections::BTreeSet<&str> = origin
         .tools
@@ -113,30 +113,30 @@ pub(super) fn provenance(page: &Page, view: &View) -> Markup {
             h2 #origin { "Where it comes from" }
             dl.facts {
                 @if let (Some(name), Some(id)) = (&origin.project_name, &line.project) {
-                    dt { "Project" } dd { a href=(link::project(id)) { (said(name)) } }
+                    dt { "Project" } dd { a href=(link::project(id)) { (inline_text(name)) } }
                 } @else { dt { "Project" } dd { "holds everywhere" } }
                 @if let Some(session) = &line.session_id {
                     dt { "Session" }
                     dd {
                         a.path href={ (link::session(session)) @if let Some(turn) = origin.turn { "?turn=" (turn) } } {
-                            (said(&one_line(session, 13)))
+                            (inline_text(&one_line(session, 13)))
                             @if let Some(turn) = origin.turn { ", turn " (turn) }
                         }
                     }
                 }
                 @if let Some(created) = line.created_ms { dt { "Made" } dd { (view.clock.exact(created)) } }
                 @if let Some(edited) = origin.edited_ms { dt { "Corrected" } dd { (view.clock.exact(edited)) } }
-                @if let Some(host) = &origin.host { dt { "Agent" } dd { (said(host)) } }
-                @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (said(branch)) } }
-                @if let Some(distiller) = &origin.distiller { dt { "Written by" } dd { (said(distiller)) } }
-                @if let Some(author) = &origin.author { dt { "Saved by" } dd { (said(author)) } }
+                @if let Some(host) = &origin.host { dt { "Agent" } dd { (inline_text(host)) } }
+                @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (inline_text(branch)) } }
+                @if let Some(distiller) = &origin.distiller { dt { "Written by" } dd { (inline_text(distiller)) } }
+                @if let Some(author) = &origin.author { dt { "Saved by" } dd { (inline_text(author)) } }
                 @if !tools.is_empty() {
-                    dt { "Rests on" } dd { (many(origin.tools.len() as u64, "tool use", "tool uses")) ": " (said(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
+                    dt { "Rests on" } dd { (many(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
                 }
                 @if let Some(seen) = origin.seen.filter(|seen| *seen > 1) {
                     dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_ms { ", last " (view.clock.ago(last)) } }
                 }
-                @if let Some(external) = &line.external_id { dt { "Elsewhere" } dd.path { (said(external)) } }
+                @if let Some(external) = &line.external_id { dt { "Elsewhere" } dd.path { (inline_text(external)) } }
             }
             @if let Some(prompt) = &origin.prompt {
                 h3 { "What was asked" }
@@ -147,7 +147,7 @@ pub(super) fn provenance(page: &Page, view: &View) -> Markup {
     }
 }
 
-fn supersede(page: &Page) -> Markup {
+fn supersede(page: &MemoryPageView) -> Markup {
     let origin = &page.shown.provenance;
     let address = link::memory(page.shown.handle);
     html! {
@@ -156,7 +156,7 @@ fn supersede(page: &Page) -> Markup {
             @for item in &page.related {
                 p {
                     @if origin.superseded_by == Some(item.handle) { "Superseded by " } @else { "Supersedes " }
-                    a href=(link::memory(item.handle)) { (shown_handle(item.handle)) " " (said(&item.title)) }
+                    a href=(link::memory(item.handle)) { (shown_handle(item.handle)) " " (inline_text(&item.title)) }
                 }
             }
             form.inline method="post" action={ (address) "/supersede" } {

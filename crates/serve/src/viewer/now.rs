@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use backstory_model::MemoryKind;
-use backstory_store::{At, Filter, Running, Store};
+use backstory_store::{ActiveSession, Filter, PageCursor, Store};
 use maud::{Markup, html};
 
 use super::{
-    card::Item,
+    card::MemoryCard,
     link,
-    text::{clipped, said},
+    text::{clipped, inline_text},
     time::lasted,
-    view::{Here, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, many},
 };
-use crate::{answer::Queue, problem::Problem, server::Server};
+use crate::{api_types::QueueJson, problem::ApiError, server::Server};
 
 /// So many memories stand on a page.
 const ON_PAGE: usize = 20;
@@ -30,15 +30,15 @@ const SHOWN: [MemoryKind; 4] = [
 ];
 
 struct Now {
-    items: Vec<Item>,
-    next: Option<At>,
-    running: Vec<Running>,
-    queue: Queue,
+    items: Vec<MemoryCard>,
+    next: Option<PageCursor>,
+    running: Vec<ActiveSession>,
+    queue: QueueJson,
     is_first: bool,
 }
 
 impl Now {
-    fn read(store: &Store, server: &Server, after: Option<At>) -> Result<Self, Problem> {
+    fn read(store: &Store, server: &Server, after: Option<PageCursor>) -> Result<Self, ApiError> {
         let now_ms = server.now_ms();
         let page = store.page(&SHOWN, None, &Filter::default(), after, ON_PAGE)?;
         let names = store.project_names()?;
@@ -46,12 +46,12 @@ impl Now {
             .memories
             .iter()
             .filter(|(handle, _)| !server.leaving.has(*handle))
-            .map(|(handle, line)| Item::of_line(*handle, line, &names));
+            .map(|(handle, line)| MemoryCard::of_line(*handle, line, &names));
         Ok(Self {
             items: items.collect(),
             next: page.next,
             running: store.running(now_ms - SILENT_MS, 8)?,
-            queue: Queue::new(store.queue(0)?, (server.outside.spooled)(), now_ms),
+            queue: QueueJson::new(store.queue(0)?, (server.outside.spooled)(), now_ms),
             is_first: after.is_none(),
         })
     }
@@ -89,7 +89,7 @@ impl Now {
     }
 }
 
-fn running(session: &Running, view: &View) -> Markup {
+fn running(session: &ActiveSession, view: &View) -> Markup {
     let state = match (session.is_waiting, session.is_summarizing) {
         (true, true) => "writing down what it learned",
         (true, false) => "waiting for you",
@@ -99,14 +99,14 @@ fn running(session: &Running, view: &View) -> Markup {
         article.running data-busy[!session.is_waiting] {
             h3 {
                 a href=(link::session(&session.session_id)) {
-                    (said(session.title.as_deref().unwrap_or(&session.project)))
+                    (inline_text(session.title.as_deref().unwrap_or(&session.project)))
                 }
             }
-            @if let Some(prompt) = &session.prompt { p.prompt { (said(&clipped(prompt, 140))) } }
+            @if let Some(prompt) = &session.prompt { p.prompt { (inline_text(&clipped(prompt, 140))) } }
             p.meta {
                 span.state { (state) }
-                span { (said(&session.project)) }
-                @if let Some(branch) = &session.branch { span { (said(branch)) } }
+                span { (inline_text(&session.project)) }
+                @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
                 @if let Some(turn) = session.turn { span { "turn " (turn) } }
                 @if session.tools > 0 { span { (many(session.tools, "tool use", "tool uses")) } }
                 @if let (false, Some(started)) = (session.is_waiting, session.turn_started_ms) {
@@ -118,7 +118,7 @@ fn running(session: &Running, view: &View) -> Markup {
     }
 }
 
-fn queue(queue: &Queue) -> Markup {
+fn queue(queue: &QueueJson) -> Markup {
     let waiting = queue.pending + queue.processing;
     html! {
         @if waiting == 0 && queue.failed == 0 {
@@ -152,11 +152,11 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     let after = field(&pairs, "after")
         .map(str::parse)
         .transpose()
-        .map_err(|_| Problem::bad("this list cannot be gone on with").hint("begin with the latest"))?;
+        .map_err(|_| ApiError::bad("this list cannot be gone on with").hint("begin with the latest"))?;
     let at_hand = Arc::clone(&server);
     let now = server
         .stores
         .read(move |store| Now::read(store, &at_hand, after))
         .await?;
-    Ok(view.page("Now", Here::Now, &now.show(&view)))
+    Ok(view.page("Now", NavItem::Now, &now.show(&view)))
 }

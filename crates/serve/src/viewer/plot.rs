@@ -70,7 +70,7 @@ pub(super) fn share(value: f64, about: &str) -> Markup {
 }
 
 /// Draws the ups and downs of a number as small bars.
-pub(super) fn pulse(values: &[u64], about: &str) -> Markup {
+pub(super) fn sparkline(values: &[u64], about: &str) -> Markup {
     let highest = values.iter().copied().max().unwrap_or(0).max(1);
     html! {
         svg.pulse viewBox={ "0 0 " (values.len() * 5) " 22" } role="img" aria-label=(about) {

@@ -4,20 +4,20 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::extract::{Path, State};
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{MOST_SUMMARIES, OpenWork, Situation, open_work};
+use backstory_recall::{ContextRequest, MAX_SUMMARIES, OpenWork, open_work};
 use backstory_store::{Branch, BusyFile, DayCount, Filter, Project, Session, SessionFilter, Store, Summary};
 use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::{
-    card::{Item, type_label},
+    card::{MemoryCard, type_label},
     link, plot,
     sessions::row,
-    text::{block, clipped, said},
+    text::{block, clipped, inline_text},
     time::day_name,
-    view::{Here, Paged, View, many},
+    view::{NavItem, Paged, View, many},
 };
-use crate::{problem::Problem, server::Server};
+use crate::{problem::ApiError, server::Server};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -28,7 +28,7 @@ const DAYS: i64 = 90;
 const QUIET_MS: i64 = 45 * DAY_MS;
 
 /// So many sessions that left something to do are shown.
-const MOST_OPEN: usize = 5;
+const MAX_OPEN: usize = 5;
 
 struct Activity {
     last_day: i64,
@@ -42,21 +42,21 @@ struct Page {
     branches: Vec<Branch>,
     summaries: Vec<Summary>,
     sessions: Vec<Session>,
-    pinned: Vec<Item>,
-    latest: Vec<Item>,
+    pinned: Vec<MemoryCard>,
+    latest: Vec<MemoryCard>,
 }
 
 impl Page {
-    fn read(store: &Store, server: &Server, id: &str, view: &View) -> Result<Self, Problem> {
+    fn read(store: &Store, server: &Server, id: &str, view: &View) -> Result<Self, ApiError> {
         let project = store.project(id)?;
         let names = [(project.id.clone(), project.name.clone())].into();
         let kinds = [MemoryKind::Observation, MemoryKind::Note];
         let page = store.page(&kinds, Some(&project), &Filter::default(), None, 8)?;
-        let items = |memories: Vec<_>| -> Vec<Item> {
+        let items = |memories: Vec<_>| -> Vec<MemoryCard> {
             let here = memories.iter().filter(|(handle, _)| !server.leaving.has(*handle));
-            here.map(|(handle, line)| Item {
+            here.map(|(handle, line)| MemoryCard {
                 project: None,
-                ..Item::of_line(*handle, line, &names)
+                ..MemoryCard::of_line(*handle, line, &names)
             })
             .collect()
         };
@@ -68,7 +68,7 @@ impl Page {
             activity: Activity::read(store, &project, view)?,
             files: store.busy_files(&project, 12)?,
             branches: store.branches(&project, 8)?,
-            summaries: store.latest_summaries(&project, MOST_SUMMARIES)?,
+            summaries: store.latest_summaries(&project, MAX_SUMMARIES)?,
             sessions: store.sessions(&SessionFilter {
                 project: Some(&project),
                 after: None,
@@ -85,13 +85,13 @@ impl Page {
 
     /// What is left to do, as a session that starts would be told.
     fn open(&self, view: &View) -> Vec<OpenWork<'_>> {
-        let situation = Situation {
+        let situation = ContextRequest {
             project: &self.project,
             branch: None,
-            goes_on: None,
+            compacted_session: None,
             now: Timestamp::from_millisecond(view.clock.now_ms).unwrap_or(Timestamp::UNIX_EPOCH),
         };
-        open_work(&self.summaries, None, &situation, MOST_OPEN)
+        open_work(&self.summaries, None, &situation, MAX_OPEN)
     }
 
     fn show(&self, view: &View) -> Markup {
@@ -99,8 +99,8 @@ impl Page {
         let nothing = html! {};
         let open = self.open(view);
         html! {
-            h1 { (said(&self.project.name)) }
-            p.muted.path { (said(id)) @if self.project.root != self.project.id { " · " (said(&self.project.root)) } }
+            h1 { (inline_text(&self.project.name)) }
+            p.muted.path { (inline_text(id)) @if self.project.root != self.project.id { " · " (inline_text(&self.project.root)) } }
             p.actions {
                 a.button href=(link::with_query("/context", &[("project", id)])) { "What the next session gets" }
                 a.button.quiet href=(link::with_query("/search", &[("project", id)])) { "Search here" }
@@ -135,7 +135,7 @@ impl Page {
 }
 
 impl Activity {
-    fn read(store: &Store, project: &Project, view: &View) -> Result<Self, Problem> {
+    fn read(store: &Store, project: &Project, view: &View) -> Result<Self, ApiError> {
         let now_ms = view.clock.now_ms;
         let last_ms = store.last_observation_ms(project)?.unwrap_or(now_ms);
         let end_ms = match now_ms - last_ms > QUIET_MS {
@@ -199,7 +199,7 @@ fn steps(view: &View, open: &[OpenWork<'_>]) -> Markup {
                     (block(&clipped(steps, 600)))
                     p.meta {
                         a href=(link::memory(handle(summary))) { (handle(summary)) }
-                        @if let Some(branch) = &summary.branch { span { (said(branch)) } }
+                        @if let Some(branch) = &summary.branch { span { (inline_text(branch)) } }
                         (view.clock.ago(summary.created_ms))
                     }
                 }
@@ -216,7 +216,7 @@ fn files(files: &[BusyFile], project: &str) -> Markup {
             ol.ranks {
                 @for file in files {
                     li {
-                        a.path href=(link::file(&file.path, Some(project))) { (said(&file.path)) }
+                        a.path href=(link::file(&file.path, Some(project))) { (inline_text(&file.path)) }
                         span.number title=(many(file.changes, "change", "changes")) { (file.memories) }
                     }
                 }
@@ -233,7 +233,7 @@ fn branches(view: &View, branches: &[Branch]) -> Markup {
                 ol.ranks {
                     @for branch in branches {
                         li {
-                            span.path { (said(&branch.name)) }
+                            span.path { (inline_text(&branch.name)) }
                             span.meta { (many(branch.sessions, "session", "sessions")) ", " (view.clock.ago(branch.last_ms)) }
                         }
                     }
@@ -249,5 +249,5 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Path(id)
         .stores
         .read(move |store| Page::read(store, &at_hand, &id, &seen))
         .await?;
-    Ok(view.page(&page.project.name, Here::Projects, &page.show(&view)))
+    Ok(view.page(&page.project.name, NavItem::Projects, &page.show(&view)))
 }

@@ -8,10 +8,10 @@ use maud::{Markup, html};
 
 use super::{
     link, plot,
-    text::said,
-    view::{Here, Paged, View, many},
+    text::inline_text,
+    view::{NavItem, Paged, View, many},
 };
-use crate::{problem::Problem, server::Server};
+use crate::{problem::ApiError, server::Server};
 
 const WEEK_MS: i64 = 7 * 86_400_000;
 const WEEKS: usize = 16;
@@ -24,13 +24,13 @@ struct Row {
     weeks: Vec<u64>,
 }
 
-fn read(store: &Store, now_ms: i64) -> Result<Vec<Row>, Problem> {
+fn read(store: &Store, now_ms: i64) -> Result<Vec<Row>, ApiError> {
     let from_ms = now_ms - i64::try_from(WEEKS).unwrap_or(0) * WEEK_MS;
     let mut rows = Vec::new();
     for card in store.projects()? {
         let mut weeks = vec![0; WEEKS];
         if rows.len() < DRAWN {
-            for (week, count) in store.pulse(&card.project, from_ms, WEEK_MS)? {
+            for (week, count) in store.activity_by_interval(&card.project, from_ms, WEEK_MS)? {
                 if let Some(slot) = usize::try_from(week).ok().and_then(|week| weeks.get_mut(week)) {
                     *slot += count;
                 }
@@ -54,14 +54,14 @@ fn show(view: &View, rows: &[Row]) -> Markup {
             @for Row { card, weeks } in rows {
                 li.item data-item {
                     div.head {
-                        a.title href=(link::project(&card.project.id)) { (said(&card.project.name)) }
-                        (plot::pulse(weeks, &format!("memories in the last {WEEKS} weeks: {}", weeks.iter().sum::<u64>())))
+                        a.title href=(link::project(&card.project.id)) { (inline_text(&card.project.name)) }
+                        (plot::sparkline(weeks, &format!("memories in the last {WEEKS} weeks: {}", weeks.iter().sum::<u64>())))
                     }
                     p.meta {
                         span { (many(card.observations, "memory", "memories")) }
                         span { (many(card.sessions, "session", "sessions")) }
                         @if let Some(last) = card.last_event_ms { (view.clock.ago(last)) }
-                        span.path { (said(&card.project.id)) }
+                        span.path { (inline_text(&card.project.id)) }
                     }
                 }
             }
@@ -72,5 +72,5 @@ fn show(view: &View, rows: &[Row]) -> Markup {
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged {
     let now_ms = view.clock.now_ms;
     let rows = server.stores.read(move |store| read(store, now_ms)).await?;
-    Ok(view.page("Projects", Here::Projects, &show(&view, &rows)))
+    Ok(view.page("Projects", NavItem::Projects, &show(&view, &rows)))
 }

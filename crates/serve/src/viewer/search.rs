@@ -4,18 +4,18 @@ use std::{sync::Arc, time::Instant};
 
 use axum::extract::{Query, State};
 use backstory_model::{MemoryKind, ObservationType};
-use backstory_recall::{Hit, Query as Question, Searcher, matches};
-use backstory_store::{At, Filter, Scope, Store, terms};
+use backstory_recall::{Query as Question, SearchHit, Searcher, matches};
+use backstory_store::{Filter, PageCursor, Scope, Store, terms};
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::{
-    card::Item,
+    card::MemoryCard,
     link, plot,
-    text::{marked, said},
-    view::{Here, Paged, Pairs, View, field, many, sentence},
+    text::{inline_text, marked},
+    view::{NavItem, Paged, Pairs, View, field, many, sentence},
 };
-use crate::{place::Place, problem::Problem, route::search::WireFilter, server::Server};
+use crate::{problem::ApiError, project_scope::ProjectScope, route::search::WireFilter, server::Server};
 
 /// So many hits stand on a page, and so far one can go on.
 const ON_PAGE: usize = 20;
@@ -37,8 +37,8 @@ const FILTERS: [&str; 8] = [
 
 /// What was found.
 #[derive(Default)]
-struct Found {
-    items: Vec<(Item, Option<Why>)>,
+struct SearchResults {
+    items: Vec<(MemoryCard, Option<MatchReason>)>,
     /// The address of the next page.
     next: Option<String>,
     took_ms: f64,
@@ -47,7 +47,7 @@ struct Found {
 }
 
 /// Why a memory was found.
-struct Why {
+struct MatchReason {
     snippet: String,
     /// Words of the question that it has.
     has: Vec<String>,
@@ -56,8 +56,8 @@ struct Why {
     score: f64,
 }
 
-impl Why {
-    fn of(hit: &Hit, asked: &[String]) -> Self {
+impl MatchReason {
+    fn of(hit: &SearchHit, asked: &[String]) -> Self {
         let fields = &hit.card.fields;
         let parts = [
             ("title", &fields.title),
@@ -95,7 +95,7 @@ impl Why {
                     span { "near in meaning; none of the words" }
                 } @else {
                     span {
-                        "has " @for (at, word) in self.has.iter().enumerate() { @if at > 0 { ", " } b { (said(word)) } }
+                        "has " @for (at, word) in self.has.iter().enumerate() { @if at > 0 { ", " } b { (inline_text(word)) } }
                         " in " (self.stand_in.join(", "))
                         @if self.has.len() < asked.len() { "; the rest by meaning" }
                     }
@@ -106,23 +106,23 @@ impl Why {
 }
 
 /// Reads the filters of a form, in which what is not chosen is empty.
-fn read_filter(server: &Server, pairs: &Pairs) -> Result<(Filter, Option<String>), Problem> {
+fn read_filter(server: &Server, pairs: &Pairs) -> Result<(Filter, Option<String>), ApiError> {
     let given: Map<String, Value> = FILTERS
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), field(pairs, name)?.into())))
         .collect();
     let wire: WireFilter =
-        serde_json::from_value(Value::Object(given)).map_err(|error| Problem::bad(error.to_string()))?;
+        serde_json::from_value(Value::Object(given)).map_err(|error| ApiError::bad(error.to_string()))?;
     Ok((wire.read(&server.outside)?, wire.project))
 }
 
-fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<Found, Problem> {
+fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, ApiError> {
     let (filter, named) = read_filter(server, pairs)?;
-    let place = Place::of(store, &server.outside, named.as_deref(), None)?;
+    let place = ProjectScope::of(store, &server.outside, named.as_deref(), None)?;
     let (scope, project) = match &place {
-        Place::Everywhere => (Scope::Everywhere, None),
-        Place::Project(project) => (Scope::Project(project), Some(project)),
-        Place::Nowhere => return Ok(Found::default()),
+        ProjectScope::Everywhere => (Scope::Everywhere, None),
+        ProjectScope::Project(project) => (Scope::Project(project), Some(project)),
+        ProjectScope::Nowhere => return Ok(SearchResults::default()),
     };
     let start = Instant::now();
     let mut found = match field(pairs, "q") {
@@ -137,16 +137,16 @@ fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<Found, Problem>
                     MemoryKind::Prompt,
                 ],
             };
-            let after: Option<At> = field(pairs, "after").and_then(|text| text.parse().ok());
+            let after: Option<PageCursor> = field(pairs, "after").and_then(|text| text.parse().ok());
             let page = store.page(kinds, project, &filter, after, ON_PAGE)?;
             let names = store.project_names()?;
             let items = page.memories.iter();
-            Found {
+            SearchResults {
                 items: items
-                    .map(|(handle, line)| (Item::of_line(*handle, line, &names), None))
+                    .map(|(handle, line)| (MemoryCard::of_line(*handle, line, &names), None))
                     .collect(),
                 next: page.next.map(|next| next_page(pairs, &next.to_string())),
-                ..Found::default()
+                ..SearchResults::default()
             }
         }
     };
@@ -162,7 +162,7 @@ fn by_question(
     text: &str,
     scope: Scope<'_>,
     filter: &Filter,
-) -> Result<Found, Problem> {
+) -> Result<SearchResults, ApiError> {
     let skip: usize = field(pairs, "after")
         .and_then(|text| text.parse().ok())
         .unwrap_or(0)
@@ -177,20 +177,20 @@ fn by_question(
     let hits = Searcher::new(store, server.stores.vectors())?.search(&question)?;
     let asked = words(text);
     let items = hits.iter().skip(skip).take(ON_PAGE).map(|hit| {
-        let item = Item {
+        let item = MemoryCard {
             is_stale: hit.is_stale,
             more: None,
             words: asked.clone(),
-            ..Item::of_card(&hit.card)
+            ..MemoryCard::of_card(&hit.card)
         };
-        (item, Some(Why::of(hit, &asked)))
+        (item, Some(MatchReason::of(hit, &asked)))
     });
     let more = hits.len() > skip + ON_PAGE && skip + ON_PAGE <= DEEPEST;
-    Ok(Found {
+    Ok(SearchResults {
         items: items.collect(),
         next: more.then(|| next_page(pairs, &(skip + ON_PAGE).to_string())),
         coverage: store.coverage()?.share(),
-        ..Found::default()
+        ..SearchResults::default()
     })
 }
 
@@ -254,7 +254,7 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
     }
 }
 
-fn results(view: &View, pairs: &Pairs, found: &Found) -> Markup {
+fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
     let question = field(pairs, "q");
     let asked = question.map(words).unwrap_or_default();
     html! {
@@ -319,9 +319,9 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
             @match &found {
                 Ok(found) => (results(&view, &pairs, found)),
                 // What is wrong with a filter is said where it can be put right.
-                Err(problem) => { div.notice.warn { p { (said(&sentence(&problem.message))) } } }
+                Err(problem) => { div.notice.warn { p { (inline_text(&sentence(&problem.message))) } } }
             }
         }
     };
-    Ok(view.page(&title, Here::Search, &main))
+    Ok(view.page(&title, NavItem::Search, &main))
 }

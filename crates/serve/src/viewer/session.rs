@@ -12,11 +12,11 @@ use super::{
     link,
     session_turn::{Depth, FullTurn},
     sessions::status,
-    text::said,
+    text::inline_text,
     time::lasted,
-    view::{Here, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, many},
 };
-use crate::{problem::Problem, server::Server};
+use crate::{problem::ApiError, server::Server};
 
 /// So many turns stand on a page.
 const ON_PAGE: usize = 25;
@@ -42,7 +42,7 @@ impl Page {
         id: &str,
         turn: Option<i64>,
         from: usize,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ApiError> {
         let session = store.session(id)?;
         let turns = store.turns(&session)?;
         let mut made: BTreeMap<i64, Vec<Handle>> = store.memories_by_turn(&session)?;
@@ -54,7 +54,7 @@ impl Page {
             Some(number) => {
                 let place = turns.iter().position(|turn| turn.number == number);
                 let place = place.ok_or_else(|| {
-                    Problem::missing(format!("this session has no turn {number}"))
+                    ApiError::missing(format!("this session has no turn {number}"))
                         .hint(format!("it has {}", many(turns.len() as u64, "turn", "turns")))
                 })?;
                 (place, 1, Depth::Replay)
@@ -88,7 +88,7 @@ impl Page {
     fn show(&self, view: &View) -> Markup {
         let address = link::session(&self.session.session_id);
         html! {
-            h1 { (said(&self.title())) }
+            h1 { (inline_text(&self.title())) }
             (self.facts(view))
             @if !self.turns.is_empty() {
                 nav.steps aria-label="Turns" {
@@ -116,10 +116,10 @@ impl Page {
         html! {
             p.meta #session-facts data-live="swap" {
                 (status(session))
-                a href=(link::project(&session.project_id)) { (said(&session.project)) }
-                @if let Some(branch) = &session.branch { span { (said(branch)) } }
-                @if let Some(worktree) = &session.worktree { span.path { (said(worktree)) } }
-                span { (said(&session.host)) }
+                a href=(link::project(&session.project_id)) { (inline_text(&session.project)) }
+                @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
+                @if let Some(worktree) = &session.worktree { span.path { (inline_text(worktree)) } }
+                span { (inline_text(&session.host)) }
                 span { (many(session.turns, "turn", "turns")) }
                 span { (many(self.memories as u64, "memory", "memories")) }
                 span { (many(session.events, "event", "events")) }
@@ -127,8 +127,8 @@ impl Page {
                 @if session.last_event_ms > session.started_ms {
                     span { "lasted " (lasted(session.last_event_ms - session.started_ms)) }
                 }
-                @if let Some(reason) = &session.end_reason { span { "ended: " (said(reason)) } }
-                span.path { (said(&session.session_id)) }
+                @if let Some(reason) = &session.end_reason { span { "ended: " (inline_text(reason)) } }
+                span.path { (inline_text(&session.session_id)) }
             }
         }
     }
@@ -197,5 +197,5 @@ pub(super) async fn page(
         .stores
         .read(move |store| Page::read(store, &at_hand, &id, turn, from.unwrap_or(0)))
         .await?;
-    Ok(view.page(&page.title(), Here::Sessions, &page.show(&view)))
+    Ok(view.page(&page.title(), NavItem::Sessions, &page.show(&view)))
 }

@@ -1,18 +1,18 @@
 //! One turn of a session: what was asked, what was done, what was made of it.
 
-use backstory_model::{Handle, MemoryKind, file_below};
+use backstory_model::{Handle, MemoryKind, relative_path};
 use backstory_recall::one_line;
-use backstory_store::{Action, Line, Session, Store, Turn};
+use backstory_store::{Action, MemoryRecord, Session, Store, Turn};
 use maud::{Markup, html};
 
 use super::{
-    card::Item,
+    card::MemoryCard,
     link,
-    text::{block, clipped, said},
+    text::{block, clipped, inline_text},
     time::lasted,
     view::{View, many},
 };
-use crate::problem::Problem;
+use crate::problem::ApiError;
 
 /// How much of a turn is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +38,12 @@ const LONG_PROMPT: usize = 900;
 pub(super) struct FullTurn {
     pub(super) turn: Turn,
     actions: Vec<Action>,
-    memories: Vec<(Handle, Line)>,
+    memories: Vec<(Handle, MemoryRecord)>,
     depth: Depth,
 }
 
 impl FullTurn {
-    pub(super) fn read(store: &Store, turn: Turn, made: &[Handle], depth: Depth) -> Result<Self, Problem> {
+    pub(super) fn read(store: &Store, turn: Turn, made: &[Handle], depth: Depth) -> Result<Self, ApiError> {
         let mut memories = Vec::new();
         for handle in made {
             memories.extend(store.line(*handle)?.map(|line| (*handle, line)));
@@ -79,7 +79,7 @@ impl FullTurn {
                         (view.clock.exact(turn.started_ms))
                         @if let Some(ended) = turn.ended_ms { span { (lasted(ended - turn.started_ms)) } }
                         @else { span.state data-status="active" { "goes on" } }
-                        @if let Some(branch) = &turn.branch { span { (said(branch)) } }
+                        @if let Some(branch) = &turn.branch { span { (inline_text(branch)) } }
                         @if turn.machine_made { span.badge { "asked by a program" } }
                     }
                 }
@@ -94,7 +94,7 @@ impl FullTurn {
                 @if self.memories.is_empty() && turn.ended_ms.is_some() {
                     p.muted { "Nothing of it was worth remembering." }
                 }
-                ol.list { @for (handle, line) in observations { (Item { project: None, ..Item::of_line(*handle, line, &names) }.show(view, &html! {})) } }
+                ol.list { @for (handle, line) in observations { (MemoryCard { project: None, ..MemoryCard::of_line(*handle, line, &names) }.show(view, &html! {})) } }
                 @for (handle, line) in summaries { (summary(*handle, line)) }
             }
         }
@@ -169,7 +169,7 @@ fn actions(group: &[Action], session: &Session) -> Markup {
     };
     html! {
         li {
-            span.tool { (said(&one_line(name, 60))) @if group.len() > 1 { " ×" (group.len()) } }
+            span.tool { (inline_text(&one_line(name, 60))) @if group.len() > 1 { " ×" (group.len()) } }
             @if first.is_subagent { " " span.badge { "sub-agent" } }
             ul {
                 @for action in group {
@@ -178,12 +178,12 @@ fn actions(group: &[Action], session: &Session) -> Markup {
                             @if let Some(about) = &action.about {
                                 @if action.is_file {
                                     @let path = relative(about, session);
-                                    a.path href=(link::file(&path, Some(&session.project_id))) { (said(&one_line(&path, 200))) }
+                                    a.path href=(link::file(&path, Some(&session.project_id))) { (inline_text(&one_line(&path, 200))) }
                                 } @else {
-                                    code { (said(&one_line(about, 200))) }
+                                    code { (inline_text(&one_line(about, 200))) }
                                 }
                             }
-                            @if let Some(error) = &action.error { p.error { (said(&one_line(error, 240))) } }
+                            @if let Some(error) = &action.error { p.error { (inline_text(&one_line(error, 240))) } }
                         }
                     }
                 }
@@ -195,11 +195,11 @@ fn actions(group: &[Action], session: &Session) -> Markup {
 /// A path as memories name it: from the root of the working tree.
 fn relative(path: &str, session: &Session) -> String {
     let roots = [session.worktree.as_deref(), session.cwd.as_deref()];
-    file_below(path, roots.into_iter().flatten())
+    relative_path(path, roots.into_iter().flatten())
 }
 
 /// A checkpoint, field by field.
-pub(super) fn summary(handle: Handle, line: &Line) -> Markup {
+pub(super) fn summary(handle: Handle, line: &MemoryRecord) -> Markup {
     html! {
         section.summary data-kind="summary" data-item aria-label={ "Summary " (handle) } {
             p.meta { a.title href=(link::memory(handle)) { "Summary" } span.handle { (handle) } }
@@ -209,7 +209,7 @@ pub(super) fn summary(handle: Handle, line: &Line) -> Markup {
 }
 
 /// What a checkpoint says.
-pub(super) fn summary_fields(line: &Line) -> Markup {
+pub(super) fn summary_fields(line: &MemoryRecord) -> Markup {
     let fields = [
         ("Request", &line.request),
         ("Investigated", &line.investigated),

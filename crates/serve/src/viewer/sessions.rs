@@ -9,11 +9,11 @@ use maud::{Markup, html};
 
 use super::{
     link,
-    text::said,
+    text::inline_text,
     time::lasted,
-    view::{Here, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, many},
 };
-use crate::{place::Place, problem::Problem, server::Server};
+use crate::{problem::ApiError, project_scope::ProjectScope, server::Server};
 
 const ON_PAGE: u32 = 30;
 
@@ -24,15 +24,15 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
         li.item data-item data-key={ "session-" (session.db_id) } data-status=(session.status.name()) {
             div.head {
                 a.title href=(link::session(&session.session_id)) {
-                    (said(&one_line(title.unwrap_or("A session without a prompt"), 160)))
+                    (inline_text(&one_line(title.unwrap_or("A session without a prompt"), 160)))
                 }
                 span.handle { (one_line(&session.session_id, 9)) }
             }
             p.meta {
                 (status(session))
-                span { (said(&session.project)) }
-                @if let Some(branch) = &session.branch { span { (said(branch)) } }
-                span { (said(&session.host)) }
+                span { (inline_text(&session.project)) }
+                @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
+                span { (inline_text(&session.host)) }
                 span { (many(session.turns, "turn", "turns")) }
                 @if session.last_event_ms > session.started_ms {
                     span { (lasted(session.last_event_ms - session.started_ms)) }
@@ -53,7 +53,7 @@ fn show(view: &View, sessions: &[Session], project: Option<&Project>, next: Opti
     html! {
         h1 {
             "Sessions"
-            @if let Some(project) = project { " of " a href=(link::project(&project.id)) { (said(&project.name)) } }
+            @if let Some(project) = project { " of " a href=(link::project(&project.id)) { (inline_text(&project.name)) } }
         }
         @if sessions.is_empty() {
             div.empty {
@@ -75,7 +75,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
             let parts = text
                 .rsplit_once('-')
                 .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-            Some(parts.ok_or_else(|| Problem::bad("this list cannot be gone on with"))?)
+            Some(parts.ok_or_else(|| ApiError::bad("this list cannot be gone on with"))?)
         }
     };
     let named = field(&pairs, "project").map(ToOwned::to_owned);
@@ -83,10 +83,10 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     let (mut sessions, project) = server
         .stores
         .read(move |store| {
-            let project = match Place::of(store, &at_hand.outside, named.as_deref(), None)? {
-                Place::Everywhere => None,
-                Place::Project(project) => Some(project),
-                Place::Nowhere => return Ok((Vec::new(), None)),
+            let project = match ProjectScope::of(store, &at_hand.outside, named.as_deref(), None)? {
+                ProjectScope::Everywhere => None,
+                ProjectScope::Project(project) => Some(project),
+                ProjectScope::Nowhere => return Ok((Vec::new(), None)),
             };
             let sessions = store.sessions(&SessionFilter {
                 project: project.as_ref(),
@@ -101,5 +101,5 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     let last = sessions.last().filter(|_| more);
     let next = last.map(|last| format!("{}-{}", last.last_event_ms, last.db_id));
     let main = show(&view, &sessions, project.as_ref(), next);
-    Ok(view.page("Sessions", Here::Sessions, &main))
+    Ok(view.page("Sessions", NavItem::Sessions, &main))
 }

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use super::{
     link,
-    text::said,
-    view::{Here, Paged, Pairs, View, field, sentence},
+    text::inline_text,
+    view::{NavItem, Paged, Pairs, View, field, sentence},
 };
-use crate::{problem::Problem, server::Server};
+use crate::{problem::ApiError, server::Server};
 
 /// What the sections are about.
 const SECTIONS: [(&str, &str, &str); 7] = [
@@ -31,7 +31,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("ui", "Display", "How things are shown to people."),
 ];
 
-fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&Problem>) -> Markup {
+fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>) -> Markup {
     let section_asked = field(pairs, "section");
     html! {
         h1 { "Settings" }
@@ -58,13 +58,13 @@ fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&Problem>)
     }
 }
 
-fn outcome(problem: Option<&Problem>) -> Markup {
+fn outcome(problem: Option<&ApiError>) -> Markup {
     html! {
         @match problem {
             Some(problem) => {
                 div.notice.warn role="alert" {
-                    p { (said(&sentence(&problem.message))) }
-                    @if let Some(hint) = &problem.hint { p.muted { (said(&sentence(hint))) } }
+                    p { (inline_text(&sentence(&problem.message))) }
+                    @if let Some(hint) = &problem.hint { p.muted { (inline_text(&sentence(hint))) } }
                 }
             }
             None => { div.notice role="status" { p { "Saved." } } }
@@ -115,7 +115,7 @@ fn control(key: &str, setting: &Value, typed: Option<&Value>) -> Markup {
                 (input(key, value, control, is_fixed))
             }
             p.muted #{ (key) "-about" } {
-                (said(about))
+                (inline_text(about))
                 @match source {
                     "environment" => { " " strong { "Set by " (setting["environment"].as_str().unwrap_or_default()) ": change it there." } }
                     "file" => { " " label.check { input type="checkbox" name="reset" value=(key); "back to the default" } }
@@ -160,7 +160,7 @@ fn words(list: &Value) -> Vec<String> {
         .collect()
 }
 
-async fn current(server: &Arc<Server>) -> Result<Map<String, Value>, Problem> {
+async fn current(server: &Arc<Server>) -> Result<Map<String, Value>, ApiError> {
     match server.settings().await? {
         Value::Object(settings) => Ok(settings),
         _ => Ok(Map::new()),
@@ -169,7 +169,7 @@ async fn current(server: &Arc<Server>) -> Result<Map<String, Value>, Problem> {
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
     let main = show(&current(&server).await?, &pairs, None);
-    Ok(view.page("Settings", Here::Settings, &main))
+    Ok(view.page("Settings", NavItem::Settings, &main))
 }
 
 /// Changes the settings of one section: those that differ, all or none.
@@ -192,13 +192,13 @@ pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pai
         }
     }
     if section.is_empty() {
-        return Err(Problem::bad("no setting was given").into());
+        return Err(ApiError::bad("no setting was given").into());
     }
     if !changes.is_empty()
         && let Err(problem) = server.change_settings(changes).await
     {
         let main = show(&settings, &pairs, Some(&problem));
-        let page = view.page("Settings", Here::Settings, &main);
+        let page = view.page("Settings", NavItem::Settings, &main);
         return Ok((problem.status, page).into_response());
     }
     let to = format!(

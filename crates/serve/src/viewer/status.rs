@@ -3,18 +3,18 @@
 use std::{fs, sync::Arc};
 
 use axum::extract::{Form, State};
-use backstory_store::{ProviderPause, Store};
+use backstory_store::{ProviderBackoff, Store};
 use maud::{Markup, html};
 
 use super::{
     plot,
-    text::said,
+    text::inline_text,
     time::{Clock, day_name, lasted},
-    view::{Here, Paged, Pairs, View, back, field, many},
+    view::{NavItem, Paged, Pairs, View, back, field, many},
 };
 use crate::{
-    answer::{Queue, QueueItem},
-    problem::Problem,
+    api_types::{QueueItemJson, QueueJson},
+    problem::ApiError,
     route::status,
     server::Server,
 };
@@ -39,11 +39,11 @@ struct Spending {
     /// The most tokens a day.
     budget: u64,
     /// Providers that are left alone for a while, and why.
-    pauses: Vec<ProviderPause>,
+    pauses: Vec<ProviderBackoff>,
 }
 
 impl Spending {
-    fn read(store: &Store, clock: &Clock, budget: u64) -> Result<Self, Problem> {
+    fn read(store: &Store, clock: &Clock, budget: u64) -> Result<Self, ApiError> {
         let offset_ms = clock.offset_ms(clock.now_ms);
         let today = (clock.now_ms + offset_ms).div_euclid(DAY_MS);
         let starts: Vec<i64> = (today - DAYS + 1..=today)
@@ -74,7 +74,7 @@ impl Spending {
 }
 
 struct Page {
-    queue: Queue,
+    queue: QueueJson,
     coverage: f64,
     provider: String,
     spending: Spending,
@@ -135,7 +135,7 @@ impl Page {
                     dt { "Watching" } dd { (many(server.feed.listeners() as u64, "listener", "listeners")) }
                     dt { "Database" } dd { (size(self.database_bytes)) }
                     dt { "Found by meaning" } dd { (format!("{:.0} %", self.coverage * 100.0)) }
-                    dt { "Memories by" } dd { (said(&self.provider)) }
+                    dt { "Memories by" } dd { (inline_text(&self.provider)) }
                 }
             }
         }
@@ -168,7 +168,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn items(queue: &Queue, view: &View) -> Markup {
+fn items(queue: &QueueJson, view: &View) -> Markup {
     if queue.items.is_empty() {
         return html! { p.muted { "Nothing waits." } };
     }
@@ -185,13 +185,13 @@ fn items(queue: &Queue, view: &View) -> Markup {
     }
 }
 
-fn row(item: &QueueItem, view: &View) -> Markup {
+fn row(item: &QueueItemJson, view: &View) -> Markup {
     let what = item.tool_name.as_deref().unwrap_or(&item.kind);
     let at_ms = view.clock.now_ms - age_ms(item.age_seconds);
     html! {
         li.item data-item data-status=(item.state) {
             div.head {
-                a.title href=(super::link::session(&item.session_id)) { (said(what)) }
+                a.title href=(super::link::session(&item.session_id)) { (inline_text(what)) }
                 @if item.state == "failed" {
                     form method="post" action="/status/retry" {
                         input type="hidden" name="id" value=(item.id);
@@ -199,10 +199,10 @@ fn row(item: &QueueItem, view: &View) -> Markup {
                     }
                 }
             }
-            @if let Some(error) = &item.error { p.error { (said(error)) } }
+            @if let Some(error) = &item.error { p.error { (inline_text(error)) } }
             p.meta {
                 span.state data-status=(item.state) { (item.state) }
-                span { (said(&item.kind)) }
+                span { (inline_text(&item.kind)) }
                 @if item.tries > 0 { span { (many(item.tries.unsigned_abs(), "try", "tries")) } }
                 (view.clock.ago(at_ms))
             }
@@ -253,11 +253,11 @@ fn spending(provider: &str, spending: &Spending) -> Markup {
     }
 }
 
-fn paused(pause: &ProviderPause) -> Markup {
+fn paused(pause: &ProviderBackoff) -> Markup {
     html! {
         div.notice.warn {
-            p { (said(&pause.provider)) " is left alone for now: " (said(&pause.reason)) }
-            p.muted { (said(&pause.said)) }
+            p { (inline_text(&pause.provider)) " is left alone for now: " (inline_text(&pause.reason)) }
+            p.muted { (inline_text(&pause.said)) }
         }
     }
 }
@@ -274,7 +274,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged
         .stores
         .read(move |store| {
             let spooled = (at_hand.outside.spooled)();
-            let queue = Queue::new(store.queue(SHOWN)?, spooled, at_hand.now_ms());
+            let queue = QueueJson::new(store.queue(SHOWN)?, spooled, at_hand.now_ms());
             let spending = Spending::read(store, &clock, budget)?;
             Ok((queue, store.coverage()?.share(), spending))
         })
@@ -289,7 +289,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged
         spending,
         database_bytes: fs::metadata(server.stores.database()).map_or(0, |file| file.len()),
     };
-    Ok(view.page("Health", Here::Status, &page.show(&view, &server)))
+    Ok(view.page("Health", NavItem::Status, &page.show(&view, &server)))
 }
 
 /// Gives failed events another round: one, or all.
@@ -297,7 +297,7 @@ pub(super) async fn retry(State(server): State<Arc<Server>>, Form(pairs): Form<P
     let one = field(&pairs, "id")
         .map(str::parse::<i64>)
         .transpose()
-        .map_err(|_| Problem::bad("an event goes by a number"))?;
+        .map_err(|_| ApiError::bad("an event goes by a number"))?;
     let ids: Vec<i64> = one.into_iter().collect();
     server.stores.write(move |store| Ok(store.retry(&ids)?)).await?;
     Ok(back(&pairs, "/status"))

@@ -9,7 +9,7 @@ use backstory_recall::is_invisible;
 use maud::{Markup, html};
 
 /// Shows a text on one line or in a paragraph.
-pub(super) fn said(text: &str) -> Markup {
+pub(super) fn inline_text(text: &str) -> Markup {
     marked(text, &[])
 }
 
@@ -139,10 +139,10 @@ mod tests {
     #[test]
     fn nothing_becomes_markup_and_nothing_hides() {
         assert_eq!(
-            said("<script>alert(1)</script> & \"x\"").into_string(),
+            inline_text("<script>alert(1)</script> & \"x\"").into_string(),
             "<bdi>&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;x&quot;</bdi>"
         );
-        let tricks = said("a\u{202e}b\u{7}c\u{e0041}").into_string();
+        let tricks = inline_text("a\u{202e}b\u{7}c\u{e0041}").into_string();
         assert!(!tricks.contains(['\u{202e}', '\u{7}', '\u{e0041}']), "{tricks}");
         for name in ["U+202E", "U+0007", "U+E0041"] {
             assert!(tricks.contains(name), "{tricks}");
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn a_joiner_inside_an_emoji_stays() {
         let family = "👩\u{200d}👧";
-        assert!(said(family).into_string().contains(family));
-        assert!(said("a\u{200d}b").into_string().contains("U+200D"));
+        assert!(inline_text(family).into_string().contains(family));
+        assert!(inline_text("a\u{200d}b").into_string().contains("U+200D"));
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn names_between_backticks_look_like_code() {
-        let show = |text: &str| said(text).into_string();
+        let show = |text: &str| inline_text(text).into_string();
         assert_eq!(show("a `<b>` c"), "<bdi>a <code>&lt;b&gt;</code> c</bdi>");
         for plain in ["a ` b", "```\nx\n```", "``", "`a\nb`"] {
             assert_eq!(show(plain), format!("<bdi>{plain}</bdi>"));

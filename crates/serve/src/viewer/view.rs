@@ -10,8 +10,8 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, html};
 
-use super::{assets, leaving::Going, link, text::said, time::Clock};
-use crate::{login::own_page, problem::Problem, server::Server};
+use super::{assets, link, pending_delete::PendingDelete, text::inline_text, time::Clock};
+use crate::{login::own_page, problem::ApiError, server::Server};
 
 /// Fields of a form or a query, in their order; a name may come several times.
 pub(super) type Pairs = Vec<(String, String)>;
@@ -27,7 +27,7 @@ pub(super) fn field<'p>(pairs: &'p Pairs, name: &str) -> Option<&'p str> {
 
 /// The parts of the viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Here {
+pub(super) enum NavItem {
     Now,
     Search,
     Sessions,
@@ -39,15 +39,15 @@ pub(super) enum Here {
     Nowhere,
 }
 
-const PLACES: [(Here, &str, &str); 8] = [
-    (Here::Now, "/", "Now"),
-    (Here::Search, "/search", "Search"),
-    (Here::Sessions, "/sessions", "Sessions"),
-    (Here::Projects, "/projects", "Projects"),
-    (Here::Files, "/files", "Files"),
-    (Here::Context, "/context", "Context"),
-    (Here::Status, "/status", "Health"),
-    (Here::Settings, "/settings", "Settings"),
+const NAVIGATION: [(NavItem, &str, &str); 8] = [
+    (NavItem::Now, "/", "Now"),
+    (NavItem::Search, "/search", "Search"),
+    (NavItem::Sessions, "/sessions", "Sessions"),
+    (NavItem::Projects, "/projects", "Projects"),
+    (NavItem::Files, "/files", "Files"),
+    (NavItem::Context, "/context", "Context"),
+    (NavItem::Status, "/status", "Health"),
+    (NavItem::Settings, "/settings", "Settings"),
 ];
 
 const KEYS: [(&str, &str); 8] = [
@@ -66,7 +66,7 @@ const KEYS: [(&str, &str); 8] = [
 pub(super) struct View {
     pub(super) clock: Clock,
     theme: &'static str,
-    leaving: Vec<Going>,
+    leaving: Vec<PendingDelete>,
     /// The page itself, to come back to.
     pub(super) here: String,
 }
@@ -97,7 +97,7 @@ impl View {
     }
 
     /// Puts the frame around a page.
-    pub(super) fn page(&self, title: &str, here: Here, main: &Markup) -> Response {
+    pub(super) fn page(&self, title: &str, here: NavItem, main: &Markup) -> Response {
         let page = html! {
             (DOCTYPE)
             html lang="en" data-theme=(self.theme) {
@@ -122,7 +122,7 @@ impl View {
         Html(page.into_string()).into_response()
     }
 
-    fn side(&self, here: Here) -> Markup {
+    fn side(&self, here: NavItem) -> Markup {
         let next = THEMES[(THEMES.iter().position(|theme| *theme == self.theme).unwrap_or(0) + 1) % 3];
         html! {
             header.side {
@@ -134,7 +134,7 @@ impl View {
                 }
                 nav aria-label="Pages" {
                     ul {
-                        @for (place, address, name) in PLACES {
+                        @for (place, address, name) in NAVIGATION {
                             li { a href=(address) aria-current=[(place == here).then_some("page")] { (name) } }
                         }
                     }
@@ -160,7 +160,7 @@ impl View {
                 @for one in &self.leaving {
                     div.toast data-key=(one.handle) {
                         span {
-                            "Forgetting " (said(&one.title)) " in "
+                            "Forgetting " (inline_text(&one.title)) " in "
                             span data-countdown { (one.at.saturating_duration_since(Instant::now()).as_secs() + 1) } " s"
                         }
                         form method="post" action={ (link::memory(one.handle)) "/keep" } {
@@ -199,9 +199,9 @@ impl FromRequestParts<Arc<Server>> for View {
 
 /// A problem that becomes a page.
 #[derive(Clone, Debug)]
-pub(super) struct PageProblem(Problem);
+pub(super) struct PageProblem(ApiError);
 
-impl<P: Into<Problem>> From<P> for PageProblem {
+impl<P: Into<ApiError>> From<P> for PageProblem {
     fn from(problem: P) -> Self {
         Self(problem.into())
     }
@@ -224,14 +224,14 @@ pub(super) async fn with_problems_as_pages(
     let (parts, body) = request.into_parts();
     let kept = parts.clone();
     let mut response = next.run(Request::from_parts(parts, body)).await;
-    match response.extensions_mut().remove::<Problem>() {
+    match response.extensions_mut().remove::<ApiError>() {
         Some(problem) => problem_page(&server, &kept, &problem).await,
         None => response,
     }
 }
 
 /// The page that says why there is none.
-pub(crate) async fn problem_page(server: &Arc<Server>, request: &Parts, problem: &Problem) -> Response {
+pub(crate) async fn problem_page(server: &Arc<Server>, request: &Parts, problem: &ApiError) -> Response {
     let view = View::new(server, request).await;
     let heading = match problem.status {
         StatusCode::NOT_FOUND => "There is nothing here",
@@ -240,11 +240,11 @@ pub(crate) async fn problem_page(server: &Arc<Server>, request: &Parts, problem:
     };
     let main = html! {
         h1 { (heading) }
-        p.lead { (said(&sentence(&problem.message))) }
-        @if let Some(hint) = &problem.hint { p.muted { (said(&sentence(hint))) } }
+        p.lead { (inline_text(&sentence(&problem.message))) }
+        @if let Some(hint) = &problem.hint { p.muted { (inline_text(&sentence(hint))) } }
         p { a.button href="/search" { "Search the memory" } " " a.button.quiet href="/" { "See what is going on" } }
     };
-    (problem.status, view.page(heading, Here::Nowhere, &main)).into_response()
+    (problem.status, view.page(heading, NavItem::Nowhere, &main)).into_response()
 }
 
 /// Begins with a capital letter and ends with a full stop.

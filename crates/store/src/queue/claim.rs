@@ -8,11 +8,11 @@
 
 use rusqlite::{Row, TransactionBehavior, params};
 
-use super::tries::{BACKOFF_MS, FAILED_SESSION, MOST_TRIES};
-use crate::{Store, StoreError, for_model::shorten_waits, open::query, pauses::shorten_pauses};
+use super::attempts::{BACKOFF_MS, FAILED_SESSION, MAX_ATTEMPTS};
+use crate::{Store, StoreError, model_queue::clamp_leases, open::query, provider_backoff::clamp_backoffs};
 
 /// How often a worker may end over an event before the event is held to be the reason.
-const MOST_DEATHS: i64 = 8;
+const MAX_CRASHES: i64 = 8;
 
 /// A share of the queue that one worker has for itself until the lease runs out.
 #[derive(Debug)]
@@ -143,9 +143,9 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
         let run = || -> rusqlite::Result<usize> {
-            transaction.execute(SHORTEN, params![now_ms, BACKOFF_MS << MOST_TRIES])?;
-            shorten_waits(&transaction, now_ms)?;
-            shorten_pauses(&transaction, now_ms)?;
+            transaction.execute(SHORTEN, params![now_ms, BACKOFF_MS << MAX_ATTEMPTS])?;
+            clamp_leases(&transaction, now_ms)?;
+            clamp_backoffs(&transaction, now_ms)?;
             transaction.execute(RECOVER, [])
         };
         let recovered = run().map_err(attempt)?;
@@ -163,7 +163,7 @@ fn return_expired(connection: &rusqlite::Connection, now_ms: i64) -> rusqlite::R
         returning id, state";
     let mut expired = connection.prepare_cached(EXPIRED)?;
     let returned = expired
-        .query_map(params![now_ms, MOST_DEATHS], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![now_ms, MAX_CRASHES], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
     for (id, _) in returned.iter().filter(|(_, state)| state == "failed") {
         connection.prepare_cached(FAILED_SESSION)?.execute([id])?;
@@ -186,7 +186,7 @@ fn claimed(row: &Row<'_>) -> rusqlite::Result<ClaimedEvent> {
 mod tests {
     use super::*;
     use crate::{
-        MODEL_LATER_MS, MODEL_LEASE_MS, NewPause,
+        MODEL_LATER_MS, MODEL_LEASE_MS, NewBackoff,
         queue::tests::{LEASE, kinds},
         testing::{event, store},
     };
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn what_a_dead_worker_held_returns_and_what_kills_workers_is_given_up() {
         let mut store = store(&[event("1", "a")]);
-        for round in 0..MOST_DEATHS {
+        for round in 0..MAX_CRASHES {
             let now = round * LEASE;
             assert_eq!(kinds(store.claim(now, LEASE, 0, 1).unwrap()), [1]);
             assert!(
@@ -246,7 +246,7 @@ mod tests {
                 "the lease holds"
             );
         }
-        assert!(store.claim(MOST_DEATHS * LEASE, LEASE, 0, 1).unwrap().is_none());
+        assert!(store.claim(MAX_CRASHES * LEASE, LEASE, 0, 1).unwrap().is_none());
         assert_eq!(store.queue(1).unwrap().failed, 1);
     }
 
@@ -266,32 +266,30 @@ mod tests {
         store.fail(&[1], "no luck", YEAR).unwrap();
         let wish = "insert into turn_for_model (turn_id) values (1), (2)";
         store.connection.execute_batch(wish).unwrap();
-        let later = store.claim_turn_for_model(YEAR, MODEL_LEASE_MS).unwrap().unwrap();
-        store
-            .release_turn_for_model(later, YEAR + MODEL_LATER_MS)
-            .unwrap();
+        let later = store.claim_model_job(YEAR, MODEL_LEASE_MS).unwrap().unwrap();
+        store.release_model_job(later, YEAR + MODEL_LATER_MS).unwrap();
         assert_eq!(
             store
-                .claim_turn_for_model(YEAR, MODEL_LEASE_MS)
+                .claim_model_job(YEAR, MODEL_LEASE_MS)
                 .unwrap()
                 .unwrap()
                 .turn_id,
             1
         );
-        let pause = NewPause {
+        let pause = NewBackoff {
             reason: "unreachable",
             said: "away",
             until_ms: YEAR,
         };
-        store.pause_provider("p", &pause, YEAR).unwrap();
+        store.back_off_provider("p", &pause, YEAR).unwrap();
         store.recover(0).unwrap();
 
         assert_eq!(
-            kinds(store.claim(BACKOFF_MS << MOST_TRIES, LEASE, 2, 1).unwrap()),
+            kinds(store.claim(BACKOFF_MS << MAX_ATTEMPTS, LEASE, 2, 1).unwrap()),
             [1]
         );
         let mut next = |now_ms| {
-            let claimed = store.claim_turn_for_model(now_ms, MODEL_LEASE_MS).unwrap();
+            let claimed = store.claim_model_job(now_ms, MODEL_LEASE_MS).unwrap();
             claimed.map(|turn| turn.turn_id)
         };
         assert_eq!(next(MODEL_LEASE_MS - 1), None);

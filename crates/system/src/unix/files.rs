@@ -13,15 +13,15 @@ use std::{
 
 use rustix::fs::{Access, Mode, OFlags};
 
-use crate::Private;
+use crate::OwnerOnly;
 
-impl Private for OpenOptions {
+impl OwnerOnly for OpenOptions {
     fn private(&mut self) -> &mut Self {
         self.mode(0o600)
     }
 }
 
-impl Private for DirBuilder {
+impl OwnerOnly for DirBuilder {
     fn private(&mut self) -> &mut Self {
         self.mode(0o700)
     }
@@ -43,7 +43,7 @@ pub fn program_names(name: &str) -> impl Iterator<Item = String> + use<> {
 }
 
 /// Spells a program's path so that every shell understands it; `None` when it is no text.
-pub fn for_shells(path: &Path) -> Option<String> {
+pub fn shell_path(path: &Path) -> Option<String> {
     path.to_str().map(ToOwned::to_owned)
 }
 
@@ -76,7 +76,7 @@ pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
 }
 
 /// Writes the parts of a file in one call, without copying them together.
-pub fn write_at_once(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
+pub fn write_parts(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     match file.write_vectored(parts)? {
         written if written == length => Ok(()),
@@ -106,7 +106,7 @@ pub fn open_to_lock(folder: &Path) -> io::Result<File> {
 }
 
 /// Opens a file to read it, and never waits for it; fails on a link that is not to be followed.
-pub fn open_at_once(path: &Path, follows_links: bool) -> io::Result<File> {
+pub fn open_nonblocking(path: &Path, follows_links: bool) -> io::Result<File> {
     // NONBLOCK: opening a FIFO must not wait for a writer. NOCTTY: a terminal must not become ours.
     let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     flags.set(OFlags::NOFOLLOW, !follows_links);

@@ -12,7 +12,7 @@ use rustix::{
     process::{Flock, FlockType},
 };
 
-use crate::{Holder, Private as _};
+use crate::{Holder, OwnerOnly as _};
 
 /// Holds the lock as long as it lives. Closing the file elsewhere in this process would give it up.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// A whole file, mapped to be read.
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MappedFile {
     start: NonNull<u8>,
     length: usize,
 }
 
-impl Mapped {
+impl MappedFile {
     /// Maps a file.
     pub fn new(file: &File) -> io::Result<Self> {
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
@@ -38,7 +38,7 @@ impl Mapped {
     }
 }
 
-impl Deref for Mapped {
+impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -48,7 +48,7 @@ impl Deref for Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         if self.length > 0 {
             // SAFETY: what `new` mapped, once. Failing leaves the mapping until the process ends.
@@ -58,6 +58,6 @@ impl Drop for Mapped {
 }
 
 // SAFETY: the memory is only read through `&self`, and belongs to no thread.
-unsafe impl Send for Mapped {}
+unsafe impl Send for MappedFile {}
 // SAFETY: as above.
-unsafe impl Sync for Mapped {}
+unsafe impl Sync for MappedFile {}

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Resource, Signal, getrlimit};
 use signal_hook::{consts::SIGXFSZ, flag};
 
 /// Makes way for others: what people wait for matters more.
-pub fn step_back() {
+pub fn lower_priority() {
     // Not allowed, or not on this system: this process is as fast as everyone else then.
     rustix::process::nice(10).ok();
     // A session of its own has a share of its own where the kernel groups by session; that share has its own niceness.
@@ -23,23 +23,23 @@ pub fn step_back() {
 }
 
 /// Leaves the terminal and the session that this process was started in.
-pub fn leave_session() {
+pub fn detach_from_terminal() {
     // Fails only for a process that leads its session already.
     rustix::process::setsid().ok();
 }
 
 /// Returns a folder in which a process may stay without being in anybody's way.
-pub fn resting_folder() -> PathBuf {
+pub fn detached_cwd() -> PathBuf {
     PathBuf::from("/")
 }
 
 /// Prepares to start a program that keeps nothing of ours. It has to [`leave_session`] itself.
-pub fn be_detached(command: &mut Command) -> &mut Command {
+pub fn configure_detached(command: &mut Command) -> &mut Command {
     command
 }
 
 /// Writing past a limit on the size of files would end the process by a signal; heard, it is an error like any other.
-pub fn survive_file_limit() {
+pub fn ignore_sigxfsz() {
     if getrlimit(Resource::Fsize).current.is_some() {
         // Not to be had: then the signal does what it does.
         flag::register(SIGXFSZ, Arc::default()).ok();
@@ -48,16 +48,16 @@ pub fn survive_file_limit() {
 
 /// A program, and whatever it starts.
 #[derive(Debug)]
-pub struct Family(Option<Pid>);
+pub struct ProcessGroup(Option<Pid>);
 
 /// Starts a program as the first of its family.
-pub fn start_family(command: &mut Command) -> io::Result<(Child, Family)> {
+pub fn spawn_group(command: &mut Command) -> io::Result<(Child, ProcessGroup)> {
     let child = command.process_group(0).spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    Ok((child, Family(group)))
+    Ok((child, ProcessGroup(group)))
 }
 
-impl Family {
+impl ProcessGroup {
     /// Ends all of them at once.
     pub fn end(&self) {
         if let Some(group) = self.0 {
@@ -70,7 +70,7 @@ impl Family {
 /// Has the system map a part of a buffer in one go. What the buffer holds does not change.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "advice about memory is a call into the system")]
-pub fn map_ahead(part: &mut [std::mem::MaybeUninit<u8>]) {
+pub fn prefault(part: &mut [std::mem::MaybeUninit<u8>]) {
     // SAFETY: the range is lent to us alone; the advice does not change what it holds. An old kernel refuses: then each page
     // is mapped when it is touched.
     unsafe {

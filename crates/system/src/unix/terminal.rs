@@ -19,7 +19,7 @@ pub fn columns() -> Option<usize> {
 }
 
 /// Reads the first byte that a program sends to standard input; does not wait longer, and not for a person.
-pub fn first_of_stdin(patience: Duration) -> Option<u8> {
+pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
     let stdin = io::stdin();
     let patience = Timespec {
         tv_sec: patience.as_secs().cast_signed(),

@@ -21,17 +21,17 @@ use windows_sys::Win32::{
     },
 };
 
-use crate::Private;
+use crate::OwnerOnly;
 
 /// A person's own folder is closed to others here, and what is made in it inherits that.
-impl Private for OpenOptions {
+impl OwnerOnly for OpenOptions {
     fn private(&mut self) -> &mut Self {
         self
     }
 }
 
 /// As with files.
-impl Private for DirBuilder {
+impl OwnerOnly for DirBuilder {
     fn private(&mut self) -> &mut Self {
         self
     }
@@ -60,7 +60,7 @@ pub fn is_program(path: &Path) -> bool {
 
 /// Spells a program's path so that every shell understands it; `None` when it is no text. To some shells here a backslash
 /// means something else, and the system takes either; a name with blanks has a short one, unless that is switched off.
-pub fn for_shells(path: &Path) -> Option<String> {
+pub fn shell_path(path: &Path) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || r":/\.-_+~".contains(c);
     let text = path.to_str()?;
     let short = match text.chars().all(is_plain) {
@@ -150,24 +150,24 @@ pub fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()
 }
 
 /// Writes the parts of a file in one call; here they have to be copied together.
-pub fn write_at_once(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
+pub fn write_parts(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
     let whole: Vec<u8> = parts.iter().flat_map(|part| part.iter()).copied().collect();
     file.write_all(&whole)
 }
 
 /// Renames a file, in the place of another if there is one.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
-    patiently(|| fs::rename(&from, &to))
+    retry_while_busy(|| fs::rename(&from, &to))
 }
 
 /// Removes a file.
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
-    patiently(|| fs::remove_file(&path))
+    retry_while_busy(|| fs::remove_file(&path))
 }
 
 /// Does something again while another program looks into the file: those that look for viruses or make copies do so for
 /// a few milliseconds whenever a file is new, and nobody else may rename or remove it then.
-fn patiently(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
+fn retry_while_busy(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
     const PAUSE: Duration = Duration::from_millis(10);
     let is_held = |error: &io::Error| {
         let code = error.raw_os_error().map(i32::cast_unsigned);
@@ -197,7 +197,7 @@ pub fn open_to_lock(folder: &Path) -> io::Result<File> {
 }
 
 /// Opens a file to read it; fails on a link that is not to be followed.
-pub fn open_at_once(path: &Path, follows_links: bool) -> io::Result<File> {
+pub fn open_nonblocking(path: &Path, follows_links: bool) -> io::Result<File> {
     if !follows_links && fs::symlink_metadata(path)?.is_symlink() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

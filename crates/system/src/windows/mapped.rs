@@ -11,9 +11,9 @@ use std::{
 
 /// A whole file.
 #[derive(Debug)]
-pub struct Mapped(Vec<u8>);
+pub struct MappedFile(Vec<u8>);
 
-impl Mapped {
+impl MappedFile {
     /// Reads a file.
     pub fn new(mut file: &File) -> io::Result<Self> {
         let mut bytes = Vec::new();
@@ -22,7 +22,7 @@ impl Mapped {
     }
 }
 
-impl Deref for Mapped {
+impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {

@@ -28,25 +28,25 @@ use windows_sys::Win32::{
     },
 };
 
-use super::ending::{check, owned};
+use super::shutdown::{check, owned};
 
 /// Makes way for others: what people wait for matters more.
-pub fn step_back() {
+pub fn lower_priority() {
     // SAFETY: the handle stands for this process and is never closed. Not allowed: then it is as fast as everyone else.
     unsafe { SetPriorityClass(GetCurrentProcess(), BELOW_NORMAL_PRIORITY_CLASS) };
 }
 
-/// Leaves the terminal that this process was started in; here [`be_detached`] has done it.
-pub fn leave_session() {}
+/// Leaves the terminal that this process was started in; here [`configure_detached`] has done it.
+pub fn detach_from_terminal() {}
 
 /// Returns a folder in which a process may stay without being in anybody's way: not on a disk that may be taken out.
-pub fn resting_folder() -> PathBuf {
+pub fn detached_cwd() -> PathBuf {
     std::env::temp_dir()
 }
 
 /// Prepares to start a program that keeps nothing of ours: no console, and none of our streams. Whoever started us would
 /// wait for those to be closed.
-pub fn be_detached(command: &mut Command) -> &mut Command {
+pub fn configure_detached(command: &mut Command) -> &mut Command {
     for stream in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
         // SAFETY: asks for a handle of ours and changes who inherits it. A stream that is not there is none to inherit.
         unsafe { SetHandleInformation(GetStdHandle(stream), HANDLE_FLAG_INHERIT, 0) };
@@ -55,14 +55,14 @@ pub fn be_detached(command: &mut Command) -> &mut Command {
 }
 
 /// Writing past a limit on the size of files is an error like any other here.
-pub fn survive_file_limit() {}
+pub fn ignore_sigxfsz() {}
 
 /// A program, and whatever it starts.
 #[derive(Debug)]
-pub struct Family(OwnedHandle);
+pub struct ProcessGroup(OwnedHandle);
 
 /// Starts a program as the first of its family.
-pub fn start_family(command: &mut Command) -> io::Result<(Child, Family)> {
+pub fn spawn_group(command: &mut Command) -> io::Result<(Child, ProcessGroup)> {
     // SAFETY: without a name and with nobody inheriting it; what is made is owned from here on.
     let job = owned(unsafe { CreateJobObjectW(ptr::null(), ptr::null()) })?;
     let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
@@ -85,10 +85,10 @@ pub fn start_family(command: &mut Command) -> io::Result<(Child, Family)> {
         child.kill().ok();
         return Err(error);
     }
-    Ok((child, Family(job)))
+    Ok((child, ProcessGroup(job)))
 }
 
-impl Family {
+impl ProcessGroup {
     /// Ends all of them at once.
     pub fn end(&self) {
         // SAFETY: the handle is open. Gone already, as it should be.
@@ -97,4 +97,4 @@ impl Family {
 }
 
 /// Has the system map a part of a buffer in one go; here each page is mapped when it is touched.
-pub fn map_ahead(_part: &mut [MaybeUninit<u8>]) {}
+pub fn prefault(_part: &mut [MaybeUninit<u8>]) {}

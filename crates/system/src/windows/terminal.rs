@@ -25,8 +25,8 @@ pub fn columns() -> Option<usize> {
 }
 
 /// Reads the first byte that a program sends to standard input; does not wait longer, and not for a person.
-pub fn first_of_stdin(patience: Duration) -> Option<u8> {
-    const LOOK: Duration = Duration::from_millis(5);
+pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
+    const POLL_INTERVAL: Duration = Duration::from_millis(5);
     let stdin = io::stdin();
     if stdin.is_terminal() {
         return None;
@@ -36,7 +36,7 @@ pub fn first_of_stdin(patience: Duration) -> Option<u8> {
         if start.elapsed() >= patience {
             return None;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     let mut first = [0];
     (stdin.lock().read(&mut first).ok()? == 1).then_some(first[0])

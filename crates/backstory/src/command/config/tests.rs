@@ -46,7 +46,7 @@ impl Home {
         let result = run(&cli.config, &self.file(), &env, &mut out);
         let mut shown = String::from_utf8(out.into_inner()).unwrap();
         match result {
-            Ok(Outcome { messages, failed, .. }) => {
+            Ok(ConfigOutcome { messages, failed, .. }) => {
                 shown.extend(messages.iter().map(|line| format!("stderr: {line}\n")));
                 shown.push_str(if failed { "status 1\n" } else { "" });
             }

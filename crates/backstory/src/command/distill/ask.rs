@@ -17,12 +17,12 @@ use crate::{
     command::with_hint,
     home::Home,
     progress::Progress,
-    worker::{self, Asked, Asking},
+    worker::{self, CallOutcome, ModelConfig},
 };
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct DistillReport {
     /// Turns whose memories the model wrote.
     pub(super) kept: usize,
     /// Turns that are left to the rules.
@@ -33,14 +33,19 @@ pub(super) struct Outcome {
 
 /// What the threads of one run share.
 struct Run<'r> {
-    asking: &'r Asking,
+    asking: &'r ModelConfig,
     waiting: Mutex<Vec<i64>>,
-    outcome: Mutex<Outcome>,
+    outcome: Mutex<DistillReport>,
     stop: AtomicBool,
 }
 
 /// Asks about turns, the last first, several at once, until all are done or it makes no sense to go on.
-pub(super) fn ask(home: &Home, asking: &Asking, turns: Vec<i64>, progress: &mut Progress) -> Result<Outcome> {
+pub(super) fn ask(
+    home: &Home,
+    asking: &ModelConfig,
+    turns: Vec<i64>,
+    progress: &mut Progress,
+) -> Result<DistillReport> {
     let all = turns.len();
     let run = Run {
         asking,
@@ -76,12 +81,12 @@ impl Run<'_> {
         while !self.stop.load(Ordering::Relaxed) {
             let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(id) = next else { break };
-            let Some(claim) = store.claim_this_for_model(id, clock::now_ms(), MODEL_LEASE_MS)? else {
+            let Some(claim) = store.claim_turn(id, clock::now_ms(), MODEL_LEASE_MS)? else {
                 // The worker is at it.
                 self.note(|outcome| outcome.left += 1);
                 continue;
             };
-            let asked = worker::ask_about(
+            let asked = worker::distill_with_model(
                 &mut store,
                 claim,
                 &self.asking.model,
@@ -89,11 +94,11 @@ impl Run<'_> {
                 &self.stop,
             )?;
             match asked {
-                Asked::Kept => self.note(|outcome| outcome.kept += 1),
-                Asked::Left(_) => self.note(|outcome| outcome.left += 1),
-                Asked::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
-                Asked::Waits(_) => self.wait_or_end(&store, id, "the provider is left alone")?,
-                Asked::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
+                CallOutcome::Kept => self.note(|outcome| outcome.kept += 1),
+                CallOutcome::Left(_) => self.note(|outcome| outcome.left += 1),
+                CallOutcome::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
+                CallOutcome::Waits(_) => self.wait_or_end(&store, id, "the provider is left alone")?,
+                CallOutcome::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
             }
         }
         Ok(())
@@ -124,7 +129,7 @@ impl Run<'_> {
         self.note(|outcome| outcome.ended = outcome.ended.take().or(Some(why)));
     }
 
-    fn note(&self, change: impl FnOnce(&mut Outcome)) {
+    fn note(&self, change: impl FnOnce(&mut DistillReport)) {
         change(&mut self.outcome.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

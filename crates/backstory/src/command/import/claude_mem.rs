@@ -8,19 +8,19 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
 use backstory_capture::project;
-use backstory_model::ProjectFacts;
-use backstory_store::{ClaudeMem, ForeignMemory, ReadyLine, Store, StoreError};
+use backstory_model::ProjectIdentity;
+use backstory_store::{ClaudeMem, ForeignMemory, PreparedLine, Store, StoreError};
 use serde_json::json;
 
 use super::Progress;
 use crate::{
     clock,
-    command::{Status, open_store, settings},
+    command::{ExitStatus, open_store, settings},
     environment,
     home::Home,
     jsonl,
     output::{self, DIM, count},
-    repair::{self, Opener},
+    repair::{self, LockOwner},
     worker,
 };
 
@@ -63,12 +63,12 @@ struct Tally {
     places: BTreeMap<(String, String), u64>,
 }
 
-pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<Status> {
+pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<ExitStatus> {
     let redact = settings(home)?.capture.redact;
     let path = find(arguments)?;
     let theirs = ClaudeMem::open(&path).map_err(|error| open_error(error, &path))?;
     let memories = theirs.memories()?;
-    let mut atlas = Atlas {
+    let mut atlas = ProjectResolver {
         mapped: arguments.map.iter().cloned().collect(),
         folders: theirs.folders()?,
         known: HashMap::new(),
@@ -77,7 +77,7 @@ pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<Status>
         true => open_store(home)?,
         false => {
             home.create()?;
-            Some(repair::open(home, Opener::Command)?)
+            Some(repair::open(home, LockOwner::Command)?)
         }
     };
     let mut tally = Tally::default();
@@ -102,7 +102,7 @@ pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<Status>
         }
         match &mut store {
             Some(store) if !arguments.dry_run => {
-                let taken = store.take_lines(&ready, &nowhere(), clock::now_ms())?;
+                let taken = store.import_lines(&ready, &unknown_project(), clock::now_ms())?;
                 tally.imported += taken.new;
                 tally.unchanged += taken.known;
             }
@@ -120,7 +120,7 @@ pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<Status>
         // It makes the vectors.
         worker::ensure(home);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn find(arguments: &ClaudeMemArguments) -> Result<PathBuf> {
@@ -134,7 +134,7 @@ fn find(arguments: &ClaudeMemArguments) -> Result<PathBuf> {
 
 fn open_error(error: StoreError, path: &std::path::Path) -> anyhow::Error {
     // In words only: it is not our own database that may be damaged.
-    anyhow!(output::told(&error.into())).context(format!(
+    anyhow!(output::error_chain(&error.into())).context(format!(
         "could not read {}\nhint: name claude-mem's database; it was only looked at",
         path.display()
     ))
@@ -145,10 +145,10 @@ fn choose(
     memory: &ForeignMemory,
     had: &HashSet<String>,
     store: Option<&Store>,
-    atlas: &mut Atlas,
+    atlas: &mut ProjectResolver,
     redact: bool,
     tally: &mut Tally,
-) -> Result<Option<(ProjectFacts, ReadyLine)>> {
+) -> Result<Option<(ProjectIdentity, PreparedLine)>> {
     if had.contains(&memory.external_id) {
         tally.unchanged += 1;
         return Ok(None);
@@ -175,22 +175,22 @@ fn choose(
 }
 
 /// Knows where memories belong.
-struct Atlas {
+struct ProjectResolver {
     mapped: HashMap<String, PathBuf>,
     folders: HashMap<String, PathBuf>,
-    known: HashMap<(Option<String>, String), Place>,
+    known: HashMap<(Option<String>, String), ResolvedProject>,
 }
 
 #[derive(Clone)]
-struct Place {
-    facts: ProjectFacts,
+struct ResolvedProject {
+    facts: ProjectIdentity,
     /// Whether the store has the session's prompts from the agent itself.
     is_live: bool,
     is_forgotten: bool,
 }
 
-impl Atlas {
-    fn place(&mut self, memory: &ForeignMemory, store: Option<&Store>) -> Result<Place> {
+impl ProjectResolver {
+    fn place(&mut self, memory: &ForeignMemory, store: Option<&Store>) -> Result<ResolvedProject> {
         let key = (memory.session_id.clone(), memory.project.clone());
         if let Some(place) = self.known.get(&key) {
             return Ok(place.clone());
@@ -216,7 +216,7 @@ impl Atlas {
             // No remote and no path looks like this, so it can be no other's.
             _ => facts(format!("claude-mem:{}", memory.project), memory.project.clone()),
         };
-        let place = Place {
+        let place = ResolvedProject {
             facts,
             is_live,
             is_forgotten,
@@ -226,8 +226,8 @@ impl Atlas {
     }
 }
 
-fn facts(key: String, name: String) -> ProjectFacts {
-    ProjectFacts {
+fn facts(key: String, name: String) -> ProjectIdentity {
+    ProjectIdentity {
         root: key.clone(),
         key,
         name,
@@ -237,7 +237,7 @@ fn facts(key: String, name: String) -> ProjectFacts {
 }
 
 /// Every line names its project.
-fn nowhere() -> ProjectFacts {
+fn unknown_project() -> ProjectIdentity {
     facts(String::new(), String::new())
 }
 

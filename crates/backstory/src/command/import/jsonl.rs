@@ -12,17 +12,17 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_capture::project;
-use backstory_store::ReadyLine;
+use backstory_store::PreparedLine;
 use serde_json::json;
 
 use super::Progress;
 use crate::{
     clock,
-    command::{Status, settings},
+    command::{ExitStatus, settings},
     home::Home,
     jsonl,
     output::{DIM, count},
-    repair::{self, Opener},
+    repair::{self, LockOwner},
     worker,
 };
 
@@ -41,49 +41,49 @@ const BATCH_LINES: usize = 4_000;
 const BATCH_BYTES: usize = 8 << 20;
 
 /// A line past this length is no memory.
-const LONGEST_LINE: u64 = 8 << 20;
+const MAX_LINE_LEN: u64 = 8 << 20;
 
 /// How many lines that cannot be taken are named.
-const MOST_NAMED: u64 = 5;
+const MAX_NAMED: u64 = 5;
 
 /// Lines that were read together.
 #[derive(Default)]
 struct Batch {
-    lines: Vec<ReadyLine>,
+    lines: Vec<PreparedLine>,
     /// The number of each line that cannot be taken, and why.
     damaged: Vec<(u64, String)>,
     bytes: usize,
 }
 
 #[derive(Default)]
-struct Tally {
+struct JsonlImportCounts {
     imported: u64,
     unchanged: u64,
     damaged: u64,
 }
 
-pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<Status> {
+pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<ExitStatus> {
     let redact = settings(home)?.capture.redact;
     let input = open(&arguments.file)?;
     let here = project::locate(&std::env::current_dir().context("could not find the current folder")?).facts;
     home.create()?;
-    let mut store = repair::open(home, Opener::Command)?;
+    let mut store = repair::open(home, LockOwner::Command)?;
     // What a power cut takes can be imported again.
-    store.relax()?;
+    store.set_bulk_mode()?;
     let start = Instant::now();
     let mut progress = Progress::new(arguments.json);
-    let mut tally = Tally::default();
+    let mut tally = JsonlImportCounts::default();
     let read = thread::scope(|scope| {
         // One batch is stored while the next is read: a few at most are in memory.
         let (send, receive) = sync_channel(1);
         let reader = scope.spawn(move || read_all(input, redact, &send));
         for batch in receive {
             let batch: Batch = batch;
-            let taken = store.take_lines(&batch.lines, &here, clock::now_ms())?;
+            let taken = store.import_lines(&batch.lines, &here, clock::now_ms())?;
             tally.imported += taken.new;
             tally.unchanged += taken.known;
             for (number, reason) in &batch.damaged {
-                if tally.damaged < MOST_NAMED {
+                if tally.damaged < MAX_NAMED {
                     progress.end();
                     anstream::eprintln!("line {number}: {reason}");
                 }
@@ -94,7 +94,7 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<Status> {
         anyhow::Ok(reader.join())
     })?;
     if tally.imported > MANY {
-        store.tidy_words()?;
+        store.optimize_fts()?;
     }
     progress.end();
     report(arguments, &tally, start);
@@ -105,16 +105,16 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<Status> {
         Err(panic) => std::panic::resume_unwind(panic),
     }
     Ok(if tally.lines() == tally.damaged && tally.damaged > 0 {
-        Status::Failed
+        ExitStatus::Failed
     } else {
-        Status::Done
+        ExitStatus::Done
     })
 }
 
 /// After so many new memories the word index is worth putting in order.
 const MANY: u64 = 2_000;
 
-impl Tally {
+impl JsonlImportCounts {
     fn lines(&self) -> u64 {
         self.imported + self.unchanged + self.damaged
     }
@@ -140,7 +140,7 @@ fn read_all(mut input: Box<dyn BufRead + Send>, redact: bool, send: &SyncSender<
     let mut number = 0;
     loop {
         bytes.clear();
-        let read = input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+        let read = input.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut bytes);
         let is_last = match &read {
             Ok(length) => *length == 0,
             Err(_) => true,
@@ -151,9 +151,9 @@ fn read_all(mut input: Box<dyn BufRead + Send>, redact: bool, send: &SyncSender<
             return read.map(drop);
         }
         number += 1;
-        if bytes.len() as u64 == LONGEST_LINE && !bytes.ends_with(b"\n") {
+        if bytes.len() as u64 == MAX_LINE_LEN && !bytes.ends_with(b"\n") {
             skip_line(&mut input)?;
-            let reason = format!("longer than {} MB", LONGEST_LINE >> 20);
+            let reason = format!("longer than {} MB", MAX_LINE_LEN >> 20);
             batch.damaged.push((number, reason));
             continue;
         }
@@ -189,7 +189,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-fn report(arguments: &Jsonl, tally: &Tally, start: Instant) {
+fn report(arguments: &Jsonl, tally: &JsonlImportCounts, start: Instant) {
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
         println!(

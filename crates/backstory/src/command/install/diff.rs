@@ -4,11 +4,11 @@
 const AROUND: usize = 2;
 
 /// More than this is not compared line by line: what lies between the first and the last change is shown whole.
-const MOST_COMPARED: usize = 4_000_000;
+const MAX_COMPARED: usize = 4_000_000;
 
 /// A line of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line<'t> {
+pub(super) enum DiffLine<'t> {
     /// Stands in both.
     Same(&'t str),
     /// Goes.
@@ -20,7 +20,7 @@ pub(super) enum Line<'t> {
 }
 
 /// Compares two texts.
-pub(super) fn diff<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
+pub(super) fn diff<'t>(old: &'t str, new: &'t str) -> Vec<DiffLine<'t>> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let end = old[start..]
@@ -29,21 +29,21 @@ pub(super) fn diff<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
         .zip(new[start..].iter().rev())
         .take_while(|(a, b)| a == b)
         .count();
-    let mut lines: Vec<Line<'t>> = old[..start].iter().map(|line| Line::Same(line)).collect();
+    let mut lines: Vec<DiffLine<'t>> = old[..start].iter().map(|line| DiffLine::Same(line)).collect();
     middle(
         &old[start..old.len() - end],
         &new[start..new.len() - end],
         &mut lines,
     );
-    lines.extend(old[old.len() - end..].iter().map(|line| Line::Same(line)));
+    lines.extend(old[old.len() - end..].iter().map(|line| DiffLine::Same(line)));
     shorten(&lines)
 }
 
 /// Finds the longest run of lines that both have, and what goes and comes between them.
-fn middle<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<Line<'t>>) {
-    if old.len() * new.len() > MOST_COMPARED {
-        lines.extend(old.iter().map(|line| Line::Old(line)));
-        lines.extend(new.iter().map(|line| Line::New(line)));
+fn middle<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<DiffLine<'t>>) {
+    if old.len() * new.len() > MAX_COMPARED {
+        lines.extend(old.iter().map(|line| DiffLine::Old(line)));
+        lines.extend(new.iter().map(|line| DiffLine::New(line)));
         return;
     }
     let width = new.len() + 1;
@@ -59,24 +59,24 @@ fn middle<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<Line<'t>>) {
     let (mut i, mut j) = (0, 0);
     while i < old.len() || j < new.len() {
         if i < old.len() && j < new.len() && old[i] == new[j] {
-            lines.push(Line::Same(old[i]));
+            lines.push(DiffLine::Same(old[i]));
             (i, j) = (i + 1, j + 1);
         } else if j == new.len()
             || (i < old.len() && common[(i + 1) * width + j] >= common[i * width + j + 1])
         {
-            lines.push(Line::Old(old[i]));
+            lines.push(DiffLine::Old(old[i]));
             i += 1;
         } else {
-            lines.push(Line::New(new[j]));
+            lines.push(DiffLine::New(new[j]));
             j += 1;
         }
     }
 }
 
 /// Leaves out what is far from any change.
-fn shorten<'t>(lines: &[Line<'t>]) -> Vec<Line<'t>> {
+fn shorten<'t>(lines: &[DiffLine<'t>]) -> Vec<DiffLine<'t>> {
     let changed: Vec<usize> = (0..lines.len())
-        .filter(|&at| !matches!(lines[at], Line::Same(_)))
+        .filter(|&at| !matches!(lines[at], DiffLine::Same(_)))
         .collect();
     let mut near = vec![false; lines.len()];
     for at in changed {
@@ -87,7 +87,7 @@ fn shorten<'t>(lines: &[Line<'t>]) -> Vec<Line<'t>> {
     for (line, is_near) in lines.iter().zip(near) {
         match is_near {
             true => shown.push(*line),
-            false if shown.last() != Some(&Line::Gap) => shown.push(Line::Gap),
+            false if shown.last() != Some(&DiffLine::Gap) => shown.push(DiffLine::Gap),
             false => {}
         }
     }
@@ -102,10 +102,10 @@ mod tests {
         diff(old, new)
             .iter()
             .map(|line| match line {
-                Line::Same(text) => format!(" {text}\n"),
-                Line::Old(text) => format!("-{text}\n"),
-                Line::New(text) => format!("+{text}\n"),
-                Line::Gap => "…\n".to_owned(),
+                DiffLine::Same(text) => format!(" {text}\n"),
+                DiffLine::Old(text) => format!("-{text}\n"),
+                DiffLine::New(text) => format!("+{text}\n"),
+                DiffLine::Gap => "…\n".to_owned(),
             })
             .collect()
     }

@@ -8,7 +8,7 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 
-use super::ours;
+use super::owned_entries;
 
 /// The name of our entry among MCP servers.
 const SERVER: &str = "backstory";
@@ -118,7 +118,7 @@ impl Document {
         let named = property.object_value().and_then(|servers| servers.get(SERVER));
         let is_ours = |named: &CstObjectProp| {
             let entry = named.value().and_then(|entry| entry.to_serde_value());
-            entry.is_some_and(|entry| ours::server_program(&entry).is_some())
+            entry.is_some_and(|entry| owned_entries::server_program(&entry).is_some())
         };
         if let Some(ours) = named.filter(is_ours) {
             ours.remove();
@@ -169,7 +169,7 @@ fn clear(list: &CstArray) -> bool {
 
 fn is_ours(hook: &CstNode) -> bool {
     hook.to_serde_value()
-        .is_some_and(|hook| ours::hook_program(&hook).is_some())
+        .is_some_and(|hook| owned_entries::hook_program(&hook).is_some())
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -190,14 +190,14 @@ fn input(value: &Value) -> CstInputValue {
 
 #[cfg(test)]
 mod tests {
-    use backstory_capture::host::{self, Part};
+    use backstory_capture::host::{self, InstallItem};
 
     use super::*;
 
     /// The hooks of Claude Code, and the entry of each.
     fn claude_code() -> Vec<(&'static HookRow, Value)> {
         let spec = host::find("claude-code").unwrap();
-        let Part::Hooks { entry, .. } = &spec.parts[0] else {
+        let InstallItem::Hooks { entry, .. } = &spec.parts[0] else {
             panic!("hooks come first")
         };
         let rows = spec.hooks.iter();

@@ -7,15 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use backstory_capture::host::{HostSpec, OUR_MARK, Part, Place};
+use backstory_capture::host::{ConfigPath, HostSpec, InstallItem, OUR_MARK};
 use backstory_system::UNPROTECT;
 
-use super::{json::Document, places, toml};
-use crate::receipt::{Receipt, Written, fingerprint};
+use super::{json::Document, paths, toml};
+use crate::receipt::{InstalledFile, Receipt, fingerprint};
 
 /// What is to become of one file.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct FileChange {
     /// Whose file it is.
     pub(crate) host: &'static HostSpec,
     /// The file, as the host knows it.
@@ -30,7 +30,7 @@ pub(crate) struct Change {
     pub(crate) is_exact: bool,
 }
 
-impl Change {
+impl FileChange {
     /// Says whether there is anything to write.
     pub(crate) fn is_needed(&self) -> bool {
         self.new != self.current
@@ -38,7 +38,7 @@ impl Change {
 }
 
 /// Plans what installing for a host would write.
-pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str) -> Result<Vec<Change>> {
+pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str) -> Result<Vec<FileChange>> {
     plan(receipt, host, files(host)?, &|file, base| {
         let old = base.map(readable).transpose()?.unwrap_or_default();
         let (mark, text) = match old.strip_prefix(BYTE_ORDER_MARK) {
@@ -54,7 +54,7 @@ pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str)
 }
 
 /// Plans what it takes to undo that, also where it was done under other variables than those of today.
-pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<Change>> {
+pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<FileChange>> {
     let files = known_files(receipt, host)?;
     plan(receipt, host, files, &|_, base| Ok(base.map(<[u8]>::to_vec)))
 }
@@ -62,24 +62,29 @@ pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Ve
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// A file and all that is written to it for one host.
-pub(super) struct File {
+pub(super) struct PlannedFile {
     pub(super) path: PathBuf,
-    pub(super) parts: Vec<&'static Part>,
+    pub(super) parts: Vec<&'static InstallItem>,
 }
 
 /// Makes what a file shall hold out of what it held without us.
-type Make<'m> = &'m dyn Fn(&File, Option<&[u8]>) -> Result<Option<Vec<u8>>>;
+type RenderFile<'m> = &'m dyn Fn(&PlannedFile, Option<&[u8]>) -> Result<Option<Vec<u8>>>;
 
-fn plan(receipt: &Receipt, host: &'static HostSpec, files: Vec<File>, make: Make<'_>) -> Result<Vec<Change>> {
+fn plan(
+    receipt: &Receipt,
+    host: &'static HostSpec,
+    files: Vec<PlannedFile>,
+    make: RenderFile<'_>,
+) -> Result<Vec<FileChange>> {
     let mut changes = Vec::new();
     for file in files {
-        let shown = places::shown(&file.path);
+        let shown = paths::shown(&file.path);
         let current = read(&file.path).with_context(|| format!("could not read {shown}"))?;
         let hint = "hint: mend it by hand; nothing was changed";
         let not_understood = || format!("could not understand {shown}\n{hint}");
         let (base, is_exact) = base(receipt, host, &file, current.as_deref()).with_context(not_understood)?;
         let new = make(&file, base.as_deref()).with_context(not_understood)?;
-        let change = Change {
+        let change = FileChange {
             host,
             path: file.path,
             current,
@@ -96,18 +101,18 @@ fn plan(receipt: &Receipt, host: &'static HostSpec, files: Vec<File>, make: Make
 }
 
 /// Finds the files of a host, and those that the receipt names beside them.
-pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<File>> {
+pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<PlannedFile>> {
     let mut files = files(host)?;
     for written in receipt.hosts.get(host.name).into_iter().flatten() {
         if files.iter().any(|known| known.path == written.path) {
             continue;
         }
-        let is_in_it = |part: &&Part| {
+        let is_in_it = |part: &&InstallItem| {
             let (file, instead) = places_of(part);
             let mut places = [file].into_iter().chain(instead);
             places.any(|place| written.path.ends_with(place.path))
         };
-        files.push(File {
+        files.push(PlannedFile {
             path: written.path.clone(),
             parts: host.parts.iter().filter(is_in_it).collect(),
         });
@@ -116,18 +121,18 @@ pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<
 }
 
 /// Finds the files of a host as they are today, and what goes into each.
-fn files(host: &'static HostSpec) -> Result<Vec<File>> {
-    let mut files: Vec<File> = Vec::new();
+fn files(host: &'static HostSpec) -> Result<Vec<PlannedFile>> {
+    let mut files: Vec<PlannedFile> = Vec::new();
     for part in host.parts {
         let (file, instead) = places_of(part);
-        let instead = instead.map(places::resolve).transpose()?;
+        let instead = instead.map(paths::resolve).transpose()?;
         let path = match instead.filter(|path| path.exists()) {
             Some(path) => path,
-            None => places::resolve(file)?,
+            None => paths::resolve(file)?,
         };
         match files.iter_mut().find(|known| known.path == path) {
             Some(known) => known.parts.push(part),
-            None => files.push(File {
+            None => files.push(PlannedFile {
                 path,
                 parts: vec![part],
             }),
@@ -137,10 +142,12 @@ fn files(host: &'static HostSpec) -> Result<Vec<File>> {
 }
 
 /// Returns the file of a part, and the one that is taken instead when it is there.
-fn places_of(part: &Part) -> (&Place, Option<&Place>) {
+fn places_of(part: &InstallItem) -> (&ConfigPath, Option<&ConfigPath>) {
     match part {
-        Part::Server { file, instead, .. } => (file, instead.as_ref()),
-        Part::Hooks { file, .. } | Part::ServerToml { file, .. } | Part::File { file, .. } => (file, None),
+        InstallItem::Server { file, instead, .. } => (file, instead.as_ref()),
+        InstallItem::Hooks { file, .. }
+        | InstallItem::ServerToml { file, .. }
+        | InstallItem::File { file, .. } => (file, None),
     }
 }
 
@@ -156,7 +163,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 fn check_writable(path: &Path) -> Result<()> {
     let is_protected = fs::metadata(path).is_ok_and(|file| file.permissions().readonly());
     if is_protected {
-        let shown = places::shown(path);
+        let shown = paths::shown(path);
         bail!("{shown} is write-protected\nhint: `{UNPROTECT} {shown}` allows it; nothing was changed");
     }
     Ok(())
@@ -166,7 +173,7 @@ fn check_writable(path: &Path) -> Result<()> {
 fn base(
     receipt: &Receipt,
     host: &HostSpec,
-    file: &File,
+    file: &PlannedFile,
     current: Option<&[u8]>,
 ) -> Result<(Option<Vec<u8>>, bool)> {
     let Some(current) = current else {
@@ -191,7 +198,7 @@ fn base(
     Ok((base, is_exact))
 }
 
-fn saved(written: &Written) -> Result<Option<Vec<u8>>> {
+fn saved(written: &InstalledFile) -> Result<Option<Vec<u8>>> {
     let Some(before) = &written.before else {
         return Ok(None);
     };
@@ -207,7 +214,7 @@ fn is_empty(content: &[u8]) -> bool {
     matches!(text.as_str(), "" | "{}" | "{\"version\":1}")
 }
 
-fn without_ours(file: &File, current: &[u8]) -> Result<Option<Vec<u8>>> {
+fn without_ours(file: &PlannedFile, current: &[u8]) -> Result<Option<Vec<u8>>> {
     let old = readable(current)?;
     let (mark, text) = match old.strip_prefix(BYTE_ORDER_MARK) {
         Some(text) => (BYTE_ORDER_MARK, text),
@@ -228,10 +235,10 @@ fn readable(content: &[u8]) -> Result<&str> {
 }
 
 /// Puts one part into a file.
-fn add(host: &HostSpec, part: &Part, text: &str, program: &str) -> Result<String> {
+fn add(host: &HostSpec, part: &InstallItem, text: &str, program: &str) -> Result<String> {
     let start = if text.trim().is_empty() { "{}\n" } else { text };
     match part {
-        Part::Hooks { version, entry, .. } => {
+        InstallItem::Hooks { version, entry, .. } => {
             let document = Document::read(start)?;
             if let Some(version) = version {
                 document.add_version(*version)?;
@@ -241,34 +248,36 @@ fn add(host: &HostSpec, part: &Part, text: &str, program: &str) -> Result<String
             }
             Ok(document.text())
         }
-        Part::Server { key, entry, .. } => {
+        InstallItem::Server { key, entry, .. } => {
             let document = Document::read(start)?;
             document.add_server(key, &entry(program))?;
             Ok(document.text())
         }
-        Part::ServerToml { key, .. } => toml::add_server(text, key, program),
-        Part::File { text, .. } => {
+        InstallItem::ServerToml { key, .. } => toml::add_server(text, key, program),
+        InstallItem::File { text, .. } => {
             Ok(text.replace("{program}", &serde_json::Value::from(program).to_string()))
         }
     }
 }
 
 /// Takes one part out of a file; `None` when the file is ours alone.
-fn remove(part: &Part, text: &str) -> Result<Option<String>> {
+fn remove(part: &InstallItem, text: &str) -> Result<Option<String>> {
     match part {
-        Part::Hooks { .. } | Part::Server { .. } if text.trim().is_empty() => Ok(Some(text.to_owned())),
-        Part::Hooks { .. } => {
+        InstallItem::Hooks { .. } | InstallItem::Server { .. } if text.trim().is_empty() => {
+            Ok(Some(text.to_owned()))
+        }
+        InstallItem::Hooks { .. } => {
             let document = Document::read(text)?;
             document.remove_hooks();
             Ok(Some(document.text()))
         }
-        Part::Server { key, .. } => {
+        InstallItem::Server { key, .. } => {
             let document = Document::read(text)?;
             document.remove_server(key);
             Ok(Some(document.text()))
         }
-        Part::ServerToml { key, .. } => toml::remove_server(text, key).map(Some),
-        Part::File { .. } if text.contains(OUR_MARK) => Ok(None),
-        Part::File { .. } => bail!("another program wrote it"),
+        InstallItem::ServerToml { key, .. } => toml::remove_server(text, key).map(Some),
+        InstallItem::File { .. } if text.contains(OUR_MARK) => Ok(None),
+        InstallItem::File { .. } => bail!("another program wrote it"),
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
-use super::ours;
+use super::owned_entries;
 
 /// Adds `[KEY.backstory]`, unless a person has a table of that name.
 pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String> {
@@ -48,7 +48,7 @@ pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String>
 /// Takes `[KEY.backstory]` out, if it is ours.
 pub(super) fn remove_server(text: &str, key: &str) -> Result<String> {
     let mut document = read(text)?;
-    let is_ours = ours::server_program(&toml::from_str::<Value>(text)?[key]["backstory"]).is_some();
+    let is_ours = owned_entries::server_program(&toml::from_str::<Value>(text)?[key]["backstory"]).is_some();
     let servers = document.get_mut(key).and_then(Item::as_table_like_mut);
     let Some(servers) = servers.filter(|_| is_ours) else {
         return Ok(text.to_owned());

@@ -4,16 +4,16 @@ mod found;
 mod kept;
 mod properties;
 
-use super::{Context, find, is_secret_file, redact};
+use super::{ScanContext, find, is_secret_file, redact};
 
 fn plain(text: &str) -> String {
-    redact(text, Context::default()).into_owned()
+    redact(text, ScanContext::default()).into_owned()
 }
 
 fn with_key(key: &str, text: &str) -> String {
     redact(
         text,
-        Context {
+        ScanContext {
             key: Some(key),
             env_file: false,
         },
@@ -24,7 +24,7 @@ fn with_key(key: &str, text: &str) -> String {
 fn env_file(text: &str) -> String {
     redact(
         text,
-        Context {
+        ScanContext {
             key: None,
             env_file: true,
         },
@@ -173,7 +173,7 @@ fn files_of_secrets_are_known_by_their_names() {
 #[test]
 fn text_without_secrets_is_not_copied() {
     assert!(matches!(
-        redact("let token = parser.next_token();", Context::default()),
+        redact("let token = parser.next_token();", ScanContext::default()),
         std::borrow::Cow::Borrowed(_)
     ));
 }
@@ -248,7 +248,7 @@ fn hostile_text_is_read_in_linear_time() {
     ];
     let start = std::time::Instant::now();
     for piece in pieces {
-        find(&piece.repeat(300_000 / piece.len()), Context::default());
+        find(&piece.repeat(300_000 / piece.len()), ScanContext::default());
     }
     assert!(
         start.elapsed() < std::time::Duration::from_secs(20),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 
-use super::{Context, env_file, escaped, find, plain, unescaped};
+use super::{ScanContext, env_file, escaped, find, plain, unescaped};
 
 const BASE62: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const HEX: &str = "0123456789abcdef";
@@ -168,7 +168,7 @@ fn assert_gone(redacted: &str, secret: &str) {
     }
 }
 
-fn assert_sound(text: &str, context: Context<'_>) {
+fn assert_sound(text: &str, context: ScanContext<'_>) {
     let found = find(text, context);
     let mut end = 0;
     for secret in &found {
@@ -209,9 +209,9 @@ proptest! {
     #[test]
     fn any_text_yields_sound_ranges(text in "\\PC{0,200}", soup in soup()) {
         for text in [text, soup] {
-            assert_sound(&text, Context::default());
-            assert_sound(&text, Context { key: Some("password"), env_file: false });
-            assert_sound(&text, Context { key: None, env_file: true });
+            assert_sound(&text, ScanContext::default());
+            assert_sound(&text, ScanContext { key: Some("password"), env_file: false });
+            assert_sound(&text, ScanContext { key: None, env_file: true });
         }
     }
 

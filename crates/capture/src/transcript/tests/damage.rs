@@ -122,7 +122,12 @@ fn a_line_without_its_end_is_left_for_the_next_read() {
 #[test]
 fn a_position_is_given_only_between_lines() {
     let lines = file(&[assistant("m1", &[text("One."), text("Two.")]), user("Go.")]);
-    let mut reader = Reader::new(&lines[..], Position::default(), Owner::default(), &settings());
+    let mut reader = Reader::new(
+        &lines[..],
+        Position::default(),
+        TranscriptOwner::default(),
+        &settings(),
+    );
     let places: Vec<Option<u64>> =
         std::iter::from_fn(|| reader.next().map(|_| reader.position().map(Position::offset))).collect();
     let first = lines.iter().position(|&byte| byte == b'\n').unwrap() as u64 + 1;
@@ -143,7 +148,12 @@ fn an_input_that_fails_ends_the_reading_and_says_so() {
         }
     }
     let input = std::io::BufReader::new(Failing(false));
-    let mut reader = Reader::new(input, Position::default(), Owner::default(), &settings());
+    let mut reader = Reader::new(
+        input,
+        Position::default(),
+        TranscriptOwner::default(),
+        &settings(),
+    );
     assert_eq!(reader.by_ref().count(), 1);
     assert_eq!(
         reader.error().map(std::io::Error::kind),

@@ -9,11 +9,11 @@ mod sources;
 
 use serde_json::{Value, json};
 
-use super::{Owner, Position, Reader, Record, SessionFacts, Skipped, What};
-use crate::keep::Settings;
+use super::{Position, Reader, Record, RecordKind, SessionFacts, Skipped, TranscriptOwner};
+use crate::filter::CaptureSettings;
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> CaptureSettings {
+    CaptureSettings {
         skip_tools: vec!["TodoWrite".into()],
         redact: true,
         max_payload: 256 * 1024,
@@ -22,10 +22,10 @@ fn settings() -> Settings {
 
 /// Reads a whole file of a nameless session.
 fn read(bytes: &[u8]) -> (Vec<Record>, Skipped) {
-    read_as(bytes, &Owner::default())
+    read_as(bytes, &TranscriptOwner::default())
 }
 
-fn read_as(bytes: &[u8], owner: &Owner) -> (Vec<Record>, Skipped) {
+fn read_as(bytes: &[u8], owner: &TranscriptOwner) -> (Vec<Record>, Skipped) {
     let mut reader = Reader::new(bytes, Position::default(), owner.clone(), &settings());
     let records = reader.by_ref().collect();
     (records, reader.skipped().clone())
@@ -51,12 +51,12 @@ fn shown(records: &[Record]) -> String {
 
 fn show(record: &Record) -> String {
     let what = match &record.what {
-        What::Prompt {
+        RecordKind::Prompt {
             text, machine_made, ..
         } => format!("{} {text}", if *machine_made { "notice" } else { "prompt" }),
-        What::Prose { text, .. } => format!("prose {text}"),
-        What::ToolUse { id, name, input } => format!("use {id} {name} {input}"),
-        What::ToolResult {
+        RecordKind::Prose { text, .. } => format!("prose {text}"),
+        RecordKind::ToolUse { id, name, input } => format!("use {id} {name} {input}"),
+        RecordKind::ToolResult {
             id,
             is_error,
             text,
@@ -69,9 +69,9 @@ fn show(record: &Record) -> String {
                 result.as_deref().unwrap_or("-")
             )
         }
-        What::Compaction { summary } => format!("compaction {summary}"),
-        What::Interrupted => "interrupted".to_owned(),
-        What::Facts(facts) => show_facts(facts),
+        RecordKind::Compaction { summary } => format!("compaction {summary}"),
+        RecordKind::Interrupted => "interrupted".to_owned(),
+        RecordKind::Facts(facts) => show_facts(facts),
     };
     let agent = record
         .agent_id

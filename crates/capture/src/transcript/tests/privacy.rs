@@ -125,7 +125,12 @@ fn a_sub_agents_file_is_as_private_as_the_turn_that_started_it() {
         ),
         with_prompt_id("p2", user("Go on.")),
     ]);
-    let mut reader = Reader::new(&main[..], Position::default(), Owner::default(), &settings());
+    let mut reader = Reader::new(
+        &main[..],
+        Position::default(),
+        TranscriptOwner::default(),
+        &settings(),
+    );
     assert_eq!(reader.by_ref().count(), 1);
     let session = reader.position().unwrap().clone();
     let of_agent = |agent: &str, prompt_id: &str| {
@@ -133,11 +138,11 @@ fn a_sub_agents_file_is_as_private_as_the_turn_that_started_it() {
             with_prompt_id(prompt_id, user("S")),
             assistant("m1", &[text("S")]),
         ]);
-        let owner = Owner {
+        let owner = TranscriptOwner {
             agent_id: Some(agent.into()),
-            ..Owner::default()
+            ..TranscriptOwner::default()
         };
-        let from = Position::default().knowing(&session);
+        let from = Position::default().with_private_turns_of(&session);
         Reader::new(&lines[..], from, owner, &settings()).count()
     };
     assert_eq!(

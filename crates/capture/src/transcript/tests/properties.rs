@@ -67,7 +67,7 @@ fn read_growing(bytes: &[u8], mut lengths: Vec<usize>) -> Vec<Record> {
         let mut reader = Reader::new(
             &bytes[from..length.max(from)],
             position,
-            Owner::default(),
+            TranscriptOwner::default(),
             &settings(),
         );
         records.extend(reader.by_ref());

@@ -25,7 +25,7 @@ fn a_file_says_by_its_name_whose_it_is() {
         ("/p/transcript.jsonl".to_owned(), None, None),
     ];
     for (path, session_id, agent_id) in cases {
-        let owner = Owner::of(Path::new(&path));
+        let owner = TranscriptOwner::of(Path::new(&path));
         assert_eq!(
             (owner.session_id.as_deref(), owner.agent_id.as_deref()),
             (session_id, agent_id),
@@ -66,9 +66,9 @@ fn sub_agents_are_told_apart_in_the_sessions_own_file() {
 
 #[test]
 fn a_sub_agents_own_file_is_all_its_own() {
-    let owner = Owner {
+    let owner = TranscriptOwner {
         agent_id: Some("a1".into()),
-        ..Owner::default()
+        ..TranscriptOwner::default()
     };
     let lines = [
         with(user("Count."), json!({"cwd": "/w"})),
@@ -83,9 +83,9 @@ fn a_sub_agents_own_file_is_all_its_own() {
 
 #[test]
 fn what_a_fork_copied_is_marked_however_it_is_told() {
-    let owner = Owner {
+    let owner = TranscriptOwner {
         session_id: Some(OWN.into()),
-        ..Owner::default()
+        ..TranscriptOwner::default()
     };
     let of = |session: &str, at: &str, line: Value| {
         with(
@@ -185,6 +185,6 @@ fn a_record_has_the_time_of_its_line_or_the_last_one_known() {
         [0, 1_764_371_164_057, 1_764_371_164_057, 1_764_371_164_057]
     );
     assert_eq!(records[1].uuid.as_deref(), Some("u1"));
-    assert!(matches!(&records[1].what, What::Prompt { prompt_id: Some(id), .. } if id == "p1"));
+    assert!(matches!(&records[1].what, RecordKind::Prompt { prompt_id: Some(id), .. } if id == "p1"));
     assert_eq!(records[3].uuid, None);
 }

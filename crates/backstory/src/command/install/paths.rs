@@ -1,0 +1,57 @@
+//! Where things are on this machine: the files of hosts, and this program.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use backstory_capture::host::{ConfigPath, HOSTS, HostSpec};
+use backstory_system::{HOME_VARIABLE, canonicalize, program_names, shell_path};
+
+use crate::environment;
+
+/// Finds the file or folder that a host means.
+pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
+    let moved = place.variable.and_then(environment::folder);
+    let folder = match moved {
+        Some(folder) => folder,
+        None => environment::user_home()
+            .with_context(|| format!("could not find your home folder\nhint: set {HOME_VARIABLE}"))?
+            .join(place.folder),
+    };
+    Ok(match place.path {
+        "" => folder,
+        path => folder.join(path),
+    })
+}
+
+/// Returns the hosts that are used on this machine.
+pub(crate) fn present() -> Vec<&'static HostSpec> {
+    let is_there = |place: &ConfigPath| resolve(place).is_ok_and(|path| path.exists());
+    HOSTS
+        .into_iter()
+        .filter(|host| host.install_markers.iter().any(is_there))
+        .collect()
+}
+
+/// Returns the path by which hosts shall call this program.
+///
+/// The one that the search path has, if it leads here: it stays when an update puts the file itself elsewhere.
+pub(crate) fn program() -> Result<String> {
+    let own = std::env::current_exe().context("could not find this program's own file")?;
+    let own = canonicalize(&own).unwrap_or(own);
+    let on_path = environment::search_path()
+        .into_iter()
+        .filter(|folder| folder.is_absolute())
+        .flat_map(|folder| program_names("backstory").map(move |name| folder.join(name)))
+        .find(|path| canonicalize(path).is_ok_and(|target| target == own));
+    let path = on_path.unwrap_or(own);
+    shell_path(&path).with_context(|| format!("the path of this program is no text: {}", path.display()))
+}
+
+/// Writes a path as people do: `~` for the home folder.
+pub(crate) fn shown(path: &Path) -> String {
+    let below = environment::user_home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    match below {
+        Some(below) => Path::new("~").join(below).display().to_string(),
+        None => path.display().to_string(),
+    }
+}

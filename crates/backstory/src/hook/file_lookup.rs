@@ -1,0 +1,56 @@
+//! A tool is about to be used on a file: nothing is recorded, but something may be known about the file.
+
+use std::path::Path;
+
+use backstory_capture::{
+    payload::{self, Payload},
+    private::PrivateTurns,
+    project,
+};
+
+use super::settings;
+use crate::{clock, environment, home::Home};
+
+/// Which file, in which session.
+#[derive(Clone, Debug)]
+pub(crate) struct FileLookup {
+    pub(crate) session_id: String,
+    pub(crate) cwd: String,
+    pub(crate) path: String,
+    pub(crate) at_ms: i64,
+}
+
+impl FileLookup {
+    /// Reads a payload; `None` when it is about no file, capture is off there, or the turn is private.
+    pub(crate) fn read(home: &Home, input: &[u8]) -> Option<Self> {
+        if environment::is_on("BACKSTORY_DISABLED") {
+            return None;
+        }
+        let text = payload::to_text(input);
+        let payload = Payload::read(&text).ok()?;
+        let tool_input = Payload::read(payload.raw("tool_input")?).ok()?;
+        let path = ["file_path", "notebook_path"]
+            .iter()
+            .find_map(|name| tool_input.text(name))?;
+        let cwd = payload.text("cwd")?;
+        let exclude = settings::load(home).exclude;
+        let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
+        if is_excluded(&cwd) || is_excluded(&path) || project::is_ignored(Path::new(&*cwd)) {
+            return None;
+        }
+        let session_id = payload.text("session_id")?;
+        // What is told is noted, with the file: of a private turn nothing is.
+        if PrivateTurns::of(&home.spool(), &session_id)
+            .ok()?
+            .covers(&payload)
+        {
+            return None;
+        }
+        Some(Self {
+            session_id: session_id.into_owned(),
+            cwd: cwd.into_owned(),
+            path: path.into_owned(),
+            at_ms: clock::now_ms(),
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! What an agent said last, for a host whose hooks do not tell: Copilot CLI writes it into its record of the session.
+
+use std::{
+    fs::File,
+    io::{Read as _, Seek as _, SeekFrom},
+    path::Path,
+};
+
+use backstory_store::StoredTurn;
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// How much of the record is looked at.
+const TAIL: u64 = 256 << 10;
+
+/// The end of a turn is reported a moment before or after its last words are written.
+const SLACK_MS: i64 = 2_000;
+
+/// Reads the last words of a turn; a record of another kind has none.
+pub(super) fn of(turn: &StoredTurn) -> Option<String> {
+    let path = turn.transcript_path.as_deref()?;
+    let (first, last) = (turn.events.first()?.at_ms, turn.events.last()?.at_ms);
+    let tail = tail(Path::new(path))?;
+    let lines = tail
+        .lines()
+        .rev()
+        .filter(|line| line.starts_with(r#"{"type":"assistant.message""#));
+    let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let is_of_turn = |message: &Value| {
+        let at = message["timestamp"]
+            .as_str()
+            .and_then(|at| at.parse::<Timestamp>().ok());
+        at.is_some_and(|at| (first..=last + SLACK_MS).contains(&at.as_millisecond()))
+    };
+    let words = messages
+        .filter(is_of_turn)
+        .filter_map(|message| Some(message["data"]["content"].as_str()?.trim().to_owned()));
+    words.into_iter().find(|words| !words.is_empty())
+}
+
+fn tail(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
+    let mut tail = Vec::new();
+    file.take(TAIL).read_to_end(&mut tail).ok()?;
+    Some(String::from_utf8_lossy(&tail).into_owned())
+}

@@ -1,0 +1,355 @@
+//! Decides what of a payload becomes an event.
+//!
+//! Owns the rules of capture: tools that say nothing, the memory's own echo, fully private prompts, and which fields are
+//! the conversation (searched for private spans as one text) and which only say what and where.
+
+use backstory_model::EventKind;
+
+use crate::{
+    clean::{PayloadSanitizer, SanitizeOptions},
+    payload::Payload,
+    secrets,
+};
+
+/// What the user has set for capture.
+#[derive(Clone, Debug)]
+pub struct CaptureSettings {
+    /// Tools whose use is not recorded.
+    pub skip_tools: Vec<String>,
+    /// Whether secrets are replaced before anything is written.
+    pub redact: bool,
+    /// The largest event, in bytes.
+    pub max_payload: usize,
+}
+
+/// The outcome for one payload.
+#[derive(Debug, PartialEq, Eq)]
+pub enum CaptureDecision {
+    /// The cleaned payload: one JSON object, with blanks and line ends between its values as they came.
+    Event(String),
+    /// A prompt of which nothing is left: its whole turn is private.
+    PrivatePrompt,
+    /// Not worth an event.
+    Nothing,
+}
+
+/// Identifiers: random by nature, and no secrets.
+const IDS: [&str; 4] = ["session_id", "prompt_id", "tool_use_id", "agent_id"];
+
+/// Fields that the agent fills in. A private span that the conversation left open does not reach into them.
+const CIRCUMSTANCES: [&str; 14] = [
+    "transcript_path",
+    "cwd",
+    "hook_event_name",
+    "permission_mode",
+    "tool_name",
+    "agent_type",
+    "agent_transcript_path",
+    "source",
+    "reason",
+    "trigger",
+    "duration_ms",
+    "is_interrupt",
+    "stop_hook_active",
+    "model",
+];
+
+/// Returns what may be recorded of a payload.
+pub fn filter_payload(kind: EventKind, payload: &Payload<'_>, settings: &CaptureSettings) -> CaptureDecision {
+    let tool = payload.text("tool_name").unwrap_or_default();
+    if settings.skip_tools.iter().any(|skipped| *skipped == tool) || is_own_tool(&tool) {
+        return CaptureDecision::Nothing;
+    }
+    // The client runs its compactions as nameless sub-agents.
+    if kind == EventKind::SubagentStop && payload.text("agent_type").is_some_and(|name| name.is_empty()) {
+        return CaptureDecision::Nothing;
+    }
+    let subject = ToolTarget::of(payload);
+    let rules = SanitizeOptions {
+        redact: settings.redact,
+        budget: settings.max_payload,
+        secret_file: subject.secret_file,
+    };
+    let (json, private) = rewrite(payload, rules, subject.echo);
+    if kind == EventKind::UserPromptSubmit && private {
+        CaptureDecision::PrivatePrompt
+    } else {
+        CaptureDecision::Event(json)
+    }
+}
+
+/// Says whether a prompt was written by the agent program rather than by a person.
+pub fn is_machine_made(prompt: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        "<task-notification",
+        "<local-command-",
+        "<bash-stdout",
+        "<bash-stderr",
+        "<system-reminder",
+    ];
+    let prompt = prompt.trim_start();
+    STARTS.iter().any(|start| prompt.starts_with(start))
+}
+
+/// The memory's own tools, as a server of its own or out of a plugin, in the spelling of any host: what they answer is
+/// remembered already.
+pub(crate) fn is_own_tool(tool: &str) -> bool {
+    let name = tool
+        .strip_prefix("mcp__")
+        .or_else(|| tool.strip_prefix("mcp_"))
+        .unwrap_or(tool);
+    ["backstory_", "backstory-", "plugin_backstory_"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// What a tool call is about, as far as it decides how the answer is treated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToolTarget {
+    /// A file of secrets is read or written.
+    pub secret_file: bool,
+    /// The memory itself is asked on the command line.
+    pub echo: bool,
+}
+
+impl ToolTarget {
+    fn of(payload: &Payload<'_>) -> Self {
+        Self::of_input(payload.raw("tool_input").unwrap_or_default())
+    }
+
+    /// Judges by what the tool was given, which is raw JSON.
+    pub(crate) fn of_input(input: &str) -> Self {
+        let Ok(input) = Payload::read(input) else {
+            return Self {
+                secret_file: false,
+                echo: false,
+            };
+        };
+        let path = ["file_path", "notebook_path", "path"]
+            .iter()
+            .find_map(|name| input.text(name));
+        let command = input.text("command").unwrap_or_default();
+        let words = || {
+            command
+                .split(|c: char| c.is_whitespace() || "'\"<>|;&()=".contains(c))
+                .take(4096)
+        };
+        Self {
+            secret_file: path.is_some_and(|path| secrets::is_secret_file(&path))
+                || words().any(secrets::is_secret_file),
+            echo: asks_memory(words()),
+        }
+    }
+}
+
+/// Finds `backstory search` and its like in a command.
+fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
+    const READS: [&str; 8] = [
+        "search", "show", "timeline", "context", "why", "session", "sessions", "export",
+    ];
+    while let Some(word) = words.next() {
+        if (word == "backstory" || word.ends_with("/backstory"))
+            && words.next().is_some_and(|sub| READS.contains(&sub))
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// Writes the cleaned object; also says whether it is a prompt of which nothing is left.
+fn rewrite(payload: &Payload<'_>, rules: SanitizeOptions, echo: bool) -> (String, bool) {
+    let length: usize = payload
+        .fields()
+        .map(|(name, raw)| name.len() + raw.len() + 8)
+        .sum();
+    let mut out = String::with_capacity(length.min(rules.budget / 4));
+    let mut conversation = PayloadSanitizer::new(rules);
+    let mut private = false;
+    for (name, raw) in payload.fields() {
+        start_field(name, &mut out);
+        let value_at = out.len();
+        if is_short_id(name, raw) {
+            out.push_str(raw);
+        } else if CIRCUMSTANCES.contains(&name) || IDS.contains(&name) {
+            PayloadSanitizer::new(rules).value(raw, &mut out);
+        } else if echo && name == "tool_response" {
+            out.push_str("null");
+        } else {
+            conversation.value(raw, &mut out);
+        }
+        if name == "prompt" {
+            private = conversation.has_cut() && is_blank(&out[value_at..]);
+        }
+    }
+    end_object(&mut out);
+    (out, private)
+}
+
+fn start_field(name: &str, out: &mut String) {
+    out.push(if out.is_empty() { '{' } else { ',' });
+    // Names come unescaped from the reader; quoting them anew cannot fail.
+    out.push_str(&serde_json::Value::from(name).to_string());
+    out.push(':');
+}
+
+fn end_object(out: &mut String) {
+    if out.is_empty() {
+        out.push('{');
+    }
+    out.push('}');
+}
+
+fn is_short_id(name: &str, raw: &str) -> bool {
+    IDS.contains(&name) && raw.starts_with('"') && raw.len() <= 130
+}
+
+/// Says whether nothing but white space is left of a JSON string.
+fn is_blank(json: &str) -> bool {
+    serde_json::from_str::<String>(json).is_ok_and(|text| text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn settings() -> CaptureSettings {
+        CaptureSettings {
+            skip_tools: vec!["TodoWrite".into()],
+            redact: true,
+            max_payload: 256 * 1024,
+        }
+    }
+
+    fn kept(kind: EventKind, value: &Value) -> CaptureDecision {
+        let text = value.to_string();
+        filter_payload(kind, &Payload::read(&text).unwrap(), &settings())
+    }
+
+    fn event(kind: EventKind, value: &Value) -> Value {
+        match kept(kind, value) {
+            CaptureDecision::Event(json) => serde_json::from_str(&json).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_ordinary_payload_is_kept_as_it_is() {
+        let payload =
+            json!({"session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}, "x": [1, null]});
+        assert_eq!(event(EventKind::PostToolUse, &payload), payload);
+        assert_eq!(event(EventKind::PostToolUse, &json!({})), json!({}));
+    }
+
+    #[test]
+    fn tools_that_say_nothing_and_our_own_are_not_recorded() {
+        for tool in [
+            "TodoWrite",
+            "mcp__backstory__search",
+            "mcp__plugin_backstory_backstory__timeline",
+            "mcp_backstory_search",
+            "backstory_search",
+            "backstory-search",
+        ] {
+            assert_eq!(
+                kept(EventKind::PostToolUse, &json!({"tool_name": tool})),
+                CaptureDecision::Nothing,
+                "{tool}"
+            );
+        }
+        assert_ne!(
+            kept(
+                EventKind::PostToolUse,
+                &json!({"tool_name": "mcp__backstoryish__x"})
+            ),
+            CaptureDecision::Nothing
+        );
+        let fork = json!({"agent_type": "", "last_assistant_message": "<summary>"});
+        assert_eq!(kept(EventKind::SubagentStop, &fork), CaptureDecision::Nothing);
+    }
+
+    #[test]
+    fn what_the_memory_answers_on_the_command_line_is_not_remembered_again() {
+        for command in [
+            "backstory search auth",
+            "cd x && ./target/release/backstory show 12 | head",
+            "(backstory context)",
+        ] {
+            let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": {"stdout": "old"}});
+            assert_eq!(
+                event(EventKind::PostToolUse, &payload)["tool_response"],
+                Value::Null,
+                "{command}"
+            );
+        }
+        let payload = json!({"tool_input": {"command": "cargo test -p backstory"}, "tool_response": "ok"});
+        assert_eq!(event(EventKind::PostToolUse, &payload)["tool_response"], "ok");
+    }
+
+    #[test]
+    fn a_prompt_of_which_nothing_is_left_is_private() {
+        let private = [
+            "<private>x</private>",
+            " \n<private>x",
+            "<PRIVATE>a</PRIVATE>\n\t<private>b</private>",
+        ];
+        for prompt in private {
+            assert_eq!(
+                kept(EventKind::UserPromptSubmit, &json!({ "prompt": prompt })),
+                CaptureDecision::PrivatePrompt,
+                "{prompt}"
+            );
+        }
+        let partly = event(
+            EventKind::UserPromptSubmit,
+            &json!({"prompt": "fix <private>x</private> it"}),
+        );
+        assert_eq!(partly["prompt"], "fix  it");
+        assert_eq!(
+            event(EventKind::UserPromptSubmit, &json!({"prompt": ""}))["prompt"],
+            ""
+        );
+    }
+
+    #[test]
+    fn an_open_span_does_not_reach_into_what_the_agent_fills_in() {
+        let payload = json!({"prompt": "a <private> b", "cwd": "/w", "error": "c", "tool_use_id": "t"});
+        let expected = json!({"prompt": "a ", "cwd": "/w", "error": "", "tool_use_id": "t"});
+        assert_eq!(event(EventKind::PostToolUse, &payload), expected);
+    }
+
+    #[test]
+    fn whatever_comes_the_event_stays_near_its_limit_and_keeps_what_is_around_it() {
+        let strings: Vec<String> = (0..40_000).map(|n| format!("string number {n}")).collect();
+        let nested = json!({"a": [{"b": strings, "c": 1}, 2], "d": 3});
+        let numbers: Vec<u32> = (0..200_000).collect();
+        let many: serde_json::Map<String, Value> =
+            (0..40_000).map(|n| (format!("key {n}"), json!(n))).collect();
+        let long: Vec<String> = (0..40).map(|n| format!("{n} ").repeat(9000)).collect();
+        for content in [json!(strings), nested, json!(numbers), json!(many), json!(long)] {
+            let payload = json!({"session_id": "s", "tool_input": content, "tool_response": content, "tool_use_id": "t"});
+            let cut = event(EventKind::PostToolUse, &payload);
+            let length = cut.to_string().len();
+            assert!((120_000..270_000).contains(&length), "{length}");
+            assert_eq!(
+                (&cut["session_id"], &cut["tool_use_id"]),
+                (&json!("s"), &json!("t"))
+            );
+            assert!(cut["tool_response"].to_string().len() > 20_000);
+        }
+    }
+
+    #[test]
+    fn every_value_of_an_env_file_is_a_secret() {
+        for input in [
+            json!({"file_path": "/w/.env"}),
+            json!({"command": "cat /w/.env | head"}),
+        ] {
+            let payload = json!({"tool_input": input, "tool_response": {"content": "MODE=quiet-otter\n"}});
+            let text = event(EventKind::PostToolUse, &payload).to_string();
+            assert!(!text.contains("quiet-otter"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Finds documents by what they mean.
+
+use std::{collections::HashMap, ops::RangeInclusive, path::Path};
+
+use backstory_embed::{DIMENSIONS, Encoder, Quantised, nearest, quantise};
+use backstory_store::{Store, StoreError, StoredVector};
+
+use crate::vector_file::VectorFile;
+
+/// A question's words that count for its meaning; what follows is detail.
+const MAX_TOKENS: usize = 64;
+
+/// All vectors, and what makes a vector of a question.
+#[derive(Debug)]
+pub(crate) struct SemanticIndex {
+    encoder: Encoder,
+    file: Option<VectorFile>,
+    /// Vectors that are not in the file yet.
+    fresh: Vec<StoredVector>,
+}
+
+/// How near documents are to a question.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SemanticMatches {
+    /// The nearest documents, each with the cosine of the angle.
+    pub(crate) nearest: Vec<(i64, f32)>,
+    /// The cosine of a document that has nothing to do with the question.
+    pub(crate) usual: f32,
+    /// The question itself.
+    question: Option<Quantised>,
+}
+
+impl SemanticIndex {
+    pub(crate) fn open(store: &Store, path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            encoder: Encoder::new(),
+            file: VectorFile::open(path),
+            fresh: store.fresh_vectors()?,
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.file.is_none() && self.fresh.is_empty()
+    }
+
+    /// Finds the documents that mean nearly the same as a question.
+    pub(crate) fn nearest(
+        &mut self,
+        question: &str,
+        ranges: &[RangeInclusive<i64>],
+        wanted: usize,
+    ) -> SemanticMatches {
+        if self.is_empty() || question.trim().is_empty() {
+            return SemanticMatches::default();
+        }
+        let vector = self.encoder.encode(question, MAX_TOKENS);
+        let question = quantise(&vector);
+        let mut found: HashMap<i64, f32> = HashMap::new();
+        if let Some(file) = &self.file {
+            for range in ranges {
+                let places = file.places(range);
+                let first = places.start;
+                for (place, cosine) in nearest(&vector, file.stored(places), wanted, |_| true) {
+                    found.insert(file.document(first + place), cosine);
+                }
+            }
+        }
+        for fresh in &self.fresh {
+            if ranges.iter().any(|range| range.contains(&fresh.document)) {
+                // Embedded again since it was filed: the later vector counts.
+                found.insert(fresh.document, as_quantised(fresh).dot(&question));
+            }
+        }
+        let mut found: Vec<(i64, f32)> = found.into_iter().collect();
+        found.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
+        found.truncate(wanted);
+        SemanticMatches {
+            nearest: found,
+            usual: self.usual(&question, ranges),
+            question: Some(question),
+        }
+    }
+
+    /// Returns how near a document is; `None` when it has no vector yet.
+    pub(crate) fn cosine(&self, nearness: &SemanticMatches, document: i64) -> Option<f32> {
+        let question = nearness.question.as_ref()?;
+        let by_number = |vector: &StoredVector| vector.document;
+        if let Ok(index) = self.fresh.binary_search_by_key(&document, by_number) {
+            return Some(as_quantised(&self.fresh[index]).dot(question));
+        }
+        let file = self.file.as_ref()?;
+        let place = file.places(&(document..=document)).next()?;
+        Some(filed(file, place).dot(question))
+    }
+
+    /// The mean over a sample of all documents.
+    fn usual(&self, question: &Quantised, ranges: &[RangeInclusive<i64>]) -> f32 {
+        const SAMPLE: usize = 200;
+        let (mut sum, mut count) = (0.0, 0.0);
+        let mut take = |cosine: f32| {
+            sum += cosine;
+            count += 1.0;
+        };
+        for range in ranges {
+            if let Some(file) = &self.file {
+                let places = file.places(range);
+                let step = (places.len() / SAMPLE).max(1);
+                places
+                    .step_by(step)
+                    .for_each(|place| take(filed(file, place).dot(question)));
+            }
+            self.fresh
+                .iter()
+                .filter(|fresh| range.contains(&fresh.document))
+                .take(SAMPLE)
+                .for_each(|fresh| take(as_quantised(fresh).dot(question)));
+        }
+        if count > 0.0 { sum / count } else { 0.0 }
+    }
+}
+
+fn filed(file: &VectorFile, place: usize) -> Quantised {
+    let stored = file.stored(place..place + 1);
+    Quantised {
+        bytes: stored.bytes[0],
+        scale: f32::from_le_bytes(stored.scales[0]),
+    }
+}
+
+fn as_quantised(vector: &StoredVector) -> Quantised {
+    Quantised {
+        bytes: vector.bytes.as_slice().try_into().unwrap_or([0; DIMENSIONS]),
+        scale: vector.scale,
+    }
+}

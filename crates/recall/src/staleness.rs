@@ -1,0 +1,163 @@
+//! Whether the files that a memory cites are still what they were.
+
+use std::{
+    fs::{self, DirEntry, Metadata},
+    io::Read,
+    path::Path,
+    time::UNIX_EPOCH,
+};
+
+use backstory_store::FileFingerprint;
+use sha2::{Digest, Sha256};
+
+/// Files above this are not looked into.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Half of a SHA-256 tells files apart for good.
+const HASH_BYTES: usize = 16;
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileStatus {
+    /// It holds what it held, perhaps under another name.
+    Unchanged,
+    /// It holds something else.
+    Changed,
+    /// It is not there any more.
+    Gone,
+    /// What it held then is not known.
+    Unknown,
+}
+
+/// Remembers what a file holds, if it has not been written to since `by_ms`: then it is what the memory speaks of.
+pub fn fingerprint_file(root: &Path, path: &str, by_ms: i64) -> Option<FileFingerprint> {
+    let path = root.join(path);
+    let metadata = fs::metadata(&path).ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_BYTES || modified_ms(&metadata)? > by_ms {
+        return None;
+    }
+    let hash = hash(&path)?;
+    Some(FileFingerprint {
+        hash,
+        size: metadata.len(),
+    })
+}
+
+/// Says what became of a file since a memory was made. Cheap when it was not written to since: then nothing is read.
+pub(crate) fn file_status(root: &Path, path: &str, then: &FileFingerprint, since_ms: i64) -> FileStatus {
+    let full = root.join(path);
+    let Ok(metadata) = fs::metadata(&full) else {
+        return if was_moved(root, path, then) {
+            FileStatus::Unchanged
+        } else {
+            FileStatus::Gone
+        };
+    };
+    if metadata.len() != then.size {
+        return FileStatus::Changed;
+    }
+    if modified_ms(&metadata).is_some_and(|modified| modified <= since_ms) {
+        return FileStatus::Unchanged;
+    }
+    match hash(&full) {
+        Some(hash) if hash == then.hash => FileStatus::Unchanged,
+        Some(_) => FileStatus::Changed,
+        None => FileStatus::Unknown,
+    }
+}
+
+/// Whether a file was renamed in its folder, or moved with its name: the same size and the same content.
+fn was_moved(root: &Path, path: &str, then: &FileFingerprint) -> bool {
+    let old = root.join(path);
+    let is_it = |file: &DirEntry| {
+        file.metadata().is_ok_and(|metadata| metadata.len() == then.size)
+            && hash(&file.path()).as_ref() == Some(&then.hash)
+    };
+    let beside = old
+        .parent()
+        .is_some_and(|folder| files(folder).any(|file| is_it(&file)));
+    beside
+        || below(root, &|file| {
+            old.file_name() == Some(&file.file_name()) && is_it(file)
+        })
+}
+
+/// Whether a file below a folder is the one. A look into a large tree must not take long.
+fn below(root: &Path, is_it: &dyn Fn(&DirEntry) -> bool) -> bool {
+    const MAX_FOLDERS: usize = 400;
+    const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "dist", ".venv"];
+    let mut folders = vec![root.to_owned()];
+    for _ in 0..MAX_FOLDERS {
+        let Some(folder) = folders.pop() else { return false };
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && !SKIPPED.iter().any(|skipped| entry.file_name() == *skipped) {
+                folders.push(entry.path());
+            } else if kind.is_file() && is_it(&entry) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn files(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+}
+
+fn hash(path: &Path) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    fs::File::open(path)
+        .ok()?
+        .take(MAX_BYTES)
+        .read_to_end(&mut content)
+        .ok()?;
+    Some(Sha256::digest(&content)[..HASH_BYTES].to_vec())
+}
+
+pub(crate) fn modified_ms(metadata: &Metadata) -> Option<i64> {
+    let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests may write files in place")]
+mod tests {
+    use super::*;
+
+    const LATER: i64 = i64::MAX;
+
+    #[test]
+    fn a_file_is_followed_through_its_fates() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(root.join("src/a.rs"), "one").unwrap();
+        let then = fingerprint_file(root, "src/a.rs", LATER).unwrap();
+        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+
+        fs::write(root.join("src/a.rs"), "two").unwrap();
+        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Changed);
+        fs::write(root.join("src/a.rs"), "three").unwrap();
+        assert_eq!(file_status(root, "src/a.rs", &then, LATER), FileStatus::Changed);
+
+        fs::write(root.join("src/a.rs"), "one").unwrap();
+        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+        fs::rename(root.join("src/a.rs"), root.join("src/b.rs")).unwrap();
+        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+        fs::create_dir_all(root.join("lib/deep")).unwrap();
+        fs::rename(root.join("src/b.rs"), root.join("lib/deep/a.rs")).unwrap();
+        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+        fs::remove_file(root.join("lib/deep/a.rs")).unwrap();
+        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Gone);
+    }
+
+    #[test]
+    fn a_file_that_was_written_since_is_not_what_the_memory_speaks_of() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "one").unwrap();
+        assert_eq!(fingerprint_file(folder.path(), "a", 0), None);
+        assert_eq!(fingerprint_file(folder.path(), "missing", LATER), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! How a memory is told to an agent: as text, all that it says and where it comes from.
+
+use backstory_model::{Handle, MemoryKind};
+use backstory_recall::one_line;
+use backstory_store::MemoryRecord;
+
+use crate::api_types::rfc3339;
+
+/// A memory with everything in it, as text.
+pub(super) fn render_full(id: Handle, shown: &backstory_store::MemoryDetail, is_stale: bool) -> String {
+    let (line, origin) = (&shown.line, &shown.provenance);
+    let icon = line.kind.icon(line.type_name.as_deref());
+    let mut text = format!("#{id} {icon} {}", one_line(line.headline(), 300));
+    let kind = line
+        .type_name
+        .as_deref()
+        .filter(|_| line.kind == MemoryKind::Observation);
+    let mut about = vec![kind.unwrap_or(line.kind.name()).to_owned()];
+    about.extend(line.created_ms.map(day));
+    about.extend(origin.project_name.as_deref().map(name));
+    about.extend(
+        origin
+            .branch
+            .as_ref()
+            .map(|branch| format!("branch {}", name(branch))),
+    );
+    about.extend(
+        line.session_id
+            .as_ref()
+            .map(|session| format!("session {}", name(&session.chars().take(8).collect::<String>()))),
+    );
+    about.extend(origin.turn.map(|turn| format!("turn {turn}")));
+    about.extend(origin.author.as_ref().map(|author| format!("saved by {author}")));
+    about.extend(origin.superseded_by.map(|by| format!("superseded by {by}")));
+    if is_stale {
+        about.push("a file it cites has changed since".to_owned());
+    }
+    text.push_str(&format!("\n  ({})", about.join(", ")));
+    for (name, said) in render_fields(line) {
+        text.push_str(&format!("\n  {name}: {said}"));
+    }
+    text
+}
+
+/// What a memory says, field by field; what its headline says is not said again.
+fn render_fields(line: &MemoryRecord) -> Vec<(&'static str, String)> {
+    let texts = [
+        ("about", &line.subtitle),
+        ("story", &line.narrative),
+        ("text", &line.text),
+        ("request", &line.request),
+        ("looked at", &line.investigated),
+        ("learned", &line.learned),
+        ("completed", &line.completed),
+        ("next", &line.next_steps),
+        ("notes", &line.notes),
+    ];
+    let lists = [
+        ("changed", &line.files_modified),
+        ("changed", &line.files_edited),
+        ("read", &line.files_read),
+        ("concepts", &line.concepts),
+    ];
+    let headline = line.headline();
+    let texts = texts.into_iter().filter_map(|(name, text)| {
+        let text = text.as_deref()?.trim();
+        (!text.is_empty() && text != headline).then(|| (name, indented(text, 4)))
+    });
+    let facts = line
+        .facts
+        .iter()
+        .map(|fact| format!("\n    - {}", indented(fact.trim(), 6)))
+        .collect::<String>();
+    let lists = lists
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(name, list)| {
+            let items: Vec<String> = list.iter().map(|item| one_line(item, 300)).collect();
+            (name, items.join(", "))
+        });
+    let facts = Some(("facts", facts)).filter(|(_, facts)| !facts.is_empty());
+    texts.chain(facts).chain(lists).collect()
+}
+
+/// Keeps the lines of a text inside the memory that says it: what stands at the margin is ours.
+fn indented(text: &str, blanks: usize) -> String {
+    text.replace('\n', &format!("\n{}", " ".repeat(blanks)))
+}
+
+pub(super) fn day(ms: i64) -> String {
+    rfc3339(ms).get(..10).unwrap_or_default().to_owned()
+}
+
+/// A name of a project or a branch, which an import may have made of anything.
+pub(super) fn name(text: &str) -> String {
+    one_line(text, 100)
+}

@@ -1,0 +1,80 @@
+//! Wakes a process when something arrives in a folder.
+
+use std::{io, path::Path, time::Duration};
+
+#[cfg(target_os = "linux")]
+pub use watching::DirWatcher;
+
+#[cfg(not(target_os = "linux"))]
+pub use looking::Bell;
+
+#[cfg(target_os = "linux")]
+mod watching {
+    use std::os::fd::OwnedFd;
+
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        fs::inotify::{self, CreateFlags, WatchFlags},
+        io::Errno,
+    };
+
+    use super::{Duration, Path, io};
+
+    /// Rings when a file is renamed into a folder.
+    #[derive(Debug)]
+    pub struct DirWatcher(OwnedFd);
+
+    impl DirWatcher {
+        /// Watches a folder. What arrives from now on is not missed.
+        pub fn watch(folder: &Path) -> io::Result<Self> {
+            let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+            inotify::add_watch(&watch, folder, WatchFlags::MOVED_TO | WatchFlags::DELETE_SELF)?;
+            Ok(Self(watch))
+        }
+
+        /// Sleeps until something arrived, at most so long. One answer for all that arrived until then.
+        pub fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
+            let timeout = Timespec {
+                tv_sec: most.as_secs().cast_signed(),
+                tv_nsec: most.subsec_nanos().into(),
+            };
+            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
+                // Time is up, or a signal came: the caller looks around.
+                Ok(0) | Err(Errno::INTR) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            std::thread::sleep(gather);
+            let mut events = [0; 4096];
+            loop {
+                match rustix::io::read(&self.0, &mut events) {
+                    Ok(_) => {}
+                    Err(Errno::AGAIN) => return Ok(()),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod looking {
+    use super::{Duration, Path, io};
+
+    /// Rings every so often: whoever waits looks for himself.
+    #[derive(Debug)]
+    pub struct Bell;
+
+    impl DirWatcher {
+        /// Watches a folder.
+        pub fn watch(_folder: &Path) -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        /// Sleeps a while, at most so long.
+        pub fn wait(&self, most: Duration, _gather: Duration) -> io::Result<()> {
+            std::thread::sleep(most.min(Duration::from_millis(250)));
+            Ok(())
+        }
+    }
+}
