@@ -4,53 +4,54 @@
 //! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
-mod active_sessions;
-mod activity;
-mod backup;
-mod cards;
-mod changes;
-mod claude_mem;
-mod counts;
-mod distilled;
-mod documents;
-mod edit;
-mod export;
-mod file_history;
-mod filter;
-mod forget;
-mod hosts;
-mod immutable;
-mod import_lines;
-mod ingest;
-mod injection_queries;
-mod ledger;
-mod lexical;
-mod line;
-mod memories;
-mod migrate;
-mod model_queue;
-mod notes;
-mod open;
-mod pack;
-mod pages;
-mod projects;
-mod provider_backoff;
+mod maintenance;
+mod memory;
+mod models;
 mod queue;
-mod relation;
-mod replace;
-mod retain;
-mod salvage;
+mod schema;
+mod search;
 mod sessions;
-mod show;
-mod supersede;
 #[cfg(test)]
 mod testing;
-mod timeline;
-mod user_edits;
-mod vectors;
-mod words;
+mod transfer;
 
-pub use activity::{Branch, BusyFile, DayCount};
+pub use maintenance::backup::{UNFINISHED, check_backup};
+pub use maintenance::counts::Counts;
+pub use maintenance::forget::{Forgotten, Selection};
+pub use maintenance::retain::{Retention, RetentionReport};
+pub use maintenance::salvage::Salvaged;
+pub use memory::cards::{CitedFile, MemoryView};
+pub use memory::changes::Change;
+pub use memory::distilled::{
+    Distiller, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
+};
+pub use memory::documents::Fields;
+pub use memory::edit::MemoryEdit;
+pub use memory::memories::{Note, Observation, Summary, TurnMemory, TurnSummary};
+pub use memory::notes::{Author, NewNote, SavedNote};
+pub use memory::pages::{Page, PageCursor};
+pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
+pub use memory::supersede::SupersedeOutcome;
+pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
+pub use models::model_queue::{KnownObservation, MODEL_LATER_MS, MODEL_LEASE_MS, ModelJob, PastTurn};
+pub use models::provider_backoff::{NewBackoff, ProviderBackoff};
+pub use queue::ingest::{IngestCounts, IngestHooks};
+pub use queue::{Claim, ClaimedEvent, EventState, MAX_ATTEMPTS, Queue, QueueItem};
+pub use schema::open::{BusyTimeout, Store, StoreError};
+pub use search::filter::Filter;
+pub use search::lexical::{Origin, Scope, TermMatches};
+pub use search::timeline::TimelineEntry;
+pub use search::vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
+pub use search::words::{Term, content_words, terms};
+pub use sessions::active_sessions::{Action, ActiveSession};
+pub use sessions::activity::{Branch, BusyFile, DayCount};
+pub use sessions::hosts::HostSeen;
+pub use sessions::projects::{Project, ProjectCard, ProjectError};
+pub use sessions::{Session, SessionError, SessionFilter, Turn};
+pub use transfer::claude_mem::{ClaudeMem, ForeignMemory};
+pub use transfer::import_lines::{LineImportCounts, PreparedLine};
+pub use transfer::line::MemoryRecord;
+
 /// Returns the version of SQLite that is built in.
 pub fn sqlite_version() -> &'static str {
     rusqlite::version()
@@ -58,41 +59,5 @@ pub fn sqlite_version() -> &'static str {
 
 /// Returns the schema that this version reads and writes.
 pub fn schema_version() -> i64 {
-    migrate::target(&migrate::MIGRATIONS)
+    schema::migrate::target(&schema::migrate::MIGRATIONS)
 }
-
-pub use active_sessions::{Action, ActiveSession};
-pub use backup::{UNFINISHED, check_backup};
-pub use cards::{CitedFile, MemoryView};
-pub use changes::Change;
-pub use claude_mem::{ClaudeMem, ForeignMemory};
-pub use counts::Counts;
-pub use distilled::{
-    Distiller, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
-};
-pub use documents::Fields;
-pub use edit::MemoryEdit;
-pub use filter::Filter;
-pub use forget::{Forgotten, Selection};
-pub use hosts::HostSeen;
-pub use import_lines::{LineImportCounts, PreparedLine};
-pub use ingest::{IngestCounts, IngestHooks};
-pub use ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
-pub use lexical::{Origin, Scope, TermMatches};
-pub use line::MemoryRecord;
-pub use memories::{Note, Observation, Summary, TurnMemory, TurnSummary};
-pub use model_queue::{KnownObservation, MODEL_LATER_MS, MODEL_LEASE_MS, ModelJob, PastTurn};
-pub use notes::{Author, NewNote, SavedNote};
-pub use open::{BusyTimeout, Store, StoreError};
-pub use pages::{Page, PageCursor};
-pub use projects::{Project, ProjectCard, ProjectError};
-pub use provider_backoff::{NewBackoff, ProviderBackoff};
-pub use queue::{Claim, ClaimedEvent, EventState, MAX_ATTEMPTS, Queue, QueueItem};
-pub use retain::{Retention, RetentionReport};
-pub use salvage::Salvaged;
-pub use sessions::{Session, SessionError, SessionFilter, Turn};
-pub use show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
-pub use supersede::SupersedeOutcome;
-pub use timeline::TimelineEntry;
-pub use vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
-pub use words::{Term, content_words, terms};

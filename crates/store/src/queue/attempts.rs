@@ -4,7 +4,7 @@
 
 use rusqlite::{TransactionBehavior, params};
 
-use crate::{Store, StoreError, open::query};
+use crate::{Store, StoreError, schema::open::query};
 
 /// How often an event is tried before it is failed.
 pub const MAX_ATTEMPTS: i64 = 3;

@@ -9,7 +9,10 @@
 use rusqlite::{Row, TransactionBehavior, params};
 
 use super::attempts::{BACKOFF_MS, FAILED_SESSION, MAX_ATTEMPTS};
-use crate::{Store, StoreError, model_queue::clamp_leases, open::query, provider_backoff::clamp_backoffs};
+use crate::{
+    Store, StoreError, models::model_queue::clamp_leases, models::provider_backoff::clamp_backoffs,
+    schema::open::query,
+};
 
 /// How often a worker may end over an event before the event is held to be the reason.
 const MAX_CRASHES: i64 = 8;

@@ -1,0 +1,7 @@
+//! Backups, salvage of damaged databases, retention, forgetting and table counts.
+
+pub(crate) mod backup;
+pub(crate) mod counts;
+pub(crate) mod forget;
+pub(crate) mod retain;
+pub(crate) mod salvage;

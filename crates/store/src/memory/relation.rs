@@ -1,0 +1,245 @@
+//! How a new memory relates to what is known: the same again, or the newer word on the same subject.
+//!
+//! Judged by what titles say. A title is a short statement of what is true, so two that share nearly all their words say
+//! the same, unless they differ in a number, a name in code or a "not": then the newer one holds.
+
+use std::collections::BTreeSet;
+
+use backstory_model::NewObservation;
+use rusqlite::{Connection, params};
+
+use crate::{StoredTurn, memory::documents::range, search::words};
+
+/// What is known about the subject of a new memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Related {
+    /// The memory that says the same.
+    pub(crate) same: Option<i64>,
+    /// Memories that hold no longer.
+    pub(crate) outdated: Vec<Known>,
+}
+
+/// A memory that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) id: i64,
+    pub(crate) created_ms: i64,
+}
+
+/// Finds what is related to a new memory of a turn, in its project.
+pub(crate) fn related(
+    connection: &Connection,
+    turn: &StoredTurn,
+    new: &NewObservation,
+) -> rusqlite::Result<Related> {
+    // Few words in common are no relation: only titles count, and only the best of them are compared.
+    const SIMILAR: &str = "select observation.id, observation.title, observation.created_at, observation.turn_id,
+            observation.files_read, observation.files_modified
+        from words join document on document.id = words.rowid join observation on observation.id = document.memory_id
+        where words match ?1 and words.rowid between ?2 and ?3 and document.kind = 'observation'
+            and observation.superseded_by is null
+        order by bm25(words, 1.0, 0.0, 0.0, 0.0, 0.0) limit 8";
+    let terms: Vec<String> = words::terms(&new.title)
+        .into_iter()
+        .filter(|term| term.word.len() > 2)
+        .take(12)
+        .map(|term| format!("\"{}\"", term.word))
+        .collect();
+    if terms.is_empty() {
+        return Ok(Related::default());
+    }
+    let range = range(turn.project_db_id);
+    let mut statement = connection.prepare_cached(SIMILAR)?;
+    let mut rows = statement.query(params![
+        format!("title : ({})", terms.join(" OR ")),
+        range.start(),
+        range.end()
+    ])?;
+    let mut related = Related::default();
+    while let Some(row) = rows.next()? {
+        let known = Known {
+            id: row.get(0)?,
+            created_ms: row.get(2)?,
+        };
+        let is_of_this_turn = row.get::<_, Option<i64>>(3)? == Some(turn.id);
+        let mut files: Vec<String> = Vec::new();
+        for column in [4, 5] {
+            files.extend(
+                serde_json::from_str::<Vec<String>>(row.get_ref(column)?.as_str()?).unwrap_or_default(),
+            );
+        }
+        let names_ours = new.files_modified.iter().all(|path| files.contains(path));
+        let mut ours = new.files_modified.iter().chain(&new.files_read).peekable();
+        let files = if files.is_empty() || ours.peek().is_none() {
+            Files::None
+        } else if ours.any(|path| files.contains(path)) {
+            Files::Shared
+        } else {
+            Files::Others
+        };
+        match relation(row.get_ref(1)?.as_str()?, &new.title, files) {
+            // Nothing that is known now gets lost: which files were changed is.
+            Relation::Same if names_ours => {
+                related.same = Some(known.id);
+                return Ok(related);
+            }
+            Relation::Newer | Relation::Same if !is_of_this_turn => related.outdated.push(known),
+            Relation::Newer | Relation::Same | Relation::Other => {}
+        }
+    }
+    Ok(related)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    Same,
+    Newer,
+    Other,
+}
+
+/// What two memories have to do with each other's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Files {
+    Shared,
+    Others,
+    None,
+}
+
+fn relation(old: &str, new: &str, files: Files) -> Relation {
+    /// Nearly all words: the same statement.
+    const SAME: f64 = 0.8;
+    /// Half of the words, and the same file: the same subject.
+    const SUBJECT: f64 = 0.5;
+    let (old, new) = (Title::read(old), Title::read(new));
+    let likeness = old.similarity(&new);
+    let differs = old.particulars != new.particulars;
+    match files {
+        Files::Others => Relation::Other,
+        _ if likeness >= SAME && !differs => Relation::Same,
+        Files::Shared if likeness >= SUBJECT => Relation::Newer,
+        Files::None if likeness >= SAME => Relation::Newer,
+        Files::Shared | Files::None => Relation::Other,
+    }
+}
+
+/// A title, as far as it is compared.
+struct Title {
+    words: BTreeSet<String>,
+    /// What makes two statements differ although their words are alike: numbers, code, "not".
+    particulars: BTreeSet<String>,
+}
+
+impl Title {
+    fn read(title: &str) -> Self {
+        let lower = title.to_lowercase();
+        let words = words::terms(title)
+            .into_iter()
+            .map(|term| stem(&term.word).to_owned())
+            .collect();
+        let mut particulars: BTreeSet<String> = title
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_lowercase)
+            .collect();
+        for word in
+            lower.split(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '.' | '\'' | '’'))
+        {
+            let is_number = word.bytes().any(|byte| byte.is_ascii_digit());
+            let denies = matches!(word, "not" | "no" | "never" | "without" | "off" | "disabled")
+                || word.ends_with("n't")
+                || word.ends_with("n’t");
+            let counts = matches!(
+                word,
+                "once" | "twice" | "one" | "two" | "three" | "four" | "five" | "ten"
+            );
+            if is_number || denies || counts {
+                particulars.insert(word.trim_matches('.').to_owned());
+            }
+        }
+        Self { words, particulars }
+    }
+
+    /// The share of words that both have.
+    fn similarity(&self, other: &Self) -> f64 {
+        let count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        let both = self.words.intersection(&other.words).count();
+        let all = self.words.union(&other.words).count();
+        if all == 0 { 0.0 } else { count(both) / count(all) }
+    }
+}
+
+/// A rough stem: enough to see that two titles speak of the same.
+fn stem(word: &str) -> &str {
+    let stem = ["ing", "ed", "es", "s"]
+        .into_iter()
+        .find_map(|ending| word.strip_suffix(ending))
+        .filter(|stem| stem.len() > 2);
+    stem.unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_statement_is_one_memory() {
+        let cases = [
+            (
+                "Token refresh retries once on 401",
+                "Token refresh retried once on 401",
+            ),
+            ("`parse` accepts empty input", "`parse` accepts an empty input"),
+        ];
+        for (old, new) in cases {
+            assert_eq!(relation(old, new, Files::Shared), Relation::Same, "{new}");
+            assert_eq!(relation(old, new, Files::None), Relation::Same, "{new}");
+            assert_eq!(relation(old, new, Files::Others), Relation::Other, "{new}");
+        }
+    }
+
+    #[test]
+    fn another_number_or_a_denial_is_the_newer_word() {
+        let cases = [
+            (
+                "Token refresh retries once on 401",
+                "Token refresh retries three times on 401",
+            ),
+            ("The cache is used for reads", "The cache is not used for reads"),
+            ("Uploads are limited to 5 MB", "Uploads are limited to 50 MB"),
+            (
+                "`retry` waits 100 ms",
+                "`retry` waits 100 ms and doubles each time",
+            ),
+        ];
+        for (old, new) in cases {
+            assert_eq!(relation(old, new, Files::Shared), Relation::Newer, "{new}");
+        }
+    }
+
+    #[test]
+    fn other_subjects_are_left_alone() {
+        let cases = [
+            (
+                "Token refresh retries once on 401",
+                "Login page shows the error text",
+            ),
+            (
+                "`parse` accepts empty input",
+                "`print` writes empty lines at the end",
+            ),
+            (
+                "Tests for the parser pass",
+                "Tests for the printer and the lexer pass now",
+            ),
+        ];
+        for (old, new) in cases {
+            assert_eq!(relation(old, new, Files::Shared), Relation::Other, "{new}");
+        }
+        let (old, new) = (
+            "Uploads are limited to 5 MB",
+            "Uploads are limited to 50 MB by size",
+        );
+        assert_eq!(relation(old, new, Files::None), Relation::Other);
+    }
+}

@@ -1,0 +1,159 @@
+//! How a line becomes a row.
+
+use backstory_model::{Handle, MemoryKind, ObservationType};
+use rusqlite::params;
+
+use super::{Batch, IMPORT, LineTarget, PreparedLine};
+use crate::{MemoryRecord, memory::distilled::list};
+
+impl Batch<'_> {
+    pub(super) fn insert(&self, ready: &PreparedLine, place: LineTarget) -> rusqlite::Result<Handle> {
+        let line = &ready.line;
+        let packed = ready.packed.as_deref();
+        let (kind, id) = match (line.kind, place.session) {
+            (MemoryKind::Observation, _) => (MemoryKind::Observation, self.observation(line, place)?),
+            (MemoryKind::Summary, _) => (MemoryKind::Summary, self.summary(line, place)?),
+            (MemoryKind::Note, _) => (MemoryKind::Note, self.note(line, place)?),
+            (MemoryKind::Passage, _) => (MemoryKind::Passage, self.passage(line, packed, place)?),
+            (MemoryKind::Prompt, Some(session)) => (MemoryKind::Prompt, self.turn(line, place, session)?),
+            // A turn needs a session; its words can do without.
+            (MemoryKind::Prompt, None) => (MemoryKind::Passage, self.passage(line, packed, place)?),
+        };
+        Ok(Handle { kind, id })
+    }
+
+    fn observation(&self, line: &MemoryRecord, place: LineTarget) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into observation (project_id, session_db_id, type, title, subtitle, narrative, facts,
+                concepts, files_read, files_modified, distiller, pinned, external_id, created_at, last_seen_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14) returning id";
+        const FILE: &str =
+            "insert or ignore into observation_file (observation_id, path, modified) values (?1, ?2, ?3)";
+        let kind = line.type_name.as_deref().and_then(ObservationType::from_name);
+        let values = params![
+            place.project,
+            place.session,
+            kind.unwrap_or(ObservationType::Change).name(),
+            line.title.as_deref().unwrap_or_default(),
+            line.subtitle,
+            line.narrative,
+            list(&line.facts),
+            list(&line.concepts),
+            list(&line.files_read),
+            list(&line.files_modified),
+            IMPORT,
+            line.pinned,
+            line.external_id,
+            place.created_ms
+        ];
+        let id: i64 = self
+            .transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))?;
+        for (files, modified) in [(&line.files_modified, true), (&line.files_read, false)] {
+            for path in files {
+                self.transaction
+                    .prepare_cached(FILE)?
+                    .execute(params![id, path, modified])?;
+            }
+        }
+        Ok(id)
+    }
+
+    fn summary(&self, line: &MemoryRecord, place: LineTarget) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into summary (project_id, session_db_id, request, investigated, learned, completed,
+                next_steps, files_read, files_edited, notes, distiller, pinned, external_id, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) returning id";
+        let values = params![
+            place.project,
+            place.session,
+            line.request,
+            line.investigated,
+            line.learned,
+            line.completed,
+            line.next_steps,
+            list(&line.files_read),
+            list(&line.files_edited),
+            line.notes,
+            IMPORT,
+            line.pinned,
+            line.external_id,
+            place.created_ms
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+
+    fn note(&self, line: &MemoryRecord, place: LineTarget) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into note (project_id, session_db_id, type, text, files, pinned, external_id, author, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) returning id";
+        let values = params![
+            place.project,
+            place.session,
+            line.type_name,
+            line.text.as_deref().unwrap_or_default(),
+            list(&line.files_read),
+            line.pinned,
+            line.external_id,
+            IMPORT,
+            place.created_ms
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+
+    fn passage(
+        &self,
+        line: &MemoryRecord,
+        packed: Option<&[u8]>,
+        place: LineTarget,
+    ) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into passage (project_id, session_db_id, kind, text, packed, pinned, external_id, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) returning id";
+        const KINDS: [&str; 5] = ["prose", "prompt", "edit", "command", "error"];
+        let kind = match line.kind {
+            MemoryKind::Prompt => "prompt",
+            _ => KINDS
+                .into_iter()
+                .find(|kind| Some(*kind) == line.type_name.as_deref())
+                .unwrap_or(KINDS[0]),
+        };
+        let text = line.text.as_deref().unwrap_or_default();
+        let values = params![
+            place.project,
+            place.session,
+            kind,
+            if packed.is_some() { "" } else { text },
+            packed,
+            line.pinned,
+            line.external_id,
+            place.created_ms
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+
+    fn turn(&self, line: &MemoryRecord, place: LineTarget, session: i64) -> rusqlite::Result<i64> {
+        const INSERT: &str =
+            "insert into turn (session_db_id, number, prompt, branch, started_at, ended_at, pinned, external_id)
+            select ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?4, ?5, ?6 from turn where session_db_id = ?1
+            returning id";
+        let values = params![
+            session,
+            line.text,
+            line.branch,
+            place.created_ms,
+            line.pinned,
+            line.external_id
+        ];
+        self.transaction
+            .prepare_cached(INSERT)?
+            .query_row(values, |row| row.get(0))
+    }
+}
