@@ -1,7 +1,7 @@
 //! The scanner: a token is found whatever stands around it, and what it names are places in the text.
 #![no_main]
 
-use backstory_capture::secrets::{ScanContext, find, redact};
+use backstory_secrets::{ScanContext, find, redact};
 use libfuzzer_sys::fuzz_target;
 
 const TOKEN: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";

@@ -1,10 +1,8 @@
 //! The reader of transcripts: any bytes are read to their end, and reading goes on where it stopped.
 #![no_main]
 
-use backstory_capture::{
-    filter::CaptureSettings,
-    transcript::{Position, Reader, TranscriptOwner},
-};
+use backstory_capture::filter::CaptureSettings;
+use backstory_transcript::{Position, Reader, TranscriptOwner};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -11,11 +11,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use backstory_capture::{
-    filter, project,
-    transcript::{self, Position, Record, RecordKind, SessionFacts, Skipped, Transcript},
-};
+use backstory_capture::{filter, project};
 use backstory_model::{Event, EventKind, Host, ProjectIdentity};
+use backstory_transcript::{
+    self as transcript, Position, Record, RecordKind, SessionFacts, Skipped, Transcript,
+};
 use serde_json::{Value, json, value::RawValue};
 
 /// What a transcript tells, as events.

@@ -1,9 +1,7 @@
 //! What people and other tools hand in is cut like what hooks report: private spans go, secrets are replaced.
 
-use backstory_capture::{
-    secrets::{self, ScanContext},
-    strip_tags::TagStripper,
-};
+use backstory_capture::strip_tags::TagStripper;
+use backstory_secrets::{self as secrets, ScanContext};
 
 /// The longest text that is kept, in bytes.
 const MAX_LEN: usize = 64 * 1024;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::scan;
+use backstory_text::scan;
 
 /// What to do with a string.
 #[derive(Debug, PartialEq, Eq)]

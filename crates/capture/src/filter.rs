@@ -4,11 +4,11 @@
 //! the conversation (searched for private spans as one text) and which only say what and where.
 
 use backstory_model::EventKind;
+use backstory_secrets as secrets;
 
 use crate::{
-    clean::{PayloadSanitizer, SanitizeOptions},
     payload::Payload,
-    secrets,
+    sanitize::{PayloadSanitizer, SanitizeOptions},
 };
 
 /// What the user has set for capture.
@@ -93,7 +93,7 @@ pub fn is_machine_made(prompt: &str) -> bool {
 
 /// The memory's own tools, as a server of its own or out of a plugin, in the spelling of any host: what they answer is
 /// remembered already.
-pub(crate) fn is_own_tool(tool: &str) -> bool {
+pub fn is_own_tool(tool: &str) -> bool {
     let name = tool
         .strip_prefix("mcp__")
         .or_else(|| tool.strip_prefix("mcp_"))
@@ -105,7 +105,7 @@ pub(crate) fn is_own_tool(tool: &str) -> bool {
 
 /// What a tool call is about, as far as it decides how the answer is treated.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ToolTarget {
+pub struct ToolTarget {
     /// A file of secrets is read or written.
     pub secret_file: bool,
     /// The memory itself is asked on the command line.
@@ -118,7 +118,7 @@ impl ToolTarget {
     }
 
     /// Judges by what the tool was given, which is raw JSON.
-    pub(crate) fn of_input(input: &str) -> Self {
+    pub fn of_input(input: &str) -> Self {
         let Ok(input) = Payload::read(input) else {
             return Self {
                 secret_file: false,

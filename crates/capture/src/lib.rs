@@ -5,7 +5,6 @@
 //! the spool only; knows nothing of the database.
 
 mod bulk;
-mod clean;
 pub mod drop_counters;
 pub mod exclude;
 pub mod filter;
@@ -13,8 +12,6 @@ pub mod host;
 pub mod payload;
 pub mod private;
 pub mod project;
-mod scan;
-pub mod secrets;
+pub mod sanitize;
 pub mod spool;
 pub mod strip_tags;
-pub mod transcript;

@@ -7,7 +7,9 @@
 
 use std::borrow::Cow;
 
-use crate::{bulk, scan};
+use backstory_text::scan;
+
+use crate::bulk;
 
 /// Why a payload cannot be read. Says nothing of its content, which must not reach a log.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

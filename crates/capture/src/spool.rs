@@ -16,7 +16,7 @@ use backstory_model::{Event, EventKind, Host, ProjectIdentity};
 use backstory_system::{self as system, OwnerOnly as _, sync_folder, write_parts};
 use serde::{Deserialize, Serialize};
 
-use crate::scan;
+use backstory_text::scan;
 
 /// The folder of events on their way.
 #[derive(Clone, Debug)]

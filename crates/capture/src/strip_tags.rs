@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scan;
+use backstory_text::scan;
 
 /// The elements whose content is never kept.
 const NAMES: [&str; 4] = [

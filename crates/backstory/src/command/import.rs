@@ -12,9 +12,9 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result};
-use backstory_capture::transcript::{self, Transcript};
 use backstory_model::Event;
 use backstory_store::Store;
+use backstory_transcript::{self as transcript, Transcript};
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 

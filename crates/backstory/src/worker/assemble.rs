@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use backstory_capture::{
-    filter,
-    transcript::{self, Position, RecordKind},
-};
+use backstory_capture::filter;
 use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 use backstory_model::EventKind;
 use backstory_store::{StoredTurn, TurnEvent};
+use backstory_transcript::{self as transcript, Position, RecordKind};
 use serde_json::Value;
 
 use super::final_message;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use backstory_system::path_from_bytes;
 
-use crate::scan;
+use backstory_text::scan;
 
 /// A remote that is not `origin` counts only among the first few: a bound for hostile files.
 const MAX_OTHER_URLS: usize = 16;

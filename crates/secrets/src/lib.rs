@@ -26,7 +26,7 @@ mod values;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::scan;
+use backstory_text::scan;
 
 use anchors::Rule;
 

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::payload::Payload;
+use backstory_capture::payload::Payload;
 
 /// A part of a message's content.
 #[derive(Debug)]

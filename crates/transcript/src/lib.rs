@@ -30,7 +30,7 @@ pub use position::Position;
 pub use reader::{Reader, TranscriptOwner};
 pub use sessions::{AgentFile, Transcript, TranscriptList, sessions};
 
-use crate::filter::CaptureSettings;
+use backstory_capture::filter::CaptureSettings;
 
 /// One thing that a transcript tells.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::transcript::{TranscriptError, open};
+use crate::{TranscriptError, open};
 
 const LINE: &str = r#"{"type":"user","message":{"content":"One."}}"#;
 

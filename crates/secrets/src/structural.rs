@@ -5,7 +5,7 @@ use super::escapes::{EscapeStep, backslashes_at, skip_blanks, step};
 use super::literal::is_placeholder;
 use super::values::quoted;
 use super::{Scanner, Secret, tokens};
-use crate::scan;
+use backstory_text::scan;
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";

@@ -12,10 +12,9 @@ use super::{
     reader::{Interpreter, LineHeader, id},
     sanitize::TranscriptSanitizer,
 };
-use crate::{
+use backstory_capture::{
     filter::{ToolTarget, is_own_tool},
     payload::Payload,
-    secrets,
     strip_tags::TagStripper,
 };
 
@@ -350,7 +349,7 @@ fn unread_suffix(wash: TranscriptSanitizer, raw: &str, length: usize, cutter: &m
     let mut from = length;
     if wash.redacts() {
         // A secret that was cut in two would not be recognised by its second half.
-        let found = secrets::find(inside, secrets::ScanContext::default());
+        let found = backstory_secrets::find(inside, backstory_secrets::ScanContext::default());
         let across = found
             .iter()
             .find(|secret| secret.range.start < from && secret.range.end > from);

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::{Deserialize, Serialize};
 
 use super::SessionFacts;
-use crate::strip_tags::TagStripper;
+use backstory_capture::strip_tags::TagStripper;
 
 /// Where to go on reading a transcript. The default is its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use super::Secret;
 use super::entropy::looks_random;
 use super::escapes::{EscapeStep, at_line_end, backslashes_before, skip_blanks, step};
 use super::values::quoted;
-use crate::scan;
+use backstory_text::scan;
 
 /// File names, any of which is a file of secrets wherever it lies.
 const NAMES: &[&str] = &[

@@ -1,6 +1,6 @@
 //! Owns the tokens that are known by their first characters, one line each, and those that have a shape of their own.
 
-use crate::scan;
+use backstory_text::scan;
 use std::ops::Range;
 
 use super::Secret;

@@ -15,7 +15,7 @@ use super::{
     Position, Record, RecordKind, SessionFacts, Skipped, lines::Lines, position::hash,
     sanitize::TranscriptSanitizer, time,
 };
-use crate::{
+use backstory_capture::{
     filter::CaptureSettings,
     payload::{Payload, to_text},
     strip_tags::TagStripper,

@@ -10,19 +10,19 @@ use memchr::arch::x86_64::sse2::memchr::One;
 
 /// Returns where a byte first occurs.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
+pub fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
     // Never `None`: SSE2 is part of x86-64.
     One::new(byte)?.find(text)
 }
 
 /// Returns where a byte first occurs.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
+pub fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
     One::new(byte).find(text)
 }
 
 /// Returns all places where a byte occurs.
-pub(crate) fn positions(text: &[u8], byte: u8) -> impl Iterator<Item = usize> + '_ {
+pub fn positions(text: &[u8], byte: u8) -> impl Iterator<Item = usize> + '_ {
     let mut from = 0;
     std::iter::from_fn(move || {
         let at = from + find_byte(&text[from..], byte)?;
@@ -35,7 +35,7 @@ pub(crate) fn positions(text: &[u8], byte: u8) -> impl Iterator<Item = usize> + 
 const BLOCK: usize = 32;
 
 /// Returns where two bytes first occur one after the other.
-pub(crate) fn find_pair(text: &[u8], pair: [u8; 2]) -> Option<usize> {
+pub fn find_pair(text: &[u8], pair: [u8; 2]) -> Option<usize> {
     let seconds = text.get(1..)?;
     let (blocks, rest) = seconds.as_chunks::<BLOCK>();
     let (first_blocks, _) = text.as_chunks::<BLOCK>();
@@ -62,7 +62,7 @@ pub(crate) fn find_pair(text: &[u8], pair: [u8; 2]) -> Option<usize> {
 }
 
 /// Returns where a word of at least two bytes first occurs.
-pub(crate) fn find(text: &[u8], word: &[u8]) -> Option<usize> {
+pub fn find(text: &[u8], word: &[u8]) -> Option<usize> {
     let pair = *word.first_chunk::<2>()?;
     let mut at = 0;
     loop {
@@ -75,7 +75,7 @@ pub(crate) fn find(text: &[u8], word: &[u8]) -> Option<usize> {
 }
 
 /// Returns all places where a word of at least two bytes occurs.
-pub(crate) fn find_all<'t>(text: &'t [u8], word: &'t [u8]) -> impl Iterator<Item = usize> + 't {
+pub fn find_all<'t>(text: &'t [u8], word: &'t [u8]) -> impl Iterator<Item = usize> + 't {
     let mut at = 0;
     std::iter::from_fn(move || {
         let start = at + find(text.get(at..)?, word)?;

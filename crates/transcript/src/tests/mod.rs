@@ -10,7 +10,7 @@ mod sources;
 use serde_json::{Value, json};
 
 use super::{Position, Reader, Record, RecordKind, SessionFacts, Skipped, TranscriptOwner};
-use crate::filter::CaptureSettings;
+use backstory_capture::filter::CaptureSettings;
 
 fn settings() -> CaptureSettings {
     CaptureSettings {

@@ -1,8 +1,8 @@
 //! Cleans what leaves the reader, by the rules of capture.
 
-use crate::{
-    clean::{PayloadSanitizer, SanitizeOptions},
+use backstory_capture::{
     filter::CaptureSettings,
+    sanitize::{PayloadSanitizer, SanitizeOptions},
     strip_tags::TagStripper,
 };
 

@@ -5,10 +5,11 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use backstory_secrets as secrets;
+
 use crate::{
     bulk::{self, TrimDecision},
     payload::{scalar_end, string_end},
-    secrets,
     strip_tags::TagStripper,
 };
 
@@ -26,7 +27,7 @@ const REPEAT_FROM: usize = 256;
 
 /// How payloads are cleaned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SanitizeOptions {
+pub struct SanitizeOptions {
     /// Whether secrets are replaced.
     pub redact: bool,
     /// About how many bytes a payload may have.
@@ -37,7 +38,7 @@ pub(crate) struct SanitizeOptions {
 
 /// Cleans the values of one payload, in their order.
 #[derive(Debug)]
-pub(crate) struct PayloadSanitizer<'t> {
+pub struct PayloadSanitizer<'t> {
     rules: SanitizeOptions,
     cutter: TagStripper,
     /// Long strings seen so far in this payload: a written file comes twice, as input and in the answer.
@@ -45,12 +46,13 @@ pub(crate) struct PayloadSanitizer<'t> {
 }
 
 impl<'t> PayloadSanitizer<'t> {
-    pub(crate) fn new(rules: SanitizeOptions) -> Self {
+    /// Starts on a payload of its own.
+    pub fn new(rules: SanitizeOptions) -> Self {
         Self::resume(rules, TagStripper::default())
     }
 
-    /// Goes on with a text whose beginning was cleaned before, by a cleaner that gave its [`Cleaner::into_cutter`].
-    pub(crate) fn resume(rules: SanitizeOptions, cutter: TagStripper) -> Self {
+    /// Goes on with a text whose beginning was cleaned before, by a cleaner that gave its [`Self::into_cutter`].
+    pub fn resume(rules: SanitizeOptions, cutter: TagStripper) -> Self {
         Self {
             rules,
             cutter,
@@ -58,18 +60,19 @@ impl<'t> PayloadSanitizer<'t> {
         }
     }
 
-    pub(crate) fn into_cutter(self) -> TagStripper {
+    /// Returns the tag stripper with its open spans, for the text that continues this one.
+    pub fn into_cutter(self) -> TagStripper {
         self.cutter
     }
 
     /// Says whether a private span was cut.
-    pub(crate) fn has_cut(&self) -> bool {
+    pub fn has_cut(&self) -> bool {
         self.cutter.has_stripped()
     }
 
     /// Appends what may be kept of a JSON value. At most three quarters of what is left of the budget: a large input
     /// must leave room for the answer.
-    pub(crate) fn value(&mut self, raw: &'t str, out: &mut String) {
+    pub fn value(&mut self, raw: &'t str, out: &mut String) {
         let left = self.rules.budget.saturating_sub(out.len());
         let end_of_budget = out.len() + left / 4 * 3;
         let mut key: Option<&'t str> = None;
