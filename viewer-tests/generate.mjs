@@ -1,5 +1,5 @@
-// Makes up a large memory, one JSON object a line, as `backstory import jsonl` takes it. The same every time.
-// usage: node made-up.mjs [observations]
+// Generates a large store for `backstory import jsonl`, one JSON object per line. Deterministic.
+// Usage: node generate.mjs [observations]
 
 const count = Number(process.argv[2] ?? 100000);
 let state = 20260301;
@@ -14,7 +14,7 @@ const vocabulary = Array.from({ length: 12000 }, (_, n) => {
   const length = 2 + (n % 3);
   return Array.from({ length }, () => pick(syllables)).join("");
 });
-// Few words are frequent, most are rare, as in any language.
+// Few words are frequent and most are rare, as in natural language.
 const word = () => vocabulary[Math.floor(vocabulary.length * random() ** 3)];
 const sentence = (length) => {
   const words = Array.from({ length }, word).join(" ");
@@ -24,7 +24,7 @@ const sentence = (length) => {
 const types = ["decision", "bugfix", "feature", "refactor", "discovery", "change"];
 const concepts = ["how-it-works", "what-changed", "problem-solution", "gotcha", "pattern", "trade-off"];
 const files = Array.from({ length: 4000 }, () => `src/${word()}/${word()}.rs`);
-// Most of it is one project: that is the hard case.
+// Most memories belong to one project, which is the hard case.
 const projects = ["github.com/acme/monolith", ...Array.from({ length: 9 }, (_, n) => `github.com/acme/service-${n}`)];
 
 const start = Date.parse("2024-01-01T00:00:00Z");

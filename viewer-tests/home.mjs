@@ -1,4 +1,4 @@
-// A home of its own, the real binary, a real browser.
+// Test fixture: a temporary home, the real binary and a real browser.
 
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { chromium } from "playwright-core";
 const BINARY = process.env.BACKSTORY ?? "../target/debug/backstory";
 
 export class Home {
-  // Gone when the test is over, however it ended.
+  // Removed after the test, also when it fails.
   constructor(test) {
     test?.after(() => this.end());
     this.folder = mkdtempSync(join(tmpdir(), "backstory-viewer-"));
@@ -20,7 +20,7 @@ export class Home {
     this.worker = null;
   }
 
-  // Makes a git repository by hand.
+  // Creates a minimal git repository without running git.
   repository(name, remote, branch = "main") {
     const root = join(this.folder, name);
     mkdirSync(join(root, ".git"), { recursive: true });
@@ -34,25 +34,25 @@ export class Home {
     writeFileSync(path, text);
   }
 
-  run(words, input = "", folder = this.project) {
-    return execFileSync(BINARY, words, { cwd: folder, env: this.environment, input, stdio: ["pipe", "pipe", "pipe"] }).toString();
+  run(args, input = "", folder = this.project) {
+    return execFileSync(BINARY, args, { cwd: folder, env: this.environment, input, stdio: ["pipe", "pipe", "pipe"] }).toString();
   }
 
   hook(event, payload) {
     return this.run(["hook", event], JSON.stringify({ session_id: "s1", cwd: this.project, ...payload }));
   }
 
-  // A whole turn: a prompt, an edit, and what the agent says about it.
-  turn(prompt, said, { file = "src/app.py", session = "s1" } = {}) {
+  // Reports a whole turn: a prompt, an edit and the agent's final message.
+  turn(prompt, message, { file = "src/app.py", session = "s1" } = {}) {
     const common = { session_id: session };
     this.hook("user-prompt-submit", { ...common, prompt });
     const path = join(this.project, file);
     const tool = { tool_name: "Edit", tool_input: { file_path: path, old_string: "a", new_string: "b" }, tool_response: { filePath: path } };
     this.hook("post-tool-use", { ...common, ...tool, tool_use_id: `t${Math.floor(performance.now() * 1000)}` });
-    this.hook("stop", { ...common, last_assistant_message: said });
+    this.hook("stop", { ...common, last_assistant_message: message });
   }
 
-  // Takes in and distils what waits.
+  // Ingests and distills all pending events.
   drain() {
     this.run(["worker", "run", "--once"]);
   }
@@ -69,7 +69,7 @@ export class Home {
     return execFileSync("sqlite3", [join(this.folder, "home/.backstory/backstory.db"), text]).toString().trim();
   }
 
-  // Starts the worker, and waits until it can be reached.
+  // Starts the worker and waits until it is reachable.
   async serve() {
     this.worker = spawn(BINARY, ["worker", "run"], { env: this.environment, cwd: this.project, stdio: "ignore" });
     this.ended = new Promise((resolve) => this.worker.once("exit", resolve));
@@ -82,7 +82,7 @@ export class Home {
         await sleep(50);
       }
     }
-    throw new Error("the worker cannot be reached");
+    throw new Error("the worker is not reachable");
   }
 
   link(page = "") {
@@ -101,24 +101,24 @@ const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-r
 
 export const launch = () => chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS.split(" ") });
 
-// A browser that is logged in, as a person's is after `backstory open`. What goes wrong on its pages is gathered.
+// Opens a tab that is signed in, as after `backstory open`. Errors on its pages are collected in `problems`.
 export async function visit(browser, home, options = {}, page = "") {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const tab = await context.newPage();
   tab.problems = [];
   tab.on("console", (message) => message.type() === "error" && tab.problems.push(message.text()));
   tab.on("pageerror", (error) => tab.problems.push(String(error)));
-  tab.on("request", (request) => request.url().startsWith(home.origin) || tab.problems.push(`asked for ${request.url()}`));
-  tab.on("dialog", (dialog) => { tab.problems.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
+  tab.on("request", (request) => request.url().startsWith(home.origin) || tab.problems.push(`request to ${request.url()}`));
+  tab.on("dialog", (dialog) => { tab.problems.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   await tab.goto(home.link(page));
   return tab;
 }
 
-// Waits until something holds; fails after ten seconds.
-export async function eventually(what, holds) {
+// Waits until a condition is true; fails after ten seconds.
+export async function eventually(description, condition) {
   const start = Date.now();
-  while (!(await holds())) {
-    if (Date.now() - start > 10000) throw new Error(`never: ${what}`);
+  while (!(await condition())) {
+    if (Date.now() - start > 10000) throw new Error(`timed out: ${description}`);
     await sleep(50);
   }
 }

@@ -1,5 +1,5 @@
-// How long the server takes for each page: run with a worker that serves a large memory, such as made-up.mjs makes.
-// usage: node measure.mjs ORIGIN TOKEN-FILE [rounds]
+// Measures the response time of each page. Run it against a worker with a large store, such as generate.mjs creates.
+// Usage: node measure.mjs ORIGIN TOKEN-FILE [rounds]
 
 import { readFileSync } from "node:fs";
 
@@ -39,7 +39,7 @@ const pages = {
   "Context": `/context?project=${project}`,
   "Health": "/status",
   "Settings": "/settings",
-  "Nothing there": "/nowhere",
+  "Not found": "/nowhere",
 };
 
 console.log("| page | median ms | worst ms | KB |\n|---|---:|---:|---:|");
@@ -48,10 +48,10 @@ for (const [name, path] of Object.entries(pages)) {
   let bytes = 0;
   for (let n = 0; n < Number(rounds); n++) {
     const start = performance.now();
-    const answer = await fetch(origin + path, { headers });
-    bytes = (await answer.text()).length;
+    const response = await fetch(origin + path, { headers });
+    bytes = (await response.text()).length;
     times.push(performance.now() - start);
-    if (answer.status !== 200 && name !== "Nothing there") throw new Error(`${path}: ${answer.status}`);
+    if (response.status !== 200 && name !== "Not found") throw new Error(`${path}: ${response.status}`);
   }
   times.sort((one, other) => one - other);
   console.log(`| ${name} | ${times[times.length >> 1].toFixed(1)} | ${times.at(-1).toFixed(1)} | ${(bytes / 1024).toFixed(0)} |`);

@@ -1,4 +1,4 @@
-// A memory as weeks of work leave it: three projects, told through the real hooks, then moved back in time.
+// Sample data: weeks of work in three projects, reported through the real hooks and then moved back in time.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const bash = (command, stdout) => ({ tool: "Bash", input: { command }, response:
 const failed = (command, error) => ({ tool: "Bash", input: { command }, error });
 const grep = (pattern) => ({ tool: "Grep", input: { pattern, output_mode: "files_with_matches" }, response: { filenames: [], numFiles: 2 } });
 
-// Each: project, branch, how long ago, and turns of [what was asked, what was done, what the agent said].
+// Each entry: project, branch, age, and turns of [prompt, actions, final message].
 const SESSIONS = [
   ["atlas", "main", 34 * DAY, [
     ["We need an API for map tiles. Start with axum, keep tiles in SQLite, and write down why.", [
@@ -72,11 +72,11 @@ const TITLES = [
   ["feature", "Styles can be previewed before they are published", "src/style.rs"], ["bugfix", "Empty tiles answer 204 instead of an empty body", "src/tiles.rs"],
 ];
 
-function tell(home, root, session, turns, isOver = true) {
+function report(home, root, session, turns, isOver = true) {
   const common = { session_id: session, cwd: root };
   home.hook("session-start", { ...common, source: "startup" });
   let uses = 0;
-  for (const [prompt, actions, said] of turns) {
+  for (const [prompt, actions, message] of turns) {
     home.hook("user-prompt-submit", { ...common, prompt });
     for (const { tool, input, response, error } of actions) {
       const at = input.file_path ? { ...input, file_path: join(root, input.file_path) } : input;
@@ -84,12 +84,12 @@ function tell(home, root, session, turns, isOver = true) {
       if (error) home.hook("post-tool-use-failure", { ...payload, error });
       else home.hook("post-tool-use", { ...payload, tool_response: response });
     }
-    if (said) home.hook("stop", { ...common, last_assistant_message: said });
+    if (message) home.hook("stop", { ...common, last_assistant_message: message });
   }
   if (isOver) home.hook("session-end", { ...common, reason: "prompt_input_exit" });
 }
 
-// Moves a session back in time, its first turn further than its last.
+// Moves a session back in time; earlier turns move further than later ones.
 function moveBack(session, ms) {
   const of = `(select id from session where session_id = '${session}')`;
   const spread = 9 * 60 * 1000;
@@ -102,7 +102,7 @@ function moveBack(session, ms) {
     update passage set created_at = created_at - ${ms} where session_db_id = ${of};`;
 }
 
-// The sessions in testdata, which a real client recorded.
+// Replays a session from testdata that was recorded with a real client.
 function replayRecorded(home, root, name, session) {
   const folder = new URL(`../testdata/sessions/${name}/`, import.meta.url);
   const text = (file) => readFileSync(new URL(file, folder), "utf8").replaceAll("/work/shop", root);
@@ -117,7 +117,7 @@ function replayRecorded(home, root, name, session) {
   return payloads[0].session_id;
 }
 
-// Fills a home. Returns the address of each page, by the name that its picture has.
+// Fills a home. Returns the URL path of each page by the name of its screenshot.
 export function fill(home) {
   const roots = {
     atlas: home.repository("atlas", "https://github.com/acme/atlas.git", "feature/vector-tiles"),
@@ -130,7 +130,7 @@ export function fill(home) {
   SESSIONS.forEach(([project, branch, age, turns], n) => {
     const session = `7f3a9c${n}0-51d2-4b8e-9a10-c0ffee0000${n}${n}`;
     home.repository(project, `https://github.com/acme/${project}.git`, branch);
-    tell(home, roots[project], session, turns);
+    report(home, roots[project], session, turns);
     moves.push(moveBack(session, age));
   });
   [["bug-fix", 9 * DAY], ["refactor", 8 * DAY], ["investigation", 2 * DAY]].forEach(([name, age], n) => {
@@ -145,9 +145,9 @@ export function fill(home) {
   }));
   home.run(["remember", "Deploys go through the staging cluster first; production only on Tuesdays.", "--pin"], "", roots.atlas);
   home.run(["remember", "Never send test letters to the real list: use list 999."], "", roots.paperplane);
-  tell(home, roots.paperplane, "e51b7702-0a4c-4d0f-8f7e-2d1a90bb1234", NOW_RUNNING[2], false);
+  report(home, roots.paperplane, "e51b7702-0a4c-4d0f-8f7e-2d1a90bb1234", NOW_RUNNING[2], false);
   home.drain();
-  // Changed since its memory was made.
+  // Changed after its memory was made, so that the memory is stale.
   home.write(join(roots.atlas, "src/pool.rs"), "pub struct Pool { idle: Vec<Connection> }\n");
   const leak = home.sql("select id from observation where title like '%leak%' or title like '%handle%' order by id limit 1") || "1";
   const vector = home.sql("select session_id from session where session_id like '7f3a9c2%'");

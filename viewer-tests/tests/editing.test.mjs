@@ -1,4 +1,4 @@
-// What a person does: search by keyboard, edit, pin, forget, undo, supersede, turn knobs, retry, set.
+// User actions: keyboard search, edit, pin, forget, undo, supersede, context controls, retry, settings.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,26 +25,26 @@ async function shop(t, options) {
   return [home, await visit(browser, home, options)];
 }
 
-async function leave(tab) {
+async function closeWithoutProblems(tab) {
   assert.deepEqual(tab.problems, []);
   await tab.context().close();
 }
 
-test("search with filters, by keyboard only", async (t) => {
+test("search and filters work by keyboard only", async (t) => {
   const [home, tab] = await shop(t);
   await tab.keyboard.press("/");
   await tab.keyboard.type("voucher rounding");
   await tab.keyboard.press("Enter");
   await tab.waitForURL(/\/search\?q=voucher/);
   await tab.locator("#results mark").first().waitFor();
-  assert.match(await tab.locator("#results .why").first().textContent(), /% ?has voucher/);
-  // While typing, without Enter.
+  assert.match(await tab.locator("#results .why").first().textContent(), /% ?matches voucher/);
+  // Results update while typing, without Enter.
   await tab.keyboard.press("Control+a");
   await tab.keyboard.type("vouchers");
-  await eventually("the address follows", () => tab.url().includes("q=vouchers"));
+  await eventually("the URL follows", () => tab.url().includes("q=vouchers"));
   const titles = () => tab.locator("#results .title").allTextContents();
   await eventually("both are found", async () => (await titles()).length >= 2);
-  // Into the filters, and to a type.
+  // Tab into the filters, then to the type.
   await tab.keyboard.press("Tab");
   await tab.keyboard.press("Tab");
   await tab.keyboard.press("Enter");
@@ -54,19 +54,19 @@ test("search with filters, by keyboard only", async (t) => {
   await tab.keyboard.type("feature");
   await eventually("one is left", async () => (await titles()).join() === "The cart accepts several vouchers");
   assert.ok(tab.url().includes("type=feature"));
-  // From the filters to the hit.
+  // From the filters to the first hit.
   await tab.keyboard.press("Escape");
   await tab.keyboard.press("j");
   await tab.keyboard.press("Enter");
   await tab.waitForURL(/\/memories\/\d+$/);
   assert.equal(await tab.locator("h1").textContent(), "The cart accepts several vouchers");
-  // A filter that cannot be read says so, and keeps what was typed.
+  // An invalid filter shows an error and keeps the typed value.
   await tab.goto(`${home.origin}/search?q=cart&since=yesterday`);
   assert.match(await tab.locator("#results").textContent(), /since `?yesterday/i);
-  await leave(tab);
+  await closeWithoutProblems(tab);
 });
 
-test("j and k move, e edits, p pins, ? tells the keys", async (t) => {
+test("j and k move, e edits, p pins, ? lists the shortcuts", async (t) => {
   const [home, tab] = await shop(t);
   await tab.keyboard.press("j");
   await tab.keyboard.press("j");
@@ -75,20 +75,20 @@ test("j and k move, e edits, p pins, ? tells the keys", async (t) => {
   assert.equal(await focused(), "The cart accepts several vouchers");
   await tab.keyboard.press("p");
   await eventually("it is pinned", () => tab.locator("#feed .item").first().locator(".pin").isVisible());
-  assert.equal(await focused(), "The cart accepts several vouchers", "the place is kept");
+  assert.equal(await focused(), "The cart accepts several vouchers", "the focus is kept");
   await tab.keyboard.press("?");
   assert.ok(await tab.locator("#keys").isVisible());
   await tab.keyboard.press("Escape");
   await tab.keyboard.press("e");
   await tab.waitForURL(/\?edit$/);
-  // Keys are letters where one writes.
+  // Shortcuts are plain letters inside input fields.
   await tab.locator("#field-title").fill("");
   await tab.keyboard.type("jkep/?");
   assert.equal(await tab.locator("#field-title").inputValue(), "jkep/?");
-  await leave(tab);
+  await closeWithoutProblems(tab);
 });
 
-test("a memory is edited, pinned, superseded, forgotten, and kept after all", async (t) => {
+test("a memory can be edited, pinned, superseded, forgotten and restored", async (t) => {
   const [home, tab] = await shop(t);
   await tab.goto(`${home.origin}/memories/1?edit`);
   await tab.fill("#field-title", "The voucher is rounded once & for all");
@@ -112,7 +112,7 @@ test("a memory is edited, pinned, superseded, forgotten, and kept after all", as
   await tab.click("button:has-text('Mark')");
   assert.match(await tab.locator("main").textContent(), /Superseded by #4/);
   assert.equal(home.sql("select superseded_by from observation where id = 1"), "4");
-  await tab.click("button:has-text('It holds again')");
+  await tab.click("button:has-text('Mark as valid')");
   assert.equal(home.sql("select superseded_by is null from observation where id = 1"), "1");
 
   await tab.click("button:has-text('Forget')");
@@ -127,12 +127,12 @@ test("a memory is edited, pinned, superseded, forgotten, and kept after all", as
   await tab.locator("h1:has-text('Forgotten')").waitFor({ timeout: 20000 });
   assert.equal(home.sql("select count(*) from observation"), "3");
   assert.equal((await tab.goto(`${home.origin}/memories/1`)).status(), 404);
-  assert.match(await tab.locator("main").textContent(), /forgotten, or never was/);
+  assert.match(await tab.locator("main").textContent(), /forgotten or never existed/);
   tab.problems = tab.problems.filter((problem) => !problem.includes("404") && !problem.includes("400"));
-  await leave(tab);
+  await closeWithoutProblems(tab);
 });
 
-test("what is about to be forgotten is forgotten when the worker ends", async (t) => {
+test("a pending deletion is carried out when the worker shuts down", async (t) => {
   const [home, tab] = await shop(t);
   await tab.goto(`${home.origin}/memories/2`);
   await tab.click("button:has-text('Forget')");
@@ -143,41 +143,41 @@ test("what is about to be forgotten is forgotten when the worker ends", async (t
   assert.equal(home.sql("select count(*) from observation where id = 2"), "0");
 });
 
-test("the knobs of the context change the preview, and can be kept", async (t) => {
+test("the context controls change the preview and can be saved", async (t) => {
   const [home, tab] = await shop(t);
   await tab.goto(`${home.origin}/context`);
   const text = () => tab.locator("#preview .verbatim").textContent();
   assert.equal((await text()).trim(), home.run(["context", "--project", "shop"]).trim().replace(/\d\d:\d\d UTC/, (await text()).match(/\d\d:\d\d UTC/)[0]));
   assert.match(await text(), /Floating point/);
   await tab.fill("#full", "0");
-  await eventually("nothing is told in full", async () => !/Floating point/.test(await text()));
+  await eventually("no entry is shown in full", async () => !/Floating point/.test(await text()));
   await tab.uncheck("input[value=bugfix]");
   await eventually("the bugfix is gone", async () => !/rounded once/.test(await text()));
   assert.match(await tab.locator("#preview").textContent(), /its type or concepts are not shown/);
-  assert.equal(await tab.locator("#full").inputValue(), "0", "the knobs stay as they are");
-  await tab.click("text=Save as my settings");
+  assert.equal(await tab.locator("#full").inputValue(), "0", "the controls keep their values");
+  await tab.click("text=Save settings");
   await tab.locator("[role=status]:has-text('Saved')").waitFor();
   assert.equal(home.run(["config", "get", "context.full"]).trim(), "0");
   assert.doesNotMatch(home.run(["config", "get", "context.types"]), /bugfix/);
-  await leave(tab);
+  await closeWithoutProblems(tab);
 });
 
-test("failed items are shown with their reason and tried again", async (t) => {
+test("failed items are shown with their reason and can be retried", async (t) => {
   const home = new Home(t);
   home.turn("Retry the refresh", "The token refresh now retries once on a 401.");
   home.turn("Log every retry", "Every retry is logged now.", { session: "s2" });
   home.drain();
-  home.sql("update event set state = 'failed', tries = 3, error = 'the rules gave up: <b>no luck</b>' where kind = 'stop'; update session set status = 'failed'");
+  home.sql("update event set state = 'failed', tries = 3, error = 'distilling failed: <b>no luck</b>' where kind = 'stop'; update session set status = 'failed'");
   await home.serve();
   const tab = await visit(browser, home, {}, "status");
-  assert.match(await tab.locator("#verdict").textContent(), /2 events could not be processed/);
+  assert.match(await tab.locator("#verdict").textContent(), /2 events failed/);
   assert.match(await tab.locator(".error").first().textContent(), /<b>no luck<\/b>/);
-  await tab.locator("button:has-text('Try again')").first().click();
-  await eventually("one is left", async () => /1 event could not/.test(await tab.locator("#verdict").textContent()));
-  await tab.click("text=Try all 1 again");
-  await eventually("all is well", async () => /All is well/.test(await tab.locator("#verdict").textContent()));
+  await tab.locator(".list button:has-text('Retry')").first().click();
+  await eventually("one is left", async () => /1 event failed/.test(await tab.locator("#verdict").textContent()));
+  await tab.click("text=Retry all 1");
+  await eventually("the status is healthy", async () => /Healthy/.test(await tab.locator("#verdict").textContent()));
   await eventually("all are done", () => home.sql("select count(*) from event where state <> 'done'") === "0");
-  await leave(tab);
+  await closeWithoutProblems(tab);
 });
 
 test("settings are explained, checked and saved", async (t) => {
@@ -187,7 +187,7 @@ test("settings are explained, checked and saved", async (t) => {
   await tab.fill('[id="ui.timezone"]', "Mars/Olympus");
   await tab.click("#ui button");
   assert.match(await tab.locator("#ui [role=alert]").textContent(), /time zone/i);
-  assert.equal(await tab.inputValue('[id="ui.timezone"]'), "Mars/Olympus", "what was typed stays");
+  assert.equal(await tab.inputValue('[id="ui.timezone"]'), "Mars/Olympus", "the typed value stays");
   await tab.fill('[id="ui.timezone"]', "Asia/Tokyo");
   await tab.click("#ui button");
   await tab.locator("#ui [role=status]").waitFor();
@@ -197,9 +197,9 @@ test("settings are explained, checked and saved", async (t) => {
   await tab.goto(`${home.origin}/settings`);
   await tab.check("#ui input[name=reset]");
   await tab.click("#ui button");
-  await eventually("the default is back", () => home.run(["config", "get", "ui.timezone"]).trim() === "");
+  await eventually("the default is restored", () => home.run(["config", "get", "ui.timezone"]).trim() === "");
   tab.problems = tab.problems.filter((problem) => !problem.includes("400"));
-  await leave(tab);
+  await closeWithoutProblems(tab);
 });
 
 test("a session is replayed turn by turn", async (t) => {
@@ -217,9 +217,9 @@ test("a session is replayed turn by turn", async (t) => {
   await tab.keyboard.press("ArrowRight");
   await tab.waitForURL(/turn=2/);
   assert.match(await tab.locator(".turn").textContent(), /Log every retry/);
-  // A turn that goes on arrives by itself.
+  // A new turn appears without a reload.
   await tab.goto(`${home.origin}/sessions/s1`);
   home.turn("Count the retries", "Retries are counted now.");
   await tab.locator("#turn-3").waitFor();
-  await leave(tab);
+  await closeWithoutProblems(tab);
 });

@@ -1,4 +1,4 @@
-// What a person sees: an empty memory, a memory that fills, narrow screens, dark rooms.
+// Page rendering: empty store, live updates, narrow screens, themes, no script.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -10,46 +10,46 @@ after(() => browser.close());
 
 const PAGES = ["/", "/search", "/sessions", "/projects", "/files", "/context", "/status", "/settings"];
 
-test("the first visit to an empty memory says what to do next", async (t) => {
+test("an empty store shows the next steps", async (t) => {
   const home = await new Home(t).serve();
   const tab = await visit(browser, home);
   assert.equal(await tab.locator("h1").textContent(), "Now");
   assert.match(await tab.locator("main").textContent(), /backstory install/);
   for (const page of PAGES) {
-    const answer = await tab.goto(home.origin + page);
-    assert.equal(answer.status(), 200, page);
+    const response = await tab.goto(home.origin + page);
+    assert.equal(response.status(), 200, page);
     assert.ok((await tab.locator("main").textContent()).trim().length > 10, page);
   }
-  // The first memory takes the place of the advice, without a reload.
+  // The first memory replaces the next steps without a reload.
   await tab.goto(home.origin);
   home.turn("Retry the token refresh once", "The token refresh now retries once on a 401.");
   await tab.locator("#feed .item").first().waitFor();
-  await eventually("the advice is gone", async () => !(await tab.locator(".empty").isVisible()));
+  await eventually("the next steps are gone", async () => !(await tab.locator(".empty").isVisible()));
   assert.deepEqual(tab.problems, []);
   await tab.context().close();
 });
 
-test("a wrong or used link, and nobody at all, get a page that says what to do", async (t) => {
+test("a missing, wrong or used login link shows instructions", async (t) => {
   const home = await new Home(t).serve();
   const link = home.link("search");
   const tab = await visit(browser, home);
-  const stranger = await (await browser.newContext()).newPage();
-  assert.equal((await stranger.goto(home.origin)).status(), 401);
-  assert.match(await stranger.textContent("main"), /backstory open/);
-  assert.equal((await stranger.goto(`${home.origin}/login?code=wrong`)).status(), 401);
-  await stranger.goto(link);
-  assert.equal(new URL(stranger.url()).pathname, "/search");
-  assert.equal((await stranger.goto(link)).status(), 401, "it works once");
-  assert.match(await stranger.textContent("main"), /used or is too old/);
+  const visitor = await (await browser.newContext()).newPage();
+  assert.equal((await visitor.goto(home.origin)).status(), 401);
+  assert.match(await visitor.textContent("main"), /backstory open/);
+  assert.equal((await visitor.goto(`${home.origin}/login?code=wrong`)).status(), 401);
+  await visitor.goto(link);
+  assert.equal(new URL(visitor.url()).pathname, "/search");
+  assert.equal((await visitor.goto(link)).status(), 401, "a link works once");
+  assert.match(await visitor.textContent("main"), /used or has expired/);
   // The login lasts.
-  assert.equal((await stranger.goto(home.origin)).status(), 200);
+  assert.equal((await visitor.goto(home.origin)).status(), 200);
   await tab.context().close();
-  await stranger.context().close();
+  await visitor.context().close();
 });
 
-test("what arrives while somebody reads waits, and moves nothing", async (t) => {
+test("new items are held back while the user reads further down", async (t) => {
   const home = new Home(t);
-  for (let n = 0; n < 14; n++) home.turn(`Mend fault number ${n}`, `Fault number ${n} in the parser is mended: it now accepts ${n} arguments.`, { session: `s${n}` });
+  for (let n = 0; n < 14; n++) home.turn(`Fix bug number ${n}`, `Bug number ${n} in the parser is fixed: it now accepts ${n} arguments.`, { session: `s${n}` });
   home.drain();
   await home.serve();
   const tab = await visit(browser, home);
@@ -62,16 +62,16 @@ test("what arrives while somebody reads waits, and moves nothing", async (t) => 
   const count = await tab.locator("#feed .item").count();
   home.turn("Add a cache for prices", "Prices are cached for five minutes now.", { session: "new" });
   const button = tab.locator("[data-new]");
-  await eventually("the new ones are counted", async () => /^\d+ new$/.test(await button.textContent()) && (await button.isVisible()));
-  await eventually("all are there", async () => Number.parseInt(await button.textContent()) >= 3);
-  assert.equal(await tab.locator("#feed .item").count(), count, "nothing was put in");
+  await eventually("new items are counted", async () => /^\d+ new$/.test(await button.textContent()) && (await button.isVisible()));
+  await eventually("all new items are counted", async () => Number.parseInt(await button.textContent()) >= 3);
+  assert.equal(await tab.locator("#feed .item").count(), count, "no item was inserted");
   assert.deepEqual(await item.boundingBox(), place, "nothing moved");
   assert.equal(await tab.locator("#quick").inputValue(), "half a thought");
   await button.click();
   await tab.locator("#feed .item", { hasText: "Prices are cached" }).first().waitFor();
   assert.equal(await tab.evaluate(() => scrollY), 0);
   assert.equal(await button.isVisible(), false);
-  // At the top, what comes is put in at once.
+  // At the top of the page new items are inserted immediately.
   await tab.evaluate(() => document.activeElement.blur());
   home.turn("Log the cache misses", "Cache misses are logged at level debug.", { session: "newer" });
   await tab.locator("#feed .item", { hasText: "Cache misses are logged" }).first().waitFor();
@@ -79,7 +79,7 @@ test("what arrives while somebody reads waits, and moves nothing", async (t) => 
   await tab.context().close();
 });
 
-test("a running session shows its current turn", async (t) => {
+test("an active session shows its current turn", async (t) => {
   const home = await new Home(t).serve();
   const tab = await visit(browser, home);
   home.hook("user-prompt-submit", { prompt: "Count the words of every page" });
@@ -87,13 +87,13 @@ test("a running session shows its current turn", async (t) => {
   const running = tab.locator(".running");
   await running.first().waitFor();
   await eventually("the tool use is counted", async () => /1 tool use/.test(await running.textContent()));
-  assert.match(await running.textContent(), /Count the words of every page.*at work/s);
+  assert.match(await running.textContent(), /Count the words of every page.*working/s);
   home.hook("stop", { last_assistant_message: "The pages have 1,200 words in all." });
-  await eventually("it waits", async () => /waiting for you/.test(await running.textContent()));
+  await eventually("the session waits", async () => /waiting for you/.test(await running.textContent()));
   await tab.context().close();
 });
 
-test("every page fits a screen of 320 pixels", async (t) => {
+test("every page fits a 320-pixel screen", async (t) => {
   const home = new Home(t);
   home.turn("Shorten " + "averyveryverylongwordwithoutanyplacetobreak".repeat(3), "The name `" + "x_".repeat(90) + "` is too long for a line.", { file: "src/" + "deep/".repeat(20) + "file.py" });
   home.drain();
@@ -110,19 +110,19 @@ test("every page fits a screen of 320 pixels", async (t) => {
   await tab.context().close();
 });
 
-test("light and dark follow the system, and the switch, which is remembered", async (t) => {
+test("the theme follows the system, and the switch persists", async (t) => {
   const home = await new Home(t).serve();
   const tab = await visit(browser, home, { colorScheme: "dark" });
   const light = () => tab.evaluate(() => {
     const [red] = getComputedStyle(document.documentElement).backgroundColor.match(/\d+/g);
     return Number(red) > 128;
   });
-  assert.equal(await light(), false, "as the system has it");
+  assert.equal(await light(), false, "follows the system");
   const button = tab.locator("[data-theme-form] button");
   await button.click();
   assert.match(await button.textContent(), /light/);
   assert.equal(await light(), true);
-  await eventually("it is remembered", async () => (await tab.context().cookies()).some((cookie) => cookie.name === "backstory_theme" && cookie.value === "light"));
+  await eventually("the choice is stored", async () => (await tab.context().cookies()).some((cookie) => cookie.name === "backstory_theme" && cookie.value === "light"));
   await tab.goto(`${home.origin}/sessions`);
   assert.equal(await light(), true);
   await tab.locator("[data-theme-form] button").click();
@@ -130,7 +130,7 @@ test("light and dark follow the system, and the switch, which is remembered", as
   await tab.context().close();
 });
 
-test("everything works without a script, except that nothing changes by itself", async (t) => {
+test("everything except live updates works without a script", async (t) => {
   const home = new Home(t);
   home.turn("Retry the refresh", "The token refresh now retries once on a 401.");
   home.drain();
@@ -150,13 +150,13 @@ test("everything works without a script, except that nothing changes by itself",
   assert.equal(await tab.textContent("h1"), "The refresh retries twice");
   await tab.click("[data-theme-form] button");
   assert.equal(await tab.getAttribute("html", "data-theme"), "light");
-  assert.match(tab.url(), /\/memories\//, "back where it was");
+  assert.match(tab.url(), /\/memories\//, "back on the same page");
   await tab.context().close();
 });
 
 test("the first page load takes at most 60 KB", async (t) => {
   const home = new Home(t);
-  for (let n = 0; n < 16; n++) home.turn(`Mend fault number ${n} of the parser, which people complained about for weeks`, `Fault number ${n} in the parser is mended: it now accepts ${n} arguments, and says which of them is wrong.`, { session: `s${n}` });
+  for (let n = 0; n < 16; n++) home.turn(`Fix bug number ${n} of the parser, which users have reported for weeks`, `Bug number ${n} in the parser is fixed: it now accepts ${n} arguments, and reports which of them is wrong.`, { session: `s${n}` });
   home.drain();
   await home.serve();
   const tab = await visit(browser, home, {}, "settings");
@@ -165,9 +165,9 @@ test("the first page load takes at most 60 KB", async (t) => {
     const context = await browser.newContext({ storageState: await tab.context().storageState() });
     const fresh = await context.newPage();
     let bytes = 0;
-    fresh.on("response", async (answer) => {
-      if (answer.url().includes("/api/")) return;
-      const size = await answer.request().sizes();
+    fresh.on("response", async (response) => {
+      if (response.url().includes("/api/")) return;
+      const size = await response.request().sizes();
       bytes += size.responseBodySize + size.responseHeadersSize;
     });
     await fresh.goto(home.origin + page, { waitUntil: "load" });

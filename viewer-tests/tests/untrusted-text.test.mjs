@@ -1,4 +1,4 @@
-// Text from sessions is shown as what it is, whatever it tries.
+// Untrusted text from sessions is escaped on every page.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -14,7 +14,7 @@ const BIDI = "safe\u202Egnp.exe \u2066hidden\u2069 zero\u200Bwidth bell\u0007 ta
 const BREAK = `"><svg onload=alert(6)> '); --> ]]> \`<b>\` {{7*7}} \${8*8}`;
 const ALL = `${SCRIPT} ${LINK} ${BIDI} ${BREAK}`;
 
-test("a memory full of tricks is harmless on every page", async (t) => {
+test("markup, scripts and invisible characters in memories are inert on every page", async (t) => {
   const home = new Home(t);
   home.importLines([
     { kind: "observation", type: "bugfix", project: `shop${BREAK}`, session_id: "evil", title: ALL, subtitle: ALL, narrative: ALL, facts: [ALL], concepts: [`c"><script>`], files_modified: [`src/${SCRIPT}.py`, "javascript:alert(7)"] },
@@ -51,7 +51,7 @@ test("a memory full of tricks is harmless on every page", async (t) => {
   }
   await tab.goto(`${home.origin}/memories/1`);
   const shown = await tab.locator("article").textContent();
-  assert.ok(shown.includes(SCRIPT), "the words are all there");
+  assert.ok(shown.includes(SCRIPT), "the text is complete");
   assert.match(shown, /U\+202E/);
   assert.match(shown, /U\+E0041/);
   tab.problems = tab.problems.filter((problem) => !/40[04]/.test(problem));

@@ -1,5 +1,5 @@
-// What needs a script: pages that change by themselves, search while typing, keys, and the browser's own time zone.
-// Everything else works without it. Text from sessions is never parsed here: the server's pages are taken over as they are.
+// Live updates, search while typing, keyboard shortcuts and the browser's time zone. Everything else works without this
+// script. Text from sessions is never parsed here: parts of the server's pages are inserted as they are.
 "use strict";
 
 const root = document.documentElement;
@@ -21,7 +21,7 @@ function ago(ms) {
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const pad = (number) => String(number).padStart(2, "0");
 
-function tellTimes(within = document) {
+function formatTimes(within = document) {
   for (const time of all("time[data-time]", within)) {
     const at = new Date(time.dateTime);
     if (time.dataset.time === "ago") {
@@ -34,15 +34,15 @@ function tellTimes(within = document) {
   }
 }
 
-// Pages of the server, taken over in part.
+// Partial page updates.
 
-async function fetchPage(address, options = {}) {
-  const answer = await fetch(address, { headers: { accept: "text/html" }, ...options });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  return { page, address: answer.url, ok: answer.ok };
+async function fetchPage(url, options = {}) {
+  const response = await fetch(url, { headers: { accept: "text/html" }, ...options });
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  return { page, url: response.url, ok: response.ok };
 }
 
-// Whether somebody is at work in a part of the page: then it stays as it is.
+// Returns whether the user is typing or selecting text in a part of the page; such a part is not replaced.
 function isInUse(part) {
   const active = document.activeElement;
   if (active && active !== part && part.contains(active) && active.matches("input, textarea, select")) return true;
@@ -61,7 +61,7 @@ function sameText(part, other) {
   return plain(part) === plain(other);
 }
 
-// Puts a newer state in place of an older one: what is folded out stays so, and where the focus was it is again.
+// Replaces a part of the page by its newer state, keeping unfolded details and the focus.
 function swap(part, newer) {
   if (sameText(part, newer) || isInUse(part)) return;
   const open = all("details", part).map((details) => details.open);
@@ -71,13 +71,13 @@ function swap(part, newer) {
   for (const { name } of [...part.attributes]) if (!newer.hasAttribute(name)) part.removeAttribute(name);
   part.replaceChildren(...newer.childNodes);
   all("details", part).forEach((details, at) => { if (open[at] !== undefined) details.open = open[at]; });
-  tellTimes(part);
+  formatTimes(part);
   if (had && key) one(`[data-key="${CSS.escape(key)}"] a`, part)?.focus({ preventScroll: true });
 }
 
-// Lists: what changed is changed in its place, what is gone goes, what is new waits when somebody reads further down.
+// Lists: changed items are updated in place. New items are held back while the user reads further down.
 
-let waiting = [];
+let held = [];
 
 function mergeList(list, newer) {
   const known = new Map(all(":scope > [data-key]", list).map((item) => [item.dataset.key, item]));
@@ -98,47 +98,47 @@ function mergeList(list, newer) {
   const isOldestFirst = list.classList.contains("turns");
   const isReading = !isOldestFirst && (scrollY > 120 || list.contains(document.activeElement));
   if (isOldestFirst) {
-    for (const { item } of fresh) append(list, item, null);
+    for (const { item } of fresh) insert(list, item, null);
   } else if (isReading && known.size) {
-    waiting = fresh.filter(({ isBelowKnown }) => !isBelowKnown).map(({ item }) => item);
+    held = fresh.filter(({ isBelowKnown }) => !isBelowKnown).map(({ item }) => item);
   } else {
-    for (const { item } of fresh.filter(({ isBelowKnown }) => !isBelowKnown || !known.size).reverse()) append(list, item, list.firstChild);
-    waiting = [];
+    for (const { item } of fresh.filter(({ isBelowKnown }) => !isBelowKnown || !known.size).reverse()) insert(list, item, list.firstChild);
+    held = [];
   }
-  showWaiting();
+  showHeldCount();
   one(".empty", list.parentElement)?.toggleAttribute("hidden", list.children.length > 0);
 }
 
-function append(list, item, before) {
+function insert(list, item, before) {
   const node = document.importNode(item, true);
   node.classList.add("fresh");
   list.insertBefore(node, before);
-  tellTimes(node);
+  formatTimes(node);
 }
 
-function showWaiting() {
+function showHeldCount() {
   const button = one("[data-new]");
   if (!button) return;
-  button.hidden = waiting.length === 0;
-  button.textContent = `${waiting.length} new`;
+  button.hidden = held.length === 0;
+  button.textContent = `${held.length} new`;
 }
 
 function showNew() {
   const list = one('[data-live="list"]');
-  if (!list || !waiting.length) return;
-  for (const item of [...waiting].reverse()) append(list, item, list.firstChild);
-  waiting = [];
-  showWaiting();
+  if (!list || !held.length) return;
+  for (const item of [...held].reverse()) insert(list, item, list.firstChild);
+  held = [];
+  showHeldCount();
   scrollTo({ top: 0 });
   one("a", list.firstElementChild)?.focus({ preventScroll: true });
 }
 
 let refreshing = null;
 
-// Many events in a row are one look at the server.
+// Batches bursts of events into one request.
 function refreshSoon() {
   refreshing ??= setTimeout(async () => {
-    try { await refresh(); } catch { /* The stream says when the server is back. */ }
+    try { await refresh(); } catch { /* The event stream reconnects when the server is back. */ }
     refreshing = null;
   }, 250);
 }
@@ -156,7 +156,7 @@ async function refresh() {
   }
 }
 
-// The stream. A tab that nobody sees lets go of it: browsers allow six connections to a server.
+// Event stream. Hidden tabs close it, because browsers allow only six connections per server.
 
 let stream = null;
 let lastEvent = "";
@@ -167,7 +167,7 @@ function listen() {
     if (stream || document.hidden) return;
     stream = new EventSource(`/api/events${lastEvent ? `?last_event_id=${lastEvent}` : ""}`);
     stream.onopen = () => { state.hidden = false; state.dataset.liveState = "on"; state.textContent = "live"; };
-    stream.onerror = () => { state.dataset.liveState = "off"; state.textContent = "not connected"; };
+    stream.onerror = () => { state.dataset.liveState = "off"; state.textContent = "disconnected"; };
     for (const name of ["session_started", "session_completed", "prompt", "observation", "summary", "note", "queue", "health"]) {
       stream.addEventListener(name, (event) => {
         if (event.lastEventId) lastEvent = event.lastEventId;
@@ -176,7 +176,7 @@ function listen() {
     }
     stream.addEventListener("forgotten", (event) => {
       if (event.lastEventId) lastEvent = event.lastEventId;
-      forgotten(JSON.parse(event.data).id);
+      removeMemory(JSON.parse(event.data).id);
     });
   };
   document.addEventListener("visibilitychange", () => {
@@ -185,59 +185,59 @@ function listen() {
   connect();
 }
 
-function forgotten(id) {
+function removeMemory(id) {
   const key = CSS.escape(id);
   for (const item of all(`.list > [data-key="${key}"]`)) item.remove();
   for (const toast of all(`#going > [data-key="${key}"]`)) toast.remove();
-  waiting = waiting.filter((item) => item.dataset.key !== id);
-  showWaiting();
+  held = held.filter((item) => item.dataset.key !== id);
+  showHeldCount();
   if (decodeURIComponent(location.pathname) === `/memories/${id}`) {
     const main = one("main");
     const heading = document.createElement("h1");
     heading.textContent = "Forgotten";
-    const words = document.createElement("p");
-    words.className = "lead";
-    words.textContent = `No byte of ${id} is left.`;
-    main.replaceChildren(heading, words);
+    const text = document.createElement("p");
+    text.className = "lead";
+    text.textContent = `${id} was deleted permanently.`;
+    main.replaceChildren(heading, text);
   }
 }
 
-// Forms that answer while they are filled in.
+// Forms that update their results while the user types.
 
-function answerWhileTyping(form) {
+function updateWhileTyping(form) {
   let timer = null;
   let newest = 0;
   for (const button of all("[data-auto-hide]", form)) button.hidden = true;
-  const ask = async () => {
+  const update = async () => {
     const number = ++newest;
-    const address = `${form.getAttribute("action")}?${filled(form)}`;
-    const { page, ok } = await fetchPage(address);
+    const url = `${form.getAttribute("action")}?${query(form)}`;
+    const { page, ok } = await fetchPage(url);
     if (number !== newest || !ok) return;
     const part = document.getElementById(form.dataset.auto);
     const newer = page.getElementById(form.dataset.auto);
     if (!newer) return;
     part.replaceChildren(...newer.childNodes);
-    tellTimes(part);
-    history.replaceState(null, "", address);
+    formatTimes(part);
+    history.replaceState(null, "", url);
     document.title = page.title;
   };
-  const askSoon = (wait) => { clearTimeout(timer); timer = setTimeout(() => ask().catch(() => {}), wait); };
-  form.addEventListener("input", () => askSoon(140));
-  form.addEventListener("change", () => askSoon(0));
+  const updateSoon = (wait) => { clearTimeout(timer); timer = setTimeout(() => update().catch(() => {}), wait); };
+  form.addEventListener("input", () => updateSoon(140));
+  form.addEventListener("change", () => updateSoon(0));
   form.addEventListener("submit", (event) => {
     if (event.submitter?.formMethod === "post") return;
     event.preventDefault();
-    askSoon(0);
+    updateSoon(0);
   });
 }
 
-// What a form says; what is empty stays out of the address, except where it means "none of these".
-function filled(form) {
+// Returns the form's fields as a query string. Empty fields are omitted, except where they mean "none selected".
+function query(form) {
   const pairs = [...new FormData(form)];
   return new URLSearchParams(pairs.filter(([name, value]) => value !== "" || ["types", "concepts"].includes(name)));
 }
 
-// Light or dark.
+// Theme.
 
 function chooseTheme(form) {
   const order = ["auto", "light", "dark"];
@@ -252,9 +252,9 @@ function chooseTheme(form) {
   });
 }
 
-// Keys.
+// Keyboard shortcuts.
 
-const isWriting = (node) => node.matches?.("input, textarea, select, [contenteditable]");
+const isInput = (node) => node.matches?.("input, textarea, select, [contenteditable]");
 
 function current() {
   return document.activeElement?.closest?.("[data-item]");
@@ -273,17 +273,17 @@ async function pin() {
   const here = one('form[data-shortcut="p"]');
   if (here) return here.requestSubmit();
   const item = current();
-  const address = item && one("a.title", item)?.getAttribute("href");
-  if (!address?.startsWith("/memories/")) return;
-  await fetch(`${address}/pin`, { method: "POST", body: new URLSearchParams({ to: location.pathname }), redirect: "manual" });
+  const url = item && one("a.title", item)?.getAttribute("href");
+  if (!url?.startsWith("/memories/")) return;
+  await fetch(`${url}/pin`, { method: "POST", body: new URLSearchParams({ to: location.pathname }), redirect: "manual" });
   refreshSoon();
 }
 
 function edit() {
   const here = one('a[data-shortcut="e"]');
   if (here) return here.click();
-  const address = one("a.title", current() ?? document.createElement("i"))?.getAttribute("href");
-  if (address?.startsWith("/memories/")) location.assign(`${address}?edit`);
+  const url = one("a.title", current() ?? document.createElement("i"))?.getAttribute("href");
+  if (url?.startsWith("/memories/")) location.assign(`${url}?edit`);
 }
 
 function search() {
@@ -306,19 +306,19 @@ const keys = {
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || one("dialog[open]")) return;
-  if (isWriting(event.target)) {
+  if (isInput(event.target)) {
     if (event.key === "Escape") event.target.blur();
-    // From the search to its first hit.
+    // Arrow down moves from the search box to the first hit.
     if (event.key === "ArrowDown" && event.target.matches("main [data-search]")) { event.preventDefault(); move(1); }
     return;
   }
-  const act = keys[event.key];
-  if (!act) return;
+  const action = keys[event.key];
+  if (!action) return;
   if (!event.key.startsWith("Arrow") || one("[data-prev], [data-next]")) event.preventDefault();
-  act();
+  action();
 });
 
-// Replay: the next turn every few seconds.
+// Replay: shows the next turn every 2.5 seconds.
 
 function replay() {
   const state = "backstory-replay";
@@ -337,11 +337,11 @@ function replay() {
   if (sessionStorage.getItem(state) === location.pathname) play();
 }
 
-// Begin.
+// Setup.
 
-tellTimes();
-setInterval(tellTimes, 30000);
-for (const form of all("form[data-auto]")) answerWhileTyping(form);
+formatTimes();
+setInterval(formatTimes, 30000);
+for (const form of all("form[data-auto]")) updateWhileTyping(form);
 for (const form of all("form[data-theme-form]")) chooseTheme(form);
 for (const button of all("[data-keys]")) { button.hidden = false; button.addEventListener("click", keys["?"]); }
 one("[data-new]")?.addEventListener("click", showNew);

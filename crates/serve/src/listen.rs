@@ -158,7 +158,7 @@ pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> 
         outside,
         access: AccessGuard::new(config.bind, port, token),
         logins: Logins::default(),
-        leaving: viewer::PendingDeletes::default(),
+        pending_deletes: viewer::PendingDeletes::default(),
         counters,
         description,
         address: SocketAddr::new(config.bind, port),

@@ -26,7 +26,7 @@ pub(crate) struct Server {
     pub(crate) access: AccessGuard,
     pub(crate) feed: Feed,
     pub(crate) logins: Logins,
-    pub(crate) leaving: PendingDeletes,
+    pub(crate) pending_deletes: PendingDeletes,
     pub(crate) counters: Arc<Counters>,
     pub(crate) description: Value,
     pub(crate) address: SocketAddr,

@@ -1,7 +1,7 @@
-//! The viewer: pages on which a person sees, searches and mends what is remembered.
+//! Server-rendered pages for reading, searching and editing memories.
 //!
-//! HTML made by the server, one stylesheet, one script; nothing comes from elsewhere. Every page works without the script,
-//! except that it does not change by itself. Text from sessions goes through [`text`]: it never becomes markup.
+//! HTML, one stylesheet and one script, all embedded in the binary. Every page works without the script, except for live
+//! updates. Text from sessions is untrusted: render it through [`text`] only, so that it never becomes markup.
 
 mod assets;
 mod card;
@@ -38,7 +38,7 @@ use crate::server::Server;
 pub(crate) use pending_delete::{PendingDeletes, flush_pending};
 pub(crate) use view::problem_page;
 
-/// What people can be shown, besides the page that says what happens now.
+/// Paths of all pages except the start page, as `backstory open` lists them.
 pub const PAGES: [&str; 10] = [
     "search",
     "sessions",
@@ -52,7 +52,7 @@ pub const PAGES: [&str; 10] = [
     "settings",
 ];
 
-/// Every page, and what its forms do.
+/// Returns the routes of all pages and of their forms.
 pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
     Router::new()
         .route("/", get(now::page))
@@ -75,7 +75,7 @@ pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
         .route("/theme", post(view::set_theme))
         .route_layer(middleware::from_fn_with_state(
             Arc::clone(server),
-            view::with_problems_as_pages,
+            view::render_problems,
         ))
         .route("/assets/{name}", get(assets::asset))
 }

@@ -1,4 +1,4 @@
-//! The viewer's pages, as far as they need no browser. `viewer-tests` drives them in a real one.
+//! Viewer pages over plain HTTP. `viewer-tests` drives them in a real browser.
 
 use std::{fs, os::unix::fs::MetadataExt as _, time::Duration};
 
@@ -20,13 +20,13 @@ const PAGES: [&str; 8] = [
     "/settings",
 ];
 
-const TRICK: &str = "<script>alert(1)</script>";
+const MARKUP: &str = "<script>alert(1)</script>";
 
 fn with_memories() -> Served {
     let home = Home::new();
     home.report(
         "user-prompt-submit",
-        &json!({"prompt": format!("Mend it {TRICK}")}),
+        &json!({"prompt": format!("Fix it {MARKUP}")}),
     );
     home.report(
         "post-tool-use",
@@ -36,13 +36,13 @@ fn with_memories() -> Served {
     );
     home.report(
         "stop",
-        &json!({"last_assistant_message": format!("The parser accepts tabs now. It also accepts {TRICK}.")}),
+        &json!({"last_assistant_message": format!("The parser accepts tabs now. It also accepts {MARKUP}.")}),
     );
     home.drain();
     Served::start_in(home)
 }
 
-/// Sends a form as a browser does that is logged in.
+/// Submits a form like a browser that is signed in.
 fn post(served: &Served, path: &str, form: &str, origin: &str) -> Answer {
     let link = served.home.ok(&["open", "--print"]);
     let (_, target) = link.trim().split_at(link.find("/login").unwrap());
@@ -64,7 +64,7 @@ fn own_origin(served: &Served) -> String {
 }
 
 #[test]
-fn every_page_answers_with_and_without_memories() {
+fn every_page_renders_with_and_without_memories() {
     let empty = Served::start();
     for page in PAGES {
         let answer = empty.get(page);
@@ -98,7 +98,7 @@ fn every_page_answers_with_and_without_memories() {
     for page in PAGES.iter().chain(&more) {
         let answer = full.get(page);
         assert_eq!(answer.status, 200, "{page}: {}", answer.body);
-        assert!(!answer.body.contains(TRICK), "{page}");
+        assert!(!answer.body.contains(MARKUP), "{page}");
         assert!(
             !answer.body.contains(" style=") && !answer.body.contains(" onclick"),
             "{page}"
@@ -108,7 +108,7 @@ fn every_page_answers_with_and_without_memories() {
 }
 
 #[test]
-fn what_is_not_there_is_a_page_for_people_and_json_for_programs() {
+fn a_missing_resource_is_a_page_for_browsers_and_json_for_programs() {
     let served = Served::start();
     for page in [
         "/memories/77",
@@ -119,9 +119,9 @@ fn what_is_not_there_is_a_page_for_people_and_json_for_programs() {
     ] {
         let answer = served.get(page);
         assert_eq!(answer.status, 404, "{page}");
-        assert!(answer.body.contains("There is nothing here"), "{page}");
+        assert!(answer.body.contains("Page not found"), "{page}");
     }
-    let asked = |accept: &str| {
+    let get = |accept: &str| {
         let head = format!(
             "Host: 127.0.0.1:{}\r\nAuthorization: Bearer {}",
             served.port, served.token
@@ -130,12 +130,12 @@ fn what_is_not_there_is_a_page_for_people_and_json_for_programs() {
             "GET /nowhere HTTP/1.1\r\n{head}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
         ))
     };
-    assert!(asked("text/html").body.contains("There is nothing here"));
-    assert_eq!(asked("application/json").json()["error"]["code"], "not_found");
+    assert!(get("text/html").body.contains("Page not found"));
+    assert_eq!(get("application/json").json()["error"]["code"], "not_found");
 }
 
 #[test]
-fn assets_are_open_and_kept_by_browsers_until_they_change() {
+fn assets_need_no_login_and_are_cached_until_they_change() {
     let served = Served::start();
     let page = served.get("/").body;
     let address = page
@@ -165,7 +165,7 @@ fn assets_are_open_and_kept_by_browsers_until_they_change() {
 }
 
 #[test]
-fn forms_work_from_our_own_pages_only() {
+fn forms_are_accepted_from_own_origin_only() {
     let served = with_memories();
     let changed = "title=Tabs+%26+spaces&type=decision&facts=one%0D%0Atwo";
     for origin in ["", "Origin: http://evil.test\r\n", "Origin: null\r\n"] {
@@ -188,7 +188,7 @@ fn forms_work_from_our_own_pages_only() {
         served.home.rows(row),
         ["decision|Tabs & spaces|[\"one\",\"two\"]"]
     );
-    // A form cannot send anyone elsewhere.
+    // A form cannot redirect to another site.
     let answer = post(&served, "/memories/1/pin", "to=https%3A%2F%2Fevil.test", &own);
     assert_eq!(answer.header("location"), Some("/"));
     let answer = post(&served, "/memories/1/edit", "title=+", &own);
@@ -208,7 +208,7 @@ fn forms_work_from_our_own_pages_only() {
 }
 
 #[test]
-fn forgetting_can_be_undone_and_then_leaves_no_byte() {
+fn forgetting_can_be_undone_and_removes_every_byte_at_shutdown() {
     let served = with_memories();
     let own = own_origin(&served);
     let unique = "zebrafinch";
@@ -238,19 +238,19 @@ fn forgetting_can_be_undone_and_then_leaves_no_byte() {
             .body
             .contains("href=\"/memories/1\"")
     );
-    // A worker that ends carries out what waits.
+    // A worker that shuts down forgets pending memories first.
     assert_eq!(post(&served, "/memories/1/forget", "", &own).status, 303);
     served.home.ok(&["worker", "stop"]);
     served.home.assert_nowhere(unique);
 }
 
 #[test]
-fn forgetting_that_has_begun_cannot_be_undone() {
+fn forgetting_cannot_be_undone_once_started() {
     let served = with_memories();
     let own = own_origin(&served);
     assert_eq!(post(&served, "/memories/1/forget", "", &own).status, 303);
     std::thread::sleep(Duration::from_secs(9));
-    // Somebody else writes, so that forgetting begins after ten seconds and is not done.
+    // Another writer holds the lock, so that deletion starts after ten seconds and cannot finish.
     let other = rusqlite::Connection::open(served.home.path().join("backstory.db")).unwrap();
     other.execute_batch("begin immediate").unwrap();
     std::thread::sleep(Duration::from_millis(1_500));
@@ -258,15 +258,15 @@ fn forgetting_that_has_begun_cannot_be_undone() {
     assert!(!served.get("/").body.contains("Forgetting"));
     other.execute_batch("rollback").unwrap();
     assert_eq!(undone.status, 404, "{undone:?}");
-    eventually("it is forgotten", || {
+    eventually("the memory is forgotten", || {
         served.get("/api/observations/1").status == 404
     });
 }
 
-/// Closing any descriptor of a file gives up all locks that a process has on it. Whoever came by then would take itself for
-/// the last one who uses the database, and remove the log that the worker writes to.
+/// Closing any descriptor of a file releases all POSIX locks that the process holds on it. Another process would then
+/// believe that it is the last user of the database, and delete the WAL that the worker writes to.
 #[test]
-fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
+fn readers_do_not_break_the_locks_of_the_worker() {
     let served = Served::start();
     assert_eq!(
         served
@@ -274,10 +274,10 @@ fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
             .status,
         200
     );
-    let log = served.home.path().join("backstory.db-wal");
-    eventually("the worker writes to its log", || log.exists());
+    let wal = served.home.path().join("backstory.db-wal");
+    eventually("the worker writes to its WAL", || wal.exists());
     std::thread::sleep(Duration::from_millis(200));
-    // The worker made this database: it holds its locks from the beginning.
+    // The worker created this database, so it holds its locks from the start.
     let inode = fs::metadata(served.home.path().join("backstory.db"))
         .unwrap()
         .ino();
@@ -291,7 +291,7 @@ fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
     );
     for n in 0..3 {
         served.home.rows("select text from note");
-        assert!(fs::exists(&log).unwrap(), "the log is gone");
+        assert!(fs::exists(&wal).unwrap(), "the WAL is gone");
         let saved = served.send(
             "POST",
             "/api/memories",
@@ -303,7 +303,7 @@ fn whoever_looks_into_the_store_takes_nothing_away_from_the_worker() {
 }
 
 #[test]
-fn a_home_too_deep_for_a_socket_has_a_viewer_all_the_same() {
+fn a_home_path_too_long_for_a_socket_still_has_a_viewer() {
     let home = Home::new();
     let deep = home.outside().join("deep".repeat(40));
     let home = home.with("BACKSTORY_HOME", deep.to_str().unwrap());
@@ -321,7 +321,7 @@ fn a_home_too_deep_for_a_socket_has_a_viewer_all_the_same() {
 }
 
 #[test]
-fn open_knows_the_pages() {
+fn open_accepts_known_pages_only() {
     let served = with_memories();
     for page in ["", "/", "search?q=tabs", "sessions/s1", "memories/1"]
         .iter()
@@ -329,7 +329,7 @@ fn open_knows_the_pages() {
     {
         served.home.ok(&["open", page, "--print"]);
     }
-    // Without a worker, none is started.
+    // An unknown page does not start a worker.
     let home = Home::new();
     for page in ["nosuch", "memories", "searches", "settings/x"] {
         let output = home.run(&["open", page, "--print"], b"");
@@ -346,7 +346,7 @@ fn open_knows_the_pages() {
 }
 
 #[test]
-fn files_of_the_projects_with_most_memories_are_listed_and_found_by_their_end() {
+fn most_cited_files_are_listed_and_found_by_suffix() {
     let home = Home::new();
     let memory = |project: &str, number: usize| {
         json!({"kind": "observation", "title": format!("Memory {number} of {project}"), "project": project,
@@ -357,7 +357,7 @@ fn files_of_the_projects_with_most_memories_are_listed_and_found_by_their_end() 
     lines.push(memory("superpower", 0));
     for project in 0..9 {
         lines.push(memory(&format!("small{project}"), 0));
-        // Later, and without a file.
+        // More recent, but without a file.
         lines.push(
             json!({"kind": "prompt", "text": "hello", "project": format!("empty{project}")}).to_string(),
         );
@@ -376,7 +376,7 @@ fn files_of_the_projects_with_most_memories_are_listed_and_found_by_their_end() 
     );
     let several = served.get("/files?path=.py").body;
     assert!(
-        several.contains("Which file do you mean?") && several.contains("src/superpower.py"),
+        several.contains("Several files match") && several.contains("src/superpower.py"),
         "{several}"
     );
 }

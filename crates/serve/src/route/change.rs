@@ -141,11 +141,11 @@ async fn remember(
     JsonBody(new): JsonBody<NewMemory>,
 ) -> JsonResult<SavedMemory> {
     let type_name = new.type_name.as_deref().map(type_named).transpose()?;
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     server
         .stores
         .write(move |store| {
-            let outside = &at_hand.outside;
+            let outside = &state.outside;
             let text = (outside.wash)(new.text.trim())
                 .ok_or_else(|| ApiError::bad("nothing is left of the text once private spans are cut"))?;
             let named = new.project.as_deref().filter(|_| new.cwd.is_none());
@@ -159,7 +159,7 @@ async fn remember(
                     pinned: new.pin,
                     author: Author::Person,
                 },
-                at_hand.now_ms(),
+                state.now_ms(),
             )?;
             Ok(Json(SavedMemory {
                 id: saved.handle.to_string(),
@@ -232,16 +232,16 @@ async fn change(
 ) -> JsonResult<Detail> {
     let handle = handle(&id)?;
     let pinned = change.pinned;
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     server
         .stores
         .write(move |store| {
-            let edit = change.read(handle.kind, |text| (at_hand.outside.wash)(text))?;
+            let edit = change.read(handle.kind, |text| (state.outside.wash)(text))?;
             if !store.exists(handle)? {
                 return Err(project_scope::unknown(handle));
             }
             if !edit.changed().is_empty() {
-                store.edit(handle, &edit, at_hand.now_ms())?;
+                store.edit(handle, &edit, state.now_ms())?;
             }
             if let Some(pinned) = pinned {
                 store.set_pinned(&[handle], pinned)?;
@@ -256,14 +256,14 @@ async fn change(
 
 async fn forget(State(server): State<Arc<Server>>, Path(id): Path<String>) -> JsonResult<ForgetResult> {
     let handle = handle(&id)?;
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     server
         .stores
         .write(move |store| {
             if !store.exists(handle)? {
                 return Err(project_scope::unknown(handle));
             }
-            (at_hand.outside.forget)(store, &[handle]).map_err(ApiError::outside)?;
+            (state.outside.forget)(store, &[handle]).map_err(ApiError::outside)?;
             Ok(Json(ForgetResult {
                 forgotten: handle.to_string(),
             }))

@@ -47,11 +47,11 @@ async fn inject(
     State(server): State<Arc<Server>>,
     QueryParams(query): QueryParams<ContextQuery>,
 ) -> Result<Response, ApiError> {
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     let text = server
         .stores
         .read(move |store| {
-            let outside = &at_hand.outside;
+            let outside = &state.outside;
             let mut limits = (outside.limits)();
             if let Some(budget) = query.budget {
                 if !(50..=9000).contains(&budget) {

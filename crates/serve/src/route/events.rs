@@ -60,14 +60,14 @@ async fn events(
     let last: Option<i64> = header.or(query.last_event_id);
     // Listens before it reads: what is committed in between is told twice, and known by its number.
     let (live, listening) = server.feed.listen();
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     let (missed, known) = server
         .stores
         .read(move |store| {
             let newest = store.last_change()?;
             let mut missed = vec![
-                queue_told(store.queue(0)?, &at_hand.outside),
-                health_told(store, &at_hand.outside)?,
+                queue_told(store.queue(0)?, &state.outside),
+                health_told(store, &state.outside)?,
             ];
             let changes = store.changes_after(last.unwrap_or(newest), MAX_BATCH)?;
             for change in &changes {

@@ -108,12 +108,12 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
 }
 
 async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     let (queue, trouble) = server
         .stores
         .read(move |store| {
-            let spooled = (at_hand.outside.spooled)();
-            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, at_hand.now_ms());
+            let spooled = (state.outside.spooled)();
+            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now_ms());
             let pauses = store.provider_pauses()?;
             let trouble = pauses
                 .first()
@@ -140,12 +140,12 @@ async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
 }
 
 async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError> {
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     let (queue, spending) = server
         .stores
         .read(move |store| {
-            let spooled = (at_hand.outside.spooled)();
-            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, at_hand.now_ms());
+            let spooled = (state.outside.spooled)();
+            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now_ms());
             Ok((queue, store.spending(0, i64::MAX)?))
         })
         .await?;

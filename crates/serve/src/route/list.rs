@@ -230,12 +230,12 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> J
         .map(str::parse)
         .transpose()
         .map_err(|_| ApiError::bad("this cursor does not come from here"))?;
-    let at_hand = Arc::clone(server);
+    let state = Arc::clone(server);
     server
         .stores
         .read(move |store| {
             let (named, cwd) = (query.filter.project.as_deref(), query.filter.cwd.as_deref());
-            let place = ProjectScope::of(store, &at_hand.outside, named, cwd)?;
+            let place = ProjectScope::of(store, &state.outside, named, cwd)?;
             let project = match &place {
                 ProjectScope::Everywhere => None,
                 ProjectScope::Project(project) => Some(project),
@@ -349,7 +349,7 @@ async fn sessions(
             Some(parts.ok_or_else(|| ApiError::bad("this cursor does not come from here"))?)
         }
     };
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     server
         .stores
         .read(move |store| {
@@ -361,7 +361,7 @@ async fn sessions(
                     limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
                 })
             };
-            let mut found = match &ProjectScope::of(store, &at_hand.outside, named, cwd)? {
+            let mut found = match &ProjectScope::of(store, &state.outside, named, cwd)? {
                 ProjectScope::Everywhere => sessions(None)?,
                 ProjectScope::Project(project) => sessions(Some(project))?,
                 ProjectScope::Nowhere => Vec::new(),
@@ -413,9 +413,9 @@ async fn projects(State(server): State<Arc<Server>>) -> JsonResult<ProjectPage> 
 }
 
 async fn stats(State(server): State<Arc<Server>>) -> JsonResult<Value> {
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     server
         .stores
-        .read(move |store| Ok(Json((at_hand.outside.stats)(store)?)))
+        .read(move |store| Ok(Json((state.outside.stats)(store)?)))
         .await
 }

@@ -343,12 +343,12 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     let has_folder = body.who.cwd.is_some();
     let (host, mut event) = body.who.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
-    let at_hand = Arc::clone(server);
+    let state = Arc::clone(server);
     let project = match body.project.filter(|_| !has_folder) {
         Some(named) => {
             let facts = server
                 .stores
-                .read(move |store| project_scope::facts(store, &at_hand.outside, Some(&named), None));
+                .read(move |store| project_scope::facts(store, &state.outside, Some(&named), None));
             let one = facts.await?;
             Some(one.ok_or_else(|| ApiError::bad("a session belongs to one project, not to all"))?)
         }
@@ -368,11 +368,11 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
         None => EventKind::SessionStart,
     };
     let status = record(server, kind, &host, event, project).await?;
-    let at_hand = Arc::clone(server);
+    let state = Arc::clone(server);
     let (session_db_id, turns) = server
         .stores
         .write(move |store| {
-            (at_hand.outside.take_in)(store);
+            (state.outside.take_in)(store);
             let number = store.session_db_id(&id)?;
             let turns = number.map(|number| store.last_turn_number(number)).transpose()?;
             Ok((number, turns.flatten()))
@@ -447,15 +447,15 @@ pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Resul
 }
 
 async fn queue(server: &Arc<Server>, most: u32) -> Result<api_types::QueueJson, ApiError> {
-    let at_hand = Arc::clone(server);
+    let state = Arc::clone(server);
     server
         .stores
         .read(move |store| {
-            let spooled = (at_hand.outside.spooled)();
+            let spooled = (state.outside.spooled)();
             Ok(api_types::QueueJson::new(
                 store.queue(most)?,
                 spooled,
-                at_hand.now_ms(),
+                state.now_ms(),
             ))
         })
         .await

@@ -194,14 +194,14 @@ async fn search(
         _ => return Err(ApiError::bad("this cursor does not come from here")),
     };
     let filter = asked.filter.read(&server.outside)?;
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     server
         .stores
         .read(move |store| {
             let start = Instant::now();
             let place = ProjectScope::of(
                 store,
-                &at_hand.outside,
+                &state.outside,
                 asked.filter.project.as_deref(),
                 asked.filter.cwd.as_deref(),
             )?;
@@ -209,12 +209,12 @@ async fn search(
             let has_wishes = !asked.query.trim().is_empty() || !filter.is_empty();
             let hits = match (&place, place.scope()) {
                 (_, Some(scope)) if has_wishes => {
-                    Searcher::new(store, at_hand.stores.vectors())?.search(&Query {
+                    Searcher::new(store, state.stores.vectors())?.search(&Query {
                         text: &asked.query,
                         scope,
                         filter: &filter,
                         limit: most,
-                        now_ms: at_hand.now_ms(),
+                        now_ms: state.now_ms(),
                     })?
                 }
                 (ProjectScope::Project(project), _) => latest(store, project, most)?,
@@ -222,7 +222,7 @@ async fn search(
             };
             let next = (hits.len() > skip + limit).then(|| (skip + limit).to_string());
             let took = start.elapsed();
-            at_hand.counters.searched(took);
+            state.counters.searched(took);
             Ok(Json(SearchAnswer {
                 query: asked.query,
                 results: hits
@@ -270,7 +270,7 @@ async fn timeline(
     if before > 100 || after > 100 {
         return Err(ApiError::bad("before and after are at most 100"));
     }
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     server
         .stores
         .read(move |store| {
@@ -283,18 +283,14 @@ async fn timeline(
                 (None, Some(words)) => {
                     let place = ProjectScope::of(
                         store,
-                        &at_hand.outside,
+                        &state.outside,
                         asked.project.as_deref(),
                         asked.cwd.as_deref(),
                     )?;
                     match place.scope() {
-                        Some(scope) => project_scope::best(
-                            store,
-                            at_hand.stores.vectors(),
-                            scope,
-                            words,
-                            at_hand.now_ms(),
-                        )?,
+                        Some(scope) => {
+                            project_scope::best(store, state.stores.vectors(), scope, words, state.now_ms())?
+                        }
                         None => None,
                     }
                 }

@@ -1,4 +1,4 @@
-//! The stylesheet, the script and the icon: inside the program, the same for everybody.
+//! Serves the stylesheet, the script and the icon, which are embedded in the binary.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::problem::ApiError;
 
-/// A file, and what names its content.
+/// An embedded file with a hash of its content.
 struct Asset {
     name: &'static str,
     kind: &'static str,
@@ -45,34 +45,34 @@ fn embedded(name: &'static str, kind: &'static str, content: &'static str) -> As
     }
 }
 
-/// Returns an address that changes with the content, so that browsers may keep it for good.
-pub(super) fn address(name: &str) -> String {
+/// Returns a URL that contains the content hash, so that browsers may cache the file forever.
+pub(super) fn url(name: &str) -> String {
     let found = ASSETS.iter().find(|asset| asset.name == name);
     found.map_or_else(String::new, |asset| {
         format!("/assets/{}-{}", asset.hash, asset.name)
     })
 }
 
-/// Serves a file, by its address or by its plain name.
-pub(super) async fn asset(Path(asked): Path<String>, headers: HeaderMap) -> Response {
-    let by_hash = asked.split_once('-');
+/// Serves a file by its hashed or by its plain name.
+pub(super) async fn asset(Path(requested): Path<String>, headers: HeaderMap) -> Response {
+    let by_hash = requested.split_once('-');
     let found = ASSETS.iter().find(|asset| match by_hash {
         Some((hash, name)) => asset.name == name && asset.hash == hash,
-        None => asset.name == asked,
+        None => asset.name == requested,
     });
     let Some(asset) = found else {
-        return ApiError::missing("there is no such file").into_response();
+        return ApiError::missing("no such asset").into_response();
     };
     let tag = format!("\"{}\"", asset.hash);
-    let keep = match by_hash {
+    let caching = match by_hash {
         Some(_) => "public, max-age=31536000, immutable",
         None => "no-cache",
     };
-    let is_known = headers
+    let is_cached = headers
         .get(header::IF_NONE_MATCH)
-        .is_some_and(|known| known == tag.as_str());
-    let common = [(header::ETAG, tag), (header::CACHE_CONTROL, keep.to_owned())];
-    match is_known {
+        .is_some_and(|cached| cached == tag.as_str());
+    let common = [(header::ETAG, tag), (header::CACHE_CONTROL, caching.to_owned())];
+    match is_cached {
         true => (StatusCode::NOT_MODIFIED, common).into_response(),
         false => (common, [(header::CONTENT_TYPE, asset.kind)], asset.content).into_response(),
     }

@@ -1,4 +1,4 @@
-//! A memory in a list.
+//! Renders a memory as a list item.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::{
     view::View,
 };
 
-/// So many characters of a title are shown.
-const TITLE: usize = 160;
+/// Maximum length of a title, in characters.
+const MAX_TITLE: usize = 160;
 
-/// A memory as every list shows it.
+/// The parts of a memory that a list item shows.
 #[derive(Clone, Debug)]
 pub(super) struct MemoryCard {
     pub(super) handle: Handle,
@@ -29,12 +29,12 @@ pub(super) struct MemoryCard {
     pub(super) is_pinned: bool,
     pub(super) is_superseded: bool,
     pub(super) is_stale: bool,
-    /// Words to mark in the title.
+    /// Query words to highlight in the title.
     pub(super) words: Vec<String>,
 }
 
 impl MemoryCard {
-    /// Shows a memory as it is stored; `names` says what projects are called.
+    /// Builds a card from a stored memory. `names` maps project ids to names.
     pub(super) fn of_line(handle: Handle, line: &MemoryRecord, names: &HashMap<String, String>) -> Self {
         let more = [&line.subtitle, &line.completed, &line.narrative]
             .into_iter()
@@ -43,8 +43,8 @@ impl MemoryCard {
         Self {
             handle,
             type_name: line.type_name.clone(),
-            title: one_line_kept(line.headline(), TITLE),
-            more: more.map(|text| one_line_kept(text, 180)),
+            title: single_line(line.headline(), MAX_TITLE),
+            more: more.map(|text| single_line(text, 180)),
             project: line
                 .project
                 .as_ref()
@@ -58,7 +58,7 @@ impl MemoryCard {
         }
     }
 
-    /// Shows a memory as search knows it.
+    /// Builds a card from a search result.
     pub(super) fn of_card(card: &MemoryView) -> Self {
         let fields = &card.fields;
         let title = [&fields.title, &fields.narrative]
@@ -67,8 +67,8 @@ impl MemoryCard {
         Self {
             handle: card.handle,
             type_name: card.kind.clone(),
-            title: one_line_kept(title.map_or("", String::as_str), TITLE),
-            more: Some(one_line_kept(&fields.subtitle, 180)).filter(|text| !text.is_empty()),
+            title: single_line(title.map_or("", String::as_str), MAX_TITLE),
+            more: Some(single_line(&fields.subtitle, 180)).filter(|text| !text.is_empty()),
             project: card.project.clone(),
             project_id: None,
             created_ms: card.created_ms,
@@ -79,13 +79,13 @@ impl MemoryCard {
         }
     }
 
-    /// Shows it, with anything else below.
+    /// Renders the card, with `below` between its text and its metadata.
     pub(super) fn show(&self, view: &View, below: &Markup) -> Markup {
-        let address = link::memory(self.handle);
+        let href = link::memory(self.handle);
         html! {
             li.item.gone[self.is_superseded] data-key=(self.handle) data-item data-kind=(kind_class(self.handle.kind, self.type_name.as_deref())) {
                 div.head {
-                    a.title href=(address) { (marked(&self.title, &matches(&self.title, &self.words))) }
+                    a.title href=(href) { (marked(&self.title, &matches(&self.title, &self.words))) }
                     span.handle { (shown_handle(self.handle)) }
                 }
                 @if let Some(more) = &self.more { p.more { (inline_text(more)) } }
@@ -107,7 +107,7 @@ impl MemoryCard {
     }
 }
 
-/// A handle as lists show it.
+/// Formats a handle for display: observations get a `#`.
 pub(super) fn shown_handle(handle: Handle) -> String {
     match handle.kind {
         MemoryKind::Observation => format!("#{handle}"),
@@ -115,7 +115,7 @@ pub(super) fn shown_handle(handle: Handle) -> String {
     }
 }
 
-/// What names the colour of a memory: its type, else its kind.
+/// Returns the class that selects the color of a memory: its type, else its kind.
 pub(super) fn kind_class(kind: MemoryKind, type_name: Option<&str>) -> &'static str {
     match kind {
         MemoryKind::Observation => type_name
@@ -125,19 +125,19 @@ pub(super) fn kind_class(kind: MemoryKind, type_name: Option<&str>) -> &'static 
     }
 }
 
-/// Names a memory's type, or its kind, in its colour.
+/// Renders the type of a memory, else its kind, in its color.
 pub(super) fn kind_label(kind: MemoryKind, type_name: Option<&str>) -> Markup {
     let class = kind_class(kind, type_name);
     html! { span.kind data-kind=(class) { (class) } }
 }
 
-/// Names an observation type in its colour.
+/// Renders the name of an observation type in its color.
 pub(super) fn type_label(name: &str) -> Markup {
     kind_label(MemoryKind::Observation, Some(name))
 }
 
-/// One line of a text, cut at a width. Characters that cannot be seen stay: they are named where they are shown.
-pub(super) fn one_line_kept(text: &str, width: usize) -> String {
+/// Joins a text into one line of at most `width` characters. Invisible characters stay: [`super::text`] makes them visible.
+pub(super) fn single_line(text: &str, width: usize) -> String {
     let start: String = text.chars().take(width * 2).collect();
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.chars().count() > width {

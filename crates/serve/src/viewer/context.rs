@@ -1,4 +1,6 @@
-//! `/context`: exactly what the next session would be told, and why.
+//! `/context`: previews the exact context block of the next session, with the reason for each entry.
+//!
+//! The controls change the preview only; nothing is stored until they are saved as settings.
 
 use std::{path::Path, sync::Arc};
 
@@ -21,45 +23,45 @@ use super::{
 };
 use crate::{problem::ApiError, server::Server, stores::run_blocking};
 
-/// The knobs that are numbers: name, label, least, most.
+/// Numeric controls: name, label, minimum, maximum.
 const NUMBERS: [(&str, &str, usize, usize); 4] = [
-    ("budget_tokens", "Tokens at most", 200, 9_000),
-    ("observations", "Memories at most", 1, 200),
-    ("sessions", "Sessions they come from", 1, 50),
-    ("full", "Told in full", 0, 20),
+    ("budget_tokens", "Token budget", 200, 9_000),
+    ("observations", "Maximum memories", 1, 200),
+    ("sessions", "Maximum sessions", 1, 50),
+    ("full", "Shown in full", 0, 20),
 ];
 
-struct Page {
+struct ContextPage {
     projects: Vec<(String, String)>,
     project: Option<Project>,
     branch: Option<String>,
     limits: Limits,
-    told: Option<ContextBlock>,
+    block: Option<ContextBlock>,
 }
 
-impl Page {
+impl ContextPage {
     fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, ApiError> {
         let mut limits = (server.outside.limits)();
-        turn_knobs(&mut limits, pairs);
+        apply_controls(&mut limits, pairs);
         let cards = store.projects()?;
         let project = match field(pairs, "project") {
             Some(named) => Some(store.project(named)?),
-            // The one that work went on in last.
+            // The max recently active project.
             None => cards.first().map(|card| card.project.clone()),
         };
         let branch = project
             .as_ref()
             .and_then(|project| (server.outside.locate)(Path::new(&project.root)).branch);
-        let told = match &project {
+        let block = match &project {
             None => None,
             Some(project) => {
-                let situation = ContextRequest {
+                let request = ContextRequest {
                     project,
                     branch: branch.as_deref(),
                     compacted_session: None,
                     now: Timestamp::from_millisecond(server.now_ms()).unwrap_or(Timestamp::UNIX_EPOCH),
                 };
-                context(store, &situation, &limits)?
+                context(store, &request, &limits)?
             }
         };
         Ok(Self {
@@ -70,49 +72,49 @@ impl Page {
             project,
             branch,
             limits,
-            told,
+            block,
         })
     }
 
     fn show(&self, view: &View, is_saved: bool) -> Markup {
         html! {
             h1 { "Context" }
-            p.lead { "What an agent is told when a session starts in this project, word by word." }
-            @if is_saved { div.notice role="status" { p { "Saved: new sessions get this from now on." } } }
+            p.lead { "The exact context of a new session in this project." }
+            @if is_saved { div.notice role="status" { p { "Saved. New sessions use these settings." } } }
             @if self.projects.is_empty() {
                 div.empty {
-                    p { "Nothing is remembered yet, so a session is told nothing." }
-                    p { "Bring past sessions in with " code { "backstory import claude-code" } "." }
+                    p { "No memories yet, so new sessions start without context." }
+                    p { "Import past sessions with " code { "backstory import claude-code" } "." }
                 }
             } @else {
-                div.columns.knobs {
-                    (self.knobs())
+                div.columns.controls {
+                    (self.controls())
                     div.wide #preview aria-live="polite" { (self.preview(view)) }
                 }
             }
         }
     }
 
-    fn knobs(&self) -> Markup {
+    fn controls(&self) -> Markup {
         let id = self.project.as_ref().map_or("", |project| project.id.as_str());
         html! {
-            form.aside.panel action="/context" data-auto="preview" aria-label="Knobs" {
+            form.aside.panel action="/context" data-auto="preview" aria-label="Context settings" {
                 label for="project" { "Project" }
                 select #project name="project" {
                     @for (known, name) in &self.projects { option value=(known) selected[known == id] { (name) } }
                 }
-                @for (name, label, least, most) in NUMBERS {
+                @for (name, label, min, max) in NUMBERS {
                     label for=(name) { (label) }
-                    input #(name) type="number" name=(name) min=(least) max=(most) value=(self.number(name));
+                    input #(name) type="number" name=(name) min=(min) max=(max) value=(self.number(name));
                 }
-                label for="full_field" { "In full means" }
+                label for="full_field" { "Full entries show" }
                 select #full_field name="full_field" {
-                    option value="narrative" selected[self.limits.full_field == FullField::Narrative] { "what happened and why" }
-                    option value="facts" selected[self.limits.full_field == FullField::Facts] { "single facts" }
+                    option value="narrative" selected[self.limits.full_field == FullField::Narrative] { "the narrative" }
+                    option value="facts" selected[self.limits.full_field == FullField::Facts] { "the facts" }
                 }
                 fieldset {
                     legend { "Types" }
-                    // Says that the boxes were there: none of them checked is nothing sent.
+                    // Browsers send nothing for unchecked boxes; this field marks "none selected".
                     input type="hidden" name="types" value="";
                     @for one in ObservationType::ALL {
                         label.check {
@@ -121,11 +123,11 @@ impl Page {
                         }
                     }
                 }
-                label for="concepts" { "Concepts, if not all" }
+                label for="concepts" { "Concepts (empty for all)" }
                 input #concepts name="concepts" value=(self.limits.concepts.join(", ")) placeholder="gotcha, trade-off";
                 div.actions {
                     button.quiet data-auto-hide { "Preview" }
-                    button formmethod="post" { "Save as my settings" }
+                    button formmethod="post" { "Save settings" }
                     a.button.quiet href=(link::with_query("/context", &[("project", id)])) { "Reset" }
                 }
             }
@@ -142,30 +144,30 @@ impl Page {
     }
 
     fn preview(&self, _: &View) -> Markup {
-        let Some(told) = &self.told else {
-            return html! { div.empty { p { "A session would be told nothing: nothing of this project is worth it, or the knobs leave it all out." } } };
+        let Some(block) = &self.block else {
+            return html! { div.empty { p { "No context: this project has no relevant memories, or the settings exclude all of them." } } };
         };
-        let used = tokens(&told.text);
-        let (in_it, out): (Vec<&ContextEntry>, Vec<&ContextEntry>) =
-            told.entries.iter().partition(|entry| entry.is_included);
+        let used = tokens(&block.text);
+        let (included, skipped): (Vec<&ContextEntry>, Vec<&ContextEntry>) =
+            block.entries.iter().partition(|entry| entry.is_included);
         html! {
             p.meta {
                 strong { (many(used as u64, "token", "tokens")) }
                 span { "of " (self.limits.tokens) }
                 (plot::share(share(used, self.limits.tokens), &format!("{used} of {} tokens", self.limits.tokens)))
-                span { (in_it.len()) " told" }
-                span { (out.len()) " left out" }
+                span { (included.len()) " included" }
+                span { (skipped.len()) " skipped" }
                 @if let Some(branch) = &self.branch { span { "on branch " (inline_text(branch)) } }
             }
-            (verbatim(&told.text))
-            section aria-labelledby="told" {
-                h2 #told { "Why each is told" }
-                (entries(&in_it))
+            (verbatim(&block.text))
+            section aria-labelledby="included" {
+                h2 #included { "Selection reasons" }
+                (entries(&included))
             }
-            @if !out.is_empty() {
-                section aria-labelledby="left-out" {
-                    h2 #left-out { "Left out" }
-                    details { summary { (many(out.len() as u64, "memory", "memories")) " and why" } (entries(&out)) }
+            @if !skipped.is_empty() {
+                section aria-labelledby="skipped" {
+                    h2 #skipped { "Skipped" }
+                    details { summary { (many(skipped.len() as u64, "memory", "memories")) ", with reasons" } (entries(&skipped)) }
                 }
             }
         }
@@ -201,13 +203,13 @@ fn list(text: &str) -> Vec<String> {
     words.map(ToOwned::to_owned).collect()
 }
 
-/// Turns the limits as the form says; what is out of bounds is brought back into them.
-fn turn_knobs(limits: &mut Limits, pairs: &Pairs) {
-    for (name, _, least, most) in NUMBERS {
+/// Applies the form's controls to the limits. Values out of range are clamped.
+fn apply_controls(limits: &mut Limits, pairs: &Pairs) {
+    for (name, _, min, max) in NUMBERS {
         let Some(number) = field(pairs, name).and_then(|text| text.parse::<usize>().ok()) else {
             continue;
         };
-        let number = number.clamp(least, most);
+        let number = number.clamp(min, max);
         match name {
             "budget_tokens" => limits.tokens = number,
             "observations" => limits.observations = number,
@@ -232,26 +234,26 @@ fn turn_knobs(limits: &mut Limits, pairs: &Pairs) {
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     let is_saved = field(&pairs, "saved").is_some();
     let page = server
         .stores
-        .read(move |store| Page::read(store, &at_hand, &pairs))
+        .read(move |store| ContextPage::read(store, &state, &pairs))
         .await?;
     Ok(view.page("Context", NavItem::Context, &page.show(&view, is_saved)))
 }
 
-/// Makes the knobs the settings.
+/// Saves the controls as settings.
 pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
-    let at_hand = Arc::clone(&server);
-    let mut limits = run_blocking(move || Ok((at_hand.outside.limits)())).await?;
-    turn_knobs(&mut limits, &pairs);
+    let state = Arc::clone(&server);
+    let mut limits = run_blocking(move || Ok((state.outside.limits)())).await?;
+    apply_controls(&mut limits, &pairs);
     let full_field = match limits.full_field {
         FullField::Narrative => "narrative",
         FullField::Facts => "facts",
     };
     let types: Vec<&str> = limits.types.iter().map(|one| one.name()).collect();
-    let wanted = json!({
+    let requested = json!({
         "context.budget_tokens": limits.tokens,
         "context.observations": limits.observations,
         "context.sessions": limits.sessions,
@@ -260,13 +262,13 @@ pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pa
         "context.types": types,
         "context.concepts": limits.concepts,
     });
-    let now = server.settings().await?;
-    // Only what is different: a setting that was never touched goes on following its default.
-    let changed: Map<String, Value> = wanted
+    let current = server.settings().await?;
+    // Only what differs, so that an untouched setting keeps following its default.
+    let changed: Map<String, Value> = requested
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(name, value)| now[name.as_str()]["value"] != **value)
+        .filter(|(name, value)| current[name.as_str()]["value"] != **value)
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     if !changed.is_empty() {

@@ -1,4 +1,4 @@
-//! `/files?path=`: what is remembered of one file.
+//! `/files?path=`: the memories that cite one file, or the most-cited files of each project.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -15,21 +15,21 @@ use super::{
 };
 use crate::{problem::ApiError, project_scope::ProjectScope, server::Server};
 
-/// So many memories of a file are shown.
-const MAX: u32 = 60;
+/// Maximum number of memories shown for one file.
+const MAX_MEMORIES: u32 = 60;
 
 #[derive(Default)]
-struct Page {
+struct FilePage {
     path: String,
     project: Option<Project>,
     items: Vec<MemoryCard>,
-    /// Other paths that end like it.
+    /// Other paths with the requested path as their suffix.
     similar: Vec<String>,
-    /// Where nothing was asked: files that many memories speak of, by project.
+    /// Most-cited files by project; filled when no path was requested.
     busy: Vec<(Project, Vec<(String, u64)>)>,
 }
 
-impl Page {
+impl FilePage {
     fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, ApiError> {
         let Some(path) = field(pairs, "path") else {
             return Self::busy(store);
@@ -54,11 +54,11 @@ impl Page {
         if page.items.is_empty() {
             let mut similar = store.paths_ending(path, 30)?;
             similar.retain(|one| one != path);
-            if let Some(meant) = only_one_meant(&similar, path) {
-                page.items = history(store, server, page.project.as_ref(), meant)?;
-                meant.clone_into(&mut page.path);
+            if let Some(matched) = unique_match(&similar, path) {
+                page.items = history(store, server, page.project.as_ref(), matched)?;
+                matched.clone_into(&mut page.path);
             }
-            // Of what ends like it there may be nothing in this project.
+            // The match may have no memories in this project.
             if page.items.is_empty() {
                 path.clone_into(&mut page.path);
                 page.similar = similar;
@@ -70,7 +70,7 @@ impl Page {
     fn busy(store: &Store) -> Result<Self, ApiError> {
         const PROJECTS: usize = 8;
         let mut cards = store.projects()?;
-        // The latest first where there are equally many.
+        // The sort is stable: among equal counts the most recent project stays first.
         cards.sort_by_key(|card| Reverse(card.observations));
         let mut busy = Vec::new();
         for card in cards.into_iter().filter(|card| card.observations > 0) {
@@ -93,11 +93,11 @@ impl Page {
         html! {
             h1 { "Files" }
             form.search action="/files" {
-                label.unseen for="path" { "Path of a file, or its end" }
+                label.unseen for="path" { "Path or end of a path" }
                 div.field {
-                    input #path type="search" name="path" value=(self.path) placeholder="src/main.rs, or the end of a path"
+                    input #path type="search" name="path" value=(self.path) placeholder="src/main.rs or main.rs"
                         autocomplete="off" data-search;
-                    button { "Show its history" }
+                    button { "Show history" }
                 }
             }
             @if self.path.is_empty() { (self.show_busy()) } @else {
@@ -107,7 +107,7 @@ impl Page {
                         a href=(link::project(&project.id)) { (inline_text(&project.name)) }
                         a href=(link::file(&self.path, None)) { "in all projects" }
                     }
-                    @if !self.items.is_empty() { span { (many(self.items.len() as u64, "memory", "memories")) ", the latest first" } }
+                    @if !self.items.is_empty() { span { (many(self.items.len() as u64, "memory", "memories")) ", newest first" } }
                 }
                 @if self.items.is_empty() { (self.nothing()) }
                 ol.list { @for item in &self.items { (item.show(view, &html! {})) } }
@@ -119,10 +119,10 @@ impl Page {
         html! {
             div.empty {
                 @if self.similar.is_empty() {
-                    p.lead { "Nothing is remembered of this path." }
-                    p.muted { "Paths are counted from the root of the repository." }
+                    p.lead { "No memories about this path." }
+                    p.muted { "Paths are relative to the root of the repository." }
                 } @else {
-                    p.lead { "Which file do you mean?" }
+                    p.lead { "Several files match" }
                     ul { @for path in &self.similar { li { a.path href=(link::file(path, None)) { (inline_text(path)) } } } }
                 }
             }
@@ -132,7 +132,7 @@ impl Page {
     fn show_busy(&self) -> Markup {
         html! {
             @if self.busy.is_empty() {
-                div.empty { p.lead { "No memory names a file yet." } p.muted { "Files appear here as your agent works on them." } }
+                div.empty { p.lead { "No memories about files yet." } p.muted { "Files appear here as your agent works on them." } }
             }
             @for (project, files) in &self.busy {
                 section {
@@ -151,7 +151,7 @@ impl Page {
     }
 }
 
-/// Reads what is remembered of a path.
+/// Reads the memories that cite a path.
 fn history(
     store: &Store,
     server: &Server,
@@ -159,8 +159,8 @@ fn history(
     path: &str,
 ) -> Result<Vec<MemoryCard>, ApiError> {
     let mut items = Vec::new();
-    for handle in store.file_history(project, path, MAX)? {
-        if let (Some(card), false) = (store.card(handle)?, server.leaving.has(handle)) {
+    for handle in store.file_history(project, path, MAX_MEMORIES)? {
+        if let (Some(card), false) = (store.card(handle)?, server.pending_deletes.has(handle)) {
             items.push(MemoryCard {
                 is_stale: is_stale(store, &card)?,
                 ..MemoryCard::of_card(&card)
@@ -170,21 +170,22 @@ fn history(
     Ok(items)
 }
 
-/// Returns the path that somebody means who gave its end: one whose last parts these are goes before others.
-fn only_one_meant<'p>(paths: &'p [String], end: &str) -> Option<&'p str> {
-    let by_parts = |path: &&String| path.strip_suffix(end).is_some_and(|start| start.ends_with('/'));
-    let mut exact = paths.iter().filter(by_parts);
-    match (exact.next(), exact.next(), paths) {
+/// Returns the one path that `end` identifies. A match on whole path components takes precedence over a partial name.
+fn unique_match<'p>(paths: &'p [String], end: &str) -> Option<&'p str> {
+    let is_whole_component =
+        |path: &&String| path.strip_suffix(end).is_some_and(|start| start.ends_with('/'));
+    let mut whole = paths.iter().filter(is_whole_component);
+    match (whole.next(), whole.next(), paths) {
         (Some(only), None, _) | (None, None, [only]) => Some(only),
         _ => None,
     }
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     let page = server
         .stores
-        .read(move |store| Page::read(store, &at_hand, &pairs))
+        .read(move |store| FilePage::read(store, &state, &pairs))
         .await?;
     let title = match page.path.is_empty() {
         true => "Files",
@@ -198,17 +199,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_path_names_a_file_where_it_names_only_one() {
-        let meant = |paths: &[&str], end: &str| {
+    fn a_suffix_selects_a_file_only_if_it_is_unambiguous() {
+        let matched = |paths: &[&str], end: &str| {
             let paths: Vec<String> = paths.iter().map(|&path| path.to_owned()).collect();
-            only_one_meant(&paths, end).map(ToOwned::to_owned)
+            unique_match(&paths, end).map(ToOwned::to_owned)
         };
         let found = Some("src/power.py".to_owned());
-        assert_eq!(meant(&["src/power.py"], "power.py"), found);
-        assert_eq!(meant(&["src/power.py", "src/superpower.py"], "power.py"), found);
-        assert_eq!(meant(&["src/power.py"], "wer.py"), found);
-        assert_eq!(meant(&["a/power.py", "b/power.py"], "power.py"), None);
-        assert_eq!(meant(&["a/1power.py", "b/2power.py"], "power.py"), None);
-        assert_eq!(meant(&[], "power.py"), None);
+        assert_eq!(matched(&["src/power.py"], "power.py"), found);
+        assert_eq!(matched(&["src/power.py", "src/superpower.py"], "power.py"), found);
+        assert_eq!(matched(&["src/power.py"], "wer.py"), found);
+        assert_eq!(matched(&["a/power.py", "b/power.py"], "power.py"), None);
+        assert_eq!(matched(&["a/1power.py", "b/2power.py"], "power.py"), None);
+        assert_eq!(matched(&[], "power.py"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Addresses of pages.
+//! Builds the URLs of pages.
 
 use backstory_model::Handle;
 
@@ -12,7 +12,7 @@ pub(super) fn session(id: &str) -> String {
     format!("/sessions/{}", encoded(id))
 }
 
-/// A project's id may be a path: its slashes are encoded too.
+/// Returns the URL of a project. An id may be a path, so slashes are encoded too.
 pub(super) fn project(id: &str) -> String {
     format!("/projects/{}", encoded(id))
 }
@@ -24,7 +24,7 @@ pub(super) fn file(path: &str, project: Option<&str>) -> String {
     }
 }
 
-/// An address with what stands behind the question mark; what is empty is left out.
+/// Appends a query string to a page's path. Empty values are omitted.
 pub(super) fn with_query(page: &str, pairs: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = pairs
         .iter()

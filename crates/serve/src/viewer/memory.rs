@@ -1,4 +1,6 @@
-//! `/memories/{handle}`: everything about one memory, and what can be done with it.
+//! `/memories/{handle}`: one memory with its provenance, files and evidence, and the edit form.
+//!
+//! Reads only; the form actions are in [`super::memory_actions`].
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use backstory_store::{MemoryDetail, MemoryEdit, MemoryRecord, Store};
 use maud::{Markup, html};
 
 use super::{
-    card::{MemoryCard, kind_class, kind_label, one_line_kept, shown_handle},
+    card::{MemoryCard, kind_class, kind_label, shown_handle, single_line},
     link,
     memory_parts::{evidence, files, provenance},
     session_turn::summary_fields,
@@ -21,15 +23,15 @@ use super::{
 };
 use crate::{problem::ApiError, project_scope, route::list::handle, server::Server};
 
-/// A memory with all that its page shows.
+/// A memory with everything that its page shows.
 pub(super) struct MemoryPageView {
     pub(super) shown: MemoryDetail,
     pub(super) files: Vec<CitedFileStatus>,
-    /// What the passages say, as far as it is shown.
+    /// Texts of the first passages, by position.
     pub(super) texts: Vec<String>,
-    /// Memories whose place it took, and the one that took its place.
+    /// The memory that supersedes it, then those that it supersedes.
     pub(super) related: Vec<MemoryCard>,
-    /// What came later about the files that have changed since.
+    /// Later memories about cited files that have changed since.
     later: Vec<MemoryCard>,
 }
 
@@ -87,7 +89,7 @@ impl MemoryPageView {
     }
 
     fn title(&self) -> String {
-        one_line_kept(self.shown.line.headline(), 200)
+        single_line(self.shown.line.headline(), 200)
     }
 
     fn show(&self, view: &View, mode: Mode<'_>) -> Markup {
@@ -103,12 +105,12 @@ impl MemoryPageView {
                         @if line.pinned { span.badge.pin { "pinned" } }
                         @if self.files.iter().any(super::memory_parts::is_stale) { span.badge.stale { "file changed since" } }
                         @if self.shown.provenance.superseded_by.is_some() { span.badge { "superseded" } }
-                        span { "about " (many(tokens(&everything(line)) as u64, "token", "tokens")) }
+                        span { "about " (many(tokens(&full_text(line)) as u64, "token", "tokens")) }
                     }
                     h1 { (inline_text(&self.title())) }
                     @if let Some(subtitle) = &line.subtitle { p.lead { (inline_text(subtitle)) } }
                 }
-                @if mode == Mode::Leaving { (leaving(handle)) } @else { (actions(handle, line)) }
+                @if mode == Mode::PendingDelete { (pending_delete(handle)) } @else { (actions(handle, line)) }
                 div.columns {
                     div.wide {
                         @match mode {
@@ -118,7 +120,7 @@ impl MemoryPageView {
                         @if !self.files.is_empty() { (files(self, view)) }
                         @if !self.later.is_empty() {
                             section aria-labelledby="later" {
-                                h2 #later { "What came later about these files" }
+                                h2 #later { "Later memories about these files" }
                                 ol.list { @for item in &self.later { (item.show(view, &html! {})) } }
                             }
                         }
@@ -131,16 +133,16 @@ impl MemoryPageView {
     }
 }
 
-/// What of a memory a person sees.
+/// State of the page: reading, editing, or about to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode<'m> {
     Read,
-    /// With why the last try did not work.
+    /// With the error of the last attempt.
     Edit(Option<&'m ApiError>),
-    Leaving,
+    PendingDelete,
 }
 
-fn everything(line: &MemoryRecord) -> String {
+fn full_text(line: &MemoryRecord) -> String {
     let texts = [
         &line.title,
         &line.subtitle,
@@ -158,26 +160,26 @@ fn everything(line: &MemoryRecord) -> String {
 }
 
 fn actions(handle: Handle, line: &MemoryRecord) -> Markup {
-    let address = link::memory(handle);
+    let href = link::memory(handle);
     html! {
         div.actions {
             @if !MemoryEdit::fields(handle.kind).is_empty() {
-                a.button href={ (address) "?edit" } data-shortcut="e" { "Edit " kbd aria-hidden="true" { "e" } }
+                a.button href={ (href) "?edit" } data-shortcut="e" { "Edit " kbd aria-hidden="true" { "e" } }
             }
-            form method="post" action={ (address) "/pin" } data-shortcut="p" {
+            form method="post" action={ (href) "/pin" } data-shortcut="p" {
                 input type="hidden" name="pinned" value=(if line.pinned { "false" } else { "true" });
                 button.quiet { @if line.pinned { "Unpin " } @else { "Pin " } kbd aria-hidden="true" { "p" } }
             }
-            form method="post" action={ (address) "/forget" } { button.quiet.danger { "Forget" } }
-            a.button.quiet href={ "/search?q=" (crate::login::encoded(&one_line_kept(line.headline(), 80))) } { "Find similar" }
+            form method="post" action={ (href) "/forget" } { button.quiet.danger { "Forget" } }
+            a.button.quiet href={ "/search?q=" (crate::login::encoded(&single_line(line.headline(), 80))) } { "Find similar" }
         }
     }
 }
 
-fn leaving(handle: Handle) -> Markup {
+fn pending_delete(handle: Handle) -> Markup {
     html! {
         div.notice.warn {
-            p { "This memory is about to be forgotten: in a few seconds no byte of it is left." }
+            p { "This memory will be deleted permanently in a few seconds." }
             form method="post" action={ (link::memory(handle)) "/keep" } { button { "Undo" } }
         }
     }
@@ -213,7 +215,7 @@ fn edit_form(handle: Handle, line: &MemoryRecord, problem: Option<&ApiError>) ->
                 div.notice.warn role="alert" { p { (inline_text(&super::view::sentence(&problem.message))) } }
             }
             @for name in MemoryEdit::fields(handle.kind) { (input(name, line)) }
-            p.muted { "What you write here stays: distilling the turn again does not change it." }
+            p.muted { "Your edits are kept when the turn is distilled again." }
             p.actions {
                 button { "Save" }
                 a.button.quiet href=(link::memory(handle)) { "Cancel" }
@@ -239,7 +241,7 @@ fn input(name: &str, line: &MemoryRecord) -> Markup {
     };
     let text = text.as_deref().unwrap_or_default();
     html! {
-        label for={ "field-" (name) } { (label) @if name == "facts" { span.muted { " one a line" } } }
+        label for={ "field-" (name) } { (label) @if name == "facts" { span.muted { " (one per line)" } } }
         @match name {
             "title" | "subtitle" => { input #{ "field-" (name) } name=(name) value=(text) autofocus[name == "title"]; }
             "type" => {
@@ -275,21 +277,19 @@ pub(super) async fn page(
         .read(move |store| MemoryPageView::read(store, handle))
         .await
         .map_err(|problem| match problem.status {
-            StatusCode::NOT_FOUND => {
-                problem.hint("it was forgotten, or never was; search finds what is there")
-            }
+            StatusCode::NOT_FOUND => problem.hint("it was forgotten or never existed; search for it instead"),
             _ => problem,
         })?;
-    let wants_to_edit = pairs.iter().any(|(name, _)| name == "edit");
-    let mode = match (server.leaving.has(handle), wants_to_edit) {
-        (true, _) => Mode::Leaving,
+    let is_edit = pairs.iter().any(|(name, _)| name == "edit");
+    let mode = match (server.pending_deletes.has(handle), is_edit) {
+        (true, _) => Mode::PendingDelete,
         (false, true) => Mode::Edit(None),
         (false, false) => Mode::Read,
     };
     Ok(show_page(&view, &page, mode))
 }
 
-/// The whole page of a memory.
+/// Renders the page of a memory.
 pub(super) fn show_page(view: &View, page: &MemoryPageView, mode: Mode<'_>) -> axum::response::Response {
-    view.page(&page.title(), NavItem::Nowhere, &page.show(view, mode))
+    view.page(&page.title(), NavItem::None, &page.show(view, mode))
 }

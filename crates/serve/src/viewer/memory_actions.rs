@@ -1,4 +1,4 @@
-//! What a person does with a memory: correct, pin, forget, keep after all, supersede.
+//! Form actions on a memory: edit, pin, forget, undo forgetting, supersede.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use backstory_store::{MemoryEdit, SupersedeOutcome};
 use serde_json::{Map, Value};
 
 use super::{
-    card::one_line_kept,
+    card::single_line,
     link,
     memory::{MemoryPageView, Mode, show_page},
     pending_delete::schedule_forget,
@@ -33,11 +33,11 @@ pub(super) async fn edit(
     Form(pairs): Form<Pairs>,
 ) -> Paged {
     let handle = handle(&id)?;
-    let (at_hand, given) = (Arc::clone(&server), pairs.clone());
-    let edit = run_blocking(move || read_edit(&at_hand, handle.kind, &given)).await;
+    let (state, form) = (Arc::clone(&server), pairs.clone());
+    let edit = run_blocking(move || read_edit(&state, handle.kind, &form)).await;
     let edit = match edit {
         Ok(edit) => edit,
-        // The form again, with what is wrong.
+        // Show the form again, with the error.
         Err(problem) => {
             let page = server
                 .stores
@@ -67,7 +67,7 @@ fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<MemoryE
         if !MemoryEdit::fields(kind).contains(&name.as_str()) || name == "type" && value.is_empty() {
             continue;
         }
-        // Browsers send line breaks as two characters.
+        // Browsers send line breaks as CRLF.
         let value = value.replace("\r\n", "\n");
         let value = match name.as_str() {
             "facts" => value.lines().filter(|fact| !fact.trim().is_empty()).collect(),
@@ -76,7 +76,7 @@ fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<MemoryE
         change.insert(name.clone(), value);
     }
     let change: MemoryChange = serde_json::from_value(Value::Object(change))
-        .map_err(|error| ApiError::bad(format!("the form is not what is expected: {error}")))?;
+        .map_err(|error| ApiError::bad(format!("invalid form: {error}")))?;
     change.read(kind, |text| (server.outside.wash)(text))
 }
 
@@ -86,15 +86,15 @@ pub(super) async fn pin(
     Form(pairs): Form<Pairs>,
 ) -> Paged {
     let handle = handle(&id)?;
-    let wanted = field(&pairs, "pinned").map(|text| text == "true");
+    let requested = field(&pairs, "pinned").map(|text| text == "true");
     server
         .stores
         .write(move |store| {
             let line = store
                 .line(handle)?
                 .ok_or_else(|| project_scope::unknown(handle))?;
-            // Nothing said: the other way round, as the key does it.
-            store.set_pinned(&[handle], wanted.unwrap_or(!line.pinned))?;
+            // Without a value the state is toggled: the keyboard shortcut sends none.
+            store.set_pinned(&[handle], requested.unwrap_or(!line.pinned))?;
             Ok(())
         })
         .await?;
@@ -113,7 +113,7 @@ pub(super) async fn forget(
             let line = store
                 .line(handle)?
                 .ok_or_else(|| project_scope::unknown(handle))?;
-            Ok(one_line_kept(line.headline(), 60))
+            Ok(single_line(line.headline(), 60))
         })
         .await?;
     schedule_forget(&server, handle, title);
@@ -126,8 +126,8 @@ pub(super) async fn keep(
     Form(pairs): Form<Pairs>,
 ) -> Paged {
     let handle = handle(&id)?;
-    if !server.leaving.keep(handle) {
-        return Err(ApiError::missing(format!("{handle} is forgotten already"))
+    if !server.pending_deletes.keep(handle) {
+        return Err(ApiError::missing(format!("{handle} is already forgotten"))
             .hint("forgetting can be undone for ten seconds")
             .into());
     }
@@ -149,13 +149,11 @@ pub(super) async fn supersede(
     let by = by.map_or_else(String::new, |by| format!("#{by}"));
     match done {
         SupersedeOutcome::Done => Ok(back(&pairs, &link::memory(old))),
-        SupersedeOutcome::Missing => Err(ApiError::missing(format!("no observation goes by {by}")).into()),
+        SupersedeOutcome::Missing => Err(ApiError::missing(format!("no observation with id {by}")).into()),
         SupersedeOutcome::OtherProject => {
             Err(ApiError::bad(format!("{by} belongs to another project")).into())
         }
-        SupersedeOutcome::Circle => {
-            Err(ApiError::bad(format!("{by} does not hold itself: it was superseded by #{old}")).into())
-        }
+        SupersedeOutcome::Circle => Err(ApiError::bad(format!("{by} is itself superseded by #{old}")).into()),
     }
 }
 
@@ -163,7 +161,7 @@ fn observation(text: &str) -> Result<Handle, ApiError> {
     match handle(text)? {
         observation if observation.kind == MemoryKind::Observation => Ok(observation),
         other => Err(ApiError::bad(format!(
-            "{other} is a {}: only an observation holds in place of another",
+            "{other} is a {}: only an observation can supersede another",
             other.kind.name()
         ))),
     }

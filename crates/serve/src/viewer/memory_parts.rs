@@ -1,4 +1,4 @@
-//! Where a memory comes from, what it rests on, and what became of its files.
+//! Sections of a memory's page: cited files, evidence and provenance.
 
 use backstory_model::MemoryKind;
 use backstory_recall::{CitedFileStatus, FileStatus, one_line};
@@ -12,15 +12,15 @@ use super::{
     view::{View, many},
 };
 
-/// So much of a passage is shown here; the rest is on its own page.
-const PASSAGE: usize = 2_400;
+/// Maximum length of a passage here, in bytes; its own page has the whole text.
+const MAX_PASSAGE: usize = 2_400;
 
-/// Whether a file is not what the memory speaks of any more.
+/// Returns whether a cited file changed or disappeared since the memory was made.
 pub(super) fn is_stale(file: &CitedFileStatus) -> bool {
     matches!(file.fate, FileStatus::Changed | FileStatus::Gone)
 }
 
-/// What became of the files that a memory cites.
+/// Renders the cited files with their current status.
 pub(super) fn files(page: &MemoryPageView, view: &View) -> Markup {
     let project = page.shown.line.project.as_deref();
     html! {
@@ -31,8 +31,8 @@ pub(super) fn files(page: &MemoryPageView, view: &View) -> Markup {
                     li data-stale[is_stale(file)] {
                         a.path href=(link::file(&file.path, project)) { (inline_text(&file.path)) }
                         p.meta {
-                            span { @if file.is_modified { "changed then" } @else { "read then" } }
-                            (fate(file, view))
+                            span { @if file.is_modified { "modified" } @else { "read" } }
+                            (file_status(file, view))
                         }
                     }
                 }
@@ -41,16 +41,16 @@ pub(super) fn files(page: &MemoryPageView, view: &View) -> Markup {
     }
 }
 
-fn fate(file: &CitedFileStatus, view: &View) -> Markup {
+fn file_status(file: &CitedFileStatus, view: &View) -> Markup {
     let sizes = match (file.size_then, file.size_now) {
         (Some(then), Some(now)) if then != now => Some(format!("{then} → {now} bytes")),
-        (Some(then), Some(_)) => Some(format!("still {then} bytes, other content")),
+        (Some(then), Some(_)) => Some(format!("still {then} bytes, different content")),
         _ => None,
     };
     html! {
         @match file.fate {
             FileStatus::Unchanged => { span { "unchanged since" } }
-            FileStatus::Gone => { span.badge.stale { "gone since" } }
+            FileStatus::Gone => { span.badge.stale { "deleted since" } }
             FileStatus::Unknown => {}
             FileStatus::Changed => {
                 span.badge.stale { "changed since" }
@@ -61,7 +61,7 @@ fn fate(file: &CitedFileStatus, view: &View) -> Markup {
     }
 }
 
-/// The verbatim pieces that a memory rests on.
+/// Renders the passages that support a memory.
 pub(super) fn evidence(page: &MemoryPageView) -> Markup {
     html! {
         section aria-labelledby="evidence" {
@@ -77,7 +77,7 @@ pub(super) fn evidence(page: &MemoryPageView) -> Markup {
                                         span.first { (inline_text(&one_line(&passage.first_line, 140))) }
                                     }
                                     (verbatim(&cut(text)))
-                                    p.meta { a href=(link::memory(passage.id)) { "All of " (passage.id) } }
+                                    p.meta { a href=(link::memory(passage.id)) { "Full text of " (passage.id) } }
                                 }
                             }
                             None => {
@@ -92,29 +92,29 @@ pub(super) fn evidence(page: &MemoryPageView) -> Markup {
     }
 }
 
-/// The beginning of a passage.
+/// Returns the beginning of a passage.
 fn cut(text: &str) -> String {
-    match text.len() > PASSAGE {
-        true => format!("{}…", &text[..text.floor_char_boundary(PASSAGE)]),
+    match text.len() > MAX_PASSAGE {
+        true => format!("{}…", &text[..text.floor_char_boundary(MAX_PASSAGE)]),
         false => text.to_owned(),
     }
 }
 
-/// Where a memory comes from, and what it has to do with others.
+/// Renders the provenance of a memory and, for an observation, the supersede form.
 pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
     let (line, origin) = (&page.shown.line, &page.shown.provenance);
     let tools: std::collections::BTreeSet<&str> = origin
         .tools
         .iter()
-        .filter_map(|use_of| use_of.tool.as_deref())
+        .filter_map(|tool_use| tool_use.tool.as_deref())
         .collect();
     html! {
         section aria-labelledby="origin" {
-            h2 #origin { "Where it comes from" }
+            h2 #origin { "Provenance" }
             dl.facts {
                 @if let (Some(name), Some(id)) = (&origin.project_name, &line.project) {
                     dt { "Project" } dd { a href=(link::project(id)) { (inline_text(name)) } }
-                } @else { dt { "Project" } dd { "holds everywhere" } }
+                } @else { dt { "Project" } dd { "all projects" } }
                 @if let Some(session) = &line.session_id {
                     dt { "Session" }
                     dd {
@@ -124,22 +124,22 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                         }
                     }
                 }
-                @if let Some(created) = line.created_ms { dt { "Made" } dd { (view.clock.exact(created)) } }
-                @if let Some(edited) = origin.edited_ms { dt { "Corrected" } dd { (view.clock.exact(edited)) } }
+                @if let Some(created) = line.created_ms { dt { "Created" } dd { (view.clock.exact(created)) } }
+                @if let Some(edited) = origin.edited_ms { dt { "Edited" } dd { (view.clock.exact(edited)) } }
                 @if let Some(host) = &origin.host { dt { "Agent" } dd { (inline_text(host)) } }
                 @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (inline_text(branch)) } }
-                @if let Some(distiller) = &origin.distiller { dt { "Written by" } dd { (inline_text(distiller)) } }
+                @if let Some(distiller) = &origin.distiller { dt { "Distilled by" } dd { (inline_text(distiller)) } }
                 @if let Some(author) = &origin.author { dt { "Saved by" } dd { (inline_text(author)) } }
                 @if !tools.is_empty() {
-                    dt { "Rests on" } dd { (many(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
+                    dt { "Based on" } dd { (many(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
                 }
                 @if let Some(seen) = origin.seen.filter(|seen| *seen > 1) {
                     dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_ms { ", last " (view.clock.ago(last)) } }
                 }
-                @if let Some(external) = &line.external_id { dt { "Elsewhere" } dd.path { (inline_text(external)) } }
+                @if let Some(external) = &line.external_id { dt { "External id" } dd.path { (inline_text(external)) } }
             }
             @if let Some(prompt) = &origin.prompt {
-                h3 { "What was asked" }
+                h3 { "Prompt" }
                 div.prompt { (block(&clipped(prompt, 320))) }
             }
         }
@@ -149,19 +149,19 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
 
 fn supersede(page: &MemoryPageView) -> Markup {
     let origin = &page.shown.provenance;
-    let address = link::memory(page.shown.handle);
+    let href = link::memory(page.shown.handle);
     html! {
-        section aria-labelledby="holds" {
-            h2 #holds { "Does it still hold?" }
+        section aria-labelledby="valid" {
+            h2 #valid { "Still valid?" }
             @for item in &page.related {
                 p {
                     @if origin.superseded_by == Some(item.handle) { "Superseded by " } @else { "Supersedes " }
                     a href=(link::memory(item.handle)) { (shown_handle(item.handle)) " " (inline_text(&item.title)) }
                 }
             }
-            form.inline method="post" action={ (address) "/supersede" } {
+            form.inline method="post" action={ (href) "/supersede" } {
                 @if origin.superseded_by.is_some() {
-                    button.quiet { "It holds again" }
+                    button.quiet { "Mark as valid" }
                 } @else {
                     label for="by" { "Superseded by" }
                     input #by name="by" placeholder="#123" required size="7" autocomplete="off";

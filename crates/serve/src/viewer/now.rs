@@ -1,4 +1,4 @@
-//! `/`: what goes on, and what was remembered last.
+//! `/`: the latest memories, the active sessions and the queue, updated live.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::{
     card::MemoryCard,
     link,
     text::{clipped, inline_text},
-    time::lasted,
+    time::duration,
     view::{NavItem, Paged, Pairs, View, field, many},
 };
 use crate::{api_types::QueueJson, problem::ApiError, server::Server};
 
-/// So many memories stand on a page.
-const ON_PAGE: usize = 20;
+/// Number of memories per page.
+const PAGE_SIZE: usize = 20;
 
-/// A session that was not heard of for so long does not go on.
-const SILENT_MS: i64 = 6 * 3_600_000;
+/// A session without events for this long no longer counts as active.
+const IDLE_MS: i64 = 6 * 3_600_000;
 
 const SHOWN: [MemoryKind; 4] = [
     MemoryKind::Prompt,
@@ -29,7 +29,7 @@ const SHOWN: [MemoryKind; 4] = [
     MemoryKind::Note,
 ];
 
-struct Now {
+struct NowPage {
     items: Vec<MemoryCard>,
     next: Option<PageCursor>,
     running: Vec<ActiveSession>,
@@ -37,20 +37,20 @@ struct Now {
     is_first: bool,
 }
 
-impl Now {
+impl NowPage {
     fn read(store: &Store, server: &Server, after: Option<PageCursor>) -> Result<Self, ApiError> {
         let now_ms = server.now_ms();
-        let page = store.page(&SHOWN, None, &Filter::default(), after, ON_PAGE)?;
+        let page = store.page(&SHOWN, None, &Filter::default(), after, PAGE_SIZE)?;
         let names = store.project_names()?;
         let items = page
             .memories
             .iter()
-            .filter(|(handle, _)| !server.leaving.has(*handle))
+            .filter(|(handle, _)| !server.pending_deletes.has(*handle))
             .map(|(handle, line)| MemoryCard::of_line(*handle, line, &names));
         Ok(Self {
             items: items.collect(),
             next: page.next,
-            running: store.running(now_ms - SILENT_MS, 8)?,
+            running: store.running(now_ms - IDLE_MS, 8)?,
             queue: QueueJson::new(store.queue(0)?, (server.outside.spooled)(), now_ms),
             is_first: after.is_none(),
         })
@@ -75,8 +75,8 @@ impl Now {
                 }
                 div.aside {
                     section aria-labelledby="running" #running-box data-live="swap" {
-                        h2 #running { "Running sessions" }
-                        @if self.running.is_empty() { p.muted { "No agent is at work." } }
+                        h2 #running { "Active sessions" }
+                        @if self.running.is_empty() { p.muted { "No active sessions." } }
                         @for session in &self.running { (running(session, view)) }
                     }
                     section aria-labelledby="queue" #queue-box data-live="swap" {
@@ -91,9 +91,9 @@ impl Now {
 
 fn running(session: &ActiveSession, view: &View) -> Markup {
     let state = match (session.is_waiting, session.is_summarizing) {
-        (true, true) => "writing down what it learned",
+        (true, true) => "distilling",
         (true, false) => "waiting for you",
-        (false, _) => "at work",
+        (false, _) => "working",
     };
     html! {
         article.running data-busy[!session.is_waiting] {
@@ -110,7 +110,7 @@ fn running(session: &ActiveSession, view: &View) -> Markup {
                 @if let Some(turn) = session.turn { span { "turn " (turn) } }
                 @if session.tools > 0 { span { (many(session.tools, "tool use", "tool uses")) } }
                 @if let (false, Some(started)) = (session.is_waiting, session.turn_started_ms) {
-                    span { "for " (lasted(view.clock.now_ms - started)) }
+                    span { "for " (duration(view.clock.now_ms - started)) }
                 }
                 (view.clock.ago(session.last_event_ms))
             }
@@ -122,12 +122,12 @@ fn queue(queue: &QueueJson) -> Markup {
     let waiting = queue.pending + queue.processing;
     html! {
         @if waiting == 0 && queue.failed == 0 {
-            p.muted { "Everything that happened is remembered." }
+            p.muted { "Up to date." }
         } @else {
             p {
-                @if waiting > 0 { (many(waiting, "event waits", "events wait")) ". " }
+                @if waiting > 0 { (many(waiting, "event", "events")) " pending. " }
                 @if queue.failed > 0 {
-                    a.warn href="/status" { (many(queue.failed, "event", "events")) " could not be processed" }
+                    a.warn href="/status" { (many(queue.failed, "event", "events")) " failed" }
                 }
             }
         }
@@ -137,13 +137,13 @@ fn queue(queue: &QueueJson) -> Markup {
 fn empty() -> Markup {
     html! {
         div.empty {
-            p.lead { "Nothing is remembered yet." }
+            p.lead { "No memories yet." }
             ol {
-                li { "Let your agent tell backstory what it does: " code { "backstory install" } "." }
-                li { "Or bring past sessions in: " code { "backstory import claude-code" } "." }
-                li { "Or try it without any of that: " code { "backstory demo" } "." }
+                li { "Connect your agent: " code { "backstory install" } "." }
+                li { "Or import past sessions: " code { "backstory import claude-code" } "." }
+                li { "Or try it with sample data: " code { "backstory demo" } "." }
             }
-            p.muted { "What your agent does appears here by itself, as it happens." }
+            p.muted { "Activity appears here live." }
         }
     }
 }
@@ -152,11 +152,11 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     let after = field(&pairs, "after")
         .map(str::parse)
         .transpose()
-        .map_err(|_| ApiError::bad("this list cannot be gone on with").hint("begin with the latest"))?;
-    let at_hand = Arc::clone(&server);
-    let now = server
+        .map_err(|_| ApiError::bad("invalid cursor").hint("start again from the first page"))?;
+    let state = Arc::clone(&server);
+    let page = server
         .stores
-        .read(move |store| Now::read(store, &at_hand, after))
+        .read(move |store| NowPage::read(store, &state, after))
         .await?;
-    Ok(view.page("Now", NavItem::Now, &now.show(&view)))
+    Ok(view.page("Now", NavItem::Now, &page.show(&view)))
 }

@@ -1,8 +1,8 @@
-//! Memories that a person wants forgotten, for as long as that can be undone.
+//! Delayed deletion, so that forgetting a memory in the viewer can be undone.
 //!
-//! Nothing is copied for the sake of undoing: the memory stays where it is for a few seconds, out of sight in the viewer,
-//! and is then forgotten as ever, so that no byte of it is left anywhere. Undoing is leaving it alone. A server that ends
-//! carries out at once what still waits; one that is killed has not forgotten, and shows the memory again.
+//! A pending memory stays in the database and is only hidden from the viewer; no copy is made for the undo. After the grace
+//! period it is forgotten like any other. A server that shuts down forgets pending memories immediately. If it is killed,
+//! they were not forgotten and are shown again.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,96 +13,99 @@ use backstory_model::Handle;
 
 use crate::{problem::ApiError, server::Server};
 
-/// How long forgetting can be undone.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
+/// Time during which forgetting can be undone.
+pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// A memory that goes.
+/// A memory that is about to be forgotten.
 #[derive(Clone, Debug)]
 pub(super) struct PendingDelete {
     pub(super) handle: Handle,
     pub(super) title: String,
-    /// When it goes.
+    /// End of the grace period.
     pub(super) at: Instant,
-    /// Whether it is being forgotten, and cannot be kept any more.
-    has_begun: bool,
+    /// Deletion has started and can no longer be undone.
+    has_started: bool,
 }
 
-/// Memories that go.
+/// All memories that are about to be forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct PendingDeletes(Mutex<Vec<PendingDelete>>);
 
 impl PendingDeletes {
-    /// Returns those that can still be kept.
+    /// Returns the deletions that can still be undone.
     pub(super) fn list(&self) -> Vec<PendingDelete> {
-        self.going()
+        self.entries()
             .iter()
-            .filter(|one| !one.has_begun)
+            .filter(|one| !one.has_started)
             .cloned()
             .collect()
     }
 
     pub(super) fn has(&self, handle: Handle) -> bool {
-        self.going().iter().any(|one| one.handle == handle)
+        self.entries().iter().any(|one| one.handle == handle)
     }
 
-    /// Lets a memory stay; `false` when it was not about to go, or is being forgotten.
+    /// Cancels a deletion. Returns `false` if none is pending or it has already started.
     pub(super) fn keep(&self, handle: Handle) -> bool {
-        self.take(|one| one.handle == handle && !one.has_begun).is_some()
+        self.take(|one| one.handle == handle && !one.has_started)
+            .is_some()
     }
 
-    /// Begins to forget a memory, which cannot be kept from then on; `false` when it was undone. It may have been wanted
-    /// again since: then another waits for that, at another time.
-    fn begin(&self, handle: Handle, at: Instant) -> bool {
-        let mut going = self.going();
-        let one = going.iter_mut().find(|one| one.handle == handle && one.at == at);
-        one.map(|one| one.has_begun = true).is_some()
+    /// Marks a deletion as started, so that it can no longer be undone. Returns `false` if it was canceled. `at` identifies
+    /// the request: the memory may have been scheduled again since, with a timer of its own.
+    fn start(&self, handle: Handle, at: Instant) -> bool {
+        let mut entries = self.entries();
+        let one = entries
+            .iter_mut()
+            .find(|one| one.handle == handle && one.at == at);
+        one.map(|one| one.has_started = true).is_some()
     }
 
-    fn take(&self, is_it: impl Fn(&PendingDelete) -> bool) -> Option<PendingDelete> {
-        let mut going = self.going();
-        let place = going.iter().position(is_it)?;
-        Some(going.remove(place))
+    fn take(&self, predicate: impl Fn(&PendingDelete) -> bool) -> Option<PendingDelete> {
+        let mut entries = self.entries();
+        let index = entries.iter().position(predicate)?;
+        Some(entries.remove(index))
     }
 
-    fn going(&self) -> MutexGuard<'_, Vec<PendingDelete>> {
+    fn entries(&self) -> MutexGuard<'_, Vec<PendingDelete>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Forgets a memory in a few seconds, unless somebody undoes it.
+/// Forgets a memory after the grace period, unless it is undone.
 pub(super) fn schedule_forget(server: &Arc<Server>, handle: Handle, title: String) {
-    if server.leaving.has(handle) {
+    if server.pending_deletes.has(handle) {
         return;
     }
-    let at = Instant::now() + GRACE;
-    server.leaving.going().push(PendingDelete {
+    let at = Instant::now() + GRACE_PERIOD;
+    server.pending_deletes.entries().push(PendingDelete {
         handle,
         title,
         at,
-        has_begun: false,
+        has_started: false,
     });
     let server = Arc::clone(server);
     tokio::spawn(async move {
-        tokio::time::sleep(GRACE).await;
-        if server.leaving.begin(handle, at) {
+        tokio::time::sleep(GRACE_PERIOD).await;
+        if server.pending_deletes.start(handle, at) {
             forget(&server, handle).await;
-            server.leaving.take(|one| one.handle == handle);
+            server.pending_deletes.take(|one| one.handle == handle);
         }
     });
 }
 
-/// Forgets what still waits: the server ends.
+/// Forgets all pending memories; called at shutdown.
 pub(crate) async fn flush_pending(server: &Arc<Server>) {
-    while let Some(going) = server.leaving.take(|_| true) {
-        forget(server, going.handle).await;
+    while let Some(entry) = server.pending_deletes.take(|_| true) {
+        forget(server, entry.handle).await;
     }
 }
 
 async fn forget(server: &Arc<Server>, handle: Handle) {
-    let at_hand = Arc::clone(server);
+    let state = Arc::clone(server);
     let forgotten = server
         .stores
-        .write(move |store| (at_hand.outside.forget)(store, &[handle]).map_err(ApiError::outside));
-    // What cannot be forgotten now is shown again, and can be forgotten again.
+        .write(move |store| (state.outside.forget)(store, &[handle]).map_err(ApiError::outside));
+    // On failure the memory is shown again, and the user can retry.
     forgotten.await.ok();
 }

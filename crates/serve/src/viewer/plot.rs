@@ -1,13 +1,13 @@
-//! Plots: drawn by the server, without a script.
+//! Draws charts as SVG on the server; no script needed.
 
 use maud::{Markup, html};
 
-/// A bar and what it is made of, from below.
+/// A stacked bar, with its parts from bottom to top.
 #[derive(Clone, Debug)]
 pub(super) struct Bar {
-    /// What the bar stands for, such as a day.
+    /// Label of the bar, such as a day.
     pub(super) label: String,
-    /// The class that says the colour, and how much.
+    /// Color class and value of each part.
     pub(super) parts: Vec<(&'static str, u64)>,
 }
 
@@ -16,7 +16,7 @@ impl Bar {
         self.parts.iter().map(|(_, value)| value).sum()
     }
 
-    /// Where each part begins and ends, from below.
+    /// Returns class, start and end of each part, from bottom to top.
     fn stacked(&self, highest: u64) -> Vec<(&'static str, u64, u64)> {
         let mut below = 0;
         let mut stacked = Vec::with_capacity(self.parts.len());
@@ -35,7 +35,7 @@ const HEIGHT: u64 = 96;
 const STEP: usize = 10;
 const WIDTH: usize = 8;
 
-/// Draws bars side by side. `limit` is a line that they should stay under; `about` says in words what is seen.
+/// Draws a bar chart. `limit` adds a horizontal line; `about` is the text alternative.
 pub(super) fn bars(bars: &[Bar], limit: Option<u64>, about: &str) -> Markup {
     let highest = bars.iter().map(Bar::total).chain(limit).max().unwrap_or(0).max(1);
     let width = (bars.len() * STEP).max(STEP);
@@ -58,7 +58,7 @@ pub(super) fn bars(bars: &[Bar], limit: Option<u64>, about: &str) -> Markup {
     }
 }
 
-/// Draws a small bar that says how much of a whole there is.
+/// Draws a small progress bar for a value from 0 to 1.
 pub(super) fn share(value: f64, about: &str) -> Markup {
     let percent = (value.clamp(0.0, 1.0) * 100.0).round();
     html! {
@@ -69,7 +69,7 @@ pub(super) fn share(value: f64, about: &str) -> Markup {
     }
 }
 
-/// Draws the ups and downs of a number as small bars.
+/// Draws a series of values as small bars.
 pub(super) fn sparkline(values: &[u64], about: &str) -> Markup {
     let highest = values.iter().copied().max().unwrap_or(0).max(1);
     html! {
@@ -82,7 +82,7 @@ pub(super) fn sparkline(values: &[u64], about: &str) -> Markup {
     }
 }
 
-/// A bar that stands for anything is seen.
+/// Scales a value to the chart's height. Rounds up, so that any nonzero value is visible.
 fn scaled(value: u64, highest: u64) -> u64 {
     (value * HEIGHT).div_ceil(highest)
 }

@@ -1,4 +1,4 @@
-//! `/projects/{id}`: what a code base was busy with, and what it left to do.
+//! `/projects/{id}`: activity, open next steps, latest memories, files and branches of one project.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -21,13 +21,13 @@ use crate::{problem::ApiError, server::Server};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// So many days are drawn.
+/// Number of days in the activity chart.
 const DAYS: i64 = 90;
 
-/// A project that was quiet for so long is drawn up to its last day.
-const QUIET_MS: i64 = 45 * DAY_MS;
+/// After this long without observations the chart ends at the last active day instead of today.
+const INACTIVE_MS: i64 = 45 * DAY_MS;
 
-/// So many sessions that left something to do are shown.
+/// Maximum number of sessions with open next steps.
 const MAX_OPEN: usize = 5;
 
 struct Activity {
@@ -35,7 +35,7 @@ struct Activity {
     counts: Vec<DayCount>,
 }
 
-struct Page {
+struct ProjectPage {
     project: Project,
     activity: Activity,
     files: Vec<BusyFile>,
@@ -46,14 +46,16 @@ struct Page {
     latest: Vec<MemoryCard>,
 }
 
-impl Page {
+impl ProjectPage {
     fn read(store: &Store, server: &Server, id: &str, view: &View) -> Result<Self, ApiError> {
         let project = store.project(id)?;
         let names = [(project.id.clone(), project.name.clone())].into();
         let kinds = [MemoryKind::Observation, MemoryKind::Note];
         let page = store.page(&kinds, Some(&project), &Filter::default(), None, 8)?;
         let items = |memories: Vec<_>| -> Vec<MemoryCard> {
-            let here = memories.iter().filter(|(handle, _)| !server.leaving.has(*handle));
+            let here = memories
+                .iter()
+                .filter(|(handle, _)| !server.pending_deletes.has(*handle));
             here.map(|(handle, line)| MemoryCard {
                 project: None,
                 ..MemoryCard::of_line(*handle, line, &names)
@@ -83,27 +85,27 @@ impl Page {
         })
     }
 
-    /// What is left to do, as a session that starts would be told.
+    /// Returns the open next steps, selected as for the context block of a new session.
     fn open(&self, view: &View) -> Vec<OpenWork<'_>> {
-        let situation = ContextRequest {
+        let request = ContextRequest {
             project: &self.project,
             branch: None,
             compacted_session: None,
             now: Timestamp::from_millisecond(view.clock.now_ms).unwrap_or(Timestamp::UNIX_EPOCH),
         };
-        open_work(&self.summaries, None, &situation, MAX_OPEN)
+        open_work(&self.summaries, None, &request, MAX_OPEN)
     }
 
     fn show(&self, view: &View) -> Markup {
         let id = self.project.id.as_str();
-        let nothing = html! {};
+        let empty = html! {};
         let open = self.open(view);
         html! {
             h1 { (inline_text(&self.project.name)) }
             p.muted.path { (inline_text(id)) @if self.project.root != self.project.id { " · " (inline_text(&self.project.root)) } }
             p.actions {
-                a.button href=(link::with_query("/context", &[("project", id)])) { "What the next session gets" }
-                a.button.quiet href=(link::with_query("/search", &[("project", id)])) { "Search here" }
+                a.button href=(link::with_query("/context", &[("project", id)])) { "Context of the next session" }
+                a.button.quiet href=(link::with_query("/search", &[("project", id)])) { "Search this project" }
                 a.button.quiet href=(link::with_query("/sessions", &[("project", id)])) { "Sessions" }
             }
             (self.activity.show())
@@ -113,14 +115,14 @@ impl Page {
                     @if !self.pinned.is_empty() {
                         section aria-labelledby="pinned" {
                             h2 #pinned { "Pinned" }
-                            ol.list { @for item in &self.pinned { (item.show(view, &nothing)) } }
+                            ol.list { @for item in &self.pinned { (item.show(view, &empty)) } }
                         }
                     }
                     section aria-labelledby="latest" {
                         h2 #latest { "Latest memories" }
-                        @if self.latest.is_empty() { p.muted { "Nothing is remembered of it yet." } }
+                        @if self.latest.is_empty() { p.muted { "No memories yet." } }
                         ol.list #project-latest data-live="list" {
-                            @for item in &self.latest { (item.show(view, &nothing)) }
+                            @for item in &self.latest { (item.show(view, &empty)) }
                         }
                     }
                     section aria-labelledby="sessions" {
@@ -138,7 +140,7 @@ impl Activity {
     fn read(store: &Store, project: &Project, view: &View) -> Result<Self, ApiError> {
         let now_ms = view.clock.now_ms;
         let last_ms = store.last_observation_ms(project)?.unwrap_or(now_ms);
-        let end_ms = match now_ms - last_ms > QUIET_MS {
+        let end_ms = match now_ms - last_ms > INACTIVE_MS {
             true => last_ms,
             false => now_ms,
         };
@@ -179,7 +181,7 @@ impl Activity {
                     @for (kind, count) in &by_type {
                         li { (type_label(kind)) " " span.number { (count) } }
                     }
-                    @if by_type.is_empty() { li.muted { "No memory was made in this time." } }
+                    @if by_type.is_empty() { li.muted { "No memories in this period." } }
                 }
             }
         }
@@ -211,8 +213,8 @@ fn steps(view: &View, open: &[OpenWork<'_>]) -> Markup {
 fn files(files: &[BusyFile], project: &str) -> Markup {
     html! {
         section aria-labelledby="files" {
-            h2 #files { "Most-remembered files" }
-            @if files.is_empty() { p.muted { "No memory names a file yet." } }
+            h2 #files { "Most-cited files" }
+            @if files.is_empty() { p.muted { "No memories about files yet." } }
             ol.ranks {
                 @for file in files {
                     li {
@@ -244,10 +246,10 @@ fn branches(view: &View, branches: &[Branch]) -> Markup {
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Path(id): Path<String>) -> Paged {
-    let (at_hand, seen) = (Arc::clone(&server), view.clone());
+    let (state, viewed) = (Arc::clone(&server), view.clone());
     let page = server
         .stores
-        .read(move |store| Page::read(store, &at_hand, &id, &seen))
+        .read(move |store| ProjectPage::read(store, &state, &id, &viewed))
         .await?;
     Ok(view.page(&page.project.name, NavItem::Projects, &page.show(&view)))
 }

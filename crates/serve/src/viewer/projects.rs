@@ -1,4 +1,4 @@
-//! `/projects`: code bases, the latest first.
+//! `/projects`: all projects, most recent first, with their weekly activity.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::{problem::ApiError, server::Server};
 const WEEK_MS: i64 = 7 * 86_400_000;
 const WEEKS: usize = 16;
 
-/// Of so many projects the ups and downs are drawn.
-const DRAWN: usize = 40;
+/// Number of projects with an activity chart; each one costs a query.
+const MAX_CHARTS: usize = 40;
 
 struct Row {
     card: ProjectCard,
@@ -29,7 +29,7 @@ fn read(store: &Store, now_ms: i64) -> Result<Vec<Row>, ApiError> {
     let mut rows = Vec::new();
     for card in store.projects()? {
         let mut weeks = vec![0; WEEKS];
-        if rows.len() < DRAWN {
+        if rows.len() < MAX_CHARTS {
             for (week, count) in store.activity_by_interval(&card.project, from_ms, WEEK_MS)? {
                 if let Some(slot) = usize::try_from(week).ok().and_then(|week| weeks.get_mut(week)) {
                     *slot += count;
@@ -46,8 +46,8 @@ fn show(view: &View, rows: &[Row]) -> Markup {
         h1 { "Projects" }
         @if rows.is_empty() {
             div.empty {
-                p.lead { "No project is known yet." }
-                p { "One appears with the first session in it: run " code { "backstory install" } " and start your agent." }
+                p.lead { "No projects yet." }
+                p { "A project appears with its first session. Run " code { "backstory install" } ", then start your agent." }
             }
         }
         ul.list {

@@ -1,4 +1,4 @@
-//! `/search`: finding memories, and why each was found.
+//! `/search`: hybrid search with filters, and the reason for each match.
 
 use std::{sync::Arc, time::Instant};
 
@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{problem::ApiError, project_scope::ProjectScope, route::search::WireFilter, server::Server};
 
-/// So many hits stand on a page, and so far one can go on.
-const ON_PAGE: usize = 20;
-const DEEPEST: usize = 300;
+/// Number of hits per page, and the last position that paging reaches.
+const PAGE_SIZE: usize = 20;
+const MAX_OFFSET: usize = 300;
 
 const CONCEPTS: [&str; 7] = [
     "how-it-works",
@@ -35,29 +35,29 @@ const FILTERS: [&str; 8] = [
     "project", "kind", "type", "concept", "file", "session", "since", "until",
 ];
 
-/// What was found.
+/// One page of search results.
 #[derive(Default)]
 struct SearchResults {
     items: Vec<(MemoryCard, Option<MatchReason>)>,
-    /// The address of the next page.
+    /// URL of the next page.
     next: Option<String>,
     took_ms: f64,
-    /// How much of the memory can be found by meaning.
+    /// Share of memories in the semantic index, from 0 to 1.
     coverage: f64,
 }
 
-/// Why a memory was found.
+/// Evidence that a memory matches the query.
 struct MatchReason {
     snippet: String,
-    /// Words of the question that it has.
-    has: Vec<String>,
-    /// Where they stand.
-    stand_in: Vec<&'static str>,
+    /// Query words that the memory contains.
+    words: Vec<String>,
+    /// Names of the fields that contain them.
+    fields: Vec<&'static str>,
     score: f64,
 }
 
 impl MatchReason {
-    fn of(hit: &SearchHit, asked: &[String]) -> Self {
+    fn new(hit: &SearchHit, query: &[String]) -> Self {
         let fields = &hit.card.fields;
         let parts = [
             ("title", &fields.title),
@@ -68,36 +68,36 @@ impl MatchReason {
         ];
         let has_word = |text: &str, word: &String| !matches(text, std::slice::from_ref(word)).is_empty();
         let all = fields.text();
-        let has: Vec<String> = asked
+        let words: Vec<String> = query
             .iter()
             .filter(|word| has_word(&all, word))
             .cloned()
             .collect();
-        let stand_in = parts
+        let matching = parts
             .into_iter()
-            .filter(|(_, text)| has.iter().any(|word| has_word(text, word)));
+            .filter(|(_, text)| words.iter().any(|word| has_word(text, word)));
         Self {
             snippet: hit.snippet.clone(),
-            stand_in: stand_in.map(|(name, _)| name).collect(),
-            has,
+            fields: matching.map(|(name, _)| name).collect(),
+            words,
             score: hit.score,
         }
     }
 
-    fn show(&self, asked: &[String]) -> Markup {
+    fn show(&self, query: &[String]) -> Markup {
         let percent = format!("{:.0} %", self.score * 100.0);
         html! {
-            @if !self.snippet.is_empty() { p.more { (marked(&self.snippet, &matches(&self.snippet, asked))) } }
+            @if !self.snippet.is_empty() { p.more { (marked(&self.snippet, &matches(&self.snippet, query))) } }
             p.why {
-                (plot::share(self.score, &format!("{percent} sure")))
+                (plot::share(self.score, &format!("relevance {percent}")))
                 span { (percent) }
-                @if self.has.is_empty() {
-                    span { "near in meaning; none of the words" }
+                @if self.words.is_empty() {
+                    span { "semantic match only" }
                 } @else {
                     span {
-                        "has " @for (at, word) in self.has.iter().enumerate() { @if at > 0 { ", " } b { (inline_text(word)) } }
-                        " in " (self.stand_in.join(", "))
-                        @if self.has.len() < asked.len() { "; the rest by meaning" }
+                        "matches " @for (at, word) in self.words.iter().enumerate() { @if at > 0 { ", " } b { (inline_text(word)) } }
+                        " in " (self.fields.join(", "))
+                        @if self.words.len() < query.len() { "; other words semantically" }
                     }
                 }
             }
@@ -105,21 +105,21 @@ impl MatchReason {
     }
 }
 
-/// Reads the filters of a form, in which what is not chosen is empty.
+/// Reads the filters of a form; unset filters are empty strings.
 fn read_filter(server: &Server, pairs: &Pairs) -> Result<(Filter, Option<String>), ApiError> {
-    let given: Map<String, Value> = FILTERS
+    let filters: Map<String, Value> = FILTERS
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), field(pairs, name)?.into())))
         .collect();
     let wire: WireFilter =
-        serde_json::from_value(Value::Object(given)).map_err(|error| ApiError::bad(error.to_string()))?;
+        serde_json::from_value(Value::Object(filters)).map_err(|error| ApiError::bad(error.to_string()))?;
     Ok((wire.read(&server.outside)?, wire.project))
 }
 
 fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, ApiError> {
     let (filter, named) = read_filter(server, pairs)?;
-    let place = ProjectScope::of(store, &server.outside, named.as_deref(), None)?;
-    let (scope, project) = match &place {
+    let scope = ProjectScope::of(store, &server.outside, named.as_deref(), None)?;
+    let (scope, project) = match &scope {
         ProjectScope::Everywhere => (Scope::Everywhere, None),
         ProjectScope::Project(project) => (Scope::Project(project), Some(project)),
         ProjectScope::Nowhere => return Ok(SearchResults::default()),
@@ -138,7 +138,7 @@ fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, 
                 ],
             };
             let after: Option<PageCursor> = field(pairs, "after").and_then(|text| text.parse().ok());
-            let page = store.page(kinds, project, &filter, after, ON_PAGE)?;
+            let page = store.page(kinds, project, &filter, after, PAGE_SIZE)?;
             let names = store.project_names()?;
             let items = page.memories.iter();
             SearchResults {
@@ -150,7 +150,9 @@ fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, 
             }
         }
     };
-    found.items.retain(|(item, _)| !server.leaving.has(item.handle));
+    found
+        .items
+        .retain(|(item, _)| !server.pending_deletes.has(item.handle));
     found.took_ms = start.elapsed().as_secs_f64() * 1000.0;
     Ok(found)
 }
@@ -166,29 +168,29 @@ fn by_question(
     let skip: usize = field(pairs, "after")
         .and_then(|text| text.parse().ok())
         .unwrap_or(0)
-        .min(DEEPEST);
+        .min(MAX_OFFSET);
     let question = Question {
         text,
         scope,
         filter,
-        limit: skip + ON_PAGE + 1,
+        limit: skip + PAGE_SIZE + 1,
         now_ms: server.now_ms(),
     };
     let hits = Searcher::new(store, server.stores.vectors())?.search(&question)?;
-    let asked = words(text);
-    let items = hits.iter().skip(skip).take(ON_PAGE).map(|hit| {
+    let query = words(text);
+    let items = hits.iter().skip(skip).take(PAGE_SIZE).map(|hit| {
         let item = MemoryCard {
             is_stale: hit.is_stale,
             more: None,
-            words: asked.clone(),
+            words: query.clone(),
             ..MemoryCard::of_card(&hit.card)
         };
-        (item, Some(MatchReason::of(hit, &asked)))
+        (item, Some(MatchReason::new(hit, &query)))
     });
-    let more = hits.len() > skip + ON_PAGE && skip + ON_PAGE <= DEEPEST;
+    let more = hits.len() > skip + PAGE_SIZE && skip + PAGE_SIZE <= MAX_OFFSET;
     Ok(SearchResults {
         items: items.collect(),
-        next: more.then(|| next_page(pairs, &(skip + ON_PAGE).to_string())),
+        next: more.then(|| next_page(pairs, &(skip + PAGE_SIZE).to_string())),
         coverage: store.coverage()?.share(),
         ..SearchResults::default()
     })
@@ -225,9 +227,9 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
     };
     html! {
         form.search role="search" aria-label="Search with filters" action="/search" data-auto="results" {
-            label.unseen for="q" { "What are you looking for?" }
+            label.unseen for="q" { "Search query" }
             div.field {
-                input #q type="search" name="q" value=(value("q")) placeholder="Words, a question, an error, a file…"
+                input #q type="search" name="q" value=(value("q")) placeholder="Words, a question, an error message, a file…"
                     autocomplete="off" data-search autofocus;
                 button { "Search" }
             }
@@ -244,7 +246,7 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
                     (choice("type", "Type", &types))
                     (choice("concept", "Concept", &CONCEPTS))
                     label { span { "File" } input name="file" value=(value("file")) placeholder="src/main.rs"; }
-                    label { span { "Session" } input name="session" value=(value("session")) placeholder="beginning of its id"; }
+                    label { span { "Session" } input name="session" value=(value("session")) placeholder="start of its id"; }
                     label { span { "Since" } input name="since" value=(value("since")) placeholder="7d or 2026-03-01"; }
                     label { span { "Until" } input name="until" value=(value("until")) placeholder="2026-04-01"; }
                 }
@@ -256,7 +258,7 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
 
 fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
     let question = field(pairs, "q");
-    let asked = question.map(words).unwrap_or_default();
+    let query = question.map(words).unwrap_or_default();
     html! {
         @if found.items.is_empty() { (nothing(pairs)) } @else {
             p.meta role="status" {
@@ -264,13 +266,13 @@ fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
                     span { (many(found.items.len() as u64, "memory", "memories")) @if found.next.is_some() { " and more" } }
                     span { "best first" }
                     span { (format!("{:.1} ms", found.took_ms)) }
-                    @if found.coverage < 0.999 { span { (format!("{:.0} % can be found by meaning so far", found.coverage * 100.0)) } }
-                } @else { span { "The latest first" } }
+                    @if found.coverage < 0.999 { span { (format!("semantic index {:.0} % complete", found.coverage * 100.0)) } }
+                } @else { span { "newest first" } }
             }
         }
         ol.list {
             @for (item, why) in &found.items {
-                @let below = why.as_ref().map(|why| why.show(&asked)).unwrap_or_default();
+                @let below = why.as_ref().map(|why| why.show(&query)).unwrap_or_default();
                 (item.show(view, &below))
             }
         }
@@ -283,28 +285,28 @@ fn nothing(pairs: &Pairs) -> Markup {
     let without: Vec<(&str, &str)> = field(pairs, "q").map(|q| ("q", q)).into_iter().collect();
     html! {
         div.empty {
-            p.lead { "Nothing was found." }
+            p.lead { "No results." }
             @if is_filtered {
-                p { a href=(link::with_query("/search", &without)) { "Look without the filters" } }
+                p { a href=(link::with_query("/search", &without)) { "Search without filters" } }
             } @else {
-                p.muted { "Say it in other words: meaning counts too, and unfinished words are completed." }
+                p.muted { "Try other words. Search matches meaning and prefixes." }
             }
         }
     }
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
-    let (at_hand, asked) = (Arc::clone(&server), pairs.clone());
+    let (state, fields) = (Arc::clone(&server), pairs.clone());
     let (projects, found) = server
         .stores
         .read(move |store| {
             let mut projects: Vec<(String, String)> = store.project_names()?.into_iter().collect();
             projects.sort_by(|one, other| one.1.cmp(&other.1).then(one.0.cmp(&other.0)));
-            let found = find(store, &at_hand, &asked);
+            let found = find(store, &state, &fields);
             if let Ok(found) = &found
-                && field(&asked, "q").is_some()
+                && field(&fields, "q").is_some()
             {
-                at_hand
+                state
                     .counters
                     .searched(std::time::Duration::from_secs_f64(found.took_ms / 1000.0));
             }
@@ -318,7 +320,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
         div #results aria-live="polite" {
             @match &found {
                 Ok(found) => (results(&view, &pairs, found)),
-                // What is wrong with a filter is said where it can be put right.
+                // An invalid filter is reported next to the form, where it can be corrected.
                 Err(problem) => { div.notice.warn { p { (inline_text(&sentence(&problem.message))) } } }
             }
         }

@@ -1,4 +1,4 @@
-//! One turn of a session: what was asked, what was done, what was made of it.
+//! Renders one turn of a session: prompt, actions and memories.
 
 use backstory_model::{Handle, MemoryKind, relative_path};
 use backstory_recall::one_line;
@@ -9,32 +9,32 @@ use super::{
     card::MemoryCard,
     link,
     text::{block, clipped, inline_text},
-    time::lasted,
+    time::duration,
     view::{View, many},
 };
 use crate::problem::ApiError;
 
-/// How much of a turn is shown.
+/// Level of detail of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// Among others: what was done is folded.
+    /// In the list of turns, with the actions folded.
     List,
-    /// Alone: everything.
+    /// On its own page, with all actions.
     Replay,
 }
 
-/// So many actions of a turn are listed.
-const fn most_actions(depth: Depth) -> u32 {
+/// Returns the maximum number of actions listed for a turn.
+const fn max_actions(depth: Depth) -> u32 {
     match depth {
         Depth::List => 200,
         Depth::Replay => 1_000,
     }
 }
 
-/// A prompt longer than this is folded.
+/// Prompts longer than this are folded, in bytes.
 const LONG_PROMPT: usize = 900;
 
-/// A turn with everything about it.
+/// A turn with its actions and memories.
 pub(super) struct FullTurn {
     pub(super) turn: Turn,
     actions: Vec<Action>,
@@ -43,13 +43,18 @@ pub(super) struct FullTurn {
 }
 
 impl FullTurn {
-    pub(super) fn read(store: &Store, turn: Turn, made: &[Handle], depth: Depth) -> Result<Self, ApiError> {
+    pub(super) fn read(
+        store: &Store,
+        turn: Turn,
+        handles: &[Handle],
+        depth: Depth,
+    ) -> Result<Self, ApiError> {
         let mut memories = Vec::new();
-        for handle in made {
+        for handle in handles {
             memories.extend(store.line(*handle)?.map(|line| (*handle, line)));
         }
         Ok(Self {
-            actions: store.actions(turn.id, most_actions(depth))?,
+            actions: store.actions(turn.id, max_actions(depth))?,
             turn,
             memories,
             depth,
@@ -77,10 +82,10 @@ impl FullTurn {
                     h2 { a href={ (link::session(&session.session_id)) "?turn=" (turn.number) } { "Turn " (turn.number) } }
                     p.meta {
                         (view.clock.exact(turn.started_ms))
-                        @if let Some(ended) = turn.ended_ms { span { (lasted(ended - turn.started_ms)) } }
-                        @else { span.state data-status="active" { "goes on" } }
+                        @if let Some(ended) = turn.ended_ms { span { (duration(ended - turn.started_ms)) } }
+                        @else { span.state data-status="active" { "in progress" } }
                         @if let Some(branch) = &turn.branch { span { (inline_text(branch)) } }
-                        @if turn.machine_made { span.badge { "asked by a program" } }
+                        @if turn.machine_made { span.badge { "machine-made prompt" } }
                     }
                 }
                 @match &turn.prompt {
@@ -88,11 +93,11 @@ impl FullTurn {
                         (prompt_text(text))
                         @if !turn.machine_made { p.meta { a href=(link::memory(prompt)) { (prompt) } } }
                     } }
-                    None => { p.muted { "What was asked is not known: it was private, forgotten, or asked before anyone listened." } }
+                    None => { p.muted { "Prompt unavailable: private, forgotten or not recorded." } }
                 }
                 (self.actions(session))
                 @if self.memories.is_empty() && turn.ended_ms.is_some() {
-                    p.muted { "Nothing of it was worth remembering." }
+                    p.muted { "No memories from this turn." }
                 }
                 ol.list { @for (handle, line) in observations { (MemoryCard { project: None, ..MemoryCard::of_line(*handle, line, &names) }.show(view, &html! {})) } }
                 @for (handle, line) in summaries { (summary(*handle, line)) }
@@ -136,11 +141,11 @@ fn prompt_text(text: &str) -> Markup {
     }
     html! {
         (block(&start))
-        details { summary { "All of it" } (block(text)) }
+        details { summary { "Show all" } (block(text)) }
     }
 }
 
-/// How often each tool was used, the most used first.
+/// Lists the most-used tools with their counts.
 fn tally(actions: &[Action]) -> String {
     let mut tools: Vec<(&str, usize)> = Vec::new();
     for action in actions {
@@ -158,14 +163,14 @@ fn tally(actions: &[Action]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Uses of one tool that followed each other.
+/// Renders consecutive uses of the same tool as one group.
 fn actions(group: &[Action], session: &Session) -> Markup {
     let Some(first) = group.first() else {
         return html! {};
     };
     let name = match first.kind.as_str() {
-        "pre-compact" => "The conversation was compacted",
-        _ => first.tool.as_deref().unwrap_or("A tool"),
+        "pre-compact" => "Conversation compacted",
+        _ => first.tool.as_deref().unwrap_or("Unknown tool"),
     };
     html! {
         li {
@@ -192,13 +197,13 @@ fn actions(group: &[Action], session: &Session) -> Markup {
     }
 }
 
-/// A path as memories name it: from the root of the working tree.
+/// Returns a path relative to the root of the working tree, as memories cite it.
 fn relative(path: &str, session: &Session) -> String {
     let roots = [session.worktree.as_deref(), session.cwd.as_deref()];
     relative_path(path, roots.into_iter().flatten())
 }
 
-/// A checkpoint, field by field.
+/// Renders a summary as a section of its turn.
 pub(super) fn summary(handle: Handle, line: &MemoryRecord) -> Markup {
     html! {
         section.summary data-kind="summary" data-item aria-label={ "Summary " (handle) } {
@@ -208,7 +213,7 @@ pub(super) fn summary(handle: Handle, line: &MemoryRecord) -> Markup {
     }
 }
 
-/// What a checkpoint says.
+/// Renders the fields of a summary.
 pub(super) fn summary_fields(line: &MemoryRecord) -> Markup {
     let fields = [
         ("Request", &line.request),

@@ -1,4 +1,4 @@
-//! `/sessions`: conversations with agents, the latest first.
+//! `/sessions`: all sessions, most recent first.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use maud::{Markup, html};
 use super::{
     link,
     text::inline_text,
-    time::lasted,
+    time::duration,
     view::{NavItem, Paged, Pairs, View, field, many},
 };
 use crate::{problem::ApiError, project_scope::ProjectScope, server::Server};
 
-const ON_PAGE: u32 = 30;
+const PAGE_SIZE: u32 = 30;
 
-/// A session in a list.
+/// Renders a session as a list item.
 pub(super) fn row(session: &Session, view: &View) -> Markup {
     let title = session.title.as_deref().or(session.first_prompt.as_deref());
     html! {
         li.item data-item data-key={ "session-" (session.db_id) } data-status=(session.status.name()) {
             div.head {
                 a.title href=(link::session(&session.session_id)) {
-                    (inline_text(&one_line(title.unwrap_or("A session without a prompt"), 160)))
+                    (inline_text(&one_line(title.unwrap_or("Session without a prompt"), 160)))
                 }
                 span.handle { (one_line(&session.session_id, 9)) }
             }
@@ -35,7 +35,7 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
                 span { (inline_text(&session.host)) }
                 span { (many(session.turns, "turn", "turns")) }
                 @if session.last_event_ms > session.started_ms {
-                    span { (lasted(session.last_event_ms - session.started_ms)) }
+                    span { (duration(session.last_event_ms - session.started_ms)) }
                 }
                 (view.clock.ago(session.last_event_ms))
             }
@@ -43,7 +43,7 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
     }
 }
 
-/// Where a session stands, in a word.
+/// Renders the status of a session.
 pub(super) fn status(session: &Session) -> Markup {
     html! { span.state data-status=(session.status.name()) { (session.status.name()) } }
 }
@@ -57,8 +57,8 @@ fn show(view: &View, sessions: &[Session], project: Option<&Project>, next: Opti
         }
         @if sessions.is_empty() {
             div.empty {
-                p.lead { "No session is remembered yet." }
-                p { "Past sessions on this machine come in with " code { "backstory import claude-code" } "." }
+                p.lead { "No sessions yet." }
+                p { "Import past sessions with " code { "backstory import claude-code" } "." }
             }
         }
         ol.list #sessions data-live="list" { @for session in sessions { (row(session, view)) } }
@@ -75,15 +75,15 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
             let parts = text
                 .rsplit_once('-')
                 .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-            Some(parts.ok_or_else(|| ApiError::bad("this list cannot be gone on with"))?)
+            Some(parts.ok_or_else(|| ApiError::bad("invalid cursor"))?)
         }
     };
     let named = field(&pairs, "project").map(ToOwned::to_owned);
-    let at_hand = Arc::clone(&server);
+    let state = Arc::clone(&server);
     let (mut sessions, project) = server
         .stores
         .read(move |store| {
-            let project = match ProjectScope::of(store, &at_hand.outside, named.as_deref(), None)? {
+            let project = match ProjectScope::of(store, &state.outside, named.as_deref(), None)? {
                 ProjectScope::Everywhere => None,
                 ProjectScope::Project(project) => Some(project),
                 ProjectScope::Nowhere => return Ok((Vec::new(), None)),
@@ -91,13 +91,13 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
             let sessions = store.sessions(&SessionFilter {
                 project: project.as_ref(),
                 after,
-                limit: ON_PAGE + 1,
+                limit: PAGE_SIZE + 1,
             })?;
             Ok((sessions, project))
         })
         .await?;
-    let more = sessions.len() > ON_PAGE as usize;
-    sessions.truncate(ON_PAGE as usize);
+    let more = sessions.len() > PAGE_SIZE as usize;
+    sessions.truncate(PAGE_SIZE as usize);
     let last = sessions.last().filter(|_| more);
     let next = last.map(|last| format!("{}-{}", last.last_event_ms, last.db_id));
     let main = show(&view, &sessions, project.as_ref(), next);

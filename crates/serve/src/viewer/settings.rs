@@ -1,4 +1,6 @@
-//! `/settings`: everything that can be set, explained and checked.
+//! `/settings`: a form for each section of the settings.
+//!
+//! Controls, ranges and explanations come from the settings themselves; only the section titles are defined here.
 
 use std::sync::Arc;
 
@@ -16,39 +18,39 @@ use super::{
 };
 use crate::{problem::ApiError, server::Server};
 
-/// What the sections are about.
+/// Sections: name, title, description.
 const SECTIONS: [(&str, &str, &str); 7] = [
-    ("capture", "Capture", "What hooks record."),
-    ("distill", "Distilling", "How events become memories."),
-    ("context", "Context", "What is given back to the agent."),
+    ("capture", "Capture", "What the hooks record."),
+    ("distill", "Distillation", "How events become memories."),
+    ("context", "Context", "Context injection."),
     ("worker", "Worker", "The background process."),
     (
         "http",
         "HTTP",
-        "Where the viewer is reached; the worker takes it over when it starts again.",
+        "Address of the viewer. Restart the worker to apply changes.",
     ),
-    ("retention", "Retention", "How long things are kept."),
-    ("ui", "Display", "How things are shown to people."),
+    ("retention", "Retention", "How long data is kept."),
+    ("ui", "Display", "Times and formats."),
 ];
 
 fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>) -> Markup {
-    let section_asked = field(pairs, "section");
+    let submitted = field(pairs, "section");
     html! {
         h1 { "Settings" }
-        p.lead { "Kept in " code { "config.toml" } " in the home folder. A changed setting holds from the next event on." }
+        p.lead { "Stored in " code { "config.toml" } " in the home folder. Changes apply immediately." }
         nav.chips aria-label="Sections" {
             @for (name, title, _) in SECTIONS { a.chip href={ "#" (name) } { (title) } }
         }
         @for (name, title, about) in SECTIONS {
-            @let own = section_asked == Some(name);
+            @let is_submitted = submitted == Some(name);
             section.panel #(name) aria-labelledby={ (name) "-title" } {
                 h2 #{ (name) "-title" } { (title) }
                 p.muted { (about) }
-                @if own { (outcome(problem)) }
+                @if is_submitted { (outcome(problem)) }
                 form method="post" action={ "/settings#" (name) } {
                     input type="hidden" name="section" value=(name);
                     @for (key, setting) in settings.iter().filter(|(key, _)| section_of(key) == name) {
-                        @let typed = own.then(|| typed(pairs, key)).flatten().filter(|_| problem.is_some());
+                        @let typed = is_submitted.then(|| typed(pairs, key)).flatten().filter(|_| problem.is_some());
                         (control(key, setting, typed.as_ref()))
                     }
                     p.actions { button { "Save" } }
@@ -76,14 +78,14 @@ fn section_of(key: &str) -> &str {
     key.split_once('.').map_or(key, |(section, _)| section)
 }
 
-/// What a form says about a setting: several values for a list.
+/// Returns the submitted value of a setting; several fields of the same name form a list.
 fn typed(pairs: &Pairs, key: &str) -> Option<Value> {
-    let given: Vec<&str> = pairs
+    let values: Vec<&str> = pairs
         .iter()
         .filter(|(name, _)| name == key)
         .map(|(_, value)| value.as_str())
         .collect();
-    match given.as_slice() {
+    match values.as_slice() {
         [] => None,
         [one] => Some(Value::from(*one)),
         several => Some(several.iter().filter(|one| !one.is_empty()).copied().collect()),
@@ -117,8 +119,8 @@ fn control(key: &str, setting: &Value, typed: Option<&Value>) -> Markup {
             p.muted #{ (key) "-about" } {
                 (inline_text(about))
                 @match source {
-                    "environment" => { " " strong { "Set by " (setting["environment"].as_str().unwrap_or_default()) ": change it there." } }
-                    "file" => { " " label.check { input type="checkbox" name="reset" value=(key); "back to the default" } }
+                    "environment" => { " " strong { "Set by " (setting["environment"].as_str().unwrap_or_default()) "; change it there." } }
+                    "file" => { " " label.check { input type="checkbox" name="reset" value=(key); "reset to default" } }
                     _ => {}
                 }
             }
@@ -146,7 +148,7 @@ fn input(key: &str, value: &Value, control: &Value, is_fixed: bool) -> Markup {
             }
             Some("list") => {
                 textarea #(key) name=(key) rows=(text.lines().count().clamp(2, 8)) aria-describedby=(about) disabled[is_fixed]
-                    placeholder="one a line" { (text) }
+                    placeholder="one per line" { (text) }
             }
             _ => { input #(key) name=(key) value=(text) aria-describedby=(about) disabled[is_fixed] autocomplete="off"; }
         }
@@ -172,7 +174,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     Ok(view.page("Settings", NavItem::Settings, &main))
 }
 
-/// Changes the settings of one section: those that differ, all or none.
+/// Saves the changed settings of one section, all or none.
 pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pairs): Form<Pairs>) -> Paged {
     let section = field(&pairs, "section").unwrap_or_default();
     let settings = current(&server).await?;
@@ -184,15 +186,15 @@ pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pai
         let is_reset = pairs.iter().any(|(name, value)| name == "reset" && value == key);
         if is_reset {
             changes.insert(key.clone(), Value::Null);
-        } else if let Some(wanted) = typed(&pairs, key)
+        } else if let Some(value) = typed(&pairs, key)
             .map(|typed| as_value(typed, &setting["control"]))
-            .filter(|wanted| *wanted != setting["value"])
+            .filter(|value| *value != setting["value"])
         {
-            changes.insert(key.clone(), wanted);
+            changes.insert(key.clone(), value);
         }
     }
     if section.is_empty() {
-        return Err(ApiError::bad("no setting was given").into());
+        return Err(ApiError::bad("no section in the form").into());
     }
     if !changes.is_empty()
         && let Err(problem) = server.change_settings(changes).await
@@ -208,7 +210,7 @@ pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pai
     Ok(Redirect::to(&to).into_response())
 }
 
-/// What was typed, as the setting has it.
+/// Converts a submitted value to the type of the setting.
 fn as_value(typed: Value, control: &Value) -> Value {
     match (control["kind"].as_str(), typed) {
         (Some("list"), Value::String(text)) => text

@@ -1,4 +1,4 @@
-//! `/status`: whether all is well, what waits, what failed, and what a model cost.
+//! `/status`: health of the worker, pending and failed queue items, and model spending.
 
 use std::{fs, sync::Arc};
 
@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::{
     plot,
     text::inline_text,
-    time::{Clock, day_name, lasted},
+    time::{Clock, day_name, duration},
     view::{NavItem, Paged, Pairs, View, back, field, many},
 };
 use crate::{
@@ -19,27 +19,27 @@ use crate::{
     server::Server,
 };
 
-/// So many events of the queue are shown.
-const SHOWN: u32 = 50;
+/// Maximum number of queue items shown.
+const MAX_ITEMS: u32 = 50;
 
-/// So many days of spending are drawn.
+/// Number of days in the spending chart.
 const DAYS: i64 = 30;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// What models cost, and what they may cost.
+/// Token usage and cost of models, with the daily budget.
 #[derive(Clone, Debug, Default)]
 struct Spending {
-    /// Days by their beginning, with tokens in and out.
+    /// Start of each day, with its tokens in and out.
     days: Vec<(i64, u64)>,
     calls: u64,
     failed: u64,
-    /// In millionths of a dollar, as far as prices are known.
+    /// Micro-dollars, for models with a known price.
     cost: Option<u64>,
-    /// The most tokens a day.
+    /// Maximum tokens per day.
     budget: u64,
-    /// Providers that are left alone for a while, and why.
-    pauses: Vec<ProviderBackoff>,
+    /// Providers that are backing off.
+    backoffs: Vec<ProviderBackoff>,
 }
 
 impl Spending {
@@ -51,7 +51,7 @@ impl Spending {
             .collect();
         let mut spending = Self {
             budget,
-            pauses: store.provider_pauses()?,
+            backoffs: store.provider_pauses()?,
             ..Self::default()
         };
         for (start, models) in store.spending_by_day(&starts)? {
@@ -73,7 +73,7 @@ impl Spending {
     }
 }
 
-struct Page {
+struct StatusPage {
     queue: QueueJson,
     coverage: f64,
     provider: String,
@@ -81,19 +81,19 @@ struct Page {
     database_bytes: u64,
 }
 
-impl Page {
-    fn is_well(&self) -> bool {
+impl StatusPage {
+    fn is_healthy(&self) -> bool {
         status(&self.queue) == "ok" && self.queue.failed == 0
     }
 
     fn show(&self, view: &View, server: &Server) -> Markup {
         html! {
             h1 { "Health" }
-            section.panel #verdict data-live="swap" data-well[self.is_well()] {
+            section.panel #verdict data-live="swap" data-well[self.is_healthy()] {
                 p.lead { (self.verdict()) }
                 dl.numbers {
-                    (number("waiting", self.queue.pending))
-                    (number("in work", self.queue.processing))
+                    (number("pending", self.queue.pending))
+                    (number("processing", self.queue.processing))
                     (number("failed", self.queue.failed))
                     div { dt { "oldest" } dd { (age(self.queue.oldest_seconds)) } }
                 }
@@ -114,10 +114,10 @@ impl Page {
     fn verdict(&self) -> String {
         let queue = &self.queue;
         match (queue.failed, status(queue)) {
-            (0, "ok") => "All is well: what your agents do is remembered as it happens.".to_owned(),
-            (0, _) => "The worker is behind: something has waited for more than a minute.".to_owned(),
+            (0, "ok") => "Healthy: all events are processed.".to_owned(),
+            (0, _) => "Late: the oldest event is more than 60 s old.".to_owned(),
             (failed, _) => format!(
-                "{} could not be processed. Nothing is lost: try again below.",
+                "{} failed. Nothing is lost: retry below.",
                 many(failed, "event", "events")
             ),
         }
@@ -128,14 +128,14 @@ impl Page {
             section aria-labelledby="worker" {
                 h2 #worker { "Worker" }
                 dl.facts {
-                    dt { "Runs since" } dd { (view.clock.ago(server.started_ms)) }
+                    dt { "Started" } dd { (view.clock.ago(server.started_ms)) }
                     dt { "Version" } dd { (server.version) }
                     dt { "Process" } dd { (std::process::id()) }
                     dt { "Address" } dd.path { (server.address) }
-                    dt { "Watching" } dd { (many(server.feed.listeners() as u64, "listener", "listeners")) }
+                    dt { "Live viewers" } dd { (server.feed.listeners()) }
                     dt { "Database" } dd { (size(self.database_bytes)) }
-                    dt { "Found by meaning" } dd { (format!("{:.0} %", self.coverage * 100.0)) }
-                    dt { "Memories by" } dd { (inline_text(&self.provider)) }
+                    dt { "Semantic index" } dd { (format!("{:.0} %", self.coverage * 100.0)) }
+                    dt { "Provider" } dd { (inline_text(&self.provider)) }
                 }
             }
         }
@@ -147,12 +147,11 @@ fn number(name: &str, value: u64) -> Markup {
 }
 
 fn age(seconds: f64) -> String {
-    // An age in seconds fits: it is cut, not rounded.
-    #[expect(clippy::cast_possible_truncation, reason = "see above")]
+    #[expect(clippy::cast_possible_truncation, reason = "an age in milliseconds fits")]
     let ms = (seconds * 1000.0) as i64;
     match ms {
         0 => "–".to_owned(),
-        ms => lasted(ms),
+        ms => duration(ms),
     }
 }
 
@@ -170,32 +169,32 @@ fn size(bytes: u64) -> String {
 
 fn items(queue: &QueueJson, view: &View) -> Markup {
     if queue.items.is_empty() {
-        return html! { p.muted { "Nothing waits." } };
+        return html! { p.muted { "The queue is empty." } };
     }
     let listed = queue.items.len() as u64;
     let all = queue.pending + queue.processing + queue.failed;
     html! {
         @if queue.failed > 0 {
-            form.actions method="post" action="/status/retry" { button { "Try all " (queue.failed) " again" } }
+            form.actions method="post" action="/status/retry" { button { "Retry all " (queue.failed) } }
         }
         ul.list {
             @for item in &queue.items { (row(item, view)) }
         }
-        @if all > listed { p.muted { "and " (many(all - listed, "other", "others")) } }
+        @if all > listed { p.muted { "and " (all - listed) " more" } }
     }
 }
 
 fn row(item: &QueueItemJson, view: &View) -> Markup {
-    let what = item.tool_name.as_deref().unwrap_or(&item.kind);
+    let label = item.tool_name.as_deref().unwrap_or(&item.kind);
     let at_ms = view.clock.now_ms - age_ms(item.age_seconds);
     html! {
         li.item data-item data-status=(item.state) {
             div.head {
-                a.title href=(super::link::session(&item.session_id)) { (inline_text(what)) }
+                a.title href=(super::link::session(&item.session_id)) { (inline_text(label)) }
                 @if item.state == "failed" {
                     form method="post" action="/status/retry" {
                         input type="hidden" name="id" value=(item.id);
-                        button.quiet aria-label={ "Try again: event " (item.id) } { "Try again" }
+                        button.quiet aria-label={ "Retry event " (item.id) } { "Retry" }
                     }
                 }
             }
@@ -203,7 +202,7 @@ fn row(item: &QueueItemJson, view: &View) -> Markup {
             p.meta {
                 span.state data-status=(item.state) { (item.state) }
                 span { (inline_text(&item.kind)) }
-                @if item.tries > 0 { span { (many(item.tries.unsigned_abs(), "try", "tries")) } }
+                @if item.tries > 0 { span { (many(item.tries.unsigned_abs(), "attempt", "attempts")) } }
                 (view.clock.ago(at_ms))
             }
         }
@@ -216,7 +215,7 @@ fn age_ms(seconds: f64) -> i64 {
     ms
 }
 
-/// What a model cost, day by day, against what it may cost.
+/// Renders model spending per day against the daily budget.
 fn spending(provider: &str, spending: &Spending) -> Markup {
     let bars: Vec<plot::Bar> = spending
         .days
@@ -230,12 +229,12 @@ fn spending(provider: &str, spending: &Spending) -> Markup {
     html! {
         section aria-labelledby="spending" {
             h2 #spending { "Model spending" }
-            @for pause in &spending.pauses { (paused(pause)) }
+            @for backoff in &spending.backoffs { (backing_off(backoff)) }
             @if spending.calls == 0 {
                 @if provider == "builtin" {
-                    p.muted { "No model is configured: the built-in rules write all memories, and nothing is spent. " a href="/settings#distill" { "Choose a provider" } "." }
+                    p.muted { "No model is configured; the built-in rules write all memories at no cost. " a href="/settings#distill" { "Choose a provider" } "." }
                 } @else {
-                    p.muted { "Nothing was spent yet. The budget is " (many(spending.budget, "token", "tokens")) " a day." }
+                    p.muted { "Nothing spent yet. The budget is " (many(spending.budget, "token", "tokens")) " per day." }
                 }
             } @else {
                 (plot::bars(&bars, Some(spending.budget), &format!("{total} tokens in {} days", bars.len())))
@@ -246,18 +245,18 @@ fn spending(provider: &str, spending: &Spending) -> Markup {
                     span { (many(total, "token", "tokens")) " in " (bars.len()) " days" }
                     span { (many(spending.calls, "call", "calls")) @if spending.failed > 0 { ", " (spending.failed) " failed" } }
                     @if let Some(cost) = spending.cost { span { (dollars(cost)) } }
-                    span { "the line is the budget: " (many(spending.budget, "token", "tokens")) " a day" }
+                    span { "line: daily budget of " (many(spending.budget, "token", "tokens")) }
                 }
             }
         }
     }
 }
 
-fn paused(pause: &ProviderBackoff) -> Markup {
+fn backing_off(backoff: &ProviderBackoff) -> Markup {
     html! {
         div.notice.warn {
-            p { (inline_text(&pause.provider)) " is left alone for now: " (inline_text(&pause.reason)) }
-            p.muted { (inline_text(&pause.said)) }
+            p { (inline_text(&backoff.provider)) " is backing off: " (inline_text(&backoff.reason)) }
+            p.muted { (inline_text(&backoff.said)) }
         }
     }
 }
@@ -267,19 +266,19 @@ fn dollars(micro: u64) -> String {
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged {
-    let (at_hand, clock) = (Arc::clone(&server), view.clock.clone());
+    let (state, clock) = (Arc::clone(&server), view.clock.clone());
     let settings = server.settings().await?;
     let budget = settings["distill.daily_tokens"]["value"].as_u64().unwrap_or(0);
     let (queue, coverage, spending) = server
         .stores
         .read(move |store| {
-            let spooled = (at_hand.outside.spooled)();
-            let queue = QueueJson::new(store.queue(SHOWN)?, spooled, at_hand.now_ms());
+            let spooled = (state.outside.spooled)();
+            let queue = QueueJson::new(store.queue(MAX_ITEMS)?, spooled, state.now_ms());
             let spending = Spending::read(store, &clock, budget)?;
             Ok((queue, store.coverage()?.share(), spending))
         })
         .await?;
-    let page = Page {
+    let page = StatusPage {
         queue,
         coverage,
         provider: settings["distill.provider"]["value"]
@@ -292,12 +291,12 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged
     Ok(view.page("Health", NavItem::Status, &page.show(&view, &server)))
 }
 
-/// Gives failed events another round: one, or all.
+/// Retries one failed event, or all.
 pub(super) async fn retry(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
     let one = field(&pairs, "id")
         .map(str::parse::<i64>)
         .transpose()
-        .map_err(|_| ApiError::bad("an event goes by a number"))?;
+        .map_err(|_| ApiError::bad("invalid event id"))?;
     let ids: Vec<i64> = one.into_iter().collect();
     server.stores.write(move |store| Ok(store.retry(&ids)?)).await?;
     Ok(back(&pairs, "/status"))

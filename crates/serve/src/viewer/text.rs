@@ -1,34 +1,34 @@
-//! Text from sessions, shown as what it is.
+//! Renders untrusted text from sessions.
 //!
-//! Nobody knows who wrote it. It is escaped, nothing in it becomes a link, and characters that have no shape of their own
-//! or change how others are shown are named instead.
+//! The text is escaped, and nothing in it becomes a link. Invisible characters and those that change how others are
+//! displayed, such as bidi overrides, are replaced by their code points.
 
 use std::ops::Range;
 
 use backstory_recall::is_invisible;
 use maud::{Markup, html};
 
-/// Shows a text on one line or in a paragraph.
+/// Renders a text inline.
 pub(super) fn inline_text(text: &str) -> Markup {
     marked(text, &[])
 }
 
-/// Shows a long text with its line breaks.
+/// Renders a long text with its line breaks.
 pub(super) fn block(text: &str) -> Markup {
     html! { div.said { (pieces(text.trim_matches('\n'), &[])) } }
 }
 
-/// Shows code, output and other words that must stand as they are.
+/// Renders code, output and other preformatted text.
 pub(super) fn verbatim(text: &str) -> Markup {
     html! { pre.verbatim tabindex="0" { (shown(text.trim_matches('\n'))) } }
 }
 
-/// Shows a text with some parts of it marked.
+/// Renders a text inline with the given ranges highlighted.
 pub(super) fn marked(text: &str, parts: &[Range<usize>]) -> Markup {
     html! { bdi { (pieces(text, parts)) } }
 }
 
-/// Shows a text in which agents put names between backticks: those look like code.
+/// Renders a text, with spans in backticks as code.
 fn pieces(text: &str, parts: &[Range<usize>]) -> Markup {
     html! {
         @for (range, is_code) in split_code(text) {
@@ -37,7 +37,7 @@ fn pieces(text: &str, parts: &[Range<usize>]) -> Markup {
     }
 }
 
-/// Splits a text into what stands between backticks on a line, and the rest; the backticks themselves go.
+/// Splits a text into code spans (between backticks on one line) and the rest, without the backticks.
 fn split_code(text: &str) -> Vec<(Range<usize>, bool)> {
     let mut pieces = Vec::new();
     let (mut from, mut at) = (0, 0);
@@ -45,7 +45,7 @@ fn split_code(text: &str) -> Vec<(Range<usize>, bool)> {
         let inside = open + 1;
         let close = text[inside..].find(['`', '\n']).map(|close| inside + close);
         match close {
-            // Three in a row fence off whole lines: they stay as they are.
+            // Longer runs of backticks fence code blocks and stay as they are.
             Some(close) if close > inside && text[close..].starts_with('`') => {
                 pieces.push((from..open, false));
                 pieces.push((inside..close, true));
@@ -62,7 +62,7 @@ fn split_code(text: &str) -> Vec<(Range<usize>, bool)> {
     pieces
 }
 
-/// Shows a piece of a text with what of the parts lies in it marked.
+/// Renders a piece of a text with the overlapping ranges highlighted.
 fn with_marks(text: &str, piece: Range<usize>, parts: &[Range<usize>]) -> Markup {
     let inside: Vec<Range<usize>> = parts
         .iter()
@@ -81,22 +81,22 @@ fn with_marks(text: &str, piece: Range<usize>, parts: &[Range<usize>]) -> Markup
     }
 }
 
-/// Cuts a text that is too long or has too many lines, at a word or a line.
-pub(super) fn clipped(text: &str, most: usize) -> String {
-    const LINES: usize = 10;
-    let lines = text.match_indices('\n').nth(LINES).map(|(at, _)| at);
-    let most = lines.map_or(most, |lines| lines.min(most));
-    if text.len() <= most {
+/// Shortens a text to at most `max` bytes and ten lines, at a word or line boundary.
+pub(super) fn clipped(text: &str, max: usize) -> String {
+    const MAX_LINES: usize = 10;
+    let lines = text.match_indices('\n').nth(MAX_LINES).map(|(at, _)| at);
+    let max = lines.map_or(max, |lines| lines.min(max));
+    if text.len() <= max {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(most);
+    let end = text.floor_char_boundary(max);
     let cut = text[..end]
         .rfind(char::is_whitespace)
-        .filter(|cut| *cut > most / 2);
+        .filter(|cut| *cut > max / 2);
     format!("{}…", text[..cut.unwrap_or(end)].trim_end())
 }
 
-/// Whether a character has no shape, or changes how others are shown.
+/// Returns whether a character is invisible or changes how others are displayed.
 fn is_hidden(c: char) -> bool {
     let is_control = c.is_control() && !matches!(c, '\n' | '\t' | '\r');
     is_control
@@ -108,12 +108,12 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a joiner does its work: it makes one sign of two in emoji and in some scripts.
+/// Returns whether a zero-width joiner or non-joiner is between non-ASCII characters, as in emoji and some scripts.
 fn joins(text: &str, at: usize, c: char) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + c.len_utf8()..].chars().next();
-    let is_foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
-    matches!(c, '\u{200c}' | '\u{200d}') && is_foreign(before) && is_foreign(after)
+    let is_non_ascii = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
+    matches!(c, '\u{200c}' | '\u{200d}') && is_non_ascii(before) && is_non_ascii(after)
 }
 
 fn shown(text: &str) -> Markup {
@@ -126,7 +126,7 @@ fn shown(text: &str) -> Markup {
     html! {
         @for (from, (at, c)) in std::iter::once(0).chain(hidden.iter().map(end)).zip(&hidden) {
             (&text[from..*at])
-            span.hidden-sign title="a character that cannot be seen" { (format!("U+{:04X}", u32::from(*c))) }
+            span.hidden-sign title="invisible character" { (format!("U+{:04X}", u32::from(*c))) }
         }
         (&text[last..])
     }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_becomes_markup_and_nothing_hides() {
+    fn markup_is_escaped_and_invisible_characters_are_named() {
         assert_eq!(
             inline_text("<script>alert(1)</script> & \"x\"").into_string(),
             "<bdi>&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;x&quot;</bdi>"
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_marked() {
+    fn ranges_are_highlighted() {
         assert_eq!(
             marked("a <b> c", std::slice::from_ref(&(2..5))).into_string(),
             "<bdi>a <mark>&lt;b&gt;</mark> c</bdi>"
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn names_between_backticks_look_like_code() {
+    fn spans_in_backticks_become_code() {
         let show = |text: &str| inline_text(text).into_string();
         assert_eq!(show("a `<b>` c"), "<bdi>a <code>&lt;b&gt;</code> c</bdi>");
         for plain in ["a ` b", "```\nx\n```", "``", "`a\nb`"] {

@@ -1,14 +1,16 @@
-//! Times as people say them, and exactly where the pointer rests.
+//! Renders times: relative or to the minute, with the exact time as a tooltip.
+//!
+//! The script formats the same times in the browser's zone; keep [`ago`] in step with `app.js`.
 
 use jiff::{Timestamp, tz::TimeZone};
 use maud::{Markup, html};
 use serde_json::Value;
 
-/// The time, and where the person is.
+/// Current time and time zone of the user.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     pub(super) now_ms: i64,
-    /// Set in the settings; else the browser knows, and without its script UTC is shown.
+    /// Zone from the settings. Without one the script uses the browser's zone; without the script times are UTC.
     zone: Option<TimeZone>,
 }
 
@@ -23,18 +25,18 @@ impl Clock {
         }
     }
 
-    /// Says how long ago something was.
+    /// Renders a time as an age, such as "5 min ago".
     pub(super) fn ago(&self, ms: i64) -> Markup {
         self.element(ms, &ago(self.now_ms - ms), Some("ago"))
     }
 
-    /// Says when something was, to the minute.
+    /// Renders a time to the minute.
     pub(super) fn exact(&self, ms: i64) -> Markup {
-        let text = self.written(ms, "%Y-%m-%d %H:%M");
+        let text = self.format(ms, "%Y-%m-%d %H:%M");
         self.element(ms, &text, Some("exact"))
     }
 
-    /// Returns how far the zone is ahead of UTC at a time, in milliseconds.
+    /// Returns the zone's UTC offset at a time, in milliseconds.
     pub(super) fn offset_ms(&self, ms: i64) -> i64 {
         let Some(zone) = &self.zone else { return 0 };
         let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -43,22 +45,22 @@ impl Clock {
 
     fn element(&self, ms: i64, text: &str, kind: Option<&str>) -> Markup {
         let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
-        // The script puts these into the browser's zone; a zone that a person chose stays.
+        // The script converts these to the browser's zone, unless the settings name one.
         let kind = kind.filter(|kind| *kind == "ago" || self.zone.is_none());
         html! {
-            time datetime=(at.to_string()) title=(self.written(ms, "%A, %-d %B %Y, %H:%M:%S %Z")) data-time=[kind]
+            time datetime=(at.to_string()) title=(self.format(ms, "%A, %-d %B %Y, %H:%M:%S %Z")) data-time=[kind]
                 data-zone=[self.zone.as_ref().map(|_| "set")] { (text) }
         }
     }
 
-    fn written(&self, ms: i64, format: &str) -> String {
+    fn format(&self, ms: i64, format: &str) -> String {
         let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
         at.to_zoned(zone).strftime(format).to_string()
     }
 }
 
-/// Says how long ago something was. The script says it in the same words.
+/// Formats an age. `ago` in `app.js` uses the same words.
 fn ago(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     match seconds {
@@ -71,14 +73,14 @@ fn ago(ms: i64) -> String {
     }
 }
 
-/// Names the day that begins at a time.
+/// Formats the day that starts at a time.
 pub(super) fn day_name(ms: i64) -> String {
     let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
     at.to_zoned(TimeZone::UTC).strftime("%-d %b %Y").to_string()
 }
 
-/// Says how long something took.
-pub(super) fn lasted(ms: i64) -> String {
+/// Formats a duration.
+pub(super) fn duration(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     match seconds {
         ..60 => format!("{seconds} s"),
@@ -93,12 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_said_as_people_say_them() {
-        let said: Vec<String> = [0, 60, 3_600, 7_200, 86_400, 3 * 86_400, 90 * 86_400, 900 * 86_400]
+    fn ages_use_rounded_units() {
+        let ages: Vec<String> = [0, 60, 3_600, 7_200, 86_400, 3 * 86_400, 90 * 86_400, 900 * 86_400]
             .map(|seconds: i64| ago(seconds * 1000))
             .to_vec();
         assert_eq!(
-            said,
+            ages,
             [
                 "just now",
                 "1 min ago",

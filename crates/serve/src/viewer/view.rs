@@ -1,4 +1,4 @@
-//! What all pages have around them, and how a request wants to see them.
+//! Layout of all pages: navigation, theme, messages and error pages.
 
 use std::{convert::Infallible, sync::Arc, time::Instant};
 
@@ -13,19 +13,19 @@ use maud::{DOCTYPE, Markup, html};
 use super::{assets, link, pending_delete::PendingDelete, text::inline_text, time::Clock};
 use crate::{login::own_page, problem::ApiError, server::Server};
 
-/// Fields of a form or a query, in their order; a name may come several times.
+/// Fields of a form or a query in order; names may repeat.
 pub(super) type Pairs = Vec<(String, String)>;
 
-/// A page, or why there is none.
+/// A page, or the error page to show instead.
 pub(super) type Paged = Result<Response, PageProblem>;
 
-/// Returns the value of a field; nothing when it is empty.
+/// Returns the value of a field, or `None` if it is empty.
 pub(super) fn field<'p>(pairs: &'p Pairs, name: &str) -> Option<&'p str> {
     let found = pairs.iter().find(|(known, _)| known == name)?;
     Some(found.1.trim()).filter(|value| !value.is_empty())
 }
 
-/// The parts of the viewer.
+/// Entries of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NavItem {
     Now,
@@ -36,7 +36,7 @@ pub(super) enum NavItem {
     Context,
     Status,
     Settings,
-    Nowhere,
+    None,
 }
 
 const NAVIGATION: [(NavItem, &str, &str); 8] = [
@@ -52,22 +52,22 @@ const NAVIGATION: [(NavItem, &str, &str); 8] = [
 
 const KEYS: [(&str, &str); 8] = [
     ("/", "search"),
-    ("j  k", "next, previous"),
+    ("j  k", "next or previous item"),
     ("Enter", "open"),
-    ("e", "edit the memory"),
-    ("p", "pin it, or let it go"),
-    ("n", "show what is new"),
-    ("←  →", "turn by turn, in a session"),
-    ("?", "this list"),
+    ("e", "edit"),
+    ("p", "pin or unpin"),
+    ("n", "show new items"),
+    ("←  →", "previous or next turn in a replay"),
+    ("?", "keyboard shortcuts"),
 ];
 
-/// How a person wants to see pages.
+/// Display settings of a request: clock, theme, pending deletions.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     pub(super) clock: Clock,
     theme: &'static str,
-    leaving: Vec<PendingDelete>,
-    /// The page itself, to come back to.
+    pending_deletes: Vec<PendingDelete>,
+    /// Path and query of the request, to redirect back to.
     pub(super) here: String,
 }
 
@@ -76,7 +76,7 @@ const THEMES: [&str; 3] = ["auto", "light", "dark"];
 
 impl View {
     async fn new(server: &Arc<Server>, parts: &Parts) -> Self {
-        // Without them a page has the usual time zone.
+        // Without settings the page falls back to the default time zone.
         let settings = server.settings().await.unwrap_or_default();
         let cookies = parts.headers.get_all(header::COOKIE).iter();
         let chosen = cookies
@@ -88,7 +88,7 @@ impl View {
         Self {
             clock: Clock::new(server.now_ms(), &settings),
             theme: chosen.unwrap_or("auto"),
-            leaving: server.leaving.list(),
+            pending_deletes: server.pending_deletes.list(),
             here: parts
                 .uri
                 .path_and_query()
@@ -96,7 +96,7 @@ impl View {
         }
     }
 
-    /// Puts the frame around a page.
+    /// Renders a page: layout, navigation and `main`.
     pub(super) fn page(&self, title: &str, here: NavItem, main: &Markup) -> Response {
         let page = html! {
             (DOCTYPE)
@@ -106,15 +106,15 @@ impl View {
                     title { (title) " · backstory" }
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    link rel="icon" type="image/svg+xml" href=(assets::address("icon.svg"));
-                    link rel="stylesheet" href=(assets::address("style.css"));
-                    script src=(assets::address("app.js")) defer {}
+                    link rel="icon" type="image/svg+xml" href=(assets::url("icon.svg"));
+                    link rel="stylesheet" href=(assets::url("style.css"));
+                    script src=(assets::url("app.js")) defer {}
                 }
                 body {
-                    a.skip href="#main" { "Skip to the content" }
+                    a.skip href="#main" { "Skip to content" }
                     (self.side(here))
                     main #main tabindex="-1" { (main) }
-                    (self.going())
+                    (self.messages())
                     (keys())
                 }
             }
@@ -128,14 +128,14 @@ impl View {
             header.side {
                 a.brand href="/" { span.mark aria-hidden="true" {} "backstory" }
                 form.quick role="search" action="/search" {
-                    label.unseen for="quick" { "Search the memory" }
+                    label.unseen for="quick" { "Search memories" }
                     input #quick type="search" name="q" placeholder="Search" autocomplete="off" data-search;
                     kbd aria-hidden="true" { "/" }
                 }
                 nav aria-label="Pages" {
                     ul {
-                        @for (place, address, name) in NAVIGATION {
-                            li { a href=(address) aria-current=[(place == here).then_some("page")] { (name) } }
+                        @for (item, href, name) in NAVIGATION {
+                            li { a href=(href) aria-current=[(item == here).then_some("page")] { (name) } }
                         }
                     }
                 }
@@ -143,7 +143,7 @@ impl View {
                     span.live data-live-state hidden { "live" }
                     form method="post" action="/theme" data-theme-form {
                         input type="hidden" name="to" value=(self.here);
-                        button.plain name="theme" value=(next) title="Light, dark, or as the system has it" {
+                        button.plain name="theme" value=(next) title="Theme: light, dark or system" {
                             span.prefix { "Theme:" } " " span data-theme-name { (self.theme) }
                         }
                     }
@@ -153,11 +153,11 @@ impl View {
         }
     }
 
-    /// What is about to be forgotten, on every page: it can be undone.
-    fn going(&self) -> Markup {
+    /// Renders pending deletions with an undo button.
+    fn messages(&self) -> Markup {
         html! {
             div #going role="status" aria-label="Messages" {
-                @for one in &self.leaving {
+                @for one in &self.pending_deletes {
                     div.toast data-key=(one.handle) {
                         span {
                             "Forgetting " (inline_text(&one.title)) " in "
@@ -177,7 +177,7 @@ impl View {
 fn keys() -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" {
-            h2 #keys-title { "Keys" }
+            h2 #keys-title { "Keyboard shortcuts" }
             dl.keys {
                 @for (key, does) in KEYS {
                     dt { @for one in key.split("  ") { kbd { (one) } " " } }
@@ -197,7 +197,7 @@ impl FromRequestParts<Arc<Server>> for View {
     }
 }
 
-/// A problem that becomes a page.
+/// An error that is rendered as a page.
 #[derive(Clone, Debug)]
 pub(super) struct PageProblem(ApiError);
 
@@ -215,39 +215,39 @@ impl IntoResponse for PageProblem {
     }
 }
 
-/// Makes pages of problems, in the frame that the person is used to.
-pub(super) async fn with_problems_as_pages(
+/// Replaces error responses by error pages with the usual layout.
+pub(super) async fn render_problems(
     State(server): State<Arc<Server>>,
     request: Request,
     next: Next,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let kept = parts.clone();
+    let original = parts.clone();
     let mut response = next.run(Request::from_parts(parts, body)).await;
     match response.extensions_mut().remove::<ApiError>() {
-        Some(problem) => problem_page(&server, &kept, &problem).await,
+        Some(problem) => problem_page(&server, &original, &problem).await,
         None => response,
     }
 }
 
-/// The page that says why there is none.
+/// Renders an error page.
 pub(crate) async fn problem_page(server: &Arc<Server>, request: &Parts, problem: &ApiError) -> Response {
     let view = View::new(server, request).await;
     let heading = match problem.status {
-        StatusCode::NOT_FOUND => "There is nothing here",
-        StatusCode::SERVICE_UNAVAILABLE => "The memory cannot be read right now",
-        _ => "That did not work",
+        StatusCode::NOT_FOUND => "Page not found",
+        StatusCode::SERVICE_UNAVAILABLE => "The database is unavailable",
+        _ => "Request failed",
     };
     let main = html! {
         h1 { (heading) }
         p.lead { (inline_text(&sentence(&problem.message))) }
         @if let Some(hint) = &problem.hint { p.muted { (inline_text(&sentence(hint))) } }
-        p { a.button href="/search" { "Search the memory" } " " a.button.quiet href="/" { "See what is going on" } }
+        p { a.button href="/search" { "Search memories" } " " a.button.quiet href="/" { "Go to start page" } }
     };
-    (problem.status, view.page(heading, NavItem::Nowhere, &main)).into_response()
+    (problem.status, view.page(heading, NavItem::None, &main)).into_response()
 }
 
-/// Begins with a capital letter and ends with a full stop.
+/// Turns a message into a sentence: capital first letter, final period.
 pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters
@@ -258,22 +258,25 @@ pub(super) fn sentence(text: &str) -> String {
     format!("{first}{}{end}", letters.as_str())
 }
 
-/// Remembers how pages are to look, in the browser.
+/// Stores the theme in a cookie.
 pub(super) async fn set_theme(Form(pairs): Form<Pairs>) -> Response {
     const YEAR: u32 = 365 * 24 * 3600;
-    let asked = field(&pairs, "theme").unwrap_or_default();
-    let theme = THEMES.into_iter().find(|theme| *theme == asked).unwrap_or("auto");
+    let requested = field(&pairs, "theme").unwrap_or_default();
+    let theme = THEMES
+        .into_iter()
+        .find(|theme| *theme == requested)
+        .unwrap_or("auto");
     let cookie = format!("{THEME_COOKIE}={theme}; Path=/; SameSite=Strict; Max-Age={YEAR}");
     let to = own_page(field(&pairs, "to").unwrap_or_default());
     ([(header::SET_COOKIE, cookie)], Redirect::to(&to)).into_response()
 }
 
-/// Goes back to the page that a form names, or to another.
+/// Redirects to the page that the form names in `to`, else to `otherwise`.
 pub(super) fn back(pairs: &Pairs, otherwise: &str) -> Response {
     Redirect::to(&own_page(field(pairs, "to").unwrap_or(otherwise))).into_response()
 }
 
-/// Says how many there are of something.
+/// Formats a count with its noun and thousands separators.
 pub(super) fn many(count: u64, one: &str, several: &str) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + 4);
@@ -291,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_easy_to_read() {
+    fn counts_have_thousands_separators_and_the_right_noun() {
         assert_eq!(many(1, "turn", "turns"), "1 turn");
         assert_eq!(many(1_234_567, "turn", "turns"), "1,234,567 turns");
         assert_eq!(many(999, "turn", "turns"), "999 turns");
@@ -299,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_message_becomes_a_sentence() {
-        assert_eq!(sentence("no note goes by N5"), "No note goes by N5.");
+        assert_eq!(sentence("no note with id N5"), "No note with id N5.");
         assert_eq!(sentence(""), ".");
     }
 }
