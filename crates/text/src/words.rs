@@ -1,0 +1,198 @@
+//! Splits text into words.
+//!
+//! A word is a run of letters and digits. Names in camel case also count by their parts, and runs of scripts that put no
+//! spaces between words count by overlapping pairs of letters: the full-text index and every comparison of texts rely on
+//! the same rules, so a change here needs a rebuilt index.
+
+/// A part of a text, see [`pieces`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// Letters and digits.
+    Word(&'t str),
+    /// Letters of a script that puts no spaces between words.
+    Unspaced(&'t str),
+    /// Everything between words.
+    Other(&'t str),
+}
+
+/// Splits a text into words and separators; joined, the pieces are the text.
+pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let class = class(rest.chars().next()?);
+        let end = rest
+            .char_indices()
+            .find(|(_, letter)| self::class(*letter) != class)
+            .map_or(rest.len(), |(at, _)| at);
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(match class {
+            Class::Word => Piece::Word(piece),
+            Class::Unspaced => Piece::Unspaced(piece),
+            Class::Other => Piece::Other(piece),
+        })
+    })
+}
+
+/// Returns the words of a text as they are written, without the parts of names.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    pieces(text).filter_map(|piece| match piece {
+        Piece::Word(word) | Piece::Unspaced(word) => Some(word),
+        Piece::Other(_) => None,
+    })
+}
+
+/// Returns the words of a text that carry meaning: in lower case, each once, in the order of the text, with the parts of
+/// names and without stop words.
+pub fn content_words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for_each_word(text, |word| {
+        let word = word.to_lowercase();
+        if !is_stop_word(&word) && !words.contains(&word) {
+            words.push(word);
+        }
+    });
+    words
+}
+
+/// Calls a function with every word, every part of a name and every pair of unspaced letters.
+pub(crate) fn for_each_word<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
+    for piece in pieces(text) {
+        match piece {
+            Piece::Other(_) => {}
+            Piece::Word(word) => {
+                each(word);
+                name_parts(word).for_each(&mut each);
+            }
+            Piece::Unspaced(run) => pairs(run).for_each(&mut each),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    Unspaced,
+    Other,
+}
+
+fn class(letter: char) -> Class {
+    match letter {
+        // First, because most text is ASCII and the ranges below cost a comparison each.
+        letter if letter.is_ascii() => {
+            if letter.is_ascii_alphanumeric() {
+                Class::Word
+            } else {
+                Class::Other
+            }
+        }
+        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' => Class::Unspaced,
+        '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2fa1f}' => Class::Unspaced,
+        letter if letter.is_alphanumeric() => Class::Word,
+        _ => Class::Other,
+    }
+}
+
+/// Returns the overlapping pairs of letters of a run without spaces; a single letter is returned as it is.
+pub fn pairs(run: &str) -> impl Iterator<Item = &str> {
+    let mut starts = run.char_indices().map(|(at, _)| at).collect::<Vec<_>>();
+    starts.push(run.len());
+    let count = starts.len() - 1;
+    (0..count.saturating_sub(1).max(1)).map(move |index| &run[starts[index]..starts[(index + 2).min(count)]])
+}
+
+/// Returns the parts of a name in camel case: `HTTPServerName2` has the parts `HTTP`, `Server` and `Name2`. A plain word
+/// has none.
+pub fn name_parts(word: &str) -> impl Iterator<Item = &str> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = &word[start..];
+        let end = start + next_part(rest).unwrap_or(rest.len());
+        // The whole word is no part of itself.
+        if rest.is_empty() || (start == 0 && end == word.len()) {
+            return None;
+        }
+        let part = &word[start..end];
+        start = end;
+        Some(part)
+    })
+}
+
+/// Returns the position at which the second part of a name starts.
+fn next_part(word: &str) -> Option<usize> {
+    let mut letters = word.char_indices().peekable();
+    let (_, mut before) = letters.next()?;
+    while let Some((at, letter)) = letters.next() {
+        let starts = letter.is_uppercase()
+            && (before.is_lowercase()
+                || before.is_numeric()
+                || (before.is_uppercase() && letters.peek().is_some_and(|(_, after)| after.is_lowercase())));
+        if starts {
+            return Some(at);
+        }
+        before = letter;
+    }
+    None
+}
+
+/// Reports whether a lower-case word is so common that it says nothing about the subject of a text.
+pub fn is_stop_word(word: &str) -> bool {
+    const MAX_LEN: usize = 7;
+    word.len() <= MAX_LEN && STOP_WORDS.binary_search(&word).is_ok()
+}
+
+const STOP_WORDS: [&str; 125] = [
+    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
+    "because", "been", "before", "being", "between", "both", "but", "by", "can", "could", "d", "did", "do",
+    "does", "doing", "don", "during", "each", "few", "for", "from", "further", "had", "has", "have",
+    "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its",
+    "just", "ll", "m", "me", "more", "most", "my", "no", "nor", "not", "now", "of", "off", "on", "once",
+    "only", "or", "other", "our", "ours", "out", "over", "own", "please", "re", "s", "same", "she", "should",
+    "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "then", "there", "these",
+    "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "ve", "very", "was", "we",
+    "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you",
+    "your", "yours",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_words_are_sorted_and_short() {
+        assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.iter().all(|word| is_stop_word(word)));
+    }
+
+    #[test]
+    fn names_split_into_their_parts() {
+        let parts = |word| name_parts(word).collect::<Vec<_>>();
+        assert_eq!(parts("HTTPServerName2"), ["HTTP", "Server", "Name2"]);
+        assert_eq!(parts("refreshToken"), ["refresh", "Token"]);
+        assert_eq!(parts("v2Api"), ["v2", "Api"]);
+        assert_eq!(parts("Token"), [""; 0]);
+        assert_eq!(parts(""), [""; 0]);
+    }
+
+    #[test]
+    fn content_words_are_distinct_and_include_parts() {
+        assert_eq!(
+            content_words("What does refreshToken do with the token?"),
+            ["refreshtoken", "refresh", "token"]
+        );
+        assert_eq!(content_words("重试令牌 ok"), ["重试", "试令", "令牌", "ok"]);
+        assert_eq!(content_words("令"), ["令"]);
+    }
+
+    #[test]
+    fn pieces_joined_are_the_text() {
+        let text = "a-b  令牌x, é!";
+        let joined: String = pieces(text)
+            .map(|piece| match piece {
+                Piece::Word(text) | Piece::Unspaced(text) | Piece::Other(text) => text,
+            })
+            .collect();
+        assert_eq!(joined, text);
+        assert_eq!(words(text).collect::<Vec<_>>(), ["a", "b", "令牌", "x", "é"]);
+    }
+}
