@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::{filter, project};
-use backstory_model::{Event, EventKind, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
 use backstory_transcript::{
     self as transcript, Position, Record, RecordKind, SessionFacts, Skipped, Transcript,
 };
@@ -249,6 +249,7 @@ impl EventBuilder {
                 i128::from(at_ms) * 1_000_000,
                 self.session_id
             ),
+            source: EventSource::Import,
             kind,
             host: Host::claude_code(),
             at_ms,

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use backstory_model::{Event, EventKind, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
 use backstory_system::{self as system, OwnerOnly as _, sync_folder, write_parts};
 use serde::{Deserialize, Serialize};
 
@@ -256,6 +256,8 @@ fn decode(key: &str, bytes: &[u8]) -> Result<Event, SpoolError> {
     }
     Ok(Event {
         key: key.to_owned(),
+        // An import writes to the store directly.
+        source: EventSource::Hook,
         kind,
         host: header.host,
         at_ms: header.at_ms,
@@ -274,6 +276,7 @@ mod tests {
     fn event(key: &str, payload: &str) -> Event {
         Event {
             key: key.to_owned(),
+            source: EventSource::Hook,
             kind: EventKind::Stop,
             host: Host::claude_code(),
             at_ms: 1_700_000_000_000,

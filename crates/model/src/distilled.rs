@@ -56,6 +56,9 @@ pub struct NewSummary {
     pub completed: Option<String>,
     /// What is left to do, in the agent's or the person's words.
     pub next_steps: Option<String>,
+    /// The entries of `next_steps` that are work to do, without offers and questions to the user. Absent when every entry
+    /// is work to do.
+    pub open_steps: Option<Vec<String>>,
     /// Files that were read.
     pub files_read: Vec<String>,
     /// Files that were changed.

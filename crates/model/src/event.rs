@@ -65,6 +65,32 @@ impl fmt::Display for EventKind {
     }
 }
 
+/// The origin of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventSource {
+    /// A hook reported it while it happened.
+    Hook,
+    /// An import created it from a transcript.
+    Import,
+}
+
+impl EventSource {
+    /// Returns the name used in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Import => "import",
+        }
+    }
+
+    /// Finds the source that [`name`](Self::name) spells this way.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Hook, Self::Import]
+            .into_iter()
+            .find(|source| source.name() == name)
+    }
+}
+
 /// The agent program an event came from.
 ///
 /// Kept as text: a store may hold sessions of hosts that this version does not know yet.
@@ -98,6 +124,8 @@ impl Host {
 pub struct Event {
     /// Names the event once and for all: its spool file's name. Sorts by time.
     pub key: String,
+    /// The origin.
+    pub source: EventSource,
     /// What happened.
     pub kind: EventKind,
     /// Who reported it.

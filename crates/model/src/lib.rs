@@ -10,7 +10,7 @@ mod path;
 mod project;
 
 pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
-pub use event::{Event, EventKind, Host};
+pub use event::{Event, EventKind, EventSource, Host};
 pub use handle::{Handle, MemoryKind, ParseHandleError};
 pub use memory::{ObservationType, SessionStatus};
 pub use path::{from_drive, has_drive, relative_path};

@@ -1,6 +1,6 @@
 //! What the tests of this crate share.
 
-use backstory_model::{Event, EventKind, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
 
 use crate::{IngestHooks, Store};
 
@@ -8,6 +8,7 @@ use crate::{IngestHooks, Store};
 pub(crate) fn event(key: &str, session: &str) -> Event {
     Event {
         key: key.to_owned(),
+        source: EventSource::Hook,
         kind: EventKind::PostToolUse,
         host: Host::claude_code(),
         at_ms: 1_000,

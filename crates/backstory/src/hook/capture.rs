@@ -11,7 +11,7 @@ use backstory_capture::{
     project,
     spool::{self, Spool},
 };
-use backstory_model::{Event, EventKind, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
 
 use super::settings;
 use crate::{clock, environment, home::Home, log, worker};
@@ -87,6 +87,7 @@ pub(crate) fn record(
     };
     let event = Event {
         key: spool::key(at, std::process::id(), kind),
+        source: EventSource::Hook,
         kind,
         host: host.clone(),
         at_ms: i64::try_from(at.as_millis()).unwrap_or(i64::MAX),

@@ -125,6 +125,7 @@ fn summary(told: ModelSummary, rules: Option<&NewSummary>, evidence: &ToolEviden
         investigated: told.investigated,
         learned: told.learned,
         completed: told.completed,
+        open_steps: rules.open_steps.filter(|_| told.next_steps.is_none()),
         next_steps: told.next_steps.or(rules.next_steps),
         files_read: either(rules.files_read, &evidence.read),
         files_edited: either(rules.files_edited, &evidence.modified),

@@ -29,13 +29,15 @@ pub(super) fn of(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Opti
         .cloned()
         .collect();
     let noted = notes(material, drafts);
+    let (next_steps, open_steps) = next_steps(material, end);
     let says_something = !noted.is_empty();
     let summary = NewSummary {
         request: material.request.map(|request| request.line.clone()),
         investigated: investigated(material),
         learned: learned(material, drafts),
         completed: completed(material, drafts, end),
-        next_steps: next_steps(material, end),
+        next_steps,
+        open_steps,
         files_read,
         files_edited,
         notes: join(state(end).map(str::to_owned).into_iter().chain(noted)),
@@ -145,12 +147,13 @@ fn completed(material: Material<'_>, drafts: &[Draft], end: TurnEnd) -> Option<S
 }
 
 /// What is left: the agent's own words first, then the open plan of a turn that did not end by itself.
-fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
+fn next_steps(material: Material<'_>, end: TurnEnd) -> (Option<String>, Option<Vec<String>>) {
     let last = material.reading.final_claims();
     let mut entries: Vec<String> = last
         .filter(|claim| claim.says == Says::Next)
         .map(|claim| without_heading(&as_said(claim)))
         .collect();
+    let stated = entries.len();
     for claim in material
         .reading
         .final_claims()
@@ -158,6 +161,7 @@ fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
     {
         entries.push(offer(&claim.sentence));
     }
+    let offered = entries.len();
     let last_edit = material.evidence.edits.last().map_or(0, |edit| edit.step);
     if matches!(end, TurnEnd::Interrupted | TurnEnd::Open) {
         entries.extend(
@@ -180,7 +184,13 @@ fn next_steps(material: Material<'_>, end: TurnEnd) -> Option<String> {
             ));
         }
     }
-    join(entries)
+    let open = (offered > stated).then(|| {
+        let steps = entries[..stated].iter().chain(&entries[offered..]);
+        steps
+            .filter_map(|entry| join(std::iter::once(entry.clone())))
+            .collect()
+    });
+    (join(entries), open)
 }
 
 /// "Next steps: bound the retries" -> "Bound the retries": the field is called that already.

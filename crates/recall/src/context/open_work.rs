@@ -46,11 +46,11 @@ pub fn open_work<'s>(
         let answer = session.and_then(|session| next_requests.insert(session, request));
         let is_told = told.is_some_and(|told| told.id == summary.id);
         if !is_told && !answer.is_some_and(agrees) && session.is_none_or(|id| !has_one.contains(&id)) {
-            let is_open = |step: &&str| {
-                let step = stems([*step]);
+            let is_open = |step: &String| {
+                let step = stems([step.as_str()]);
                 !later.iter().any(|later| covers(later, &step))
             };
-            let steps: Vec<&str> = steps(summary).filter(is_open).collect();
+            let steps: Vec<String> = steps(summary).filter(is_open).collect();
             if !steps.is_empty() {
                 has_one.extend(session);
                 here += usize::from(!is_elsewhere(summary));
@@ -66,20 +66,10 @@ pub fn open_work<'s>(
     open
 }
 
-/// The single steps of a summary. Offers and questions were for the person who was there, and a state is no step.
-fn steps(summary: &Summary) -> impl Iterator<Item = &str> {
-    const NOT_STEPS: [&str; 4] = [
-        "Offered: ",
-        "Asked: ",
-        "Interrupted before ",
-        "Something that was started ",
-    ];
-    let text = summary.next_steps.as_deref().unwrap_or_default();
-    let lines = text.lines().flat_map(|line| line.split_inclusive(". "));
-    let steps = lines.map(|step| step.trim().trim_start_matches(['-', '*', '•']).trim_start());
-    steps.filter(|step| {
-        !step.is_empty() && !NOT_STEPS.iter().any(|other| step.starts_with(other)) && !step.ends_with('?')
-    })
+/// Returns the steps of a summary. A question was for the user who was there.
+fn steps(summary: &Summary) -> impl Iterator<Item = String> {
+    let steps = summary.open_work().into_iter();
+    steps.filter(|step| !step.ends_with('?'))
 }
 
 /// What a summary says was done, or still names as a step: the later word on it counts.
@@ -157,6 +147,7 @@ mod tests {
             learned: None,
             completed: text(says[1]),
             next_steps: text(says[2]),
+            open_steps: None,
             notes: None,
             branch: (session == 1).then(|| "topic".to_owned()),
             created_ms: 100 * DAY_MS - days * DAY_MS,
@@ -225,16 +216,11 @@ mod tests {
         }
         assert_eq!(open(&[last.clone(), first(22)], 0), []);
         assert_eq!(open(&[first(2)], 0), [], "told already");
-        let offered = summary(
-            1,
-            1,
-            1,
-            [
-                "x",
-                "y",
-                "Offered: add a flag. Stop the old worker. Asked: which one?",
-            ],
-        );
+        let says = ["x", "y", "Offered: add a flag. Stop the old worker. Which one?"];
+        let offered = Summary {
+            open_steps: Some(vec!["Stop the old worker.".to_owned()]),
+            ..summary(1, 1, 1, says)
+        };
         assert_eq!(
             open(&[last, offered], 0),
             [(1, "Stop the old worker.".to_owned())]

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use backstory_model::{Event, EventKind, Handle, Host, MemoryKind, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Handle, Host, MemoryKind, ProjectIdentity};
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
 use crate::{
@@ -166,17 +166,27 @@ fn from_both_ends<T>(
 /// Events whose record is still there, in the order in which they were taken in.
 fn events(damaged: &Connection) -> Vec<Event> {
     const EVENTS: &str = "select event.id, event.key, kind, host, at, session.session_id, payload, project.key,
-            project.name, project.root, session.branch, session.worktree
+            project.name, project.root, session.branch, session.worktree, event.source
         from event join session on session.id = event.session_db_id join project on project.id = session.project_id
         where payload <> '{}'";
+    // A damaged database is not migrated. Schema 5 and older have the source in the key.
+    let select = match damaged.prepare("select source from event") {
+        Ok(_) => EVENTS.to_owned(),
+        Err(_) => EVENTS.replace(
+            "event.source",
+            "iif(event.key like '%-import-%', 'import', 'hook')",
+        ),
+    };
     let read = |row: &Row<'_>| -> rusqlite::Result<Option<Event>> {
         let kind = EventKind::from_name(row.get_ref(2)?.as_str()?);
         let host = Host::new(row.get_ref(3)?.as_str()?);
-        let (Some(kind), Some(host)) = (kind, host) else {
+        let source = EventSource::from_name(row.get_ref(12)?.as_str()?);
+        let (Some(kind), Some(host), Some(source)) = (kind, host, source) else {
             return Ok(None);
         };
         Ok(Some(Event {
             key: row.get(1)?,
+            source,
             kind,
             host,
             at_ms: row.get(4)?,
@@ -191,7 +201,7 @@ fn events(damaged: &Connection) -> Vec<Event> {
             }),
         }))
     };
-    from_both_ends(damaged, EVENTS, read)
+    from_both_ends(damaged, &select, read)
         .into_iter()
         .flatten()
         .collect()

@@ -4,8 +4,8 @@ use backstory_model::{Handle, MemoryKind, ObservationType};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
 use crate::{
-    Store, StoreError, memory::changes, memory::documents, schema::open::query,
-    transfer::import_lines::exists,
+    Store, StoreError, memory::changes, memory::documents, memory::next_steps::open_steps_json,
+    schema::open::query, transfer::import_lines::exists,
 };
 
 /// New values for some fields of a memory; the others stay as they are.
@@ -104,6 +104,12 @@ fn apply(
         if let Some(sql) = set_text(handle.kind, name) {
             let text = Some(text).filter(|text| !text.is_empty());
             transaction.execute(sql, params![handle.id, text])?;
+        }
+        if (handle.kind, *name) == (MemoryKind::Summary, "next_steps") {
+            transaction.execute(
+                "update summary set open_steps = ?2 where id = ?1",
+                params![handle.id, open_steps_json(text)],
+            )?;
         }
     }
     if let (Some(facts), MemoryKind::Observation) = (&edit.facts, handle.kind) {

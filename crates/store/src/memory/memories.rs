@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
-use crate::{Project, Session, Store, StoreError, schema::open::query};
+use crate::{Project, Session, Store, StoreError, memory::next_steps, schema::open::query};
 
 /// A distilled memory, as far as a new session may be told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +60,23 @@ pub struct Summary {
     pub completed: Option<String>,
     /// What is left to do.
     pub next_steps: Option<String>,
+    /// The entries of `next_steps` that are work to do; absent when every entry is.
+    pub open_steps: Option<Vec<String>>,
     /// What else to know: how it ended, what to beware of.
     pub notes: Option<String>,
     /// The branch that the session was on.
     pub branch: Option<String>,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: i64,
+}
+
+impl Summary {
+    /// Returns the entries of `next_steps` that are work to do.
+    pub fn open_work(&self) -> Vec<String> {
+        let text = self.next_steps.as_deref().unwrap_or_default();
+        let all = || next_steps::entries(text).map(ToOwned::to_owned).collect();
+        self.open_steps.clone().unwrap_or_else(all)
+    }
 }
 
 /// A note, as far as a new session may be told of it.
@@ -171,7 +182,7 @@ impl Store {
     /// Returns the latest checkpoints of a project that say something, newest first.
     pub fn latest_summaries(&self, project: &Project, most: u32) -> Result<Vec<Summary>, StoreError> {
         const LATEST: &str =
-            "select summary.id, session_db_id, request, learned, completed, next_steps, notes, branch, created_at
+            "select summary.id, session_db_id, request, learned, completed, next_steps, open_steps, notes, branch, created_at
             from summary left join session on session.id = summary.session_db_id
             where summary.project_id = ?1 order by created_at desc, summary.id desc limit ?2";
         let attempt = query("read the latest summaries");
@@ -184,9 +195,10 @@ impl Store {
                 learned: row.get(3)?,
                 completed: row.get(4)?,
                 next_steps: row.get(5)?,
-                notes: row.get(6)?,
-                branch: row.get(7)?,
-                created_ms: row.get(8)?,
+                open_steps: optional_list(row, 6)?,
+                notes: row.get(7)?,
+                branch: row.get(8)?,
+                created_ms: row.get(9)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
@@ -287,6 +299,12 @@ impl Store {
             .optional()
             .map_err(attempt)
     }
+}
+
+/// Reads a list that is kept as JSON, or null. One that is damaged is absent.
+fn optional_list(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Vec<String>>> {
+    let json = row.get_ref(column)?.as_str_or_null()?;
+    Ok(json.and_then(|json| serde_json::from_str(json).ok()))
 }
 
 /// Reads a list that is kept as JSON. One that is damaged is empty.

@@ -6,6 +6,7 @@ pub(crate) mod distilled;
 pub(crate) mod documents;
 pub(crate) mod edit;
 pub(crate) mod memories;
+pub(crate) mod next_steps;
 pub(crate) mod notes;
 pub(crate) mod pack;
 pub(crate) mod pages;

@@ -255,8 +255,8 @@ impl TurnWriter<'_> {
     fn summary(&self, new: &NewSummary) -> rusqlite::Result<()> {
         const INSERT: &str =
             "insert into summary (project_id, session_db_id, turn_id, request, investigated, learned,
-                completed, next_steps, files_read, files_edited, notes, distiller, created_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) returning id";
+                completed, next_steps, open_steps, files_read, files_edited, notes, distiller, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) returning id";
         let turn = self.turn;
         let values = params![
             turn.project_db_id,
@@ -267,6 +267,7 @@ impl TurnWriter<'_> {
             new.learned,
             new.completed,
             new.next_steps,
+            new.open_steps.as_deref().map(list),
             list(&new.files_read),
             list(&new.files_edited),
             new.notes,

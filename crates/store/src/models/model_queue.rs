@@ -182,7 +182,7 @@ pub(crate) fn clamp_leases(transaction: &Transaction<'_>, now_ms: i64) -> rusqli
 pub(crate) fn ask(transaction: &Transaction<'_>, turn_id: i64) -> rusqlite::Result<()> {
     const ASK: &str = "insert into turn_for_model (turn_id) select id from turn where id = ?1
             and coalesce(modelled, 0) < (select count(*) from event where turn_id = turn.id)
-            and exists (select 1 from event where turn_id = turn.id and key not like '%-import-%')
+            and exists (select 1 from event where turn_id = turn.id and source = 'hook')
         on conflict (turn_id) do update set revision = revision + 1, not_before = 0";
     transaction.prepare_cached(ASK)?.execute([turn_id]).map(drop)
 }

@@ -125,7 +125,7 @@ impl Store {
     /// Returns when a session was first heard of by a hook, in milliseconds since 1970.
     pub fn first_live_event(&self, session_id: &str) -> Result<Option<i64>, StoreError> {
         const FIRST: &str = "select min(event.at) from event join session on session.id = event.session_db_id
-            where session.session_id = ?1 and event.key not like '%-import-%'";
+            where session.session_id = ?1 and event.source = 'hook'";
         self.connection
             .query_row(FIRST, [session_id], |row| row.get(0))
             .map_err(query("look for live events"))
@@ -137,8 +137,8 @@ const KNOWN: &str = "select 1 from event where key = ?1";
 /// Returns whether the event is new.
 fn take_one(transaction: &Transaction<'_>, event: &Event, senses: IngestHooks<'_>) -> rusqlite::Result<bool> {
     const INSERT: &str = "insert into event
-            (key, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, read_hash)
-        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+            (key, source, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, read_hash)
+        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     if cached(transaction, KNOWN)?.exists([&event.key])? {
         return Ok(false);
     }
@@ -163,6 +163,7 @@ fn take_one(transaction: &Transaction<'_>, event: &Event, senses: IngestHooks<'_
     let payload = without_repetition(transaction, session, &event.payload, shown)?;
     cached(transaction, INSERT)?.execute(params![
         event.key,
+        event.source.name(),
         session,
         turn,
         event.kind.name(),

@@ -4,20 +4,27 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{StoreError, memory::documents};
+use crate::{
+    StoreError,
+    memory::{documents, next_steps},
+};
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: [&str; 5] = [
+pub(crate) const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_memory.sql"),
     include_str!("migrations/0002_find.sql"),
     include_str!("migrations/0003_changes.sql"),
     include_str!("migrations/0004_ledger.sql"),
     include_str!("migrations/0005_forgotten.sql"),
+    include_str!("migrations/0006_sources.sql"),
 ];
 
 /// The last schema whose documents were counted and indexed differently: every memory of an older database is made
 /// findable anew.
 const LAST_OTHER_INDEX: i64 = 1;
+
+/// The last schema without `summary.open_steps`.
+const LAST_WITHOUT_OPEN_STEPS: i64 = 5;
 
 /// The schema that a list of migrations leads to.
 pub(crate) fn target(migrations: &[&str]) -> i64 {
@@ -46,6 +53,9 @@ pub(crate) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Resul
     }
     if (1..=LAST_OTHER_INDEX).contains(&from) && !pending.is_empty() {
         documents::reindex_all(&transaction).map_err(migrate)?;
+    }
+    if (1..=LAST_WITHOUT_OPEN_STEPS).contains(&from) && target(migrations) > LAST_WITHOUT_OPEN_STEPS {
+        next_steps::fill_in_open_steps(&transaction).map_err(migrate)?;
     }
     if !pending.is_empty() {
         transaction

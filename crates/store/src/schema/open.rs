@@ -388,8 +388,47 @@ mod tests {
                 1,
                 "{schema}"
             );
+            // The recorded sessions were imported.
+            assert_eq!(
+                count("select count(*) from event where source <> 'import'"),
+                0,
+                "{schema}"
+            );
             assert_eq!(store.check().unwrap(), [""; 0]);
         }
+    }
+
+    #[test]
+    fn schema_6_takes_sources_from_keys_and_open_steps_from_texts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.db");
+        let older = Store::open_with(&path, folder.path(), &MIGRATIONS[..5]).unwrap();
+        let rows = "insert into project values (1, 'k', 'n', '/', 0);
+            insert into session (id, session_id, host, project_id, started_at, last_event_at)
+                values (1, 's', 'claude-code', 1, 0, 0);
+            insert into event (key, session_db_id, kind, at, payload)
+                values ('001-42-stop', 1, 'stop', 1, '{}'), ('001-import-s-session-7-stop', 1, 'stop', 1, '{}');
+            insert into summary (project_id, next_steps, created_at) values
+                (1, 'Offered: add a flag. Stop the old worker. Asked: which one?', 1),
+                (1, 'Stop the old worker.', 2), (1, null, 3)";
+        older.connection.execute_batch(rows).unwrap();
+        drop(older);
+
+        let store = Store::open(&path, folder.path()).unwrap();
+        let column = |sql: &str| -> Vec<Option<String>> {
+            let mut statement = store.connection.prepare(sql).unwrap();
+            let rows = statement.query_map([], |row| row.get(0)).unwrap();
+            rows.map(Result::unwrap).collect()
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            column("select source from event order by key"),
+            [text("hook"), text("import")]
+        );
+        assert_eq!(
+            column("select open_steps from summary order by id"),
+            [text(r#"["Stop the old worker."]"#), None, None]
+        );
     }
 
     #[test]

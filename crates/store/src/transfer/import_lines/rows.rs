@@ -4,7 +4,10 @@ use backstory_model::{Handle, MemoryKind, ObservationType};
 use rusqlite::params;
 
 use super::{Batch, IMPORT, LineTarget, PreparedLine};
-use crate::{MemoryRecord, memory::distilled::list};
+use crate::{
+    MemoryRecord,
+    memory::{distilled::list, next_steps::open_steps_json},
+};
 
 impl Batch<'_> {
     pub(super) fn insert(&self, ready: &PreparedLine, place: LineTarget) -> rusqlite::Result<Handle> {
@@ -63,8 +66,8 @@ impl Batch<'_> {
     fn summary(&self, line: &MemoryRecord, place: LineTarget) -> rusqlite::Result<i64> {
         const INSERT: &str =
             "insert into summary (project_id, session_db_id, request, investigated, learned, completed,
-                next_steps, files_read, files_edited, notes, distiller, pinned, external_id, created_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) returning id";
+                next_steps, open_steps, files_read, files_edited, notes, distiller, pinned, external_id, created_at)
+            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) returning id";
         let values = params![
             place.project,
             place.session,
@@ -73,6 +76,7 @@ impl Batch<'_> {
             line.learned,
             line.completed,
             line.next_steps,
+            line.next_steps.as_deref().and_then(open_steps_json),
             list(&line.files_read),
             list(&line.files_edited),
             line.notes,
