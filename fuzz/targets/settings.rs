@@ -12,7 +12,7 @@ mod json;
 #[path = "../../crates/backstory/src/command/install/owned_entries.rs"]
 mod owned_entries;
 #[expect(dead_code, reason = "the binary uses all of it")]
-#[path = "../../crates/backstory/src/settings"]
+#[path = "../../crates/engine/src/settings"]
 mod toml_file {
     mod document;
     mod keys;

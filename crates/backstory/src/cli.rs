@@ -7,6 +7,11 @@ use std::{
 };
 
 use anyhow::Result;
+use backstory_engine::{
+    environment,
+    home::Home,
+    repair::{self, LockOwner},
+};
 use backstory_system::read_first_stdin_byte;
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -16,11 +21,7 @@ use crate::{
         import, index, install, mcp, open, pin, queue, remember, restore, search, session, sessions, show,
         stats, timeline, why, worker,
     },
-    environment,
-    home::Home,
-    output,
-    repair::{self, LockOwner},
-    version,
+    output, version,
 };
 
 /// Long-term memory for coding agents.

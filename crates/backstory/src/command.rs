@@ -31,16 +31,15 @@ pub(crate) mod worker;
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use backstory_model::{Handle, ObservationType};
-use backstory_store::{Project, Store, StoreError};
-
-use crate::{
+use backstory_engine::{
     clock, environment,
     home::Home,
     repair::{self, LockOwner},
     settings::{self, Settings},
     worker as the_worker,
 };
+use backstory_model::{Handle, ObservationType};
+use backstory_store::{Project, Store};
 
 /// How a command ended, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,18 +143,6 @@ pub(crate) fn observation_type(name: &str) -> Result<ObservationType, String> {
         let known: Vec<&str> = ObservationType::ALL.iter().map(|one| one.name()).collect();
         format!("expected one of {}", known.join(", "))
     })
-}
-
-/// Says what a person can do about a store that does not open.
-pub(crate) fn with_hint(error: StoreError) -> anyhow::Error {
-    let hint = match &error {
-        StoreError::Newer { .. } => {
-            "update backstory, or set BACKSTORY_HOME to another folder; nothing was changed"
-        }
-        StoreError::Migrate(_) | StoreError::Backup { .. } => "nothing was changed; is the disk full?",
-        _ => return error.into(),
-    };
-    anyhow::Error::new(error).context(format!("the store cannot be used\nhint: {hint}"))
 }
 
 /// Finds the project that a person names: an id, a display name, or any path inside it.

@@ -10,9 +10,8 @@ mod provider;
 mod round_trip;
 mod worker;
 
+use backstory_engine::{home::Home, settings::Settings};
 use serde::Serialize;
-
-use crate::{home::Home, settings::Settings};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

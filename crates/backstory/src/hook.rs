@@ -3,10 +3,8 @@
 //! Never fails, never blocks, never prints what the agent does not honour. Not on this path: argument parser, SQLite
 //! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waiting for anyone.
 
-pub(crate) mod capture;
 mod file_lookup;
 mod output;
-mod settings;
 
 use std::{
     io::{self, Write},
@@ -17,11 +15,12 @@ use backstory_capture::{
     host::{self, HostPayload},
     payload::{self, Payload},
 };
+use backstory_engine::record::{self, HookOutcome};
+use backstory_engine::{environment, home::Home};
 use backstory_model::{EventKind, Host};
 use backstory_system::read_stdin;
 
-use crate::{environment, home::Home, receipt};
-use capture::HookOutcome;
+use crate::receipt;
 use file_lookup::FileLookup;
 
 /// What an agent may ask for by name.
@@ -94,7 +93,7 @@ fn handle(words: &[String]) -> HookOutcome {
         (_, input) => (name, input),
     };
     let Some(hook) = Hook::from_name(name) else {
-        return capture::unknown_event(&home, name);
+        return record::unknown_event(&home, name);
     };
     // A host that is not in the table is taken for one that speaks as the first host does.
     let spec = spec.unwrap_or(host::HOSTS[0]);
@@ -105,7 +104,7 @@ fn handle(words: &[String]) -> HookOutcome {
             }
             return HookOutcome::Nothing("nothing is recorded before a tool is used");
         }
-        (Hook::Record(kind), Ok(input)) => capture::record(&home, kind, &host, input, None),
+        (Hook::Record(kind), Ok(input)) => record::record(&home, kind, &host, input, None),
         (Hook::Record(_), Err(error)) => HookOutcome::Failed(format!("could not read stdin: {error}")),
     };
     output::print(&home, spec, hook, &outcome);

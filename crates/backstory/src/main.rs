@@ -1,34 +1,16 @@
 //! backstory: long-term memory for coding agents.
 
 mod arena;
-mod atomic_file;
-mod backend;
-mod backups;
 mod cli;
-mod clock;
 mod command;
 mod doctor;
-mod environment;
-mod forgetting;
-mod home;
 mod hook;
-mod import;
-mod injection_log;
-mod jsonl;
-mod log;
-mod models;
 mod output;
-mod process;
 mod progress;
 mod receipt;
-mod repair;
-mod sanitize;
 mod scratch;
-mod settings;
 mod statusline;
-mod time_arg;
 mod version;
-mod worker;
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
 //! What people see: text from sessions made safe, times made short, lines that fit.
 
 use anstyle::{AnsiColor, Style};
+use backstory_engine::environment;
+pub(crate) use backstory_engine::time_arg::rfc3339;
 use backstory_recall::is_invisible;
 pub(crate) use backstory_recall::one_line;
 use jiff::{Timestamp, tz::TimeZone};
-
-use crate::environment;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -103,18 +103,6 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Tells an error with its causes in one line.
-pub(crate) fn error_chain(error: &anyhow::Error) -> String {
-    let mut said: Vec<String> = Vec::new();
-    for cause in error.chain().map(ToString::to_string) {
-        // SQLite says everything twice.
-        if !said.last().is_some_and(|last| cause.ends_with(last.as_str())) {
-            said.push(cause);
-        }
-    }
-    said.join(": ")
-}
-
 /// Writes a number with commas between thousands.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -166,13 +154,6 @@ pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
 pub(crate) fn local(ms: i64, zone: &TimeZone, format: &str) -> String {
     Timestamp::from_millisecond(ms)
         .map(|time| time.to_zoned(zone.clone()).strftime(format).to_string())
-        .unwrap_or_default()
-}
-
-/// Writes a time the way `--json` does.
-pub(crate) fn rfc3339(ms: i64) -> String {
-    Timestamp::from_millisecond(ms)
-        .map(|time| time.to_string())
         .unwrap_or_default()
 }
 

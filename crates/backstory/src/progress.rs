@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::clock;
+use backstory_engine::clock;
 
 /// Says how far it is, on a terminal; says nothing elsewhere.
 #[derive(Debug)]

@@ -9,11 +9,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use backstory_engine::{atomic_file, home::Home};
 use backstory_system::{self as system, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use crate::{atomic_file, home::Home};
 
 /// Everything that was written, by host.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -6,8 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-
-use crate::clock;
+use backstory_engine::clock;
 
 /// A folder that is gone when this is dropped.
 #[derive(Debug)]

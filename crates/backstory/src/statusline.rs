@@ -14,10 +14,11 @@ use backstory_capture::{
     payload::{self, Payload},
     project,
 };
+use backstory_engine::{environment, home::Home, injection_log::InjectionLog};
 use backstory_store::Store;
 use backstory_system::read_stdin;
 
-use crate::{environment, home::Home, hook, injection_log::InjectionLog};
+use crate::hook;
 
 /// So many memories are counted: a number that large says enough.
 const MAX: u32 = 999;

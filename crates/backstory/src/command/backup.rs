@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
-use serde_json::json;
-
-use super::{ExitStatus, open_store};
-use crate::{
+use backstory_engine::{
     backups::{self, BackupKind},
     clock,
     home::Home,
-    output::size,
 };
+use serde_json::json;
+
+use super::{ExitStatus, open_store};
+use crate::output::size;
 
 /// Copy everything that is remembered into one file
 ///

@@ -4,14 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
+use backstory_engine::settings::{
+    KEYS, Resolved, SettingChange, SettingEntry, SettingKey, Source, change, from_words, key_named, read,
+    reference, repeatable, resolve, setting_json, to_words,
+};
 use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
-
-use crate::settings::{
-    KEYS, Resolved, SettingChange, SettingEntry, SettingKey, Source, change, from_words, read, reference,
-    repeatable, resolve, section_names, to_words,
-};
 
 /// Show and change settings.
 #[derive(Debug, Args)]
@@ -163,23 +162,6 @@ fn cell(value: &toml::Value) -> Vec<String> {
     }
 }
 
-/// One setting as programs see it.
-pub(crate) fn setting_json(entry: &SettingEntry) -> Json {
-    let (source, line) = match entry.source {
-        Source::Default => ("default", None),
-        Source::File { line } => ("file", Some(line)),
-        Source::Environment => ("environment", None),
-    };
-    json!({
-        "key": entry.key.to_string(),
-        "value": entry.value,
-        "source": source,
-        "line": line,
-        "environment": entry.key.variable(),
-        "expected": entry.key.kind.to_string(),
-    })
-}
-
 fn list_json(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
     let settings: Vec<Json> = resolved.entries.iter().map(setting_json).collect();
     let all = json!({ "path": path, "settings": settings, "problems": lines(&resolved.problems) });
@@ -253,28 +235,6 @@ fn changed(
         messages,
         failed: false,
         concerns_model: done.written && key.section == "distill",
-    })
-}
-
-/// Finds a key by its name, or says which one was probably meant.
-pub(crate) fn key_named(name: &str) -> Result<&'static SettingKey> {
-    SettingKey::named(name).ok_or_else(|| {
-        let wrong = name.escape_debug();
-        if section_names().contains(&name) {
-            let keys: Vec<String> = KEYS
-                .iter()
-                .filter(|key| key.section == name)
-                .map(ToString::to_string)
-                .collect();
-            return anyhow!("`{name}` is a section; its settings are {}", keys.join(", "));
-        }
-        let (section, rest) = name
-            .split_once('.')
-            .map_or((None, name), |(section, rest)| (Some(section), rest));
-        match SettingKey::nearest(section, rest) {
-            Some(key) => anyhow!("unknown setting `{wrong}`; did you mean `{key}`?"),
-            None => anyhow!("unknown setting `{wrong}`; `backstory config list` names them all"),
-        }
     })
 }
 

@@ -5,16 +5,13 @@ use std::path::PathBuf;
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::project::locate;
+use backstory_engine::{clock, home::Home};
 use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context, tokens};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{ExitStatus, open_store, project, settings};
-use crate::{
-    clock,
-    home::Home,
-    output::{self, BOLD, DIM},
-};
+use crate::output::{self, BOLD, DIM};
 
 /// Show what a new session in this project would be told
 ///

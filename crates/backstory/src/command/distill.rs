@@ -6,19 +6,22 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
-use backstory_store::{PastTurn, Store};
-use serde_json::json;
-
-use super::{ExitStatus, open_store, settings, with_hint};
-use crate::{
+use backstory_engine::error::with_hint;
+use backstory_engine::{
     clock,
     home::Home,
     models::Model,
-    output::{DIM, count, dollars, thousands},
-    progress::Progress,
     settings::{ProviderName, Settings},
     time_arg::{self, TimeArg},
     worker::{self, EXPECTED_ANSWER, ModelConfig},
+};
+use backstory_store::{PastTurn, Store};
+use serde_json::json;
+
+use super::{ExitStatus, open_store, settings};
+use crate::{
+    output::{DIM, count, dollars, thousands},
+    progress::Progress,
 };
 use ask::{DistillReport, ask};
 

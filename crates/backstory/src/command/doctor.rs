@@ -3,16 +3,13 @@
 use anstream::println;
 use anstyle::Style;
 use anyhow::Result;
+use backstory_engine::{clock, environment, home::Home, settings};
 use serde_json::{Map, Value, json};
 
 use super::ExitStatus;
 use crate::{
-    clock,
     doctor::{CheckContext, Finding, GROUPS, Severity},
-    environment,
-    home::Home,
     output::{self, BAD, BOLD, BUSY, DIM, GOOD},
-    settings,
 };
 
 /// Look every part over, and say what to do about what is wrong

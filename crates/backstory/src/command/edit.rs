@@ -2,11 +2,11 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
+use backstory_engine::{clock, home::Home, sanitize::Sanitizer};
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_store::MemoryEdit;
 
 use super::{ExitStatus, observation_type, open_store_with, settings};
-use crate::{clock, home::Home, sanitize::Sanitizer};
 
 /// Put a memory right
 ///

@@ -3,9 +3,9 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
+use backstory_engine::home::Home;
 
 use super::{ExitStatus, open_store, project};
-use crate::home::Home;
 
 /// Write memories to standard output, one JSON object a line
 ///

@@ -4,19 +4,19 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
+use backstory_engine::{
+    forgetting::forget,
+    home::Home,
+    models,
+    time_arg::{self, TimeArg},
+};
 use backstory_model::{Handle, MemoryKind};
 use backstory_store::{Forgotten, Project, Selection, Session, Store};
 use jiff::tz::TimeZone;
 use serde_json::{Map, json};
 
 use super::{ExitStatus, open_store, project, settings, unknown};
-use crate::{
-    forgetting::forget,
-    home::Home,
-    models,
-    output::{self, BOLD, DIM, count},
-    time_arg::{self, TimeArg},
-};
+use crate::output::{self, BOLD, DIM, count};
 
 /// Forget memories, sessions or a project, for good
 ///

@@ -12,6 +12,16 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result};
+use backstory_engine::{
+    clock, environment,
+    home::Home,
+    import::{self, TranscriptEvents},
+    models::{self, Model},
+    repair::{self, LockOwner},
+    settings::Settings,
+    time_arg::{self, TimeArg},
+    worker,
+};
 use backstory_model::Event;
 use backstory_store::Store;
 use backstory_transcript::{self as transcript, Transcript};
@@ -20,16 +30,8 @@ use serde_json::json;
 
 use super::{ExitStatus, open_store, settings};
 use crate::{
-    clock, environment,
-    home::Home,
-    import::{self, TranscriptEvents},
-    models::{self, Model},
     output::{DIM, count},
     progress::Progress,
-    repair::{self, LockOwner},
-    settings::Settings,
-    time_arg::{self, TimeArg},
-    worker,
 };
 
 /// Take over what happened before: past sessions of an agent, or memories from a file

@@ -8,12 +8,13 @@ use std::{
 
 use anstream::println;
 use anyhow::Result;
+use backstory_engine::{home::Home, worker};
 use backstory_recall::{Encoder, FlushPolicy, embed_next, file_vectors, repair_vectors};
 use backstory_store::{EmbedOrder, Store};
 use serde_json::json;
 
 use super::{ExitStatus, open_store};
-use crate::{home::Home, output, worker};
+use crate::output;
 
 /// Show how many memories can be found by meaning, or wait until all can
 ///

@@ -14,16 +14,18 @@ use std::io::{self, IsTerminal, Write as _};
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::host::{HOSTS, HostSpec, find};
+use backstory_engine::{
+    environment,
+    home::Home,
+    worker::{self, rules_file},
+};
 use backstory_system::END_BY_FORCE;
 use serde_json::{Value, json};
 
 use super::ExitStatus;
 use crate::{
-    environment,
-    home::Home,
     output::{BAD, BOLD, BUSY, DIM, GOOD, count},
     receipt::Receipt,
-    worker::{self, rules_file},
 };
 use diff::DiffLine;
 use plan::FileChange;

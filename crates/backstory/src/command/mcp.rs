@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use backstory_serve::{Stores, serve_stdio};
-use backstory_store::BusyTimeout;
-
-use super::ExitStatus;
-use crate::{
+use backstory_engine::{
     backend,
     home::Home,
     repair::{self, LockOwner},
     worker,
 };
+use backstory_serve::{Stores, serve_stdio};
+use backstory_store::BusyTimeout;
+
+use super::ExitStatus;
 
 /// Offer the memory to an agent as tools (agents call this)
 ///
@@ -31,7 +31,7 @@ pub(crate) fn run(home: &Home, _: &Mcp) -> Result<ExitStatus> {
         home.vectors(),
         Box::new(move || take_in(&at_home)),
     );
-    serve_stdio(stores, backend::backend(home), folder, env!("CARGO_PKG_VERSION"))
+    serve_stdio(stores, backend(home), folder, env!("CARGO_PKG_VERSION"))
         .context("could not serve on standard input and output")?;
     Ok(ExitStatus::Done)
 }

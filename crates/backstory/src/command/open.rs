@@ -9,11 +9,12 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
+use backstory_engine::{home::Home, process, worker};
 use backstory_serve::PAGES;
 use serde_json::{Value, json};
 
 use super::{ExitStatus, settings};
-use crate::{home::Home, output::DIM, process, worker};
+use crate::output::DIM;
 
 /// Open the viewer in the browser
 ///

@@ -2,10 +2,10 @@
 
 use anstream::println;
 use anyhow::Result;
+use backstory_engine::home::Home;
 use backstory_model::Handle;
 
 use super::{ExitStatus, open_store_with};
-use crate::home::Home;
 
 /// Keep memories in sight, and let no distilling change them
 #[derive(clap::Args)]

@@ -2,15 +2,12 @@
 
 use anstream::println;
 use anyhow::Result;
+use backstory_engine::{clock, home::Home};
 use backstory_serve::api_types;
 use backstory_store::{EventState, Queue};
 
 use super::{ExitStatus, open_store};
-use crate::{
-    clock,
-    home::Home,
-    output::{self, BAD, BUSY, DIM, GOOD},
-};
+use crate::output::{self, BAD, BUSY, DIM, GOOD};
 
 /// Show what waits to be distilled, and what failed
 #[derive(clap::Args)]
@@ -67,7 +64,7 @@ fn retry(home: &Home, ids: &[i64]) -> Result<ExitStatus> {
         None => 0,
     };
     if retried > 0 {
-        crate::worker::ensure(home);
+        backstory_engine::worker::ensure(home);
     }
     match (retried, ids.len()) {
         (0, 0) => println!("No event has failed."),

@@ -8,18 +8,18 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::project;
+use backstory_engine::{
+    clock,
+    home::Home,
+    repair::{self, LockOwner},
+    sanitize::Sanitizer,
+};
 use backstory_model::{ObservationType, ProjectIdentity, relative_path};
 use backstory_store::{Author, NewNote};
 use serde_json::json;
 
 use super::{ExitStatus, settings};
-use crate::{
-    clock,
-    home::Home,
-    output::{self, DIM},
-    repair::{self, LockOwner},
-    sanitize::Sanitizer,
-};
+use crate::output::{self, DIM};
 
 /// Save a note for this project
 ///

@@ -8,17 +8,13 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
+use backstory_engine::{backups, clock, home::Home, repair, worker};
 use backstory_store::{StoreError, check_backup};
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::ExitStatus;
-use crate::{
-    backups, clock,
-    home::Home,
-    output::{self, DIM},
-    repair, worker,
-};
+use crate::output::{self, DIM};
 
 /// Put a backup in the place of everything that is remembered
 ///
@@ -47,7 +43,7 @@ pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<ExitStatus> {
             _ => "nothing was changed; `backstory restore` lists the backups that are there",
         };
         // In words only: it is not our own database that is damaged.
-        anyhow!(output::error_chain(&error.into()))
+        anyhow!(backstory_engine::error::error_chain(&error.into()))
             .context(format!("{} cannot be restored\nhint: {hint}", file.display()))
     })?;
     if !arguments.yes {

@@ -8,6 +8,12 @@ use std::{
 use anstream::println;
 use anstyle::Style;
 use anyhow::{Context, Result};
+use backstory_engine::{
+    clock,
+    home::Home,
+    models,
+    time_arg::{self, TimeArg},
+};
 use backstory_model::{MemoryKind, ObservationType};
 use backstory_recall::{Query, SearchHit, Searcher, matches};
 use backstory_serve::api_types;
@@ -16,13 +22,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::{ExitStatus, current_project, observation_type, open_store, project, settings};
-use crate::{
-    clock,
-    home::Home,
-    models,
-    output::{self, BOLD, BUSY, DIM},
-    time_arg::{self, TimeArg},
-};
+use crate::output::{self, BOLD, BUSY, DIM};
 
 /// Find memories by words and by meaning
 ///

@@ -2,17 +2,14 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
+use backstory_engine::{clock, home::Home};
 use backstory_model::ObservationType;
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
 use serde_json::{Map, Value, json};
 
 use super::{ExitStatus, open_store, sessions};
-use crate::{
-    clock,
-    home::Home,
-    output::{self, BAD, BOLD, DIM},
-};
+use crate::output::{self, BAD, BOLD, DIM};
 
 /// Show one session, turn by turn
 #[derive(clap::Args)]

@@ -2,16 +2,13 @@
 
 use anstream::println;
 use anyhow::Result;
+use backstory_engine::{clock, home::Home};
 use backstory_model::SessionStatus;
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionFilter};
 
 use super::{ExitStatus, open_store, project};
-use crate::{
-    clock,
-    home::Home,
-    output::{self, BAD, BOLD, BUSY, DIM, GOOD},
-};
+use crate::output::{self, BAD, BOLD, BUSY, DIM, GOOD};
 
 /// List the sessions that are remembered, the latest first
 #[derive(clap::Args)]

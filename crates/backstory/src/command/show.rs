@@ -2,18 +2,14 @@
 
 use anstream::println;
 use anyhow::Result;
+use backstory_engine::{clock, home::Home, models};
 use backstory_model::{Handle, MemoryKind};
 use backstory_serve::api_types::Detail;
 use backstory_store::{MemoryDetail, MemoryRecord};
 use jiff::tz::TimeZone;
 
 use super::{ExitStatus, open_store, settings, unknown};
-use crate::{
-    clock,
-    home::Home,
-    models,
-    output::{self, BOLD, DIM},
-};
+use crate::output::{self, BOLD, DIM};
 
 /// Show everything about a memory: what it says, where it comes from, what it rests on
 #[derive(clap::Args)]

@@ -1,21 +1,14 @@
 //! `backstory stats`: how much is remembered, and what models cost.
 
-use std::fs;
-
 use anstream::println;
 use anyhow::Result;
+use backstory_engine::{clock, home::Home, stats::StatsReport};
 use backstory_model::MemoryKind;
-use backstory_store::{Counts, ProviderBackoff, Spending, Store, StoreError};
-use serde_json::{Map, Value, json};
+use backstory_store::Spending;
+use serde_json::json;
 
 use super::{ExitStatus, open_store, settings};
-use crate::{
-    clock,
-    home::Home,
-    models::{self, Model},
-    output::{self, BAD, BOLD, DIM, count, dollars, thousands},
-    settings::Settings,
-};
+use crate::output::{self, BAD, BOLD, DIM, count, dollars, thousands};
 
 /// Show how much is remembered, and what models were asked and what that cost
 ///
@@ -28,21 +21,6 @@ pub(crate) struct Stats {
     json: bool,
 }
 
-/// Everything that is shown.
-struct StatsReport {
-    counts: Counts,
-    bytes: u64,
-    model: Option<Model>,
-    spans: [(&'static str, Vec<Spending>); 3],
-    /// When today began, and how many tokens it has taken.
-    today: (i64, u64),
-    daily_tokens: u64,
-    waiting: u64,
-    pauses: Vec<ProviderBackoff>,
-}
-
-const DAY_MS: i64 = 86_400_000;
-
 pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<ExitStatus> {
     let settings = settings(home)?;
     let Some(store) = open_store(home)? else {
@@ -52,106 +30,12 @@ pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<ExitStatus> {
         }
         return Ok(ExitStatus::Done);
     };
-    let facts = facts(home, &settings, &store)?;
+    let facts = StatsReport::collect(home, &settings, &store, clock::now_ms())?;
     match arguments.json {
-        true => println!("{}", as_json(&facts)),
+        true => println!("{}", facts.to_json()),
         false => print(&facts, clock::now_ms()),
     }
     Ok(ExitStatus::Done)
-}
-
-/// Returns what `--json` prints, for whoever asks over HTTP.
-pub(crate) fn of(home: &Home, settings: &Settings, store: &Store) -> Result<Value, StoreError> {
-    Ok(as_json(&facts(home, settings, store)?))
-}
-
-fn facts(home: &Home, settings: &Settings, store: &Store) -> Result<StatsReport, StoreError> {
-    let now_ms = clock::now_ms();
-    let day = models::start_of_day(now_ms, &models::zone(settings));
-    // Seven days with today; an hour more or less where clocks change.
-    let week = models::start_of_day(day - 6 * DAY_MS, &models::zone(settings));
-    Ok(StatsReport {
-        counts: store.counts()?,
-        bytes: size(home),
-        model: Model::from_settings(settings),
-        spans: [
-            ("today", store.spending(day, i64::MAX)?),
-            ("7 days", store.spending(week, i64::MAX)?),
-            ("all", store.spending(0, i64::MAX)?),
-        ],
-        today: (day, store.tokens_since(day)?),
-        daily_tokens: u64::from(settings.distill.daily_tokens),
-        waiting: store.pending_model_jobs()?,
-        pauses: store.provider_pauses()?,
-    })
-}
-
-/// How large everything is that is remembered.
-fn size(home: &Home) -> u64 {
-    [home.database(), home.database_log(), home.vectors()]
-        .iter()
-        .filter_map(|path| Some(fs::metadata(path).ok()?.len()))
-        .sum()
-}
-
-/// Tokens for each memory that a model wrote.
-fn tokens_per_memory(facts: &StatsReport) -> Option<u64> {
-    let [.., (_, all)] = &facts.spans;
-    let tokens: u64 = all.iter().map(|one| one.tokens_in + one.tokens_out).sum();
-    (tokens > 0)
-        .then(|| tokens.checked_div(facts.counts.by_model))
-        .flatten()
-}
-
-fn as_json(facts: &StatsReport) -> Value {
-    let memories: Map<String, Value> = MemoryKind::ALL
-        .iter()
-        .map(|kind| {
-            let number = facts.counts.memories.get(kind).copied().unwrap_or_default();
-            (kind.name().to_owned(), number.into())
-        })
-        .collect();
-    let types: Map<String, Value> = facts
-        .counts
-        .types
-        .iter()
-        .map(|(name, number)| (name.clone(), (*number).into()))
-        .collect();
-    let pauses: Vec<Value> = facts
-        .pauses
-        .iter()
-        .map(|pause| {
-            let mut value = json!(pause);
-            value["since"] = output::rfc3339(pause.since_ms).into();
-            value["until"] = output::rfc3339(pause.until_ms).into();
-            value
-        })
-        .collect();
-    let [(_, today), (_, week), (_, all)] = &facts.spans;
-    json!({
-        "memories": memories,
-        "types": types,
-        "projects": facts.counts.projects,
-        "sessions": facts.counts.sessions,
-        "store_bytes": facts.bytes,
-        "models": {
-            "provider": facts.model.as_ref().map_or("builtin", |model| model.provider_name),
-            "model": facts.model.as_ref().map(|model| &model.name),
-            "today": today,
-            "last_7_days": week,
-            "all": all,
-            "memories": facts.counts.by_model,
-            "tokens_per_memory": tokens_per_memory(facts),
-            "budget": {
-                "daily_tokens": facts.daily_tokens,
-                "spent": facts.today.1,
-                "left": facts.daily_tokens.saturating_sub(facts.today.1),
-                "day_began_at": output::rfc3339(facts.today.0),
-            },
-            "waiting_turns": facts.waiting,
-            "paused": pauses,
-        },
-    })
 }
 
 fn print(facts: &StatsReport, now_ms: i64) {
@@ -190,7 +74,7 @@ fn print(facts: &StatsReport, now_ms: i64) {
     for (name, spending) in &facts.spans {
         print_span(name, spending);
     }
-    if let Some(tokens) = tokens_per_memory(facts) {
+    if let Some(tokens) = facts.tokens_per_memory() {
         field("per memory", &format!("{} tokens", thousands(tokens)));
     }
     print_state(facts, now_ms);
@@ -223,7 +107,7 @@ fn print_span(name: &str, spending: &[Spending]) {
 }
 
 fn print_state(facts: &StatsReport, now_ms: i64) {
-    let left = facts.daily_tokens.saturating_sub(facts.today.1);
+    let left = facts.tokens_left();
     let budget = format!(
         "{} of {} tokens left today",
         thousands(left),

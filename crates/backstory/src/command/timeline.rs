@@ -2,6 +2,7 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
+use backstory_engine::{clock, home::Home, models};
 use backstory_model::Handle;
 use backstory_recall::{Query, Searcher};
 use backstory_serve::api_types;
@@ -10,12 +11,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::{ExitStatus, current_project, open_store, project, settings, unknown};
-use crate::{
-    clock,
-    home::Home,
-    models,
-    output::{self, BOLD, DIM},
-};
+use crate::output::{self, BOLD, DIM};
 
 /// Show what happened around a memory, in the order of time
 ///

@@ -2,16 +2,16 @@
 
 use anstream::println;
 use anyhow::Result;
+use backstory_engine::{
+    clock,
+    home::Home,
+    injection_log::{self, InjectionRecord},
+};
 use backstory_model::Handle;
 use serde_json::{Value, json};
 
 use super::{ExitStatus, open_store, unknown};
-use crate::{
-    clock,
-    home::Home,
-    injection_log::{self, InjectionRecord},
-    output::{self, BOLD, DIM},
-};
+use crate::output::{self, BOLD, DIM};
 
 /// Show which sessions were told a memory, when and why, and which were not
 #[derive(clap::Args)]

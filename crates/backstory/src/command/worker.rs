@@ -4,20 +4,21 @@ use std::{fs, sync::Arc, time::Duration};
 
 use anstream::println;
 use anyhow::{Context, Result};
-use backstory_store::{BusyTimeout, Store, StoreError};
-use backstory_system::{END_BY_FORCE, detach_from_terminal};
-use serde_json::{Value, json};
-
-use super::{ExitStatus, settings, with_hint};
-use crate::{
+use backstory_engine::error::with_hint;
+use backstory_engine::{
     clock,
     home::Home,
     log,
     models::Model,
-    output::count,
     settings::hook_cache::Stamp,
     worker::{self, DistillOptions, HttpAddress, ModelConfig, RunMode, WorkerConfig},
 };
+use backstory_store::{BusyTimeout, Store, StoreError};
+use backstory_system::{END_BY_FORCE, detach_from_terminal};
+use serde_json::{Value, json};
+
+use super::{ExitStatus, settings};
+use crate::output::count;
 
 /// Run the worker that takes events in and makes memories of them
 #[derive(clap::Args)]

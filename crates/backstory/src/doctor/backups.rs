@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{CheckContext, Finding};
-use crate::{
+use crate::output::{self, count};
+use backstory_engine::{
     backups::{self, BackupKind},
     clock,
-    output::{self, count},
 };
 
 /// A daily backup that is older than this while the store changes is overdue.

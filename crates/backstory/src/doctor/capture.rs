@@ -3,13 +3,11 @@
 use std::fs;
 
 use backstory_capture::drop_counters::{self, DropReason};
+use backstory_engine::environment;
 use backstory_store::{BusyTimeout, Store, StoreError};
 
 use super::{CheckContext, Finding};
-use crate::{
-    environment,
-    output::{self, count},
-};
+use crate::output::{self, count};
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = switched_off();

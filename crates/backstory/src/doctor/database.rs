@@ -2,10 +2,12 @@
 
 use std::{fs, time::Instant};
 
+use backstory_engine::error::error_chain;
+use backstory_engine::{backups, repair};
 use backstory_store::{BusyTimeout, Store, StoreError};
 
 use super::{CheckContext, Finding};
-use crate::{backups, output, repair};
+use crate::output;
 
 /// A repair is worth mentioning for so long.
 const MONTH_MS: i64 = 30 * 24 * 3_600_000;
@@ -49,8 +51,8 @@ fn whole(patient: &CheckContext<'_>) -> Finding {
         Err(error @ StoreError::Newer { .. }) => {
             Finding::broken("database", error.to_string()).remedy("update backstory; nothing was changed")
         }
-        Err(error) if error.is_damage() => damaged(&output::error_chain(&error.into())),
-        Err(error) => Finding::broken("database", output::error_chain(&error.into()))
+        Err(error) if error.is_damage() => damaged(&error_chain(&error.into())),
+        Err(error) => Finding::broken("database", error_chain(&error.into()))
             .remedy("is the disk full, or another program at it?"),
     }
 }

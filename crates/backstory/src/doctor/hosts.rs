@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use backstory_capture::host::{HOSTS, HostSpec};
+use backstory_engine::error::error_chain;
 use backstory_system::{HOME_VARIABLE, is_program};
 use serde_json::Value;
 
@@ -15,7 +16,6 @@ use crate::{
         inspect::{self, Content, HostFile, State},
         paths,
     },
-    output,
     receipt::Receipt,
 };
 
@@ -23,7 +23,7 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let receipt = Receipt::read(patient.home).unwrap_or_else(|error| {
         let remedy = "move it away, then run `backstory install` again";
-        findings.push(Finding::warning("installed", output::error_chain(&error)).remedy(remedy));
+        findings.push(Finding::warning("installed", error_chain(&error)).remedy(remedy));
         Receipt::default()
     });
     let present = paths::present();
@@ -44,8 +44,7 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
         Ok(files) => files,
         Err(error) => {
             return vec![
-                Finding::broken(host.name, output::error_chain(&error))
-                    .remedy(format!("set {HOME_VARIABLE}")),
+                Finding::broken(host.name, error_chain(&error)).remedy(format!("set {HOME_VARIABLE}")),
             ];
         }
     };

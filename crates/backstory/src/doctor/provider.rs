@@ -1,9 +1,10 @@
 //! The settings, and whether the provider that they name can be reached with them.
 
 use super::{CheckContext, Finding};
+use backstory_engine::{clock, environment, models, settings::ProviderName};
 use backstory_store::{BusyTimeout, Store};
 
-use crate::{clock, command::stats, environment, models, output, settings::ProviderName};
+use crate::{command::stats, output};
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = patient

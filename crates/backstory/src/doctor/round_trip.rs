@@ -3,10 +3,12 @@
 use std::{fs, time::Instant};
 
 use anyhow::{Context, Result, ensure};
+use backstory_engine::error::error_chain;
+use backstory_engine::process;
 use serde_json::{Value, json};
 
 use super::{CheckContext, Finding};
-use crate::{output, process, scratch::Scratch};
+use crate::scratch::Scratch;
 
 pub(super) fn check(_patient: &CheckContext<'_>) -> Vec<Finding> {
     let start = Instant::now();
@@ -18,7 +20,7 @@ pub(super) fn check(_patient: &CheckContext<'_>) -> Vec<Finding> {
                 start.elapsed().as_millis()
             ),
         ),
-        Err(error) => Finding::broken("round-trip", output::error_chain(&error))
+        Err(error) => Finding::broken("round-trip", error_chain(&error))
             .remedy("run `backstory demo` to see where it ends; please report it"),
     }]
 }

@@ -2,14 +2,12 @@
 
 use std::fs;
 
+use backstory_engine::worker;
 use backstory_store::{BusyTimeout, Store};
 use serde_json::Value;
 
 use super::{CheckContext, Finding};
-use crate::{
-    output::{self, count},
-    worker,
-};
+use crate::output::{self, count};
 
 /// An event that waits longer than this is stuck: a worker needs a second.
 const STUCK_MS: i64 = 15 * 60 * 1000;

@@ -7,9 +7,7 @@ use backstory_capture::{
     private::PrivateTurns,
     project,
 };
-
-use super::settings;
-use crate::{clock, environment, home::Home};
+use backstory_engine::{clock, environment, home::Home, hook_settings};
 
 /// Which file, in which session.
 #[derive(Clone, Debug)]
@@ -33,7 +31,7 @@ impl FileLookup {
             .iter()
             .find_map(|name| tool_input.text(name))?;
         let cwd = payload.text("cwd")?;
-        let exclude = settings::load(home).exclude;
+        let exclude = hook_settings::load(home).exclude;
         let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
         if is_excluded(&cwd) || is_excluded(&path) || project::is_ignored(Path::new(&*cwd)) {
             return None;

@@ -14,18 +14,19 @@ use backstory_capture::{
     payload::Payload,
     project,
 };
-use backstory_model::{Event, EventKind, Handle, ProjectIdentity, relative_path};
-use backstory_recall::{ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context};
-use backstory_store::{BusyTimeout, Store};
-use jiff::Timestamp;
-
-use super::{Hook, capture::HookOutcome, file_lookup::FileLookup};
-use crate::{
+use backstory_engine::record::HookOutcome;
+use backstory_engine::{
     environment,
     home::Home,
     injection_log::{InjectionLog, InjectionRecord},
     settings::{self, ContextSettings, hook_cache},
 };
+use backstory_model::{Event, EventKind, Handle, ProjectIdentity, relative_path};
+use backstory_recall::{ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context};
+use backstory_store::{BusyTimeout, Store};
+use jiff::Timestamp;
+
+use super::{Hook, file_lookup::FileLookup};
 
 /// An agent waits no longer than this for what it may be told. Tests run many of us at once, and not optimised.
 const RECALL_TIMEOUT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every crate of ours, and those of ours that it may depend on.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("embed", &[]),
     ("system", &[]),
@@ -16,6 +16,20 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("recall", &["model", "store", "embed", "system"]),
     ("serve", &["model", "store", "recall", "system"]),
     (
+        "engine",
+        &[
+            "model",
+            "secrets",
+            "capture",
+            "transcript",
+            "store",
+            "distill",
+            "recall",
+            "serve",
+            "system",
+        ],
+    ),
+    (
         "backstory",
         &[
             "model",
@@ -25,6 +39,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
             "store",
             "distill",
             "recall",
+            "engine",
             "serve",
             "system",
         ],

@@ -10,15 +10,15 @@ use std::{
 };
 
 use anyhow::Result;
-use backstory_store::{MODEL_LEASE_MS, Permit, Store};
-
-use crate::{
+use backstory_engine::error::with_hint;
+use backstory_engine::{
     clock,
-    command::with_hint,
     home::Home,
-    progress::Progress,
     worker::{self, CallOutcome, ModelConfig},
 };
+use backstory_store::{MODEL_LEASE_MS, Permit, Store};
+
+use crate::progress::Progress;
 
 /// What came of it.
 #[derive(Debug, Default)]

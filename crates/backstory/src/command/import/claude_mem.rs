@@ -8,20 +8,21 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
 use backstory_capture::project;
+use backstory_engine::{
+    clock, environment,
+    home::Home,
+    jsonl,
+    repair::{self, LockOwner},
+    worker,
+};
 use backstory_model::ProjectIdentity;
 use backstory_store::{ClaudeMem, ForeignMemory, PreparedLine, Store, StoreError};
 use serde_json::json;
 
 use super::Progress;
 use crate::{
-    clock,
     command::{ExitStatus, open_store, settings},
-    environment,
-    home::Home,
-    jsonl,
     output::{self, DIM, count},
-    repair::{self, LockOwner},
-    worker,
 };
 
 #[derive(clap::Args)]
@@ -134,7 +135,7 @@ fn find(arguments: &ClaudeMemArguments) -> Result<PathBuf> {
 
 fn open_error(error: StoreError, path: &std::path::Path) -> anyhow::Error {
     // In words only: it is not our own database that may be damaged.
-    anyhow!(output::error_chain(&error.into())).context(format!(
+    anyhow!(backstory_engine::error::error_chain(&error.into())).context(format!(
         "could not read {}\nhint: name claude-mem's database; it was only looked at",
         path.display()
     ))

@@ -12,18 +12,20 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_capture::project;
+use backstory_engine::{
+    clock,
+    home::Home,
+    jsonl,
+    repair::{self, LockOwner},
+    worker,
+};
 use backstory_store::PreparedLine;
 use serde_json::json;
 
 use super::Progress;
 use crate::{
-    clock,
     command::{ExitStatus, settings},
-    home::Home,
-    jsonl,
     output::{DIM, count},
-    repair::{self, LockOwner},
-    worker,
 };
 
 #[derive(clap::Args)]

@@ -7,14 +7,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use backstory_engine::{atomic_file, home::Home};
 use backstory_system::{self as system, OwnerOnly as _};
 
 use super::{paths, plan::FileChange};
-use crate::{
-    atomic_file,
-    home::Home,
-    receipt::{self, InstalledFile, Receipt},
-};
+use crate::receipt::{self, InstalledFile, Receipt};
 
 /// Writes the files of an installation.
 pub(crate) fn install(home: &Home, receipt: &mut Receipt, changes: &[FileChange]) -> Result<()> {

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use backstory_capture::host::{ConfigPath, HOSTS, HostSpec};
+use backstory_engine::environment;
 use backstory_system::{HOME_VARIABLE, canonicalize, program_names, shell_path};
-
-use crate::environment;
 
 /// Finds the file or folder that a host means.
 pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {

@@ -1,0 +1,197 @@
+//! The one place that reads the environment.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `BACKSTORY_HOME` | the folder that holds everything; `~/.backstory` when unset |
+//! | `BACKSTORY_DISABLED` | `1`: hooks record nothing |
+//! | `BACKSTORY_INTERNAL` | `1`: hooks do nothing at all; set for the worker's own model calls |
+//! | `BACKSTORY_DEBUG` | `1`: hooks say on stderr what they did |
+//! | `BACKSTORY_NO_WORKER` | `1`: hooks and commands do not start the worker |
+//! | `BACKSTORY_<SECTION>_<KEY>` | overrides a setting: see `backstory config list` |
+
+use std::{ffi::OsString, path::PathBuf};
+
+use backstory_system::program_names;
+
+/// Says whether a switch is on: set to anything but nothing, `0`, `false`, `no` or `off`.
+pub fn is_on(name: &str) -> bool {
+    variable(name).is_some_and(|value| {
+        !["", "0", "false", "no", "off"]
+            .iter()
+            .any(|off| value.eq_ignore_ascii_case(off))
+    })
+}
+
+/// Returns the folder that holds everything, if the environment tells.
+pub fn backstory_home() -> Option<PathBuf> {
+    match variable("BACKSTORY_HOME").filter(|path| !path.is_empty()) {
+        Some(path) => std::path::absolute(path).ok(),
+        None => user_home().map(|home| home.join(".backstory")),
+    }
+}
+
+/// Says whether another folder than the usual one is named.
+pub fn has_other_home() -> bool {
+    backstory_home() != user_home().map(|home| home.join(".backstory"))
+}
+
+/// Returns the user's home folder.
+pub fn user_home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}
+
+/// Returns the folder that another program's variable names.
+pub fn folder(name: &str) -> Option<PathBuf> {
+    let path = variable(name).filter(|path| !path.is_empty())?;
+    std::path::absolute(path).ok()
+}
+
+/// Returns the folders that programs are looked for in.
+pub fn search_path() -> Vec<PathBuf> {
+    let path = variable("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect()
+}
+
+/// Returns the variables that override settings.
+pub fn settings() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| name.starts_with("BACKSTORY_"))
+        .collect()
+}
+
+/// Returns those of these variables that are set. A hook asks for the few it obeys: copying all of them costs more than
+/// the rest of its work.
+pub fn variables(names: &[&str]) -> Vec<(String, String)> {
+    let set = |name: &&str| Some(((*name).to_owned(), variable(name)?.into_string().ok()?));
+    names.iter().filter_map(set).collect()
+}
+
+/// What the installed `claude` finds its account and its way with.
+pub const FOR_CLAUDE: [&str; 15] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_GIT_BASH_PATH",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "ANTHROPIC_VERTEX_PROJECT_ID",
+    "CLOUD_ML_REGION",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+];
+
+/// Returns a variable that holds text.
+pub fn text(name: &str) -> Option<String> {
+    variable(name)?.into_string().ok()
+}
+
+/// Returns the proxy that an address is to be reached through. A host of this machine, or one that `NO_PROXY` names, is
+/// reached directly.
+pub fn proxy(address: &str) -> Option<String> {
+    let either = |name: &str| {
+        text(name)
+            .or_else(|| text(&name.to_lowercase()))
+            .filter(|text| !text.is_empty())
+    };
+    let (scheme, rest) = address.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let is_direct = |name: &str| {
+        let name = name.trim().trim_start_matches('.');
+        name == "*" || host == name || host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
+    };
+    if ["localhost", "127.0.0.1", "[::1]"].contains(&host)
+        || either("NO_PROXY").is_some_and(|names| names.split(',').any(is_direct))
+    {
+        return None;
+    }
+    let own = if scheme == "http" {
+        "HTTP_PROXY"
+    } else {
+        "HTTPS_PROXY"
+    };
+    either(own).or_else(|| either("ALL_PROXY"))
+}
+
+/// Returns the folders in which programs are looked for.
+pub fn program_folders() -> Vec<PathBuf> {
+    let path = variable("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    // Where its own installer puts `claude`, and a hook's PATH may not lead.
+    let more = user_home().map(|home| [home.join(".local/bin"), home.join(".claude/local")]);
+    folders.extend(more.into_iter().flatten());
+    // Never the folder that one happens to be in.
+    folders.retain(|folder| folder.is_absolute());
+    folders
+}
+
+/// Returns what the worker needs of the environment. An agent's own variables, and the keys among them, stay behind.
+/// Only those that `more` names go with it.
+pub fn for_worker(more: &[String]) -> Vec<(OsString, OsString)> {
+    const KEPT: [&str; 20] = [
+        "HOME",
+        "PATH",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TZ",
+        "TMPDIR",
+        "SHELL",
+        "RUST_BACKTRACE",
+        // On Windows; without some of them there is no network, not even to oneself.
+        "APPDATA",
+        "COMSPEC",
+        "LOCALAPPDATA",
+        "PATHEXT",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "TMP",
+        "USERNAME",
+        "USERPROFILE",
+        "WINDIR",
+    ];
+    const PREFIXES: [&str; 3] = ["BACKSTORY_", "LC_", "XDG_"];
+    let is_kept = |name: &str| {
+        // Windows writes some of them as `Path`.
+        KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))
+            || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            || more.iter().any(|kept| kept == name)
+    };
+    std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_kept))
+        .collect()
+}
+
+/// Says whether a variable is set to something.
+pub fn is_set(name: &str) -> bool {
+    variable(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Finds a program on the search path.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let folders = variable("PATH")?;
+    std::env::split_paths(&folders)
+        .filter(|folder| folder.is_absolute())
+        .flat_map(|folder| program_names(name).map(move |name| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+/// Returns how many columns the terminal is said to have.
+pub fn columns() -> Option<usize> {
+    variable("COLUMNS")?.to_str()?.parse().ok()
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the environment"
+    )]
+    std::env::var_os(name)
+}

@@ -1,0 +1,314 @@
+//! Reads memories that were written one JSON object a line, by us or by others.
+//!
+//! Lenient: only the kind and some text are required, unknown fields are passed over, a list may be a single text. What is
+//! private or secret is cut here, before anything else sees it.
+
+use backstory_capture::payload;
+use backstory_model::MemoryKind;
+use backstory_store::MemoryRecord;
+use jiff::{Timestamp, civil, tz::TimeZone};
+use serde_json::{Map, Value};
+
+use crate::sanitize::Sanitizer;
+
+/// The longest id or name, in bytes.
+const MAX_NAME_LEN: usize = 1024;
+
+/// The most entries of a list.
+const MAX_ENTRIES: usize = 1_000;
+
+/// Reads a line; says in a person's words why it cannot be taken.
+pub fn read(bytes: &[u8], redact: bool) -> Result<MemoryRecord, String> {
+    let text = payload::to_text(bytes);
+    let fields: Map<String, Value> = match serde_json::from_str(&text) {
+        Ok(fields) => fields,
+        Err(error) if error.is_data() => return Err("no JSON object".to_owned()),
+        Err(error) => return Err(format!("no JSON (at column {})", error.column())),
+    };
+    let mut reader = Reader {
+        fields,
+        wash: Sanitizer::new(redact),
+    };
+    let mut line = MemoryRecord::new(reader.kind()?);
+    reader.circumstances(&mut line)?;
+    match line.kind {
+        MemoryKind::Observation => reader.observation(&mut line)?,
+        MemoryKind::Summary => reader.summary(&mut line)?,
+        MemoryKind::Prompt | MemoryKind::Note | MemoryKind::Passage => reader.words(&mut line)?,
+    }
+    Ok(line)
+}
+
+struct Reader {
+    fields: Map<String, Value>,
+    wash: Sanitizer,
+}
+
+impl Reader {
+    fn kind(&self) -> Result<MemoryKind, String> {
+        let named = match self.fields.get("kind") {
+            Some(Value::String(named)) => named,
+            None | Some(Value::Null) => return Err("no `kind`".to_owned()),
+            Some(_) => return Err("`kind` is no text".to_owned()),
+        };
+        MemoryKind::from_name(named).ok_or_else(|| {
+            let known: Vec<&str> = MemoryKind::ALL.iter().map(|kind| kind.name()).collect();
+            format!(
+                "`kind` is `{}`, expected one of {}",
+                named.chars().take(32).collect::<String>(),
+                known.join(", ")
+            )
+        })
+    }
+
+    fn circumstances(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
+        line.project = self.text("project")?.map(|name| cut(&name));
+        line.session_id = self.name("session_id")?;
+        line.external_id = self.name("external_id")?;
+        line.branch = self.text("branch")?.map(|name| cut(&name));
+        line.type_name = self.text("type")?.map(|name| cut(&name));
+        line.created_ms = self.time()?;
+        line.pinned = matches!(self.fields.get("pinned"), Some(Value::Bool(true)))
+            || self.fields.get("pinned").and_then(Value::as_i64) == Some(1);
+        Ok(())
+    }
+
+    fn observation(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
+        line.title = self.text("title")?;
+        line.subtitle = self.text("subtitle")?;
+        line.narrative = self.text("narrative")?;
+        if line.narrative.is_none() {
+            line.narrative = self.text("text")?;
+        }
+        line.facts = self.list("facts")?;
+        line.concepts = self.list("concepts")?;
+        line.files_read = self.list("files_read")?;
+        line.files_modified = self.list("files_modified")?;
+        if line.title.is_none() {
+            let mut said = [&line.subtitle, &line.narrative].into_iter().flatten();
+            let first = said.next().or(line.facts.first());
+            line.title = first.and_then(|text| title(text));
+        }
+        match line.title {
+            Some(_) => Ok(()),
+            None => Err(self.says_nothing("`title` or `narrative`")),
+        }
+    }
+
+    fn summary(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
+        line.request = self.text("request")?;
+        line.investigated = self.text("investigated")?;
+        line.learned = self.text("learned")?;
+        line.completed = self.text("completed")?;
+        line.next_steps = self.text("next_steps")?;
+        line.files_read = self.list("files_read")?;
+        line.files_edited = self.list("files_edited")?;
+        line.notes = self.text("notes")?;
+        if line.notes.is_none() {
+            line.notes = self.text("text")?;
+        }
+        let said = [
+            &line.request,
+            &line.investigated,
+            &line.learned,
+            &line.completed,
+            &line.next_steps,
+            &line.notes,
+        ];
+        match said.iter().any(|text| text.is_some()) {
+            true => Ok(()),
+            false => Err(self.says_nothing("`request`, `completed` or another field of a summary")),
+        }
+    }
+
+    fn words(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
+        for name in ["text", "narrative", "title"] {
+            if line.text.is_none() {
+                line.text = self.text(name)?;
+            }
+        }
+        if line.kind == MemoryKind::Note {
+            for name in ["files", "files_read", "files_modified"] {
+                for file in self.list(name)? {
+                    if !line.files_read.contains(&file) {
+                        line.files_read.push(file);
+                    }
+                }
+            }
+        }
+        match line.text {
+            Some(_) => Ok(()),
+            None => Err(self.says_nothing("`text`")),
+        }
+    }
+
+    fn says_nothing(&self, wanted: &str) -> String {
+        if self.wash.has_removed() {
+            "nothing is left of it once private spans are cut".to_owned()
+        } else {
+            format!("no {wanted}")
+        }
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, String> {
+        match self.fields.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(self.wash.text(text)),
+            Some(Value::Number(number)) => Ok(Some(number.to_string())),
+            Some(_) => Err(format!("`{name}` is no text")),
+        }
+    }
+
+    /// Ids are random by nature, and no secrets.
+    fn name(&self, name: &str) -> Result<Option<String>, String> {
+        let text = match self.fields.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(text)) => text.trim().to_owned(),
+            Some(Value::Number(number)) => number.to_string(),
+            Some(_) => return Err(format!("`{name}` is no text")),
+        };
+        // One that is cut could be another's.
+        if text.len() > MAX_NAME_LEN {
+            return Err(format!("`{name}` is longer than {MAX_NAME_LEN} bytes"));
+        }
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    fn list(&mut self, name: &str) -> Result<Vec<String>, String> {
+        let items = match self.fields.get(name) {
+            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Array(items)) => items.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+        };
+        let mut texts = Vec::new();
+        for item in items.iter().take(MAX_ENTRIES) {
+            match item {
+                Value::Null => {}
+                Value::String(text) => texts.extend(self.wash.text(text)),
+                Value::Number(number) => texts.push(number.to_string()),
+                _ => return Err(format!("`{name}` is no list of texts")),
+            }
+        }
+        Ok(texts)
+    }
+
+    fn time(&self) -> Result<Option<i64>, String> {
+        let wrong = || Err("`created_at` is no time such as 2026-01-31T12:00:00Z".to_owned());
+        match self.fields.get("created_at") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => match parse_time(text) {
+                Some(ms) => Ok(Some(ms)),
+                None => wrong(),
+            },
+            Some(_) => wrong(),
+        }
+    }
+}
+
+/// Reads a time; one without a zone is UTC.
+fn parse_time(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let stamp = text.parse::<Timestamp>().ok().or_else(|| {
+        let local: civil::DateTime = text.parse().ok()?;
+        Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    })?;
+    Some(stamp.as_millisecond())
+}
+
+/// The first line of a text, as a title.
+fn title(text: &str) -> Option<String> {
+    const MAX_TITLE_LEN: usize = 100;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(MAX_TITLE_LEN).collect())
+}
+
+fn cut(name: &str) -> String {
+    let name = name.trim();
+    name[..name.floor_char_boundary(MAX_NAME_LEN)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(json: &str) -> MemoryRecord {
+        read(json.as_bytes(), true).unwrap_or_else(|error| panic!("{error}: {json}"))
+    }
+
+    #[test]
+    fn a_kind_and_some_text_are_enough() {
+        assert_eq!(
+            line(r#"{"kind":"passage","text":"x","unknown":[{}]}"#)
+                .text
+                .as_deref(),
+            Some("x")
+        );
+        assert_eq!(
+            line(r#"{"kind":"note","narrative":"x"}"#).text.as_deref(),
+            Some("x")
+        );
+        assert_eq!(
+            line(r#"{"kind":"observation","narrative":"\n one\ntwo"}"#)
+                .title
+                .as_deref(),
+            Some("one")
+        );
+        assert_eq!(
+            line(r#"{"kind":"summary","text":"x"}"#).notes.as_deref(),
+            Some("x")
+        );
+        assert_eq!(
+            line(r#"{"kind":"observation","title":"t","facts":"one"}"#).facts,
+            ["one"]
+        );
+        // Half an emoji, as Python writes one.
+        assert_eq!(
+            line(r#"{"kind":"note","text":"a\ud83d"}"#).text.as_deref(),
+            Some("a\u{fffd}")
+        );
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_taken_says_why() {
+        let cases = [
+            ("{", "no JSON (at column 1)"),
+            ("[1]", "no JSON object"),
+            ("{}", "no `kind`"),
+            (
+                r#"{"kind":"memo"}"#,
+                "`kind` is `memo`, expected one of note, observation, summary, prompt, passage",
+            ),
+            (r#"{"kind":"note"}"#, "no `text`"),
+            (r#"{"kind":"note","text":" "}"#, "no `text`"),
+            (
+                r#"{"kind":"note","text":"<private>x</private>"}"#,
+                "nothing is left of it once private spans are cut",
+            ),
+            (r#"{"kind":"note","text":{}}"#, "`text` is no text"),
+            (
+                r#"{"kind":"observation","title":"t","facts":[[]]}"#,
+                "`facts` is no list of texts",
+            ),
+            (
+                r#"{"kind":"note","text":"x","created_at":"yesterday"}"#,
+                "`created_at` is no time such as 2026-01-31T12:00:00Z",
+            ),
+        ];
+        for (json, reason) in cases {
+            assert_eq!(read(json.as_bytes(), true).unwrap_err(), reason, "{json}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_as_others_write_them() {
+        let expected = Some(1_769_860_800_000);
+        for time in [
+            "2026-01-31T12:00:00Z",
+            "2026-01-31T13:00:00+01:00",
+            "2026-01-31T12:00:00.000",
+            "2026-01-31 12:00",
+        ] {
+            assert_eq!(parse_time(time), expected, "{time}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Short logs, `logs/hook.log` and `logs/worker.log`: what went wrong and when, never content.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io::{self, Write},
+    time::Duration,
+};
+
+use backstory_system::{self as system, OwnerOnly as _};
+
+use crate::home::Home;
+
+/// Past this size the log is set aside, and the one set aside before is gone.
+const MAX_BYTES: u64 = 256 << 10;
+
+/// Appends one line to a log.
+pub fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::Result<()> {
+    let path = home.log(name);
+    let open = || OpenOptions::new().append(true).create(true).private().open(&path);
+    let mut file = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new()
+                .recursive(true)
+                .private()
+                .create(home.root().join("logs"))?;
+            open()?
+        }
+        other => other?,
+    };
+    if file.metadata()?.len() > MAX_BYTES {
+        system::rename(&path, home.log(&format!("{name}.1")))?;
+        file = open()?;
+    }
+    writeln!(file, "{}.{:03} {line}", at.as_secs(), at.subsec_millis())
+}

@@ -1,0 +1,210 @@
+//! The table of keys: where each stands and what it accepts.
+
+use std::fmt;
+
+use super::suggest;
+
+/// One thing that can be set.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SettingKey {
+    /// The section of `config.toml` it stands in.
+    pub section: &'static str,
+    /// Its name within the section.
+    pub name: &'static str,
+    /// What it accepts.
+    pub kind: Kind,
+}
+
+/// What a key accepts; displayed, it completes the sentence "expected …".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// `on` or `off`.
+    OnOff,
+    /// A whole number within bounds.
+    Number {
+        /// The smallest.
+        min: u32,
+        /// The largest.
+        max: u32,
+    },
+    /// Zero for "no limit", or a whole number within bounds.
+    Limit {
+        /// The smallest limit.
+        min: u32,
+        /// The largest limit.
+        max: u32,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A string, possibly empty.
+    Text,
+    /// An HTTP address, possibly empty.
+    Address,
+    /// The name of an environment variable, possibly empty.
+    Variable,
+    /// The IANA name of a time zone, possibly empty.
+    TimeZone,
+    /// An address that only this machine reaches.
+    Loopback,
+    /// Any number of strings.
+    List,
+    /// Any number of prices.
+    Prices,
+    /// At least one of these words.
+    ListOf(&'static [&'static str]),
+}
+
+const TYPES: &[&str] = &["decision", "bugfix", "feature", "refactor", "discovery", "change"];
+
+/// Every key, in the order of `defaults.toml`.
+pub static KEYS: &[SettingKey] = &[
+    key("capture", "skip_tools", Kind::List),
+    key("capture", "exclude", Kind::List),
+    key("capture", "max_payload_kb", Kind::Number { min: 16, max: 16_384 }),
+    key("capture", "redact", Kind::Flag),
+    key("capture", "durability", Kind::Choice(&["normal", "full"])),
+    key(
+        "distill",
+        "provider",
+        Kind::Choice(&["builtin", "claude-cli", "anthropic", "openai"]),
+    ),
+    key("distill", "model", Kind::Text),
+    key("distill", "base_url", Kind::Address),
+    key("distill", "api_key_env", Kind::Variable),
+    key("distill", "api_key_file", Kind::Text),
+    key(
+        "distill",
+        "daily_tokens",
+        Kind::Number {
+            min: 0,
+            max: 1_000_000_000,
+        },
+    ),
+    key(
+        "distill",
+        "session_tokens",
+        Kind::Number {
+            min: 0,
+            max: 1_000_000_000,
+        },
+    ),
+    key("distill", "prices", Kind::Prices),
+    key("distill", "concurrency", Kind::Number { min: 1, max: 8 }),
+    key(
+        "distill",
+        "max_input_tokens",
+        Kind::Number {
+            min: 500,
+            max: 200_000,
+        },
+    ),
+    key("context", "observations", Kind::Number { min: 1, max: 200 }),
+    key("context", "sessions", Kind::Number { min: 1, max: 50 }),
+    key("context", "full", Kind::Number { min: 0, max: 20 }),
+    key("context", "full_field", Kind::Choice(&["narrative", "facts"])),
+    key("context", "types", Kind::ListOf(TYPES)),
+    key("context", "concepts", Kind::List),
+    key("context", "budget_tokens", Kind::Number { min: 200, max: 9_000 }),
+    key("context", "prompt_tokens", Kind::Number { min: 50, max: 2_000 }),
+    key("context", "on_start", Kind::Flag),
+    key("context", "on_prompt", Kind::Flag),
+    key("context", "on_file", Kind::Flag),
+    key("context", "on_error", Kind::Flag),
+    key("worker", "idle_minutes", Kind::Number { min: 1, max: 1_440 }),
+    key("worker", "http", Kind::OnOff),
+    key("http", "bind", Kind::Loopback),
+    key("http", "port", Kind::Number { min: 0, max: 65_535 }),
+    key("retention", "passages_days", Kind::Number { min: 0, max: 36_500 }),
+    key(
+        "retention",
+        "max_db_mb",
+        Kind::Limit {
+            min: 64,
+            max: 1_048_576,
+        },
+    ),
+    key("retention", "backups", Kind::Number { min: 0, max: 365 }),
+    key("ui", "timezone", Kind::TimeZone),
+];
+
+const fn key(section: &'static str, name: &'static str, kind: Kind) -> SettingKey {
+    SettingKey { section, name, kind }
+}
+
+/// Returns the names of the sections, in order.
+pub fn section_names() -> Vec<&'static str> {
+    let mut names: Vec<_> = KEYS.iter().map(|key| key.section).collect();
+    names.dedup();
+    names
+}
+
+impl SettingKey {
+    /// Finds a key by its full name, such as `context.full`.
+    pub fn named(full: &str) -> Option<&'static Self> {
+        let (section, name) = full.split_once('.')?;
+        Self::at(section, name)
+    }
+
+    /// Finds a key by its section and its name.
+    pub fn at(section: &str, name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.section == section && key.name == name)
+    }
+
+    /// Returns the key that was most likely meant; the same section is preferred.
+    pub fn nearest(section: Option<&str>, name: &str) -> Option<&'static Self> {
+        KEYS.iter()
+            .filter_map(|key| {
+                let elsewhere = section.is_some_and(|section| section != key.section);
+                suggest::edit_similarity(key.name, name).map(|far| (far + usize::from(elsewhere), key))
+            })
+            .min_by_key(|(far, _)| *far)
+            .map(|(_, key)| key)
+    }
+
+    /// Returns the environment variable that overrides it.
+    pub fn variable(&self) -> String {
+        format!("BACKSTORY_{}_{}", self.section, self.name).to_ascii_uppercase()
+    }
+}
+
+impl fmt::Display for SettingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.section, self.name)
+    }
+}
+
+impl Kind {
+    /// Says whether it takes several values.
+    pub const fn is_list(self) -> bool {
+        matches!(self, Self::List | Self::Prices | Self::ListOf(_))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("true or false"),
+            Self::OnOff => f.write_str("on or off"),
+            Self::Number { min, max } => write!(f, "a whole number from {min} to {max}"),
+            Self::Limit { min, max } => write!(f, "0, or a whole number from {min} to {max}"),
+            Self::Choice(words) => match words {
+                [init @ .., last] if !init.is_empty() => write!(f, "{} or {last}", init.join(", ")),
+                _ => f.write_str(&words.join(", ")),
+            },
+            Self::Text => f.write_str("a string, or empty"),
+            Self::Address => f.write_str("an address that starts with http:// or https://, or empty"),
+            Self::Variable => {
+                f.write_str("the name of an environment variable (not the key itself), or empty")
+            }
+            Self::TimeZone => f.write_str("a time zone such as Europe/Berlin, or empty"),
+            Self::Loopback => f.write_str(
+                "127.0.0.1 or another address that only this machine reaches (for others, put a program in front that speaks TLS, asks who is there and forwards to it)",
+            ),
+            Self::List => f.write_str("a list of strings"),
+            Self::Prices => f.write_str("a list of prices such as gpt-5-mini=0.25/2"),
+            Self::ListOf(words) => write!(f, "a list with at least one of {}", words.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Which value counts: the environment's, the file's or the default.
+
+use std::path::Path;
+
+use toml_edit::{Document, Item, TableLike};
+
+use super::keys::{KEYS, Kind, SettingKey, section_names};
+use super::problem::{SettingsProblem, shown};
+use super::suggest::nearest;
+use super::{Settings, defaults, value};
+
+/// Every setting with its origin, and what was wrong on the way.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// One entry per key, in the order of [`KEYS`].
+    pub entries: Vec<SettingEntry>,
+    /// What was wrong: the file's problems by line, then the environment's.
+    pub problems: Vec<SettingsProblem>,
+}
+
+/// One setting as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingEntry {
+    /// Which setting.
+    pub key: &'static SettingKey,
+    /// Its value, checked.
+    pub value: toml::Value,
+    /// Who said so.
+    pub source: Source,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Nobody set it.
+    Default,
+    /// The settings file, on this line.
+    File {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// Its environment variable.
+    Environment,
+}
+
+/// Reads the file's text and the environment, keeping where each value comes from.
+pub fn resolve(path: &Path, text: Option<&str>, env: &[(String, String)]) -> Resolved {
+    let mut resolved = Resolved::with_defaults();
+    if let Some(text) = text {
+        let name = path
+            .file_name()
+            .map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
+        FileReader {
+            name: shown(&name),
+            text,
+            resolved: &mut resolved,
+        }
+        .read();
+    }
+    for (variable, text) in env {
+        resolved.read_variable(variable, text);
+    }
+    resolved
+}
+
+impl Resolved {
+    fn with_defaults() -> Self {
+        let entry = |key: &'static SettingKey| {
+            let value = defaults()[key.section][key.name].clone();
+            SettingEntry {
+                key,
+                value,
+                source: Source::Default,
+            }
+        };
+        Self {
+            entries: KEYS.iter().map(entry).collect(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Returns the settings as typed fields.
+    pub fn settings(&self) -> Settings {
+        let mut table = toml::Table::new();
+        for SettingEntry { key, value, .. } in &self.entries {
+            let section = table
+                .entry(key.section)
+                .or_insert_with(|| toml::Table::new().into());
+            if let Some(section) = section.as_table_mut() {
+                section.insert(key.name.to_owned(), value.clone());
+            }
+        }
+        Settings::from_table(table)
+    }
+
+    /// Returns the entry of one key.
+    pub fn entry(&self, key: &SettingKey) -> &SettingEntry {
+        self.entries
+            .iter()
+            .find(|entry| entry.key == key)
+            .expect("every key has an entry")
+    }
+
+    fn put(&mut self, key: &'static SettingKey, value: toml::Value, source: Source) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == key) {
+            *entry = SettingEntry { key, value, source };
+        }
+    }
+
+    /// Takes in one variable, if it is a setting or means to be one.
+    fn read_variable(&mut self, variable: &str, text: &str) {
+        let Some(rest) = variable.strip_prefix("BACKSTORY_") else {
+            return;
+        };
+        let rest = rest.to_ascii_lowercase();
+        let (section, name) = rest.split_once('_').unwrap_or((&rest, ""));
+        if !section_names().contains(&section) {
+            return;
+        }
+        let Some(key) = KEYS.iter().find(|key| key.variable() == variable) else {
+            let known = match SettingKey::nearest(Some(section), name) {
+                Some(key) => format!("did you mean {}?", key.variable()),
+                None => String::from("`backstory config list --json` names them all"),
+            };
+            return self
+                .problems
+                .push(SettingsProblem::unknown(shown(variable), "variable", &known));
+        };
+        match from_variable(key.kind, text) {
+            Ok(Some(value)) => self.put(key, value, Source::Environment),
+            Ok(None) => {}
+            Err(BadValue) => {
+                let given = format!("={}", repeatable(key, text));
+                self.problems
+                    .push(SettingsProblem::value(key.variable(), &given, key));
+            }
+        }
+    }
+}
+
+/// The text is not of the expected kind.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BadValue;
+
+/// Reads the text of a variable; one that is empty counts as not set, unless empty is a value of this kind.
+pub(super) fn from_variable(kind: Kind, text: &str) -> Result<Option<toml::Value>, BadValue> {
+    let words: Vec<&str> = if kind.is_list() {
+        text.split(',').collect()
+    } else {
+        vec![text]
+    };
+    match value::from_words(kind, &words) {
+        None if text.trim().is_empty() => Ok(None),
+        None => Err(BadValue),
+        some => Ok(some),
+    }
+}
+
+/// Reads one file into the settings.
+struct FileReader<'a> {
+    name: String,
+    text: &'a str,
+    resolved: &'a mut Resolved,
+}
+
+impl FileReader<'_> {
+    fn read(mut self) {
+        let document = match Document::parse(self.text) {
+            Ok(document) => document,
+            Err(error) => {
+                let (line, column) = position(self.text, error.span().map_or(0, |span| span.start));
+                let place = format!("{}:{line}:{column}", self.name);
+                return self
+                    .resolved
+                    .problems
+                    .push(SettingsProblem::syntax(place, plain(error.message())));
+            }
+        };
+        let mut problems = Vec::new();
+        for (name, item) in document.iter() {
+            let line = self.line(document.as_table(), name);
+            self.read_section(name, item, line, &mut problems);
+        }
+        problems.sort_by_key(|(line, _)| *line);
+        self.resolved
+            .problems
+            .extend(problems.into_iter().map(|(_, problem)| problem));
+    }
+
+    fn read_section(
+        &mut self,
+        section: &str,
+        item: &Item,
+        line: usize,
+        problems: &mut Vec<(usize, SettingsProblem)>,
+    ) {
+        let place = format!("{}:{line}", self.name);
+        if !section_names().contains(&section) {
+            let is_section = item.is_table_like() || item.is_array_of_tables();
+            return problems.push((line, unknown_at_top(place, section, is_section)));
+        }
+        let Some(table) = item.as_table_like() else {
+            let found = if item.is_array_of_tables() {
+                "a list of sections"
+            } else {
+                "a value"
+            };
+            let message = format!("`{section}` is {found}; expected one section, headed [{section}]");
+            return problems.push((line, SettingsProblem::shape(place, &message)));
+        };
+        for (name, item) in table.iter() {
+            let line = self.line(table, name);
+            if let Err(problem) = self.read_key(section, name, item, line) {
+                problems.push((line, problem));
+            }
+        }
+    }
+
+    fn read_key(
+        &mut self,
+        section: &str,
+        name: &str,
+        item: &Item,
+        line: usize,
+    ) -> Result<(), SettingsProblem> {
+        let place = format!("{}:{line}", self.name);
+        let Some(key) = SettingKey::at(section, name) else {
+            return Err(unknown_key(place, Some(section), name));
+        };
+        let value = item
+            .as_value()
+            .and_then(|value| value::from_toml(key.kind, value));
+        let Some(value) = value else {
+            let text = item
+                .span()
+                .and_then(|span| self.text.get(span))
+                .filter(|_| item.is_value());
+            let given = format!(
+                ": {key} = {}",
+                text.map_or_else(|| "(a section)".into(), |text| repeatable(key, text))
+            );
+            return Err(SettingsProblem::value(place, &given, key));
+        };
+        self.resolved.put(key, value, Source::File { line });
+        Ok(())
+    }
+
+    /// Returns the line on which a key of a table stands.
+    fn line(&self, table: &dyn TableLike, name: &str) -> usize {
+        let (key, item) = table.get_key_value(name).unzip();
+        let span = key
+            .and_then(toml_edit::Key::span)
+            .or_else(|| item.and_then(Item::span));
+        position(self.text, span.map_or(0, |span| span.start)).0
+    }
+}
+
+fn unknown_at_top(place: String, name: &str, is_section: bool) -> SettingsProblem {
+    if !is_section {
+        return unknown_key(place, None, name);
+    }
+    let names = section_names();
+    let known = match nearest(&names, name) {
+        Some(section) => format!("did you mean `[{section}]`?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    SettingsProblem::unknown(place, &format!("section `[{}]`", shown(name)), &known)
+}
+
+fn unknown_key(place: String, section: Option<&str>, name: &str) -> SettingsProblem {
+    // A name with a dot in it was written in quotes, which is what is wrong with it.
+    let quoted = if name.contains('.') {
+        format!("\"{}\"", shown(name))
+    } else {
+        shown(name)
+    };
+    let full = section.map_or_else(|| quoted.clone(), |section| format!("{section}.{quoted}"));
+    let known = match SettingKey::named(name).or_else(|| SettingKey::nearest(section, name)) {
+        Some(key) => format!("did you mean `{key}`?"),
+        None => String::from("`backstory config list` names them all"),
+    };
+    SettingsProblem::unknown(place, &format!("key `{full}`"), &known)
+}
+
+/// Returns a bad value as it may be repeated: where a variable's name belongs, the secret itself is often put.
+pub fn repeatable(key: &SettingKey, text: &str) -> String {
+    if key.kind == Kind::Variable {
+        return String::from("(not shown)");
+    }
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() {
+        String::from("(empty)")
+    } else {
+        shown(&text)
+    }
+}
+
+/// Returns the parser's message without the jargon: a missing character is worth naming, a grammar rule is not.
+fn plain(message: &str) -> &str {
+    match message.split_once(", expected ") {
+        Some((plain, expected)) if !expected.starts_with('`') => plain,
+        _ => message,
+    }
+}
+
+/// Returns line and column of a byte, both counted from 1.
+fn position(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}

@@ -1,0 +1,137 @@
+//! How much is remembered, and what models cost.
+
+use std::fs;
+
+use backstory_model::MemoryKind;
+use backstory_store::{Counts, ProviderBackoff, Spending, Store, StoreError};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    home::Home,
+    models::{self, Model},
+    settings::Settings,
+    time_arg::rfc3339,
+};
+
+/// Counts of stored memories, model spending and the state of the providers.
+#[derive(Debug)]
+pub struct StatsReport {
+    /// Stored memories, sessions and projects.
+    pub counts: Counts,
+    /// Size of the database, its write-ahead log and the vector file.
+    pub bytes: u64,
+    /// Configured model; `None` if the built-in rules distill.
+    pub model: Option<Model>,
+    /// Model calls of today, of the last seven days and of all time.
+    pub spans: [(&'static str, Vec<Spending>); 3],
+    /// Start of the current day, in milliseconds since 1970.
+    pub day_start_ms: i64,
+    /// Tokens used since then.
+    pub tokens_today: u64,
+    /// Token limit of a day.
+    pub daily_tokens: u64,
+    /// Turns in the model queue.
+    pub waiting: u64,
+    /// Providers that are in backoff.
+    pub pauses: Vec<ProviderBackoff>,
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+impl StatsReport {
+    /// Collects the numbers as of `now_ms`.
+    pub fn collect(home: &Home, settings: &Settings, store: &Store, now_ms: i64) -> Result<Self, StoreError> {
+        let day = models::start_of_day(now_ms, &models::zone(settings));
+        // Seven days including today; daylight saving time may shift it by an hour.
+        let week = models::start_of_day(day - 6 * DAY_MS, &models::zone(settings));
+        Ok(Self {
+            counts: store.counts()?,
+            bytes: size(home),
+            model: Model::from_settings(settings),
+            spans: [
+                ("today", store.spending(day, i64::MAX)?),
+                ("7 days", store.spending(week, i64::MAX)?),
+                ("all", store.spending(0, i64::MAX)?),
+            ],
+            day_start_ms: day,
+            tokens_today: store.tokens_since(day)?,
+            daily_tokens: u64::from(settings.distill.daily_tokens),
+            waiting: store.pending_model_jobs()?,
+            pauses: store.provider_pauses()?,
+        })
+    }
+
+    /// Returns the average number of tokens per memory that a model wrote.
+    pub fn tokens_per_memory(&self) -> Option<u64> {
+        let [.., (_, all)] = &self.spans;
+        let tokens: u64 = all.iter().map(|one| one.tokens_in + one.tokens_out).sum();
+        (tokens > 0)
+            .then(|| tokens.checked_div(self.counts.by_model))
+            .flatten()
+    }
+
+    /// Returns the tokens that are left of the daily budget.
+    pub fn tokens_left(&self) -> u64 {
+        self.daily_tokens.saturating_sub(self.tokens_today)
+    }
+
+    /// Returns the report as `backstory stats --json` prints it.
+    pub fn to_json(&self) -> Value {
+        let memories: Map<String, Value> = MemoryKind::ALL
+            .iter()
+            .map(|kind| {
+                let number = self.counts.memories.get(kind).copied().unwrap_or_default();
+                (kind.name().to_owned(), number.into())
+            })
+            .collect();
+        let types: Map<String, Value> = self
+            .counts
+            .types
+            .iter()
+            .map(|(name, number)| (name.clone(), (*number).into()))
+            .collect();
+        let pauses: Vec<Value> = self
+            .pauses
+            .iter()
+            .map(|pause| {
+                let mut value = json!(pause);
+                value["since"] = rfc3339(pause.since_ms).into();
+                value["until"] = rfc3339(pause.until_ms).into();
+                value
+            })
+            .collect();
+        let [(_, today), (_, week), (_, all)] = &self.spans;
+        json!({
+            "memories": memories,
+            "types": types,
+            "projects": self.counts.projects,
+            "sessions": self.counts.sessions,
+            "store_bytes": self.bytes,
+            "models": {
+                "provider": self.model.as_ref().map_or("builtin", |model| model.provider_name),
+                "model": self.model.as_ref().map(|model| &model.name),
+                "today": today,
+                "last_7_days": week,
+                "all": all,
+                "memories": self.counts.by_model,
+                "tokens_per_memory": self.tokens_per_memory(),
+                "budget": {
+                    "daily_tokens": self.daily_tokens,
+                    "spent": self.tokens_today,
+                    "left": self.tokens_left(),
+                    "day_began_at": rfc3339(self.day_start_ms),
+                },
+                "waiting_turns": self.waiting,
+                "paused": pauses,
+            },
+        })
+    }
+}
+
+/// Returns the size of all files that hold memories.
+fn size(home: &Home) -> u64 {
+    [home.database(), home.database_log(), home.vectors()]
+        .iter()
+        .filter_map(|path| Some(fs::metadata(path).ok()?.len()))
+        .sum()
+}
