@@ -267,6 +267,10 @@ fn open_error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     }
 }
 
+/// Opens a connection; every connection of the product is opened here.
+///
+/// Must not call `sqlite3_config`: it races with another thread's first use of SQLite. See "Memory allocation" in
+/// ARCHITECTURE.md.
 pub(crate) fn connect(path: &Path, flags: OpenFlags, access: BusyTimeout) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(open_error(path))?;
