@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use backstory_distill::tokens;
+use backstory_text::tokens;
 use serde_json::{Value, json};
 
 use crate::{

@@ -3,8 +3,8 @@
 use anstyle::{AnsiColor, Style};
 use backstory_engine::environment;
 pub(crate) use backstory_engine::time_arg::rfc3339;
-use backstory_recall::is_invisible;
-pub(crate) use backstory_recall::one_line;
+use backstory_text::is_invisible;
+pub(crate) use backstory_text::one_line;
 use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) const DIM: Style = Style::new().dimmed();

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fmt::Write,
     fs::{self, DirBuilder},
     io::ErrorKind,
     path::{Path, PathBuf},
@@ -11,8 +10,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use backstory_engine::{atomic_file, home::Home};
 use backstory_system::{self as system, OwnerOnly as _};
+use backstory_text::sha256_hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// Everything that was written, by host.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -101,7 +100,7 @@ pub(crate) fn has_claude_code(home: &Home) -> bool {
 
 /// Keeps a copy of a file in the home. The same content is kept once.
 pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Result<FileBackup> {
-    let sha256 = fingerprint(content);
+    let sha256 = sha256_hex(content);
     let folder = home.backups().join("install");
     let create = DirBuilder::new().recursive(true).private().create(&folder);
     create.with_context(|| format!("could not create {}", folder.display()))?;
@@ -115,15 +114,4 @@ pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Resu
         atomic_file::write(&copy, content).with_context(|| format!("could not write {}", copy.display()))?;
     }
     Ok(FileBackup { sha256, copy })
-}
-
-/// Tells one content from another.
-pub(crate) fn fingerprint(content: &[u8]) -> String {
-    Sha256::digest(content)
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            // Writing to a string cannot fail.
-            write!(hex, "{byte:02x}").ok();
-            hex
-        })
 }

@@ -8,6 +8,7 @@ mod refine;
 mod tags;
 
 use backstory_model::ObservationType;
+use backstory_text::clip;
 
 pub use refine::refine;
 
@@ -131,7 +132,7 @@ fn without_quotations(text: &str, marker: &str) -> String {
 }
 
 fn observation(block: &AnswerBlock<'_>) -> Option<ModelObservation> {
-    let text = |name: TagName, most: usize| block.text(name).map(|text| clip(&text, most));
+    let text = |name: TagName, most: usize| block.text(name).map(|text| clip(text.trim(), most).into_owned());
     let narrative = text(TagName::Narrative, MAX_NARRATIVE);
     let subtitle = text(TagName::Subtitle, MAX_SUBTITLE);
     let facts = items(
@@ -176,7 +177,11 @@ fn observation(block: &AnswerBlock<'_>) -> Option<ModelObservation> {
 }
 
 fn summary(block: &AnswerBlock<'_>) -> Option<ModelSummary> {
-    let text = |name: TagName| block.text(name).map(|text| clip(&text, MAX_FIELD));
+    let text = |name: TagName| {
+        block
+            .text(name)
+            .map(|text| clip(text.trim(), MAX_FIELD).into_owned())
+    };
     let summary = ModelSummary {
         request: text(TagName::Request),
         investigated: text(TagName::Investigated),
@@ -204,7 +209,7 @@ fn items(
     };
     let mut items: Vec<String> = Vec::new();
     for text in parted {
-        let text = clip(&one_line(&text), most_letters);
+        let text = clip(&one_line(&text), most_letters).into_owned();
         if !text.is_empty() && !items.contains(&text) {
             items.push(text);
         }
@@ -251,23 +256,7 @@ fn first_sentence(text: &str) -> Option<String> {
     let line = one_line(text);
     let end = line.find(". ").unwrap_or(line.len());
     let title = clip(line[..end].trim_end_matches('.'), MAX_TITLE);
-    (!title.is_empty()).then_some(title)
-}
-
-/// Cuts a text at a blank, so that it has at most so many letters.
-fn clip(text: &str, most: usize) -> String {
-    let text = text.trim();
-    let Some((end, _)) = text.char_indices().nth(most) else {
-        return text.to_owned();
-    };
-    let start = text
-        .char_indices()
-        .nth(most.saturating_sub(1))
-        .map_or(end, |(at, _)| at);
-    let cut = text[..start]
-        .rfind(char::is_whitespace)
-        .filter(|cut| *cut > start / 2);
-    format!("{}…", text[..cut.unwrap_or(start)].trim_end())
+    (!title.is_empty()).then(|| title.into_owned())
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use backstory_text::BYTES_PER_TOKEN;
+
 use crate::{
     TurnEnd, TurnInput, TurnStep,
     builtin::{deeds, is_telling},
-    tokens::bytes_in,
 };
 
 /// What a model is shown of a turn, and what its tools prove.
@@ -124,7 +125,8 @@ fn chosen(mut pieces: Vec<Piece>, most_tokens: usize) -> Vec<Piece> {
     pieces.sort_by_key(|piece| (piece.rank, std::cmp::Reverse(piece.step)));
     let mut said = BTreeSet::new();
     pieces.retain(|piece| said.insert(body(&piece.text).to_owned()));
-    let most = bytes_in(most_tokens);
+    // Code and program output have about 3.5 bytes per token: an eighth of the estimate is kept free.
+    let most = most_tokens * BYTES_PER_TOKEN / 8 * 7;
     let mut used = 0;
     let mut kept = Vec::new();
     for mut piece in pieces {
@@ -174,7 +176,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{ToolOutcome, ToolUse, tokens};
+    use crate::{ToolOutcome, ToolUse};
+    use backstory_text::tokens;
 
     fn tool(id: &str, name: &str, input: serde_json::Value, outcome: ToolOutcome) -> TurnStep {
         TurnStep::Tool(ToolUse {

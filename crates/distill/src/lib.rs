@@ -11,7 +11,6 @@ mod memory;
 mod price;
 mod prompt;
 mod provider;
-mod tokens;
 mod turn;
 
 pub use answer::{Answer, AnswerError, ModelObservation, ModelSummary, read as read_answer, refine};
@@ -24,5 +23,4 @@ pub use provider::{
     Anthropic, ApiKey, ClaudeCli, ClaudeOutput, Endpoint, Invocation, OpenAi, Provider, Reply, RunClaude,
     RunError, Trouble, Usage,
 };
-pub use tokens::tokens;
 pub use turn::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};

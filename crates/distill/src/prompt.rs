@@ -1,6 +1,6 @@
 //! What a model is asked: instructions that never change, and the digest of one turn, fenced and declared to be data.
 
-use crate::tokens;
+use backstory_text::tokens;
 
 /// What is sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::one_line::is_invisible;
+use backstory_text::is_invisible;
 
 /// Elements that mean something to an agent wherever they stand: our frame, those of other memories, what hosts add.
 const FRAMES: [&str; 6] = [

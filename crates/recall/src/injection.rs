@@ -8,15 +8,14 @@ use std::{
 };
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_store::{MemoryView, Project, Scope, Store, StoreError, content_words};
+use backstory_store::{MemoryView, Project, Scope, Store, StoreError};
+use backstory_text::{clip, content_words, error_signature, one_line, tokens};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
-    context::clipped,
     frame::escape_for_frame,
-    one_line,
     rank::Ranked,
-    search::{Searcher, is_stale, tokens},
+    search::{Searcher, is_stale},
     stop_phrases::strip_stop_phrases,
 };
 
@@ -65,7 +64,7 @@ pub fn at_prompt(
     // What a long prompt is about stands at its beginning, what it wants often at its end.
     let question = ends_of(prompt, 600);
     let telling = strip_stop_phrases(&question);
-    if content_words(&telling) < MIN_WORDS {
+    if content_words(&telling).len() < MIN_WORDS {
         return Ok(None);
     }
     let scope = Scope::Project(listener.project);
@@ -300,7 +299,7 @@ fn told(card: &MemoryView, is_stale: bool, facts: usize) -> String {
         .map(|time| time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string())
         .unwrap_or_default();
     let stale = if is_stale { " ⚠ file changed since" } else { "" };
-    let mut lines = format!("#{} {day} {icon} {}{stale}\n", card.handle, clipped(&title, 200));
+    let mut lines = format!("#{} {day} {icon} {}{stale}\n", card.handle, clip(&title, 200));
     let more = fields.facts.lines().chain(fields.narrative.lines());
     let mut said: Vec<&str> = vec![&title];
     for fact in more {
@@ -310,7 +309,7 @@ fn told(card: &MemoryView, is_stale: bool, facts: usize) -> String {
                 .iter()
                 .any(|known| known.contains(fact.trim_end_matches('.')));
         if said.len() <= facts && is_new {
-            lines.push_str(&format!("  - {}\n", clipped(fact, 240)));
+            lines.push_str(&format!("  - {}\n", clip(fact, 240)));
             said.push(fact);
         }
     }
@@ -357,27 +356,6 @@ fn error_line(error: &str) -> Option<&str> {
         .or_else(|| lines().find(telling))
 }
 
-/// An error line without what differs from run to run: numbers, paths, quoted values stay as they are but for digits.
-fn error_signature(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    for word in line.split_whitespace() {
-        let is_path = word.matches('/').count() > 1;
-        let word = if is_path {
-            word.rsplit('/').next().unwrap_or(word)
-        } else {
-            word
-        };
-        out.extend(
-            word.chars()
-                .filter(|letter| letter.is_alphabetic() || "[]:'`".contains(*letter))
-                .flat_map(char::to_lowercase),
-        );
-        out.push(' ');
-    }
-    out.truncate(out.trim_end().len());
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -393,14 +371,6 @@ mod tests {
             Some("error[E0502]: cannot borrow `map` as mutable")
         );
         assert_eq!(error_line("Exit code 1\nall is well here"), None);
-    }
-
-    #[test]
-    fn the_same_error_elsewhere_has_the_same_fingerprint() {
-        let one = error_signature("/home/a/app/src/db.py:12: OperationalError: database is locked after 5s");
-        let other = error_signature("/srv/x/y/db.py:340: OperationalError: database is locked after 30s");
-        assert_eq!(one, other);
-        assert_ne!(one, error_signature("OperationalError: no such table: users"));
     }
 
     #[test]

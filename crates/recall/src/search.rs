@@ -8,9 +8,9 @@ use std::{
 
 use backstory_model::MemoryKind;
 use backstory_store::{Filter, MemoryView, Scope, Store, StoreError, terms};
+use backstory_text::{one_line, tokens};
 
 use crate::{
-    one_line,
     rank::{Candidate, Ranked, by_words, rank},
     semantic::{SemanticIndex, SemanticMatches},
     snippet::snippet,
@@ -80,11 +80,6 @@ impl SearchHit {
     pub fn tokens(&self) -> usize {
         tokens(&self.card.fields.text())
     }
-}
-
-/// Returns about how many tokens a text has for a model.
-pub fn tokens(text: &str) -> usize {
-    text.len().div_ceil(4)
 }
 
 /// So many of the best by words, and of the nearest in meaning, are ranked.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use backstory_text::stem;
+
 /// How many characters are shown.
 const LENGTH: usize = 160;
 
@@ -70,19 +72,11 @@ pub fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether two words have the same stem, roughly; or one stands inside the other's camel case.
+/// Reports whether two words have the same stem, or one is part of a name that the other is.
 fn is_like(word: &str, asked: &str) -> bool {
-    let shortest = asked.len().min(word.len());
-    if shortest < 4 {
-        return word == asked;
-    }
-    let common = word
-        .bytes()
-        .zip(asked.bytes())
-        .take_while(|(one, other)| one == other)
-        .count();
-    common + 3 >= asked.len().max(word.len()) && common >= 4
-        || word.len() > asked.len() && word.contains(asked)
+    const MIN_PART: usize = 4;
+    let asked = stem(asked);
+    stem(word) == asked || (asked.len() >= MIN_PART && word.contains(asked))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use backstory_store::FileFingerprint;
-use sha2::{Digest, Sha256};
+use backstory_text::sha256;
 
 /// Files above this are not looked into.
 const MAX_BYTES: u64 = 4 << 20;
@@ -113,7 +113,7 @@ fn hash(path: &Path) -> Option<Vec<u8>> {
         .take(MAX_BYTES)
         .read_to_end(&mut content)
         .ok()?;
-    Some(Sha256::digest(&content)[..HASH_BYTES].to_vec())
+    Some(sha256(&content)[..HASH_BYTES].to_vec())
 }
 
 pub(crate) fn modified_ms(metadata: &Metadata) -> Option<i64> {

@@ -23,7 +23,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use backstory_system::{self as system, OwnerOnly as _};
-use sha2::{Digest, Sha256};
+use backstory_text::{hex, sha256, sha256_hex};
 
 use crate::{problem::ApiError, server::Server};
 
@@ -53,7 +53,7 @@ impl AccessGuard {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(ToOwned::to_owned));
         }
         // Made of the token, so that it lasts as long: a new token lets nobody in by an old cookie.
-        let cookie = hex(&Sha256::digest(format!("cookie of {token}")));
+        let cookie = sha256_hex(format!("cookie of {token}"));
         Self {
             hosts,
             token,
@@ -157,7 +157,7 @@ fn is_cross_site(headers: &HeaderMap) -> bool {
 
 /// Compares without telling by the time it takes where two texts differ.
 fn constant_time_eq(one: &str, other: &str) -> bool {
-    let (one, other) = (Sha256::digest(one), Sha256::digest(other));
+    let (one, other) = (sha256(one), sha256(other));
     one.iter()
         .zip(other.iter())
         .fold(0, |different, (a, b)| different | (a ^ b))
@@ -240,10 +240,6 @@ pub(crate) fn random() -> String {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).expect("every system that runs this has randomness");
     hex(&bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

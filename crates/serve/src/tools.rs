@@ -10,8 +10,9 @@ mod render;
 use std::path::{Path, PathBuf};
 
 use backstory_model::{Handle, ObservationType, relative_path};
-use backstory_recall::{Query, Searcher, is_stale, one_line};
+use backstory_recall::{Query, Searcher, is_stale};
 use backstory_store::{Author, Filter, NewNote, Store};
+use backstory_text::one_line;
 use serde_json::Value;
 
 use crate::{

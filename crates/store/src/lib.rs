@@ -42,7 +42,7 @@ pub use search::filter::Filter;
 pub use search::lexical::{Origin, Scope, TermMatches};
 pub use search::timeline::TimelineEntry;
 pub use search::vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
-pub use search::words::{Term, content_words, terms};
+pub use search::words::{Term, terms};
 pub use sessions::active_sessions::{Action, ActiveSession};
 pub use sessions::activity::{Branch, BusyFile, DayCount};
 pub use sessions::hosts::HostSeen;

@@ -24,8 +24,13 @@ pub fn sha256(bytes: impl AsRef<[u8]>) -> [u8; 32] {
 
 /// Returns the SHA-256 digest of some bytes as 64 lower-case hexadecimal digits.
 pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
+    hex(&sha256(bytes))
+}
+
+/// Writes bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    sha256(bytes)
+    bytes
         .iter()
         .flat_map(|byte| [byte >> 4, byte & 15])
         .map(|digit| char::from(DIGITS[usize::from(digit)]))

@@ -15,10 +15,10 @@ mod words;
 
 pub use clip::{clip, is_invisible, one_line};
 pub use error_signature::error_signature;
-pub use hash::{hash64, sha256, sha256_hex};
+pub use hash::{hash64, hex, sha256, sha256_hex};
 pub use similarity::{WordSet, similarity};
 pub use stem::stem;
-pub use words::{Piece, content_words, is_stop_word, name_parts, pairs, pieces, words};
+pub use words::{Piece, content_words, index_words, is_stop_word, name_parts, pairs, pieces, words};
 
 /// The average number of bytes per model token: English prose has a little more, code a little less.
 pub const BYTES_PER_TOKEN: usize = 4;

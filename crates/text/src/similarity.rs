@@ -3,7 +3,7 @@
 use crate::{
     hash,
     stem::stem,
-    words::{for_each_word, is_stop_word},
+    words::{index_words, is_stop_word},
 };
 
 /// The stemmed content words of a text, for comparisons with other texts.
@@ -24,25 +24,12 @@ struct Word {
 impl WordSet {
     /// Reads a text. Stop words are dropped unless the text consists of nothing else.
     pub fn of(text: &str) -> Self {
-        let mut set = Self::default();
-        set.extend(text);
-        set
+        [text].into_iter().collect()
     }
 
-    /// Adds the words of another text.
-    pub fn extend(&mut self, text: &str) {
-        let before = self.words.len();
-        self.collect(text, is_stop_word);
-        if self.words.len() == before {
-            self.collect(text, |_| false);
-        }
-        self.words.sort_unstable();
-        self.words.dedup();
-    }
-
-    fn collect(&mut self, text: &str, is_dropped: impl Fn(&str) -> bool) {
+    fn push_words(&mut self, text: &str, is_dropped: impl Fn(&str) -> bool) {
         let mut lower = String::with_capacity(32);
-        for_each_word(text, |word| {
+        for word in index_words(text) {
             lower.clear();
             if word.is_ascii() {
                 lower.push_str(word);
@@ -56,7 +43,7 @@ impl WordSet {
                     is_number: lower.bytes().any(|byte| byte.is_ascii_digit()),
                 });
             }
-        });
+        }
     }
 
     /// Returns the number of distinct words.
@@ -101,6 +88,28 @@ impl WordSet {
             words: set.words.iter().filter(|word| word.is_number).copied().collect(),
         };
         numbers(self) == numbers(other) && (numbers(self) == 0 || numbers_only(self) == numbers_only(other))
+    }
+}
+
+impl<'t> Extend<&'t str> for WordSet {
+    fn extend<T: IntoIterator<Item = &'t str>>(&mut self, texts: T) {
+        for text in texts {
+            let before = self.words.len();
+            self.push_words(text, is_stop_word);
+            if self.words.len() == before {
+                self.push_words(text, |_| false);
+            }
+        }
+        self.words.sort_unstable();
+        self.words.dedup();
+    }
+}
+
+impl<'t> FromIterator<&'t str> for WordSet {
+    fn from_iter<T: IntoIterator<Item = &'t str>>(texts: T) -> Self {
+        let mut set = Self::default();
+        set.extend(texts);
+        set
     }
 }
 

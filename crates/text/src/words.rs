@@ -42,31 +42,30 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the words of a text that carry meaning: in lower case, each once, in the order of the text, with the parts of
-/// names and without stop words.
+/// Returns the words of a text as the full-text index has them: each word as it is written, followed by the parts of a
+/// name, and pairs of unspaced letters.
+pub fn index_words(text: &str) -> impl Iterator<Item = &str> {
+    pieces(text).flat_map(|piece| {
+        let (word, unspaced) = match piece {
+            Piece::Word(word) => (word, ""),
+            Piece::Unspaced(run) => ("", run),
+            Piece::Other(_) => ("", ""),
+        };
+        let whole = (!word.is_empty()).then_some(word);
+        whole.into_iter().chain(name_parts(word)).chain(pairs(unspaced))
+    })
+}
+
+/// Returns the index words of a text that carry meaning: in lower case, each once, without stop words.
 pub fn content_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for_each_word(text, |word| {
+    for word in index_words(text) {
         let word = word.to_lowercase();
         if !is_stop_word(&word) && !words.contains(&word) {
             words.push(word);
         }
-    });
-    words
-}
-
-/// Calls a function with every word, every part of a name and every pair of unspaced letters.
-pub(crate) fn for_each_word<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
-    for piece in pieces(text) {
-        match piece {
-            Piece::Other(_) => {}
-            Piece::Word(word) => {
-                each(word);
-                name_parts(word).for_each(&mut each);
-            }
-            Piece::Unspaced(run) => pairs(run).for_each(&mut each),
-        }
     }
+    words
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,10 +94,15 @@ fn class(letter: char) -> Class {
 
 /// Returns the overlapping pairs of letters of a run without spaces; a single letter is returned as it is.
 pub fn pairs(run: &str) -> impl Iterator<Item = &str> {
-    let mut starts = run.char_indices().map(|(at, _)| at).collect::<Vec<_>>();
-    starts.push(run.len());
-    let count = starts.len() - 1;
-    (0..count.saturating_sub(1).max(1)).map(move |index| &run[starts[index]..starts[(index + 2).min(count)]])
+    let second = run.chars().next().map_or(0, char::len_utf8);
+    let ends = run[second..]
+        .char_indices()
+        .map(move |(at, letter)| second + at + letter.len_utf8());
+    let is_single = !run.is_empty() && second == run.len();
+    let ends = is_single.then_some(run.len()).into_iter().chain(ends);
+    run.char_indices()
+        .zip(ends)
+        .map(|((start, _), end)| &run[start..end])
 }
 
 /// Returns the parts of a name in camel case: `HTTPServerName2` has the parts `HTTP`, `Server` and `Name2`. A plain word

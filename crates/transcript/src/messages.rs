@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::{
     RecordKind,
     blocks::{ContentBlock, blocks, inside, joined},
-    position::{BlockDelta, Call, Treatment, hash},
+    position::{BlockDelta, Call, Treatment},
     prompts::{self, UserTextKind},
     reader::{Interpreter, LineHeader, id},
     sanitize::TranscriptSanitizer,
@@ -17,6 +17,7 @@ use backstory_capture::{
     payload::Payload,
     strip_tags::TagStripper,
 };
+use backstory_text::hash64;
 
 impl Interpreter {
     /// Reads what an assistant said and did.
@@ -310,7 +311,7 @@ impl Interpreter {
         let subject = ToolTarget::of_input(&input);
         let id = match &line.uuid {
             Some(uuid) => format!("typed-{uuid}"),
-            None => format!("typed-{:x}", hash((self.position.offset, &command))),
+            None => format!("typed-{:x}-{:x}", self.position.offset, hash64(&command)),
         };
         self.position.typed = Some(Call {
             id: id.clone(),

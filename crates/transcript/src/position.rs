@@ -4,12 +4,11 @@
 //! sub-agent a line belongs to, all stand in earlier lines. A position is small, whatever the transcript's size, and
 //! serialises.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
+use backstory_capture::strip_tags::TagStripper;
+use backstory_text::hash64;
 use serde::{Deserialize, Serialize};
 
 use super::SessionFacts;
-use backstory_capture::strip_tags::TagStripper;
 
 /// Where to go on reading a transcript. The default is its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,14 +153,14 @@ impl Position {
         let root = match parent {
             None => Some(format!("sidechain-{uuid}")),
             Some(parent) => {
-                let parent = hash(parent);
+                let parent = hash64(parent);
                 let known = self.sidechains.iter().rev().find(|(line, _)| *line == parent);
                 known.or(self.sidechains.last()).map(|(_, root)| root.clone())
             }
         }?;
         push(
             &mut self.sidechains,
-            (hash(uuid), root.clone()),
+            (hash64(uuid), root.clone()),
             SIDECHAIN_LINES_KEPT,
         );
         Some(root)
@@ -194,13 +193,13 @@ impl PrivateTurnState {
 impl Message {
     /// Says how much of a text is new, and remembers it.
     pub(super) fn text(&mut self, text: &str) -> BlockDelta {
-        let whole = (text.len(), hash(text));
+        let whole = (text.len(), hash64(text));
         if self.blocks.contains(&whole) {
             return BlockDelta::Nothing;
         }
         let grown = self.blocks.iter_mut().find(|(length, beginning)| {
             text.get(..*length)
-                .is_some_and(|part| *length > 0 && hash(part) == *beginning)
+                .is_some_and(|part| *length > 0 && hash64(part) == *beginning)
         });
         match grown {
             Some(block) => {
@@ -217,20 +216,13 @@ impl Message {
     /// Says whether a tool call is new, and remembers it.
     pub(super) fn is_new_call(&mut self, id: &str) -> bool {
         // A length that no text has keeps calls apart from texts.
-        let block = (usize::MAX, hash(id));
+        let block = (usize::MAX, hash64(id));
         let is_new = !self.blocks.contains(&block);
         if is_new {
             push(&mut self.blocks, block, BLOCKS_KEPT);
         }
         is_new
     }
-}
-
-/// Hashes for recognising within one read and those that follow it; another compiler may hash otherwise.
-pub(super) fn hash(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 fn note(ids: &mut Vec<String>, id: &str) {

@@ -12,14 +12,14 @@ use std::{
 use serde::de::IgnoredAny;
 
 use super::{
-    Position, Record, RecordKind, SessionFacts, Skipped, lines::Lines, position::hash,
-    sanitize::TranscriptSanitizer, time,
+    Position, Record, RecordKind, SessionFacts, Skipped, lines::Lines, sanitize::TranscriptSanitizer, time,
 };
 use backstory_capture::{
     filter::CaptureSettings,
     payload::{Payload, to_text},
     strip_tags::TagStripper,
 };
+use backstory_text::hash64;
 
 /// Types of lines that say nothing of what happened.
 const SILENT: [&str; 26] = [
@@ -330,7 +330,8 @@ impl Interpreter {
         }
         const NAMES: [&str; 4] = ["sessionId", "cwd", "gitBranch", "version"];
         let raw = NAMES.map(|name| line.fields.raw(name));
-        let known = (hash(raw), line.model.map_or(self.position.model_hash, hash));
+        let all = raw.map(Option::unwrap_or_default).join("\0");
+        let known = (hash64(all), line.model.map_or(self.position.model_hash, hash64));
         if known == (self.position.facts_hash, self.position.model_hash) {
             return;
         }

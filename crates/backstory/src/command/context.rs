@@ -6,7 +6,8 @@ use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::project::locate;
 use backstory_engine::{clock, home::Home};
-use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context, tokens};
+use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context};
+use backstory_text::tokens;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -10,11 +10,11 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("text", &[]),
     ("secrets", &["text"]),
     ("capture", &["model", "system", "secrets", "text"]),
-    ("transcript", &["capture", "secrets", "system"]),
-    ("store", &["model", "system"]),
-    ("distill", &["model"]),
-    ("recall", &["model", "store", "embed", "system"]),
-    ("serve", &["model", "store", "recall", "system"]),
+    ("transcript", &["capture", "secrets", "system", "text"]),
+    ("store", &["model", "system", "text"]),
+    ("distill", &["model", "text"]),
+    ("recall", &["model", "store", "embed", "system", "text"]),
+    ("serve", &["model", "store", "recall", "system", "text"]),
     (
         "engine",
         &[
@@ -27,6 +27,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
             "recall",
             "serve",
             "system",
+            "text",
         ],
     ),
     (
@@ -42,6 +43,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
             "engine",
             "serve",
             "system",
+            "text",
         ],
     ),
 ];

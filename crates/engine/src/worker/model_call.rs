@@ -11,12 +11,12 @@ use std::{
 use anyhow::Result;
 use backstory_capture::filter;
 use backstory_distill::{
-    Distilled, KnownMemory, Prompt, Reply, ToolEvidence, Trouble, digest, distil, prompt, read_answer,
-    refine, tokens,
+    Distilled, KnownMemory, Prompt, Reply, ToolEvidence, Trouble, digest, distil, prompt, read_answer, refine,
 };
 use backstory_store::{
     CallEnd, Distiller, MODEL_LATER_MS, ModelJob, NewBackoff, NewCall, Permit, Store, StoredTurn, TurnResult,
 };
+use backstory_text::tokens;
 
 use super::{assemble::assemble, distill::marks};
 use crate::{clock, models::Model, sanitize::Sanitizer};

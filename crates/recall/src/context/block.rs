@@ -1,5 +1,7 @@
 //! A text that grows line by line, never beyond its limits, and that no line can end.
 
+use backstory_text::BYTES_PER_TOKEN;
+
 use crate::frame::escape_for_frame;
 
 /// The most UTF-16 units: Claude Code hides a hook's answer of more than 10,000 from the model.
@@ -27,7 +29,7 @@ pub(super) struct BlockBuilder {
 
 impl BlockBuilder {
     pub(super) fn new(most_tokens: usize) -> Self {
-        let mut text = String::with_capacity((most_tokens * 4).min(MAX_UNITS));
+        let mut text = String::with_capacity((most_tokens * BYTES_PER_TOKEN).min(MAX_UNITS));
         text.push_str(BEGIN);
         Self {
             text,
@@ -78,7 +80,7 @@ impl BlockBuilder {
     fn fits(&self, bytes: usize, units: usize) -> bool {
         let bytes = self.text.len() + self.reserved.0 + bytes + 1 + END.len();
         let units = self.units + self.reserved.1 + units + 1 + END.len();
-        bytes.div_ceil(4) <= self.most_tokens && units < MAX_UNITS
+        bytes.div_ceil(BYTES_PER_TOKEN) <= self.most_tokens && units < MAX_UNITS
     }
 }
 

@@ -12,10 +12,11 @@ use std::path::Path;
 
 use backstory_model::{Handle, ObservationType};
 use backstory_store::{Project, Store, StoreError, Summary};
+use backstory_text::WordSet;
 use jiff::Timestamp;
 
 pub use open_work::{OpenWork, open_work};
-use select::{Word, select, words};
+use select::select;
 use writer::Writer;
 
 /// How much may be said, and of what.
@@ -132,15 +133,14 @@ pub fn context(
 }
 
 /// The words of what a summary tells.
-fn stated(summary: &Summary) -> Vec<Word> {
+fn stated(summary: &Summary) -> WordSet {
     let fields = [
         &summary.request,
         &summary.completed,
         &summary.learned,
         &summary.notes,
     ];
-    let texts: Vec<&str> = fields.into_iter().flatten().map(String::as_str).collect();
-    words(&texts.join(" "))
+    fields.into_iter().flatten().map(String::as_str).collect()
 }
 
 /// Where work stopped: the session that goes on, else the latest word on this branch if it is not much older than the
@@ -173,16 +173,6 @@ fn latest_summary<'s>(
             && latest.created_ms - summary.created_ms < NOT_MUCH_MS
     });
     Some(on_branch.unwrap_or(latest))
-}
-
-/// Cuts a text at a word, and says so.
-pub(crate) fn clipped(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
-    let cut = text[..end].rfind(char::is_whitespace).unwrap_or(end);
-    format!("{}…", text[..cut].trim_end())
 }
 
 /// Says how old something is.

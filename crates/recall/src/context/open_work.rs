@@ -3,11 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use backstory_store::Summary;
+use backstory_text::WordSet;
 
-use super::{
-    ContextRequest,
-    select::{NOT_HASHED, hashed},
-};
+use super::ContextRequest;
 
 /// What was left longer ago than this was given up, or done without a word.
 const TOO_OLD_MS: i64 = 3 * 7 * 24 * 3_600_000;
@@ -30,7 +28,7 @@ pub fn open_work<'s>(
     most: usize,
 ) -> Vec<OpenWork<'s>> {
     let now_ms = situation.now.as_millisecond();
-    let mut later: Vec<Vec<u64>> = told.map(said).into_iter().collect();
+    let mut later: Vec<WordSet> = told.map(said).into_iter().collect();
     let mut next_requests: HashMap<i64, &str> = HashMap::new();
     let mut has_one: HashSet<i64> = HashSet::new();
     let mut open = Vec::new();
@@ -47,7 +45,7 @@ pub fn open_work<'s>(
         let is_told = told.is_some_and(|told| told.id == summary.id);
         if !is_told && !answer.is_some_and(agrees) && session.is_none_or(|id| !has_one.contains(&id)) {
             let is_open = |step: &String| {
-                let step = stems([step.as_str()]);
+                let step = WordSet::of(step);
                 !later.iter().any(|later| covers(later, &step))
             };
             let steps: Vec<String> = steps(summary).filter(is_open).collect();
@@ -73,44 +71,15 @@ fn steps(summary: &Summary) -> impl Iterator<Item = String> {
 }
 
 /// What a summary says was done, or still names as a step: the later word on it counts.
-fn said(summary: &Summary) -> Vec<u64> {
+fn said(summary: &Summary) -> WordSet {
     let request = summary.request.as_ref().filter(|_| summary.completed.is_some());
     let fields = [request, summary.completed.as_ref(), summary.next_steps.as_ref()];
-    stems(fields.into_iter().flatten().map(String::as_str))
+    fields.into_iter().flatten().map(String::as_str).collect()
 }
 
-/// Whether most of what a step is about is said.
-fn covers(said: &[u64], step: &[u64]) -> bool {
-    let both = step.iter().filter(|stem| said.binary_search(stem).is_ok());
-    both.count() * 10 >= step.len() * 6
-}
-
-/// The beginnings of the words that tell something, hashed, in order and each once: "adding" and "added" are one.
-fn stems<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<u64> {
-    const MIN: usize = 4;
-    const STEM: usize = 5;
-    let mut stems = Vec::new();
-    for text in texts {
-        let mut letters = text.chars();
-        while !letters.as_str().is_empty() {
-            let (mut stem, mut length) = (NOT_HASHED, 0);
-            for c in letters.by_ref().take_while(|c| c.is_alphanumeric()) {
-                length += 1;
-                stem = match length <= STEM {
-                    // The usual case, at a tenth of the price.
-                    true if c.is_ascii() => hashed(stem, c.to_ascii_lowercase().into()),
-                    true => c.to_lowercase().fold(stem, |stem, c| hashed(stem, c.into())),
-                    false => stem,
-                };
-            }
-            if length >= MIN {
-                stems.push(stem);
-            }
-        }
-    }
-    stems.sort_unstable();
-    stems.dedup();
-    stems
+/// Reports whether most of what a step is about is said.
+fn covers(said: &WordSet, step: &WordSet) -> bool {
+    step.containment(said) >= 0.6
 }
 
 /// "Yes please", "go ahead": the steps that were named just before are what is done then.

@@ -8,6 +8,7 @@ use std::{
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_store::Observation;
+use backstory_text::WordSet;
 
 use super::{ContextEntry, ContextRequest, Limits, root};
 
@@ -36,7 +37,7 @@ pub(super) fn select<'c>(
     situation: &ContextRequest<'_>,
     limits: &Limits,
     session: Option<i64>,
-    stated: &[Word],
+    stated: &WordSet,
 ) -> ContextSelection<'c> {
     let in_work = recently_changed_files(candidates, situation);
     let mut chosen = ContextSelection::default();
@@ -56,10 +57,10 @@ pub(super) fn select<'c>(
             .then(other.observation.id.cmp(&one.observation.id))
     });
     let mut sessions: HashSet<i64> = HashSet::new();
-    let mut titles: Vec<Vec<Word>> = Vec::new();
+    let mut titles: Vec<WordSet> = Vec::new();
     for one in worths {
         // Only of those that may still be told.
-        let mut title = Vec::new();
+        let mut title = WordSet::default();
         let is_of_known_session = one
             .observation
             .session_db_id
@@ -69,7 +70,7 @@ pub(super) fn select<'c>(
         } else if !is_of_known_session && sessions.len() >= limits.sessions {
             Some("enough other sessions are more telling")
         } else {
-            title = words(&one.observation.title);
+            title = WordSet::of(&one.observation.title);
             let is_told = titles.iter().any(|told| are_near_duplicates(told, &title));
             is_told.then_some("another says nearly the same")
         };
@@ -87,7 +88,7 @@ pub(super) fn select<'c>(
 }
 
 /// What a mended fault came from is part of the mending: where that is told, in these words, the cause needs no line.
-fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &[Word]) {
+fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
     let is_of = |one: &ScoredObservation<'_>, kind: ObservationType| {
         ObservationType::from_name(&one.observation.kind) == Some(kind)
     };
@@ -99,23 +100,19 @@ fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &[Word]) {
     };
     let causes = chosen.included.iter().filter(|one| is_cause(one));
     let with_cause: HashSet<_> = causes.map(turn).collect();
-    let mut fixes: HashMap<(Option<i64>, i64), Vec<Word>> = HashMap::new();
+    let mut fixes: HashMap<(Option<i64>, i64), WordSet> = HashMap::new();
     for fix in chosen
         .included
         .iter()
         .filter(|one| is_of(one, ObservationType::Bugfix) && with_cause.contains(&turn(one)))
     {
         let told = fix.observation;
-        let text = [&told.title, told.narrative.as_deref().unwrap_or_default()].join(" ");
-        fixes.entry(turn(fix)).or_default().extend(words(&text));
-    }
-    for said in fixes.values_mut() {
-        said.extend(stated);
-        said.sort_unstable();
+        let words = fixes.entry(turn(fix)).or_insert_with(|| stated.clone());
+        words.extend([told.title.as_str(), told.narrative.as_deref().unwrap_or_default()]);
     }
     let is_said = |one: &ScoredObservation<'_>| {
         let fix = fixes.get(&turn(one));
-        fix.is_some_and(|fix| is_cause(one) && states(fix, &words(&one.observation.title)))
+        fix.is_some_and(|fix| is_cause(one) && states(fix, &one.observation.title))
     };
     let (said, told): (Vec<_>, Vec<_>) = std::mem::take(&mut chosen.included)
         .into_iter()
@@ -127,13 +124,9 @@ fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &[Word]) {
     chosen.left_out.extend(said);
 }
 
-/// Whether most of some words are among those that were said.
-pub(super) fn states(said: &[Word], words: &[Word]) -> bool {
-    let new = words
-        .iter()
-        .filter(|word| said.binary_search(word).is_err())
-        .count();
-    new * 10 <= words.len() * 3
+/// Reports whether most words of a text are among those that were said.
+pub(super) fn states(said: &WordSet, text: &str) -> bool {
+    WordSet::of(text).containment(said) >= 0.7
 }
 
 fn skipped(observation: &Observation, reason: &str) -> ContextEntry {
@@ -256,58 +249,7 @@ fn recently_changed_files<'c>(
     in_work.map(|(path, _)| path).collect()
 }
 
-/// Whether two titles share most of their words, and all of their numbers.
-fn are_near_duplicates(one: &[Word], other: &[Word]) -> bool {
-    let missing = |from: &[Word], word: &&Word| from.binary_search(word).is_err();
-    // Seven tenths of all words are to be in both. Most pairs are told apart by the first few.
-    let least = ((one.len() + other.len()) * 7).div_ceil(17);
-    let Some(spare) = one.len().checked_sub(least) else {
-        return false;
-    };
-    let absent = one.iter().filter(|word| missing(other, word));
-    if least == 0 || absent.take(spare + 1).count() > spare {
-        return false;
-    }
-    let other_number = |one: &[Word], other: &[Word]| {
-        one.iter()
-            .filter(|word| missing(other, word))
-            .any(|word| word.is_number)
-    };
-    !other_number(one, other) && !other_number(other, one)
-}
-
-/// A word of a title, as far as it is compared: a hash tells words apart well enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Word {
-    hash: u64,
-    is_number: bool,
-}
-
-/// The words of a text that say something, in order and each once. By bytes: letters outside ASCII are part of words.
-pub(super) fn words(text: &str) -> Vec<Word> {
-    let mut words = Vec::new();
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-    let mut bytes = text.bytes();
-    while bytes.len() > 0 {
-        let (mut hash, mut is_number, mut length) = (NOT_HASHED, false, 0);
-        for byte in bytes.by_ref().take_while(is_letter) {
-            hash = hashed(hash, byte.to_ascii_lowercase().into());
-            is_number |= byte.is_ascii_digit();
-            length += 1;
-        }
-        if length > 2 || is_number {
-            words.push(Word { hash, is_number });
-        }
-    }
-    words.sort_unstable();
-    words.dedup();
-    words
-}
-
-/// The hash of nothing.
-pub(super) const NOT_HASHED: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// Adds a letter to a hash: FNV-1a tells words apart well enough.
-pub(super) fn hashed(hash: u64, letter: u64) -> u64 {
-    (hash ^ letter).wrapping_mul(0x0100_0000_01b3)
+/// Reports whether two titles share most of their words, and all of their numbers.
+fn are_near_duplicates(one: &WordSet, other: &WordSet) -> bool {
+    one.similarity(other) >= 0.7 && one.has_numbers_of(other)
 }

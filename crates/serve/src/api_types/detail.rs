@@ -1,8 +1,8 @@
 //! A memory as it is shown with where it comes from and what it rests on.
 
 use backstory_model::Handle;
-use backstory_recall as recall;
 use backstory_store as store;
+use backstory_text::one_line;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ impl From<store::MemoryDetail> for Detail {
                 branch: origin.branch,
                 turn: origin.turn,
                 prompt_id: origin.prompt_id.map(|handle| handle.to_string()),
-                prompt: origin.prompt.map(|text| recall::one_line(&text, PROMPT_LENGTH)),
+                prompt: origin.prompt.map(|text| one_line(&text, PROMPT_LENGTH)),
                 distiller: origin.distiller,
                 author: origin.author,
                 tools: origin

@@ -11,10 +11,10 @@ use axum::{
 };
 use backstory_model::{Handle, MemoryKind};
 use backstory_store::{PageCursor, SessionFilter, Store};
+use backstory_text::sha256_hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::{JsonBody, JsonResult, QueryParams, search::WireFilter};
 use crate::{
@@ -281,15 +281,7 @@ async fn one(
     let detail = server.stores.read(move |store| detail(store, handle)).await?;
     let text = serde_json::to_string(&detail).unwrap_or_default();
     // Of what is said, so that it changes with every word.
-    let digest = Sha256::digest(&text);
-    let tag = format!(
-        "\"{}\"",
-        digest
-            .iter()
-            .take(12)
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    );
+    let tag = format!("\"{}\"", &sha256_hex(&text)[..24]);
     let known = headers
         .get(header::IF_NONE_MATCH)
         .is_some_and(|known| known == tag.as_str());

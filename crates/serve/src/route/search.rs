@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use axum::{Json, extract::State, routing::get};
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{self as recall, Query, Searcher, is_stale, one_line};
+use backstory_recall::{self as recall, Query, Searcher, is_stale};
 use backstory_store::{Filter, Project, Store};
+use backstory_text::one_line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

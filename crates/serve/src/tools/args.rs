@@ -155,7 +155,7 @@ pub(super) fn handle(id: &Value) -> Result<Handle, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use backstory_recall::tokens;
+    use backstory_text::tokens;
 
     use super::*;
 

@@ -1,6 +1,7 @@
 //! How much of an answer is said: what fits, and how to get the rest.
 
-use backstory_recall::{escape_for_frame, tokens};
+use backstory_recall::escape_for_frame;
+use backstory_text::tokens;
 
 /// How much may be said.
 pub(super) struct AnswerBudget {

@@ -1,8 +1,8 @@
 //! How a memory is told to an agent: as text, all that it says and where it comes from.
 
 use backstory_model::{Handle, MemoryKind};
-use backstory_recall::one_line;
 use backstory_store::MemoryRecord;
+use backstory_text::one_line;
 
 use crate::api_types::rfc3339;
 

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use sha2::{Digest, Sha256};
+use backstory_text::sha256_hex;
 
 use crate::problem::ApiError;
 
@@ -36,12 +36,11 @@ static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
 });
 
 fn embedded(name: &'static str, kind: &'static str, content: &'static str) -> Asset {
-    let digest = Sha256::digest(content);
     Asset {
         name,
         kind,
         content,
-        hash: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+        hash: sha256_hex(content)[..16].to_owned(),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{matches, one_line};
+use backstory_recall::matches;
 use backstory_store::{MemoryRecord, MemoryView};
+use backstory_text::one_line;
 use maud::{Markup, html};
 
 use super::{

@@ -9,8 +9,9 @@ use axum::{
     response::{IntoResponse, Redirect},
 };
 use backstory_model::ObservationType;
-use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits, context, tokens};
+use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits, context};
 use backstory_store::{Project, Store};
+use backstory_text::tokens;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};

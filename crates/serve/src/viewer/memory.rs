@@ -9,8 +9,9 @@ use axum::{
     http::StatusCode,
 };
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{CitedFileStatus, cited_file_statuses, tokens};
+use backstory_recall::{CitedFileStatus, cited_file_statuses};
 use backstory_store::{MemoryDetail, MemoryEdit, MemoryRecord, Store};
+use backstory_text::tokens;
 use maud::{Markup, html};
 
 use super::{

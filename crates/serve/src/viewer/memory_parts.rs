@@ -1,7 +1,8 @@
 //! Sections of a memory's page: cited files, evidence and provenance.
 
 use backstory_model::MemoryKind;
-use backstory_recall::{CitedFileStatus, FileStatus, one_line};
+use backstory_recall::{CitedFileStatus, FileStatus};
+use backstory_text::{clip, one_line};
 use maud::{Markup, html};
 
 use super::{
@@ -76,7 +77,7 @@ pub(super) fn evidence(page: &MemoryPageView) -> Markup {
                                         span.badge { (passage.kind) } " "
                                         span.first { (inline_text(&one_line(&passage.first_line, 140))) }
                                     }
-                                    (verbatim(&cut(text)))
+                                    (verbatim(&clip(text, MAX_PASSAGE)))
                                     p.meta { a href=(link::memory(passage.id)) { "Full text of " (passage.id) } }
                                 }
                             }
@@ -89,14 +90,6 @@ pub(super) fn evidence(page: &MemoryPageView) -> Markup {
                 }
             }
         }
-    }
-}
-
-/// Returns the beginning of a passage.
-fn cut(text: &str) -> String {
-    match text.len() > MAX_PASSAGE {
-        true => format!("{}…", &text[..text.floor_char_boundary(MAX_PASSAGE)]),
-        false => text.to_owned(),
     }
 }
 

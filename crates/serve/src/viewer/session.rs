@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::extract::{Path, Query, State};
 use backstory_model::Handle;
-use backstory_recall::one_line;
 use backstory_store::{Session, Store, Turn};
+use backstory_text::one_line;
 use maud::{Markup, html};
 
 use super::{

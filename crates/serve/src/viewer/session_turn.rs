@@ -1,8 +1,8 @@
 //! Renders one turn of a session: prompt, actions and memories.
 
 use backstory_model::{Handle, MemoryKind, relative_path};
-use backstory_recall::one_line;
 use backstory_store::{Action, MemoryRecord, Session, Store, Turn};
+use backstory_text::one_line;
 use maud::{Markup, html};
 
 use super::{

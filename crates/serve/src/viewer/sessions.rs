@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
-use backstory_recall::one_line;
 use backstory_store::{Project, Session, SessionFilter};
+use backstory_text::one_line;
 use maud::{Markup, html};
 
 use super::{

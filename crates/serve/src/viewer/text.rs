@@ -3,9 +3,9 @@
 //! The text is escaped, and nothing in it becomes a link. Invisible characters and those that change how others are
 //! displayed, such as bidi overrides, are replaced by their code points.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
-use backstory_recall::is_invisible;
+use backstory_text::{clip, is_invisible};
 use maud::{Markup, html};
 
 /// Renders a text inline.
@@ -81,19 +81,11 @@ fn with_marks(text: &str, piece: Range<usize>, parts: &[Range<usize>]) -> Markup
     }
 }
 
-/// Shortens a text to at most `max` bytes and ten lines, at a word or line boundary.
-pub(super) fn clipped(text: &str, max: usize) -> String {
+/// Shortens a text to at most `max_chars` characters and ten lines.
+pub(super) fn clipped(text: &str, max_chars: usize) -> Cow<'_, str> {
     const MAX_LINES: usize = 10;
-    let lines = text.match_indices('\n').nth(MAX_LINES).map(|(at, _)| at);
-    let max = lines.map_or(max, |lines| lines.min(max));
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(max);
-    let cut = text[..end]
-        .rfind(char::is_whitespace)
-        .filter(|cut| *cut > max / 2);
-    format!("{}…", text[..cut.unwrap_or(end)].trim_end())
+    let end = text.match_indices('\n').nth(MAX_LINES - 1);
+    clip(&text[..end.map_or(text.len(), |(at, _)| at)], max_chars)
 }
 
 /// Returns whether a character is invisible or changes how others are displayed.
@@ -180,7 +172,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_at_a_word() {
         assert_eq!(clipped("one two three", 9), "one two…");
-        assert_eq!(clipped("ééééé", 3), "é…");
+        assert_eq!(clipped("ééééé", 3), "éé…");
         assert_eq!(clipped("short", 9), "short");
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use backstory_model::NewObservation;
+use backstory_text::WordSet;
 use rusqlite::{Connection, params};
 
 use crate::{StoredTurn, memory::documents::range, search::words};
@@ -111,7 +112,7 @@ fn relation(old: &str, new: &str, files: Files) -> Relation {
     /// Half of the words, and the same file: the same subject.
     const SUBJECT: f64 = 0.5;
     let (old, new) = (Title::read(old), Title::read(new));
-    let likeness = old.similarity(&new);
+    let likeness = old.words.similarity(&new.words);
     let differs = old.particulars != new.particulars;
     match files {
         Files::Others => Relation::Other,
@@ -124,7 +125,7 @@ fn relation(old: &str, new: &str, files: Files) -> Relation {
 
 /// A title, as far as it is compared.
 struct Title {
-    words: BTreeSet<String>,
+    words: WordSet,
     /// What makes two statements differ although their words are alike: numbers, code, "not".
     particulars: BTreeSet<String>,
 }
@@ -132,10 +133,6 @@ struct Title {
 impl Title {
     fn read(title: &str) -> Self {
         let lower = title.to_lowercase();
-        let words = words::terms(title)
-            .into_iter()
-            .map(|term| stem(&term.word).to_owned())
-            .collect();
         let mut particulars: BTreeSet<String> = title
             .split('`')
             .skip(1)
@@ -157,25 +154,11 @@ impl Title {
                 particulars.insert(word.trim_matches('.').to_owned());
             }
         }
-        Self { words, particulars }
+        Self {
+            words: WordSet::of(title),
+            particulars,
+        }
     }
-
-    /// The share of words that both have.
-    fn similarity(&self, other: &Self) -> f64 {
-        let count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        let both = self.words.intersection(&other.words).count();
-        let all = self.words.union(&other.words).count();
-        if all == 0 { 0.0 } else { count(both) / count(all) }
-    }
-}
-
-/// A rough stem: enough to see that two titles speak of the same.
-fn stem(word: &str) -> &str {
-    let stem = ["ing", "ed", "es", "s"]
-        .into_iter()
-        .find_map(|ending| word.strip_suffix(ending))
-        .filter(|stem| stem.len() > 2);
-    stem.unwrap_or(word)
 }
 
 #[cfg(test)]

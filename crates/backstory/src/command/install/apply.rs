@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use backstory_engine::{atomic_file, home::Home};
 use backstory_system::{self as system, OwnerOnly as _};
+use backstory_text::sha256_hex;
 
 use super::{paths, plan::FileChange};
 use crate::receipt::{self, InstalledFile, Receipt};
@@ -34,7 +35,7 @@ pub(crate) fn install(home: &Home, receipt: &mut Receipt, changes: &[FileChange]
             path: change.path.clone(),
             before,
             is_exact: change.is_exact,
-            after: receipt::fingerprint(new),
+            after: sha256_hex(new),
             folders,
         };
         let files = receipt.hosts.entry(change.host.name.to_owned()).or_default();

@@ -9,9 +9,10 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use backstory_capture::host::{ConfigPath, HostSpec, InstallItem, OUR_MARK};
 use backstory_system::UNPROTECT;
+use backstory_text::sha256_hex;
 
 use super::{json::Document, paths, toml};
-use crate::receipt::{InstalledFile, Receipt, fingerprint};
+use crate::receipt::{InstalledFile, Receipt};
 
 /// What is to become of one file.
 #[derive(Debug)]
@@ -180,7 +181,7 @@ fn base(
         return Ok((None, true));
     };
     let written = receipt.written(host.name, &file.path);
-    if let Some(written) = written.filter(|written| written.after == fingerprint(current)) {
+    if let Some(written) = written.filter(|written| written.after == sha256_hex(current)) {
         match saved(written) {
             Ok(before) => return Ok((before, written.is_exact)),
             // The copy is gone: our entries can still be taken out.
@@ -203,7 +204,7 @@ fn saved(written: &InstalledFile) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     };
     let content = fs::read(&before.copy)?;
-    match fingerprint(&content) == before.sha256 {
+    match sha256_hex(&content) == before.sha256 {
         true => Ok(Some(content)),
         false => bail!("{} has changed", before.copy.display()),
     }

@@ -1,6 +1,6 @@
 //! Looks at everything that an agent would be told, and at everything that was kept.
 
-use backstory_recall::is_invisible;
+use backstory_text::is_invisible;
 use serde_json::{Value, json};
 
 use super::{
