@@ -89,7 +89,8 @@ fn words(turn: &TurnInput, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
                 Some(piece(step, 2, "a sub-agent reported", report, MAX_REPORT))
             }
             TurnStep::Compaction(text) => Some(piece(step, 4, "the session so far", text, MAX_REPORT)),
-            TurnStep::Tool(_) => None,
+            TurnStep::UserMessage(text) => Some(piece(step, 0, "the user added", text, MAX_PROMPT)),
+            TurnStep::Tool(_) | TurnStep::Interrupted => None,
         });
     }
     if let Some(last) = &turn.last_message {

@@ -7,15 +7,19 @@
 mod answer;
 mod builtin;
 mod digest;
+mod evidence;
 mod memory;
 mod price;
 mod prompt;
 mod provider;
+mod session;
 mod turn;
+mod worklog;
 
 pub use answer::{Answer, AnswerError, ModelObservation, ModelSummary, read as read_answer, refine};
 pub use builtin::distil;
 pub use digest::{Digest, ToolEvidence, digest};
+pub use evidence::{TurnEvidence, record};
 pub use memory::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};
@@ -23,4 +27,12 @@ pub use provider::{
     Anthropic, ApiKey, ClaudeCli, ClaudeOutput, Endpoint, Invocation, OpenAi, Provider, Reply, RunClaude,
     RunError, Trouble, Usage,
 };
+<<<<<<< HEAD
+=======
+pub use session::{Episode, Handover, ItemRef, SessionMemory, SessionObservation, TurnSummary, compose};
+>>>>>>> 9796a6b (distill: add types of evidence, work log and session memory)
 pub use turn::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
+pub use worklog::{
+    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,
+    PublicationAction, PublicationKind, Purpose, RunOutcome, TaskState, TurnLog,
+};

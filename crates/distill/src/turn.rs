@@ -1,5 +1,6 @@
 //! What goes in: one turn, as its events or its transcript tell it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One prompt and everything up to the end of its turn.
@@ -22,7 +23,8 @@ pub struct TurnInput {
 }
 
 /// How a turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
     /// The agent was done.
     Stopped,
@@ -31,6 +33,7 @@ pub enum TurnEnd {
     /// The person interrupted it, or the session ended in the middle.
     Interrupted,
     /// It still runs: this is an episode of a long turn.
+    #[default]
     Open,
 }
 
@@ -52,6 +55,10 @@ pub enum TurnStep {
     },
     /// The agent's context was compacted into this summary.
     Compaction(String),
+    /// A message that the user typed while the agent worked.
+    UserMessage(String),
+    /// The user interrupted the agent.
+    Interrupted,
 }
 
 /// One use of a tool.
@@ -78,6 +85,8 @@ pub enum ToolOutcome {
     Answered(Value),
     /// It failed with this text.
     Failed(String),
+    /// The user refused the call, perhaps with these words.
+    Refused(Option<String>),
     /// Nothing is known of the end.
     Unknown,
 }

@@ -4,6 +4,7 @@
 
 mod distilled;
 mod event;
+mod evidence;
 mod handle;
 mod memory;
 mod path;
@@ -11,6 +12,7 @@ mod project;
 
 pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use event::{Event, EventKind, EventSource, Host};
+pub use evidence::{EvidenceItem, EvidenceKind};
 pub use handle::{Handle, MemoryKind, ParseHandleError};
 pub use memory::{ObservationType, SessionStatus};
 pub use path::{from_drive, has_drive, relative_path};

@@ -294,7 +294,7 @@ pub(super) fn output_of(outcome: &ToolOutcome) -> String {
                 format!("{out}\n{err}")
             }
         }
-        ToolOutcome::Unknown => String::new(),
+        ToolOutcome::Unknown | ToolOutcome::Refused(_) => String::new(),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn of(turn: &TurnInput, evidence: &Evidence) -> Vec<NewPassage> {
             TurnStep::Prose(text) => prose(&mut ranked, step, text, 1),
             TurnStep::SubAgent { report, .. } => prose(&mut ranked, step, report, 1),
             TurnStep::Compaction(summary) => prose(&mut ranked, step, summary, 2),
-            TurnStep::Tool(_) => {}
+            TurnStep::Tool(_) | TurnStep::UserMessage(_) | TurnStep::Interrupted => {}
         }
     }
     if let Some(last) = &turn.last_message {
