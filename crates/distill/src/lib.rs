@@ -27,10 +27,7 @@ pub use provider::{
     Anthropic, ApiKey, ClaudeCli, ClaudeOutput, Endpoint, Invocation, OpenAi, Provider, Reply, RunClaude,
     RunError, Trouble, Usage,
 };
-<<<<<<< HEAD
-=======
-pub use session::{Episode, Handover, ItemRef, SessionMemory, SessionObservation, TurnSummary, compose};
->>>>>>> 9796a6b (distill: add types of evidence, work log and session memory)
+pub use session::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation, compose};
 pub use turn::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 pub use worklog::{
     Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,

@@ -54,3 +54,70 @@ pub enum EvidenceKind {
     /// The answer of any other tool.
     Tool,
 }
+
+impl EvidenceKind {
+    /// All kinds.
+    pub const ALL: [Self; 16] = [
+        Self::UserMessage,
+        Self::UserAnswer,
+        Self::Refusal,
+        Self::Prose,
+        Self::Report,
+        Self::SubagentReport,
+        Self::Compaction,
+        Self::Command,
+        Self::Error,
+        Self::Edit,
+        Self::File,
+        Self::Commit,
+        Self::Publication,
+        Self::Plan,
+        Self::Lookup,
+        Self::Tool,
+    ];
+
+    /// Returns the name used in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UserMessage => "user_message",
+            Self::UserAnswer => "user_answer",
+            Self::Refusal => "refusal",
+            Self::Prose => "prose",
+            Self::Report => "report",
+            Self::SubagentReport => "subagent_report",
+            Self::Compaction => "compaction",
+            Self::Command => "command",
+            Self::Error => "error",
+            Self::Edit => "edit",
+            Self::File => "file",
+            Self::Commit => "commit",
+            Self::Publication => "publication",
+            Self::Plan => "plan",
+            Self::Lookup => "lookup",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// Returns the kind with a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Tells text written for a reader from raw tool input and output. Only the former is embedded: an encoder finds
+    /// little meaning in diffs and logs, and each costs as much as a memory.
+    pub const fn is_statement(self) -> bool {
+        match self {
+            Self::UserMessage
+            | Self::UserAnswer
+            | Self::Refusal
+            | Self::Prose
+            | Self::Report
+            | Self::SubagentReport
+            | Self::Compaction
+            | Self::Commit
+            | Self::Publication
+            | Self::Plan => true,
+            Self::Command | Self::Error | Self::Edit | Self::File | Self::Lookup | Self::Tool => false,
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod handle;
 mod memory;
 mod path;
 mod project;
+mod session_memory;
 
 pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use event::{Event, EventKind, EventSource, Host};
@@ -17,3 +18,4 @@ pub use handle::{Handle, MemoryKind, ParseHandleError};
 pub use memory::{ObservationType, SessionStatus};
 pub use path::{from_drive, has_drive, relative_path};
 pub use project::ProjectIdentity;
+pub use session_memory::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};

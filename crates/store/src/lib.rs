@@ -30,6 +30,7 @@ pub use memory::edit::MemoryEdit;
 pub use memory::memories::{Note, Observation, Summary, TurnMemory, TurnSummary};
 pub use memory::notes::{Author, NewNote, SavedNote};
 pub use memory::pages::{Page, PageCursor};
+pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
 pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
 pub use memory::supersede::SupersedeOutcome;
 pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};

@@ -96,8 +96,10 @@ pub(crate) fn insert(
 ) -> rusqlite::Result<()> {
     const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
         on conflict do update set documents = documents + 1, last = last + 1 returning last";
-    const DOCUMENT: &str =
-        "insert into document (id, kind, memory_id, session_db_id, created_at) values (?1, ?2, ?3, ?4, ?5)";
+    // Raw tool input and output is searched by words alone: 2 stands for "is not embedded".
+    const DOCUMENT: &str = "insert into document (id, kind, memory_id, session_db_id, created_at, embedded)
+        values (?1, ?2, ?3, ?4, ?5, case when ?2 = 'passage' and exists (select 1 from passage where id = ?3
+            and kind in ('command', 'error', 'edit', 'file', 'lookup', 'tool')) then 2 else 0 end)";
     const WORDS: &str =
         "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
     let count: i64 = connection
@@ -166,7 +168,7 @@ fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Fo
     const NOTE: &str =
         "select coalesce(project_id, 0), session_db_id, created_at, text, files from note where id = ?1";
     const PASSAGE: &str =
-        "select project_id, session_db_id, created_at, text, packed from passage where id = ?1";
+        "select project_id, session_db_id, created_at, text, packed, intent, path from passage where id = ?1";
     type Read = fn(&Row<'_>) -> rusqlite::Result<Fields>;
     let (sql, read): (&str, Read) = match handle.kind {
         MemoryKind::Observation => (OBSERVATION, |row| {
@@ -202,7 +204,9 @@ fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Fo
         }),
         MemoryKind::Passage => (PASSAGE, |row| {
             Ok(Fields {
+                subtitle: text(row, 5)?,
                 narrative: unpack(row.get(3)?, row.get(4)?),
+                files: text(row, 6)?,
                 ..Fields::default()
             })
         }),

@@ -12,6 +12,7 @@ pub(crate) mod pack;
 pub(crate) mod pages;
 pub(crate) mod relation;
 pub(crate) mod replace;
+pub(crate) mod session_memory;
 pub(crate) mod show;
 pub(crate) mod supersede;
 pub(crate) mod user_edits;

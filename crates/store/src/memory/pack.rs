@@ -19,6 +19,17 @@ pub(crate) fn pack(text: &str) -> Option<Vec<u8>> {
     (packed.len() < text.len() * 4 / 5).then_some(packed)
 }
 
+/// Compresses a text of any length.
+pub(crate) fn pack_bytes(text: &str) -> Vec<u8> {
+    compress_to_vec(text.as_bytes(), LEVEL)
+}
+
+/// Returns a text that [`pack_bytes`] compressed; `None` when it is damaged.
+pub(crate) fn unpack_bytes(packed: &[u8]) -> Option<String> {
+    let bytes = decompress_to_vec_with_limit(packed, MAX_LEN).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
 /// Returns a text that was stored plain or packed. One that is damaged is empty: search must go on.
 pub(crate) fn unpack(plain: String, packed: Option<Vec<u8>>) -> String {
     let Some(packed) = packed else { return plain };

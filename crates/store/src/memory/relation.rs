@@ -9,7 +9,7 @@ use backstory_model::NewObservation;
 use backstory_text::WordSet;
 use rusqlite::{Connection, params};
 
-use crate::{StoredTurn, memory::documents::range, search::words};
+use crate::{memory::documents::range, search::words};
 
 /// What is known about the subject of a new memory.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,18 +27,74 @@ pub(crate) struct Known {
     pub(crate) created_ms: i64,
 }
 
-/// Finds what is related to a new memory of a turn, in its project.
+/// The place of a new memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RelationScope<'m> {
+    /// Its project: only memories of the same project are related.
+    pub(crate) project_db_id: i64,
+    /// Its session: memories of the same session are kept apart by the distiller.
+    pub(crate) session_db_id: i64,
+    /// The error that it resolves.
+    pub(crate) error_signature: Option<&'m str>,
+}
+
+/// Finds the memories of other sessions that a new memory repeats or replaces.
 pub(crate) fn related(
     connection: &Connection,
-    turn: &StoredTurn,
+    origin: RelationScope<'_>,
+    new: &NewObservation,
+) -> rusqlite::Result<Related> {
+    let mut related = same_error(connection, origin, new)?;
+    if related.same.is_none() {
+        let by_title = similar_titles(connection, origin, new)?;
+        related.same = by_title.same;
+        related.outdated.extend(by_title.outdated);
+    }
+    Ok(related)
+}
+
+/// Finds memories about the same error: the same remedy again, or the newer one.
+fn same_error(
+    connection: &Connection,
+    origin: RelationScope<'_>,
+    new: &NewObservation,
+) -> rusqlite::Result<Related> {
+    /// Half of the words of two titles about one error: the same remedy.
+    const SAME_REMEDY: f64 = 0.5;
+    const KNOWN: &str = "select id, title, created_at from observation
+        where project_id = ?1 and error_signature = ?2 and session_db_id is not ?3 and superseded_by is null";
+    let mut related = Related::default();
+    let Some(signature) = origin.error_signature else {
+        return Ok(related);
+    };
+    let mut statement = connection.prepare_cached(KNOWN)?;
+    let mut rows = statement.query(params![origin.project_db_id, signature, origin.session_db_id])?;
+    while let Some(row) = rows.next()? {
+        let known = Known {
+            id: row.get("id")?,
+            created_ms: row.get("created_at")?,
+        };
+        let title = row.get_ref("title")?.as_str()?;
+        if backstory_text::similarity(title, &new.title) >= SAME_REMEDY {
+            related.same = Some(known.id);
+            break;
+        }
+        related.outdated.push(known);
+    }
+    Ok(related)
+}
+
+fn similar_titles(
+    connection: &Connection,
+    origin: RelationScope<'_>,
     new: &NewObservation,
 ) -> rusqlite::Result<Related> {
     // Few words in common are no relation: only titles count, and only the best of them are compared.
-    const SIMILAR: &str = "select observation.id, observation.title, observation.created_at, observation.turn_id,
+    const SIMILAR: &str = "select observation.id, observation.title, observation.created_at,
             observation.files_read, observation.files_modified
         from words join document on document.id = words.rowid join observation on observation.id = document.memory_id
         where words match ?1 and words.rowid between ?2 and ?3 and document.kind = 'observation'
-            and observation.superseded_by is null
+            and observation.superseded_by is null and observation.session_db_id is not ?4
         order by bm25(words, 1.0, 0.0, 0.0, 0.0, 0.0) limit 8";
     let terms: Vec<String> = words::terms(&new.title)
         .into_iter()
@@ -49,12 +105,13 @@ pub(crate) fn related(
     if terms.is_empty() {
         return Ok(Related::default());
     }
-    let range = range(turn.project_db_id);
+    let range = range(origin.project_db_id);
     let mut statement = connection.prepare_cached(SIMILAR)?;
     let mut rows = statement.query(params![
         format!("title : ({})", terms.join(" OR ")),
         range.start(),
-        range.end()
+        range.end(),
+        origin.session_db_id
     ])?;
     let mut related = Related::default();
     while let Some(row) = rows.next()? {
@@ -62,9 +119,8 @@ pub(crate) fn related(
             id: row.get(0)?,
             created_ms: row.get(2)?,
         };
-        let is_of_this_turn = row.get::<_, Option<i64>>(3)? == Some(turn.id);
         let mut files: Vec<String> = Vec::new();
-        for column in [4, 5] {
+        for column in [3, 4] {
             files.extend(
                 serde_json::from_str::<Vec<String>>(row.get_ref(column)?.as_str()?).unwrap_or_default(),
             );
@@ -84,8 +140,8 @@ pub(crate) fn related(
                 related.same = Some(known.id);
                 return Ok(related);
             }
-            Relation::Newer | Relation::Same if !is_of_this_turn => related.outdated.push(known),
-            Relation::Newer | Relation::Same | Relation::Other => {}
+            Relation::Newer | Relation::Same => related.outdated.push(known),
+            Relation::Other => {}
         }
     }
     Ok(related)

@@ -177,7 +177,12 @@ impl TurnWriter<'_> {
             "update observation set seen = seen + 1, last_seen_at = max(last_seen_at, ?2) where id = ?1";
         const SUPERSEDE: &str = "update observation set superseded_by = ?2 where id = ?1";
         let turn = self.turn;
-        let related = relation::related(self.transaction, turn, new)?;
+        let scope = relation::RelationScope {
+            project_db_id: turn.project_db_id,
+            session_db_id: turn.session_db_id,
+            error_signature: None,
+        };
+        let related = relation::related(self.transaction, scope, new)?;
         if let Some(same) = related.same {
             self.transaction
                 .prepare_cached(SEEN_AGAIN)?

@@ -46,6 +46,38 @@ pub(crate) fn not_covered_by_user_edits<'n>(
     Ok(untold)
 }
 
+/// Observations of a session that a user pinned or edited and that have no key to be recognized by: those of earlier
+/// versions and of models.
+pub(crate) struct SessionEdits(Vec<(i64, UserEdit)>);
+
+impl SessionEdits {
+    /// Reads those of a session.
+    pub(crate) fn read(connection: &Connection, session: i64) -> rusqlite::Result<Self> {
+        const EDITS: &str = "select turn_id, type, title, evidence from observation
+            where session_db_id = ?1 and turn_id is not null and item_key is null
+                and (pinned <> 0 or edited_at is not null) order by id";
+        let mut statement = connection.prepare_cached(EDITS)?;
+        let rows = statement.query_map([session], |row| {
+            let edit = UserEdit {
+                kind: row.get("type")?,
+                title: row.get("title")?,
+                evidence: list(row, 3)?,
+            };
+            Ok((row.get("turn_id")?, edit))
+        })?;
+        rows.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Tells whether one of them stands for a new observation of a turn. Each stands for one at most.
+    pub(crate) fn cover(&mut self, turn: i64, new: &NewObservation) -> bool {
+        let known = self
+            .0
+            .iter()
+            .position(|(edited, edit)| *edited == turn && edit.likeness(new).is_some());
+        known.map(|at| self.0.remove(at)).is_some()
+    }
+}
+
 impl UserEdit {
     fn likeness(&self, new: &NewObservation) -> Option<u8> {
         let same_title = self.title.eq_ignore_ascii_case(&new.title);

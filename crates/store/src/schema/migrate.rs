@@ -10,13 +10,14 @@ use crate::{
 };
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: [&str; 6] = [
+pub(crate) const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_memory.sql"),
     include_str!("migrations/0002_find.sql"),
     include_str!("migrations/0003_changes.sql"),
     include_str!("migrations/0004_ledger.sql"),
     include_str!("migrations/0005_forgotten.sql"),
     include_str!("migrations/0006_sources.sql"),
+    include_str!("migrations/0007_evidence.sql"),
 ];
 
 /// The last schema whose documents were counted and indexed differently: every memory of an older database is made

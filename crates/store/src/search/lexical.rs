@@ -88,8 +88,10 @@ impl Store {
 
     /// Says where documents belong.
     pub fn origins_of_documents(&self, documents: &[i64]) -> Result<HashMap<i64, Origin>, StoreError> {
-        const ORIGIN: &str = "select document.session_db_id, document.kind, passage.kind = 'command'
+        const ORIGIN: &str = "select document.session_db_id, document.kind, passage.kind = 'command',
+                coalesce(passage.episode_id, observation.episode_id)
             from document left join passage on document.kind = 'passage' and passage.id = document.memory_id
+                left join observation on document.kind = 'observation' and observation.id = document.memory_id
             where document.id = ?1";
         let attempt = query("read where a memory belongs");
         let mut statement = self.connection.prepare_cached(ORIGIN).map_err(attempt)?;
@@ -100,6 +102,7 @@ impl Store {
                     session: row.get(0)?,
                     kind: MemoryKind::from_name(row.get_ref(1)?.as_str()?),
                     is_command: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
+                    episode: row.get(3)?,
                 })
             });
             if let Some(origin) = origin.optional().map_err(attempt)? {
@@ -115,6 +118,8 @@ impl Store {
 pub struct Origin {
     /// The number of its session's row.
     pub session: Option<i64>,
+    /// The row of its episode.
+    pub episode: Option<i64>,
     /// What kind of memory it is.
     pub kind: Option<MemoryKind>,
     /// Whether it is the record of a command.
