@@ -1,7 +1,7 @@
-//! Who may talk to the server over TCP: its owner, and nobody whose page happens to be open in a browser.
+//! Access control for TCP: only the owner of the home is served.
 //!
-//! A page from elsewhere can make a browser send requests to this machine. Such a request names another host (DNS
-//! rebinding), another origin, or has no token; each alone is enough to refuse it.
+//! Any web page can make a browser send requests to this machine. Such a request names another host (DNS rebinding),
+//! another origin, or has no token; each of these alone is enough to reject it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -27,7 +27,7 @@ use backstory_text::{hex, sha256, sha256_hex};
 
 use crate::{problem::ApiError, server::Server};
 
-/// What lets a request in.
+/// Hosts, token and cookie that a request is checked against.
 #[derive(Debug)]
 pub(crate) struct AccessGuard {
     hosts: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct AccessGuard {
     cookie: String,
 }
 
-/// How a request showed that it may.
+/// The credential that a request presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Credential {
     Token,
@@ -44,7 +44,7 @@ enum Credential {
 }
 
 impl AccessGuard {
-    /// Lets in who knows the token, at this port.
+    /// Creates a guard for one address, port and token.
     pub(crate) fn new(bind: IpAddr, port: u16, token: String) -> Self {
         let names = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
         let mut hosts = names.to_vec();
@@ -52,18 +52,18 @@ impl AccessGuard {
         if port == 80 {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(ToOwned::to_owned));
         }
-        // Made of the token, so that it lasts as long: a new token lets nobody in by an old cookie.
+        // Derived from the token, so that a new token invalidates all cookies.
         let cookie = sha256_hex(format!("cookie of {token}"));
         Self {
             hosts,
             token,
-            // Cookies do not know ports: two homes must not log each other out.
+            // Cookies are shared between ports: two homes must not sign each other out.
             cookie_name: format!("backstory_{port}"),
             cookie,
         }
     }
 
-    /// Returns the header that logs a browser in.
+    /// Returns the `Set-Cookie` header that signs a browser in.
     pub(crate) fn set_cookie(&self) -> String {
         const YEAR: u32 = 365 * 24 * 3600;
         format!(
@@ -72,51 +72,50 @@ impl AccessGuard {
         )
     }
 
-    /// Checks a request; what is open to all is checked for its host and origin alone.
+    /// Checks a request. Public routes are checked for host and origin only.
     fn check(&self, request: &Parts) -> Result<(), ApiError> {
-        let refuse = |message: &str| ApiError::new(StatusCode::FORBIDDEN, "forbidden", message);
+        let forbidden = |message: &str| ApiError::new(StatusCode::FORBIDDEN, "forbidden", message);
         let mut hosts = request.headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(ApiError::bad("exactly one Host header is needed"));
+            return Err(ApiError::bad("exactly one Host header is required"));
         };
         let named = request.uri.authority().map(|authority| authority.as_str());
-        if !self.is_ours(host.to_str().ok()) || !named.is_none_or(|name| self.is_ours(Some(name))) {
-            return Err(
-                refuse("this host is not served here").hint("use 127.0.0.1 and the port in worker.json")
-            );
+        if !self.is_known_host(host.to_str().ok()) || !named.is_none_or(|name| self.is_known_host(Some(name)))
+        {
+            return Err(forbidden("unknown host").hint("use 127.0.0.1 and the port in worker.json"));
         }
         let origin = request.headers.get(ORIGIN);
         if !origin.is_none_or(|origin| self.is_own_origin(origin)) {
-            return Err(refuse("requests from other origins are not answered"));
+            return Err(forbidden("cross-origin requests are rejected"));
         }
         if is_cross_site(&request.headers) {
-            return Err(refuse("requests from other sites are not answered"));
+            return Err(forbidden("cross-site requests are rejected"));
         }
-        if is_open(&request.method, request.uri.path()) {
+        if is_public(&request.method, request.uri.path()) {
             return Ok(());
         }
-        match self.shown(&request.headers) {
+        match self.credential(&request.headers) {
             Some(Credential::Token) => Ok(()),
-            // A browser sends its cookie along whoever made it ask; only our own pages may make it change anything.
+            // A browser sends its cookie with requests of any page; only pages of this server may change anything.
             Some(Credential::Cookie) if is_safe(&request.method) || origin.is_some() => Ok(()),
-            Some(Credential::Cookie) => Err(refuse("a change needs an Origin header when it comes with a cookie")),
+            Some(Credential::Cookie) => Err(forbidden("changes with a cookie need an Origin header")),
             None => Err(
-                ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "who asks is not known")
-                    .hint("send `Authorization: Bearer` and what the file `token` in the home folder holds, or run `backstory open`"),
+                ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "not signed in")
+                    .hint("send `Authorization: Bearer` with the content of the file `token` in the home folder, or run `backstory open`"),
             ),
         }
     }
 
-    fn is_ours(&self, host: Option<&str>) -> bool {
-        host.is_some_and(|host| self.hosts.iter().any(|ours| ours.eq_ignore_ascii_case(host)))
+    fn is_known_host(&self, host: Option<&str>) -> bool {
+        host.is_some_and(|host| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)))
     }
 
     fn is_own_origin(&self, origin: &HeaderValue) -> bool {
         let origin = origin.to_str().ok();
-        self.is_ours(origin.and_then(|origin| origin.strip_prefix("http://")))
+        self.is_known_host(origin.and_then(|origin| origin.strip_prefix("http://")))
     }
 
-    fn shown(&self, headers: &HeaderMap) -> Option<Credential> {
+    fn credential(&self, headers: &HeaderMap) -> Option<Credential> {
         let text = |value: &HeaderValue| value.to_str().ok().map(ToOwned::to_owned);
         let bearer = headers.get(AUTHORIZATION).and_then(text);
         let token = bearer.as_deref().and_then(|bearer| {
@@ -127,18 +126,18 @@ impl AccessGuard {
             return constant_time_eq(token, &self.token).then_some(Credential::Token);
         }
         let cookies = headers.get_all(COOKIE).iter().filter_map(text);
-        let is_known = |cookies: String| {
+        let is_valid = |cookies: String| {
             cookies.split(';').any(|pair| {
                 let (name, value) = pair.trim().split_once('=').unwrap_or_default();
                 name == self.cookie_name && constant_time_eq(value, &self.cookie)
             })
         };
-        cookies.into_iter().any(is_known).then_some(Credential::Cookie)
+        cookies.into_iter().any(is_valid).then_some(Credential::Cookie)
     }
 }
 
-/// What anyone on this machine may ask: whether there is anyone, and to be let in.
-fn is_open(method: &Method, path: &str) -> bool {
+/// Returns whether a route is public: liveness, login and assets.
+fn is_public(method: &Method, path: &str) -> bool {
     *method == Method::GET && (path == "/health" || path == "/login" || path.starts_with("/assets/"))
 }
 
@@ -146,7 +145,7 @@ fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Whether a browser says that a page of another site asks. Following a link is no such thing: the cookie stays behind then.
+/// Returns whether the browser marks a request as cross-site. Navigations are allowed: they carry no `SameSite=Strict` cookie.
 fn is_cross_site(headers: &HeaderMap) -> bool {
     const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
     const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -155,7 +154,7 @@ fn is_cross_site(headers: &HeaderMap) -> bool {
     !matches!(site, None | Some("same-origin" | "none")) && !is_navigation
 }
 
-/// Compares without telling by the time it takes where two texts differ.
+/// Compares two secrets in constant time.
 fn constant_time_eq(one: &str, other: &str) -> bool {
     let (one, other) = (sha256(one), sha256(other));
     one.iter()
@@ -164,7 +163,7 @@ fn constant_time_eq(one: &str, other: &str) -> bool {
         == 0
 }
 
-/// Lets a request through or says why not, and puts on every answer what keeps browsers from misusing it.
+/// Checks a request before it reaches the routes, and adds security headers to every response.
 pub(crate) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let response = match server.access.check(&parts) {
@@ -177,7 +176,7 @@ pub(crate) async fn guard(State(server): State<Arc<Server>>, request: Request, n
     with_headers(response)
 }
 
-/// Whether a person's browser asks, which shows what it gets.
+/// Returns whether the client accepts HTML, as browsers do.
 pub(crate) fn wants_page(request: &Parts) -> bool {
     let accept = request.headers.get(header::ACCEPT);
     accept
@@ -196,7 +195,7 @@ fn with_headers(mut response: Response<Body>) -> Response<Body> {
     };
     set(header::CONTENT_SECURITY_POLICY, CSP);
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    // `no-referrer` would take the origin from our own forms.
+    // `no-referrer` would strip the origin from forms of the viewer.
     set(header::REFERRER_POLICY, "same-origin");
     set(
         HeaderName::from_static("cross-origin-resource-policy"),
@@ -213,7 +212,7 @@ fn with_headers(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// Reads the token of a home, or makes one.
+/// Reads the token of a home, or creates it.
 pub fn token(path: &Path) -> io::Result<String> {
     match fs::read_to_string(path) {
         Ok(text) if text.trim().len() >= 32 => return Ok(text.trim().to_owned()),
@@ -222,23 +221,23 @@ pub fn token(path: &Path) -> io::Result<String> {
         Err(error) => return Err(error),
     }
     let token = random();
-    // Renamed into place: whoever reads it meanwhile finds all of it or nothing.
-    let unfinished = path.with_extension("tmp");
+    // Renamed into place, so that a concurrent reader sees the whole token or none.
+    let temporary = path.with_extension("tmp");
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .private()
-        .open(&unfinished)?;
+        .open(&temporary)?;
     writeln!(file, "{token}")?;
-    system::rename(unfinished, path)?;
+    system::rename(temporary, path)?;
     Ok(token)
 }
 
-/// Returns what nobody can guess.
+/// Returns 256 random bits as hex digits.
 pub(crate) fn random() -> String {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).expect("every system that runs this has randomness");
+    getrandom::fill(&mut bytes).expect("the operating system provides randomness");
     hex(&bytes)
 }
 
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_at_this_host_is_let_in() {
+    fn requests_need_a_known_host_own_origin_and_a_credential() {
         let bearer = format!("Bearer {}", "t".repeat(64));
         let token = ("authorization", bearer.as_str());
         assert_eq!(check(&[("host", "127.0.0.1:4000"), token]), Ok(()));
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_a_home_stays() {
+    fn the_token_of_a_home_is_stable() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let first = token(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Routes and their description, made in one place: a route that is not described cannot be served.
+//! Registers routes together with their OpenAPI description, so that no route can lack one.
 
 use axum::{Router, routing::MethodRouter};
 use schemars::{
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::problem::ErrorAnswer;
 
-/// Routes with their description.
+/// Routes with their OpenAPI paths and schemas.
 pub(crate) struct Api<S> {
     router: Router<S>,
     paths: Map<String, Value>,
@@ -17,14 +17,14 @@ pub(crate) struct Api<S> {
     output: SchemaGenerator,
 }
 
-/// What a route takes and gives.
+/// Description of a route: summary, parameters, body and response.
 #[derive(Debug, Default)]
 pub(crate) struct RouteSpec {
     summary: &'static str,
     query: Option<Schema>,
     body: Option<Schema>,
-    answer: Option<(&'static str, Schema)>,
-    is_open: bool,
+    response: Option<(&'static str, Schema)>,
+    is_public: bool,
 }
 
 impl<S: Clone + Send + Sync + 'static> Api<S> {
@@ -46,7 +46,7 @@ impl<S: Clone + Send + Sync + 'static> Api<S> {
         }
     }
 
-    /// Adds a route: its method, its path, what it is for, and who answers.
+    /// Adds a route with its description and handler.
     pub(crate) fn route(
         mut self,
         method: &str,
@@ -54,20 +54,20 @@ impl<S: Clone + Send + Sync + 'static> Api<S> {
         about: impl FnOnce(&mut RouteSpecBuilder<'_>),
         handler: MethodRouter<S>,
     ) -> Self {
-        let mut describe = RouteSpecBuilder {
+        let mut spec = RouteSpecBuilder {
             about: RouteSpec::default(),
             input: &mut self.input,
             output: &mut self.output,
         };
-        about(&mut describe);
-        let operation = operation(method, path, describe.about, &mut self.output);
+        about(&mut spec);
+        let operation = operation(method, path, spec.about, &mut self.output);
         let item = self.paths.entry(path).or_insert_with(|| json!({}));
         item[method.to_lowercase()] = operation;
         self.router = self.router.route(path, handler);
         self
     }
 
-    /// Returns the routes, and the document that describes them.
+    /// Returns the router and the OpenAPI document.
     pub(crate) fn finish(mut self, version: &str) -> (Router<S>, Value) {
         let mut schemas = self.output.take_definitions(true);
         schemas.extend(self.input.take_definitions(true));
@@ -76,7 +76,7 @@ impl<S: Clone + Send + Sync + 'static> Api<S> {
             "info": {
                 "title": "backstory",
                 "version": version,
-                "description": "The memory of coding agents on this machine. Nothing here is open to other machines.",
+                "description": "Long-term memory of the coding agents on this machine. Served on loopback only.",
             },
             "security": [{"token": []}],
             "paths": self.paths,
@@ -89,7 +89,7 @@ impl<S: Clone + Send + Sync + 'static> Api<S> {
     }
 }
 
-/// Says what a route takes and gives.
+/// Builds the description of a route.
 pub(crate) struct RouteSpecBuilder<'g> {
     about: RouteSpec,
     input: &'g mut SchemaGenerator,
@@ -97,7 +97,7 @@ pub(crate) struct RouteSpecBuilder<'g> {
 }
 
 impl RouteSpecBuilder<'_> {
-    pub(crate) fn says(&mut self, summary: &'static str) -> &mut Self {
+    pub(crate) fn summary(&mut self, summary: &'static str) -> &mut Self {
         self.about.summary = summary;
         self
     }
@@ -113,18 +113,18 @@ impl RouteSpecBuilder<'_> {
     }
 
     pub(crate) fn json<T: JsonSchema>(&mut self) -> &mut Self {
-        self.about.answer = Some(("application/json", self.output.subschema_for::<T>()));
+        self.about.response = Some(("application/json", self.output.subschema_for::<T>()));
         self
     }
 
-    /// Nobody has to show who asks.
-    pub(crate) fn open(&mut self) -> &mut Self {
-        self.about.is_open = true;
+    /// Marks a route that needs no credential.
+    pub(crate) fn public(&mut self) -> &mut Self {
+        self.about.is_public = true;
         self
     }
 
     pub(crate) fn text(&mut self, media: &'static str) -> &mut Self {
-        self.about.answer = Some((media, self.output.subschema_for::<String>()));
+        self.about.response = Some((media, self.output.subschema_for::<String>()));
         self
     }
 }
@@ -138,14 +138,14 @@ fn operation(method: &str, path: &str, about: RouteSpec, output: &mut SchemaGene
     parameters.extend(about.query.iter().flat_map(query_parameters));
     let problem = output.subschema_for::<ErrorAnswer>();
     let content = json!({"application/json": {"schema": problem}});
-    let done = match about.answer {
-        Some((media, schema)) => json!({"description": "Done.", "content": {media: {"schema": schema}}}),
-        None => json!({"description": "Done."}),
+    let success = match about.response {
+        Some((media, schema)) => json!({"description": "Success.", "content": {media: {"schema": schema}}}),
+        None => json!({"description": "Success."}),
     };
     let responses = json!({
-        "200": done,
-        "4XX": {"description": "It was not done; the answer says why.", "content": content},
-        "5XX": {"description": "It could not be done now; the answer says why.", "content": content},
+        "200": success,
+        "4XX": {"description": "The request was rejected; `error` has the reason.", "content": content},
+        "5XX": {"description": "The request failed; `error` has the reason.", "content": content},
     });
     let id = format!(
         "{}{}",
@@ -158,7 +158,7 @@ fn operation(method: &str, path: &str, about: RouteSpec, output: &mut SchemaGene
         "parameters": parameters,
         "responses": responses,
     });
-    if about.is_open {
+    if about.is_public {
         operation["security"] = json!([]);
     }
     if let Some(body) = about.body {
@@ -168,7 +168,7 @@ fn operation(method: &str, path: &str, about: RouteSpec, output: &mut SchemaGene
     operation
 }
 
-/// What a part of a path may be.
+/// Returns the schema of a path parameter.
 fn path_schema(path: &str, name: &str) -> Value {
     match name {
         "db_id" => json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
@@ -179,7 +179,7 @@ fn path_schema(path: &str, name: &str) -> Value {
     }
 }
 
-/// The fields of a query's type, as parameters.
+/// Converts the fields of a query type to parameters.
 fn query_parameters(schema: &Schema) -> Vec<Value> {
     let empty = Map::new();
     let fields = schema
@@ -195,7 +195,7 @@ fn query_parameters(schema: &Schema) -> Vec<Value> {
                 .as_object_mut()
                 .and_then(|field| field.remove("description"))
                 .unwrap_or_default();
-            // A parameter that is left out is left out: it cannot be null.
+            // An optional parameter is absent, never null.
             if let Some(Value::Array(types)) = field.get("type") {
                 let one = types.iter().find(|one| *one != "null").cloned();
                 field["type"] = one.unwrap_or_default();

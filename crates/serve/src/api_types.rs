@@ -1,6 +1,6 @@
-//! Memories, sessions and projects as every door shows them: the HTTP routes and `--json` alike.
+//! JSON types of memories, sessions and projects, shared by the HTTP API and `--json`.
 //!
-//! Each shape stands with how it is made of what the store tells.
+//! Field names are part of the public contract. Each type is next to its conversion from the store's type.
 
 mod detail;
 mod memory;
@@ -16,7 +16,7 @@ pub use project::ProjectJson;
 pub use queue::{QueueItemJson, QueueJson};
 pub use session::{SessionJson, TurnJson};
 
-/// Writes a time.
+/// Formats a time as RFC 3339.
 pub fn rfc3339(ms: i64) -> String {
     Timestamp::from_millisecond(ms)
         .map(|time| time.to_string())

@@ -1,4 +1,4 @@
-//! What is counted while the worker lives, for `/metrics`.
+//! Counters and histograms for `/metrics`. They start at zero with each worker.
 
 use std::{
     collections::BTreeMap,
@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
-/// Upper bounds of the classes of a histogram, in microseconds.
+/// Upper bounds of the histogram buckets, in microseconds.
 const BOUNDS: [u64; 9] = [500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000];
 
-/// Counts that only go up.
+/// Monotonic counters of one worker.
 #[derive(Debug, Default)]
 pub struct Counters {
     events: Mutex<BTreeMap<(String, &'static str), u64>>,
@@ -24,13 +24,13 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts events of a host by what became of them.
+    /// Counts events of a host by their outcome.
     pub fn events(&self, host: &str, outcome: &'static str, number: u64) {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         *events.entry((host.to_owned(), outcome)).or_default() += number;
     }
 
-    /// Counts events that were distilled in one go, and how long that took.
+    /// Counts one round of distilling: its events and its duration.
     pub fn distilled(&self, events: u64, took: Duration) {
         self.distilled.fetch_add(events, Ordering::Relaxed);
         self.distilling.add(took);
@@ -44,13 +44,13 @@ impl Counters {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes them in Prometheus' text form.
+    /// Writes all metrics in the Prometheus text format.
     pub(crate) fn write(&self, text: &mut String) {
         headline(
             text,
             "backstory_events_total",
             "counter",
-            "Events by host and what became of them.",
+            "Events by host and outcome.",
         );
         for ((host, outcome), number) in &*self.events.lock().unwrap_or_else(PoisonError::into_inner) {
             line(
@@ -63,38 +63,33 @@ impl Counters {
             text,
             "backstory_distilled_events_total",
             "counter",
-            "Events that were distilled.",
+            "Distilled events.",
         );
         line(
             text,
             "backstory_distilled_events_total",
             self.distilled.load(Ordering::Relaxed),
         );
-        headline(
-            text,
-            "backstory_http_requests_total",
-            "counter",
-            "Requests that were answered.",
-        );
+        headline(text, "backstory_http_requests_total", "counter", "HTTP requests.");
         line(
             text,
             "backstory_http_requests_total",
             self.requests.load(Ordering::Relaxed),
         );
-        let about = "Time that distilling took, a round at a time.";
+        let about = "Duration of a round of distilling.";
         self.distilling.write(text, "backstory_distill_seconds", about);
         self.searching
-            .write(text, "backstory_search_seconds", "Time that searches took.");
+            .write(text, "backstory_search_seconds", "Duration of a search.");
     }
 }
 
-/// Writes the two lines that come before a metric's values.
+/// Writes the HELP and TYPE lines of a metric.
 pub(crate) fn headline(text: &mut String, name: &str, kind: &str, about: &str) {
     line(text, &format!("# HELP {name}"), about);
     line(text, &format!("# TYPE {name}"), kind);
 }
 
-/// Writes one line.
+/// Writes one sample.
 pub(crate) fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
     // Writing to a string cannot fail.
     writeln!(text, "{name} {value}").ok();
@@ -102,30 +97,30 @@ pub(crate) fn line(text: &mut String, name: &str, value: impl std::fmt::Display)
 
 #[derive(Debug, Default)]
 struct Histogram {
-    classes: [AtomicU64; BOUNDS.len() + 1],
+    buckets: [AtomicU64; BOUNDS.len() + 1],
     microseconds: AtomicU64,
 }
 
 impl Histogram {
     fn add(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let class = BOUNDS.partition_point(|bound| *bound < micros);
-        self.classes[class].fetch_add(1, Ordering::Relaxed);
+        let bucket = BOUNDS.partition_point(|bound| *bound < micros);
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.microseconds.fetch_add(micros, Ordering::Relaxed);
     }
 
     fn write(&self, text: &mut String, name: &str, about: &str) {
         headline(text, name, "histogram", about);
         let mut below = 0;
-        for (bound, class) in BOUNDS.iter().zip(&self.classes) {
-            below += class.load(Ordering::Relaxed);
+        for (bound, bucket) in BOUNDS.iter().zip(&self.buckets) {
+            below += bucket.load(Ordering::Relaxed);
             line(
                 text,
                 &format!("{name}_bucket{{le=\"{}\"}}", seconds(*bound)),
                 below,
             );
         }
-        let all = below + self.classes[BOUNDS.len()].load(Ordering::Relaxed);
+        let all = below + self.buckets[BOUNDS.len()].load(Ordering::Relaxed);
         line(text, &format!("{name}_bucket{{le=\"+Inf\"}}"), all);
         let sum = self.microseconds.load(Ordering::Relaxed);
         line(text, &format!("{name}_sum"), seconds(sum));
@@ -142,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_counts_what_is_below_each_bound() {
+    fn histogram_buckets_are_cumulative() {
         let counters = Counters::default();
         for ms in [0, 3, 3, 2_000] {
             counters.searched(Duration::from_millis(ms));

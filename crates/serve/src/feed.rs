@@ -1,7 +1,7 @@
-//! Live events: every change that any process makes reaches whoever listens.
+//! Live events: broadcasts every change of the database, by any process, to all subscribers.
 //!
-//! One thread looks whether anything was committed, reads what changed and tells all listeners. Nobody listens: it sleeps.
-//! A listener that does not keep up is let go; it comes back with the number of the last event that it had.
+//! One thread polls for commits, reads the changes and broadcasts them. It sleeps while there are no subscribers. A
+//! subscriber that falls behind is disconnected; it reconnects with the id of the last event that it received.
 
 use std::{
     sync::{
@@ -23,35 +23,35 @@ use crate::{
     api_types::{Memory, SessionJson},
 };
 
-/// How often is looked whether anything was committed.
+/// Interval between checks for new commits.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
-/// How often the state of the worker is told, changed or not.
-const HEALTH: Duration = Duration::from_secs(15);
+/// Interval between health events.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(15);
 
-/// So many events wait for a listener before it is let go.
+/// Number of events buffered per subscriber before it is disconnected.
 const CHANNEL_CAPACITY: usize = 2_048;
 
-/// So many bytes are told of a long text.
+/// Maximum bytes of a text in an event.
 const MAX_TEXT_LEN: usize = 4_096;
 
-/// So many changes are read at a time; fewer than may wait for a listener.
+/// Maximum changes read at a time; must stay below `CHANNEL_CAPACITY`.
 pub(crate) const MAX_BATCH: u32 = 2_000;
 
-/// No state of the store has this number: the next look reads what has changed.
+/// Differs from every data version, so that the next poll reads changes.
 const NO_VERSION: i64 = -1;
 
-/// Something to tell.
+/// A server-sent event.
 #[derive(Clone, Debug)]
 pub(crate) struct SseEvent {
-    /// The number of the change; absent when it is a state, which nobody needs to hear twice.
+    /// Id of the change; absent for state events (queue, health), which need no replay.
     pub(crate) id: Option<i64>,
     pub(crate) name: String,
     pub(crate) data: String,
 }
 
 impl SseEvent {
-    /// Says that nothing more will be told.
+    /// Returns the event that ends a stream.
     fn end() -> Self {
         Self {
             id: None,
@@ -60,22 +60,22 @@ impl SseEvent {
         }
     }
 
-    /// Whether it says that nothing more will be told.
+    /// Returns whether this event ends the stream.
     pub(crate) fn is_end(&self) -> bool {
         self.name.is_empty()
     }
 }
 
-/// Tells listeners what changed.
+/// Broadcasts changes to subscribers.
 pub(crate) struct Feed {
-    told: broadcast::Sender<Arc<SseEvent>>,
+    events: broadcast::Sender<Arc<SseEvent>>,
     listeners: Arc<AtomicUsize>,
     wake: Option<Sender<i64>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Counts as a listener as long as it lives.
+/// Counts as a listener until it is dropped.
 pub(crate) struct SubscriberGuard(Arc<AtomicUsize>);
 
 impl Drop for SubscriberGuard {
@@ -86,27 +86,27 @@ impl Drop for SubscriberGuard {
 
 impl Feed {
     pub(crate) fn start(stores: Arc<Stores>, outside: Arc<Backend>) -> std::io::Result<Self> {
-        let (told, _) = broadcast::channel(CHANNEL_CAPACITY);
+        let (events, _) = broadcast::channel(CHANNEL_CAPACITY);
         let (wake, woken) = channel();
         let listeners = Arc::new(AtomicUsize::new(0));
         let stop = Arc::new(AtomicBool::new(false));
-        let teller = ChangeBroadcaster {
+        let broadcaster = ChangeBroadcaster {
             stores,
             outside,
-            told: told.clone(),
+            events: events.clone(),
             listeners: Arc::clone(&listeners),
         };
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name("feed".to_owned()).spawn(move || {
             while let Ok(from) = woken.recv() {
-                // A store that cannot be read now is looked at again when they come back.
-                if teller.broadcast_changes(from, &woken, &stopped).is_err() {
-                    teller.say(Some(SseEvent::end()));
+                // On a read error all subscribers are disconnected; they reconnect and the store is read again.
+                if broadcaster.broadcast_changes(from, &woken, &stopped).is_err() {
+                    broadcaster.send(Some(SseEvent::end()));
                 }
             }
         })?;
         Ok(Self {
-            told,
+            events,
             listeners,
             wake: Some(wake),
             stop,
@@ -114,26 +114,26 @@ impl Feed {
         })
     }
 
-    /// Listens from now on. Some of what is told may be known already: numbers tell.
+    /// Subscribes to all future events. Some may already be known to the caller, who compares ids.
     pub(crate) fn listen(&self) -> (broadcast::Receiver<Arc<SseEvent>>, SubscriberGuard) {
-        let receiver = self.told.subscribe();
+        let receiver = self.events.subscribe();
         self.listeners.fetch_add(1, Ordering::Relaxed);
         (receiver, SubscriberGuard(Arc::clone(&self.listeners)))
     }
 
-    /// Begins to tell what comes after a change, which the caller read after it began to listen.
-    pub(crate) fn begin(&self, after: i64) {
-        // The thread is gone only when the server ends.
+    /// Starts broadcasting changes after `after`, which the caller must read after subscribing.
+    pub(crate) fn broadcast_after(&self, after: i64) {
+        // The thread ends only at shutdown.
         self.wake.as_ref().map(|wake| wake.send(after));
     }
 
-    /// Lets all listeners go.
-    pub(crate) fn end(&self) {
-        // Nobody listens: so much the better.
-        self.told.send(Arc::new(SseEvent::end())).ok();
+    /// Disconnects all subscribers.
+    pub(crate) fn close(&self) {
+        // Fails if there are no subscribers.
+        self.events.send(Arc::new(SseEvent::end())).ok();
     }
 
-    /// Returns how many listen.
+    /// Returns the number of subscribers.
     pub(crate) fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
     }
@@ -142,7 +142,7 @@ impl Feed {
 impl Drop for Feed {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Hung up, not woken: it may take a message for something else.
+        // Closing the channel wakes the thread; a message would be read as a change id.
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -153,12 +153,12 @@ impl Drop for Feed {
 struct ChangeBroadcaster {
     stores: Arc<Stores>,
     outside: Arc<Backend>,
-    told: broadcast::Sender<Arc<SseEvent>>,
+    events: broadcast::Sender<Arc<SseEvent>>,
     listeners: Arc<AtomicUsize>,
 }
 
 impl ChangeBroadcaster {
-    /// Tells what changes while anyone listens.
+    /// Broadcasts changes until the last subscriber is gone.
     fn broadcast_changes(
         &self,
         from: i64,
@@ -174,44 +174,44 @@ impl ChangeBroadcaster {
             match woken.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
-                // Another listener, who may have looked before the first one did.
+                // A new subscriber may have read an earlier state.
                 Ok(from) if from < last => (last, version) = (from, NO_VERSION),
                 Ok(_) => {}
             }
             let now = store.data_version()?;
             if now != version {
                 let changes = store.changes_after(last, MAX_BATCH)?;
-                // There may be more: the next look does not wait for another commit.
+                // More changes may follow: the next poll reads them without waiting for a commit.
                 let is_full = changes.len() >= MAX_BATCH as usize;
                 version = if is_full { NO_VERSION } else { now };
                 for change in changes {
                     last = change.id;
-                    self.say(to_sse_event(&store, &change)?);
+                    self.send(to_sse_event(&store, &change)?);
                 }
                 let state = store.queue(0)?;
                 let counts = (state.pending, state.processing, state.failed);
                 if counts != queue {
                     queue = counts;
-                    self.say(Some(queue_told(state, &self.outside)));
+                    self.send(Some(queue_event(state, &self.outside)));
                 }
             }
-            if health.elapsed() >= HEALTH {
+            if health.elapsed() >= HEALTH_INTERVAL {
                 health = Instant::now();
-                self.say(Some(health_told(&store, &self.outside)?));
+                self.send(Some(health_event(&store, &self.outside)?));
             }
         }
         Ok(())
     }
 
-    fn say(&self, told: Option<SseEvent>) {
-        if let Some(told) = told {
-            // Nobody listens any more: the loop ends at its next turn.
-            self.told.send(Arc::new(told)).ok();
+    fn send(&self, event: Option<SseEvent>) {
+        if let Some(event) = event {
+            // Fails if the last subscriber is gone; the loop then ends at its next check.
+            self.events.send(Arc::new(event)).ok();
         }
     }
 }
 
-/// Returns what a listener is told of a change; nothing when what it speaks of is gone, or of a kind that nobody watches.
+/// Converts a change to an event. Returns `None` if the memory is gone or its kind has no event.
 pub(crate) fn to_sse_event(store: &Store, change: &Change) -> Result<Option<SseEvent>, StoreError> {
     let memory = |kind| -> Result<Option<Value>, StoreError> {
         let handle = Handle {
@@ -221,7 +221,7 @@ pub(crate) fn to_sse_event(store: &Store, change: &Change) -> Result<Option<SseE
         let Some(mut line) = store.line(handle)? else {
             return Ok(None);
         };
-        // Many of these wait at once for a slow listener; whoever wants all of it asks.
+        // Bounds the buffer of a slow subscriber; the full text is available over the API.
         for text in [&mut line.text, &mut line.narrative].into_iter().flatten() {
             text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
         }
@@ -235,7 +235,7 @@ pub(crate) fn to_sse_event(store: &Store, change: &Change) -> Result<Option<SseE
         "session_started" | "session_completed" => store
             .session_by_number(change.memory_id)?
             .map(|session| json!(SessionJson::from(session))),
-        name => return Ok(gone(name, change)),
+        name => return Ok(forgotten_event(name, change)),
     };
     Ok(data.map(|data| SseEvent {
         id: Some(change.id),
@@ -244,7 +244,7 @@ pub(crate) fn to_sse_event(store: &Store, change: &Change) -> Result<Option<SseE
     }))
 }
 
-fn gone(name: &str, change: &Change) -> Option<SseEvent> {
+fn forgotten_event(name: &str, change: &Change) -> Option<SseEvent> {
     let kind = MemoryKind::from_name(name.strip_suffix("_forgotten")?)?;
     let id = Handle {
         kind,
@@ -257,8 +257,8 @@ fn gone(name: &str, change: &Change) -> Option<SseEvent> {
     })
 }
 
-/// The state of the queue.
-pub(crate) fn queue_told(queue: Queue, outside: &Backend) -> SseEvent {
+/// Builds an event with the state of the queue.
+pub(crate) fn queue_event(queue: Queue, outside: &Backend) -> SseEvent {
     let queue = crate::api_types::QueueJson::new(queue, (outside.spooled)(), (outside.now_ms)());
     let data = json!({"pending": queue.pending, "processing": queue.processing, "failed": queue.failed,
         "oldest_seconds": queue.oldest_seconds});
@@ -269,8 +269,8 @@ pub(crate) fn queue_told(queue: Queue, outside: &Backend) -> SseEvent {
     }
 }
 
-/// The state of the worker.
-pub(crate) fn health_told(store: &Store, outside: &Backend) -> Result<SseEvent, StoreError> {
+/// Builds an event with the health of the worker.
+pub(crate) fn health_event(store: &Store, outside: &Backend) -> Result<SseEvent, StoreError> {
     let queue = crate::api_types::QueueJson::new(store.queue(0)?, (outside.spooled)(), (outside.now_ms)());
     Ok(SseEvent {
         id: None,

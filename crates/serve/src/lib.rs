@@ -1,7 +1,7 @@
-//! Recall over HTTP, live events and MCP, and the line protocol on the socket.
+//! HTTP API, live events, MCP server, viewer, and the line protocol on the socket.
 //!
-//! Owns how the memory is reached from outside, and by whom: nothing here is open to anyone but its owner. The only async
-//! crate; the store is read on threads of its own. What only the program around it can do comes in as [`Outside`].
+//! Serves the owner of the home only (see `access`). The only async crate: SQLite runs on blocking threads. Operations of the
+//! binary come in as [`Backend`].
 
 mod access;
 mod api;

@@ -1,4 +1,4 @@
-//! The line protocol on the socket: one JSON object a line, answered by one line each.
+//! Line protocol on the socket: one JSON object per line, one response line each.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -12,13 +12,13 @@ use tokio::{
 
 use crate::{problem::ApiError, route::record, server::Server};
 
-/// The longest line that is read.
-const MAX_LEN: u64 = 8 << 20;
+/// Maximum length of a line.
+const MAX_LINE_BYTES: u64 = 8 << 20;
 
-/// So long the other side may be silent: an agent says nothing while its person thinks.
-const SILENCE: Duration = Duration::from_secs(15 * 60);
+/// Idle timeout of a connection. Long, because an agent sends nothing while its user thinks.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// Answers lines until the other side hangs up or falls silent, or until the server ends.
+/// Serves lines until the client disconnects or is idle for too long, or until shutdown.
 pub(crate) async fn serve_line_protocol(
     server: Arc<Server>,
     stream: UnixStream,
@@ -29,41 +29,41 @@ pub(crate) async fn serve_line_protocol(
     let mut line = Vec::new();
     loop {
         let length = tokio::select! {
-            length = next_line(&mut read, &mut line, SILENCE) => length?,
+            length = next_line(&mut read, &mut line, IDLE_TIMEOUT) => length?,
             _ = end.changed() => return Ok(()),
         };
         if length == 0 {
             return Ok(());
         }
-        if length as u64 == MAX_LEN && line.last() != Some(&b'\n') {
-            let problem = ApiError::bad("a line is at most 8 MB long");
+        if length as u64 == MAX_LINE_BYTES && line.last() != Some(&b'\n') {
+            let problem = ApiError::bad("the line is longer than 8 MB");
             return write
-                .write_all(format!("{}\n", refusal(&problem)).as_bytes())
+                .write_all(format!("{}\n", error_line(&problem)).as_bytes())
                 .await;
         }
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = answer(&server, &line)
+        let response = respond(&server, &line)
             .await
-            .unwrap_or_else(|problem| refusal(&problem));
-        write.write_all(format!("{answer}\n").as_bytes()).await?;
+            .unwrap_or_else(|problem| error_line(&problem));
+        write.write_all(format!("{response}\n").as_bytes()).await?;
     }
 }
 
-/// Reads a line and returns its length: nothing when the other side hung up or was silent for too long.
+/// Reads a line and returns its length, or 0 if the client disconnected or timed out.
 async fn next_line(
     read: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
-    silence: Duration,
+    idle_timeout: Duration,
 ) -> io::Result<usize> {
     line.clear();
-    let mut limited = read.take(MAX_LEN);
+    let mut limited = read.take(MAX_LINE_BYTES);
     let reading = limited.read_until(b'\n', line);
-    tokio::time::timeout(silence, reading).await.unwrap_or(Ok(0))
+    tokio::time::timeout(idle_timeout, reading).await.unwrap_or(Ok(0))
 }
 
-fn refusal(problem: &ApiError) -> Value {
+fn error_line(problem: &ApiError) -> Value {
     json!({"error": {"code": problem.code, "message": problem.message, "hint": problem.hint}})
 }
 
@@ -73,7 +73,7 @@ struct Kind {
     name: String,
 }
 
-async fn answer(server: &Arc<Server>, line: &[u8]) -> Result<Value, ApiError> {
+async fn respond(server: &Arc<Server>, line: &[u8]) -> Result<Value, ApiError> {
     let kind: Kind = read(line)?;
     match kind.name.as_str() {
         "ping" => Ok(json!({"status": "ok", "version": server.version})),
@@ -86,15 +86,13 @@ async fn answer(server: &Arc<Server>, line: &[u8]) -> Result<Value, ApiError> {
             Ok(json!(status))
         }
         other => {
-            Err(ApiError::bad(format!("type `{other}` is not known"))
-                .hint("send observation, finalize or ping"))
+            Err(ApiError::bad(format!("unknown type `{other}`")).hint("send observation, finalize or ping"))
         }
     }
 }
 
 fn read<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(line)
-        .map_err(|error| ApiError::bad(format!("this line is not what is expected: {error}")))
+    serde_json::from_slice(line).map_err(|error| ApiError::bad(format!("invalid line: {error}")))
 }
 
 #[cfg(test)]
@@ -102,20 +100,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_silent_for_too_long_is_let_go() {
+    fn an_idle_client_times_out() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (here, mut there) = UnixStream::pair().unwrap();
-            let mut read = BufReader::new(here);
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let mut read = BufReader::new(ours);
             let mut line = Vec::new();
-            let silence = Duration::from_millis(50);
-            there.write_all(b"{}\n{\"type\"").await.unwrap();
-            assert_eq!(next_line(&mut read, &mut line, silence).await.unwrap(), 3);
+            let idle_timeout = Duration::from_millis(50);
+            theirs.write_all(b"{}\n{\"type\"").await.unwrap();
+            assert_eq!(next_line(&mut read, &mut line, idle_timeout).await.unwrap(), 3);
             assert_eq!(line, b"{}\n");
-            assert_eq!(next_line(&mut read, &mut line, silence).await.unwrap(), 0);
+            assert_eq!(next_line(&mut read, &mut line, idle_timeout).await.unwrap(), 0);
         });
     }
 }

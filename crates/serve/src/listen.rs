@@ -1,4 +1,4 @@
-//! Where the server listens, and how it ends.
+//! Listens on TCP and on the socket, and shuts down gracefully.
 
 use std::{
     fs, io,
@@ -34,56 +34,56 @@ use crate::{
     viewer,
 };
 
-/// So many connections at once; more are closed at once.
+/// Maximum concurrent connections; further ones are closed immediately.
 const MAX_CONNECTIONS: usize = 512;
 
-/// A request's head must arrive within this time, and a connection may be silent so long.
-pub(crate) const HEAD_TIME: Duration = Duration::from_secs(10);
+/// Time for a request's head to arrive; also the idle timeout of a connection.
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest head of a request.
+/// Maximum size of a request's head.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
-/// How long answers in work may take when the server ends.
-const DRAIN: Duration = Duration::from_secs(2);
+/// Time that running requests get at shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// So many threads read the store.
-const READERS: usize = 4;
+/// Number of threads that access the store.
+const BLOCKING_THREADS: usize = 4;
 
-/// What to serve, and where.
+/// Configuration of the server.
 #[derive(Debug)]
 pub struct ServeConfig {
     /// The store.
     pub stores: Stores,
-    /// Where to listen; only this machine must reach it.
+    /// Listen address; must be loopback.
     pub bind: IpAddr,
-    /// The port to try first; 0 takes any.
+    /// Preferred port; 0 for any.
     pub port: u16,
-    /// The socket in the home.
+    /// Path of the socket in the home.
     pub socket: PathBuf,
-    /// The file with the token.
+    /// Path of the token file.
     pub token: PathBuf,
-    /// The version of the program.
+    /// Version of the binary.
     pub version: &'static str,
 }
 
-/// Why nothing can be served.
+/// Reasons why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Other machines would reach it.
-    #[error("{0} is not an address of this machine alone")]
+    /// Other machines could reach the address.
+    #[error("{0} is not a loopback address")]
     Bind(IpAddr),
-    /// No port is to be had.
-    #[error("could not listen on this machine")]
+    /// No port is available.
+    #[error("could not listen on a port")]
     Listen(#[source] io::Error),
-    /// The token cannot be read or made.
-    #[error("could not read or make {}", .0.display())]
+    /// The token cannot be read or created.
+    #[error("could not read or create {}", .0.display())]
     Token(PathBuf, #[source] io::Error),
-    /// No thread is to be had.
+    /// A thread could not be started.
     #[error("could not start the server")]
     Start(#[source] io::Error),
 }
 
-/// A server that runs.
+/// A running server. Dropping it shuts the server down.
 #[derive(Debug)]
 pub struct Serving {
     port: u16,
@@ -110,12 +110,12 @@ impl Serving {
         self.port
     }
 
-    /// Returns the socket; absent when its path is too long for the system.
+    /// Returns the socket; `None` if its path is too long for the system.
     pub fn socket(&self) -> Option<&PathBuf> {
         self.socket.as_ref()
     }
 
-    /// Says whether somebody listens, or asked something since a time.
+    /// Returns whether live events are subscribed to, or a request arrived since `ms`.
     pub fn is_used_since(&self, ms: i64) -> bool {
         let server = &self.last_use.0;
         server.feed.listeners() > 0 || server.last_request_ms.load(Ordering::Relaxed) >= ms
@@ -125,20 +125,20 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // It ended by itself.
+            // Fails if the server has already stopped.
             stop.send(()).ok();
         }
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
         if let Some(socket) = &self.socket {
-            // Somebody removed it already.
+            // Fails if the file is already removed.
             fs::remove_file(socket).ok();
         }
     }
 }
 
-/// Starts to serve, on a thread of its own. Whoever calls this is the one worker of its home.
+/// Starts the server on a thread of its own. The caller must hold the worker lock of the home.
 pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> Result<Serving, ServeError> {
     let token = token(&config.token).map_err(|error| ServeError::Token(config.token.clone(), error))?;
     if !config.bind.is_loopback() {
@@ -146,8 +146,8 @@ pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> 
     }
     let tcp = listen_on(config.bind, config.port).map_err(ServeError::Listen)?;
     let port = tcp.local_addr().map_err(ServeError::Listen)?.port();
-    let at_socket = Socket::listen(&config.socket).ok();
-    let socket = at_socket.is_some().then(|| config.socket.clone());
+    let socket_listener = Socket::listen(&config.socket).ok();
+    let socket = socket_listener.is_some().then(|| config.socket.clone());
     let (routes, description) = routes(config.version);
     let stores = Arc::new(config.stores);
     let outside = Arc::new(outside);
@@ -167,14 +167,14 @@ pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> 
         last_request_ms: AtomicI64::new(now_ms),
     });
     let (stop, stopped) = oneshot::channel();
-    let open = with_middleware(
+    let router = with_middleware(
         routes.merge(mcp::routes(&server)).merge(viewer::routes(&server)),
         &server,
     );
     let served = Arc::clone(&server);
     let thread = thread::Builder::new()
         .name("serve".to_owned())
-        .spawn(move || run(&served, &open, tcp, at_socket, stopped))
+        .spawn(move || run(&served, &router, tcp, socket_listener, stopped))
         .map_err(ServeError::Start)?;
     Ok(Serving {
         port,
@@ -185,7 +185,7 @@ pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> 
     })
 }
 
-/// Listens on the port, or on another when it is taken.
+/// Listens on the port, or on any free one if it is taken.
 fn listen_on(address: IpAddr, port: u16) -> io::Result<StdTcpListener> {
     let listen = |port| StdTcpListener::bind((address, port));
     let listener = listen(port).or_else(|_| listen(0))?;
@@ -195,7 +195,7 @@ fn listen_on(address: IpAddr, port: u16) -> io::Result<StdTcpListener> {
 
 fn run(
     server: &Arc<Server>,
-    open: &Router,
+    router: &Router,
     tcp: StdTcpListener,
     socket: Option<Socket>,
     stopped: oneshot::Receiver<()>,
@@ -203,52 +203,48 @@ fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .max_blocking_threads(READERS)
+        .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(Duration::from_secs(5))
         .build();
-    // Without one there is no server; the worker goes on.
+    // Without a runtime there is no server; the worker continues without it.
     let Ok(runtime) = runtime else { return };
-    let guarded = open
+    let guarded = router
         .clone()
         .layer(middleware::from_fn_with_state(Arc::clone(server), access::guard));
     runtime.block_on(async {
         let graceful = GracefulShutdown::new();
-        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let (ending, end) = watch::channel(());
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let (shutdown, end) = watch::channel(());
         let connections = Connections {
             server,
             graceful: &graceful,
             end: &end,
-            room: &room,
+            permits: &permits,
         };
         tokio::select! {
             _ = stopped => {}
             () = connections.accept_tcp(tcp, &guarded) => {}
-            () = connections.accept_at_socket(socket, open) => {}
+            () = connections.accept_unix(socket, router) => {}
         }
         viewer::flush_pending(server).await;
-        server.feed.end();
-        drop(ending);
-        // What takes longer is cut off: nobody waits for a worker that ends.
-        tokio::time::timeout(DRAIN, graceful.shutdown()).await.ok();
+        server.feed.close();
+        drop(shutdown);
+        // Slower requests are cut off: a worker must end quickly.
+        tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown())
+            .await
+            .ok();
     });
-    runtime.shutdown_timeout(DRAIN);
+    runtime.shutdown_timeout(DRAIN_TIMEOUT);
 }
 
 pub(crate) struct Connections<'s> {
-    #[cfg_attr(
-        windows,
-        expect(dead_code, reason = "only connections at the socket ask for it")
-    )]
+    #[cfg_attr(windows, expect(dead_code, reason = "used by socket connections only"))]
     pub(crate) server: &'s Arc<Server>,
     pub(crate) graceful: &'s GracefulShutdown,
-    /// Hung up when the server ends, for those who wait for the other side to say something.
-    #[cfg_attr(
-        windows,
-        expect(dead_code, reason = "only connections at the socket ask for it")
-    )]
+    /// Closed at shutdown, for tasks that wait for client input.
+    #[cfg_attr(windows, expect(dead_code, reason = "used by socket connections only"))]
     pub(crate) end: &'s watch::Receiver<()>,
-    pub(crate) room: &'s Arc<Semaphore>,
+    pub(crate) permits: &'s Arc<Semaphore>,
 }
 
 impl Connections<'_> {
@@ -259,47 +255,47 @@ impl Connections<'_> {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    // Events are small, and somebody waits for each.
+                    // Events are small and latency matters.
                     stream.set_nodelay(true).ok();
-                    self.take(stream, router);
+                    self.spawn(stream, router);
                 }
-                Err(_) => pause().await,
+                Err(_) => back_off().await,
             }
         }
     }
 
-    /// Takes a connection if there is room; else it is closed at once.
-    fn take(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: &Router) {
+    /// Serves a connection, or closes it if there are too many.
+    fn spawn(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: &Router) {
         if let Some(permit) = self.permit() {
             let (router, watcher) = (router.clone(), self.graceful.watcher());
             tokio::spawn(async move {
-                answer(stream, router, watcher).await;
+                serve_connection(stream, router, watcher).await;
                 drop(permit);
             });
         }
     }
 
     pub(crate) fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(self.room).try_acquire_owned().ok()
+        Arc::clone(self.permits).try_acquire_owned().ok()
     }
 }
 
-/// Too many files are open, or a connection broke: it may be better in a moment.
-pub(crate) async fn pause() {
+/// Waits before accepting again after an error, such as too many open files.
+pub(crate) async fn back_off() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
-/// Answers the requests of one connection.
-pub(crate) async fn answer(
+/// Serves the requests of one connection.
+pub(crate) async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     watcher: Watcher,
 ) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // Whatever went wrong, the other side has seen it.
+    // The client sees any error as a closed connection.
     watcher.watch(connection).await.ok();
 }

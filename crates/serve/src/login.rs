@@ -1,4 +1,4 @@
-//! How a browser gets in: by a link that works once.
+//! Browser sign-in by single-use links.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{access::random, problem::ApiError, route::JsonBody, server::Server};
 
-/// How long a link works.
-const LASTS: Duration = Duration::from_secs(120);
+/// Lifetime of a link.
+const LINK_LIFETIME: Duration = Duration::from_secs(120);
 
-/// Links that nobody has followed yet.
+/// Codes of unused links, with their creation time.
 #[derive(Debug, Default)]
 pub(crate) struct Logins(Mutex<Vec<(String, Instant)>>);
 
@@ -26,14 +26,14 @@ impl Logins {
     fn new_code(&self) -> String {
         let code = random();
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|(_, made)| made.elapsed() < LASTS);
+        codes.retain(|(_, created)| created.elapsed() < LINK_LIFETIME);
         codes.push((code.clone(), Instant::now()));
         code
     }
 
     fn use_code(&self, code: &str) -> bool {
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|(_, made)| made.elapsed() < LASTS);
+        codes.retain(|(_, created)| created.elapsed() < LINK_LIFETIME);
         match codes.iter().position(|(known, _)| known == code) {
             Some(at) => {
                 codes.swap_remove(at);
@@ -44,15 +44,15 @@ impl Logins {
     }
 }
 
-/// Which page to open.
+/// The page that a login link opens.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct LoginLinkRequest {
-    /// The page, such as `/search`.
+    /// Path of the page, such as `/search`.
     #[serde(default)]
     page: String,
 }
 
-/// A link that logs a browser in, once.
+/// A single-use login link.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Link {
     url: String,
@@ -60,10 +60,10 @@ pub(crate) struct Link {
 
 pub(crate) async fn link(
     State(server): State<Arc<Server>>,
-    JsonBody(wish): JsonBody<LoginLinkRequest>,
+    JsonBody(request): JsonBody<LoginLinkRequest>,
 ) -> Result<axum::Json<Link>, ApiError> {
     let code = server.logins.new_code();
-    let page = own_page(&wish.page);
+    let page = own_page(&request.page);
     let address = server.address;
     let url = format!("http://{address}/login?code={code}&to={}", encoded(&page));
     Ok(axum::Json(Link { url }))
@@ -82,7 +82,7 @@ pub(crate) async fn login(State(server): State<Arc<Server>>, Query(code): Query<
         let problem = ApiError::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
-            "this link was used or is too old",
+            "this login link was used or has expired",
         );
         return login_required_page(&problem);
     }
@@ -90,7 +90,7 @@ pub(crate) async fn login(State(server): State<Arc<Server>>, Query(code): Query<
     ([cookie], Redirect::to(&own_page(&code.to))).into_response()
 }
 
-/// A page of ours: a link must not lead elsewhere.
+/// Returns a path on this server, `/` if `page` could lead elsewhere.
 pub(crate) fn own_page(page: &str) -> String {
     let page = page.trim_start_matches('/');
     let is_plain = page
@@ -113,12 +113,12 @@ pub(crate) fn encoded(page: &str) -> String {
         .collect()
 }
 
-/// The page for a person who is not logged in.
+/// Renders the page that explains how to sign in.
 pub(crate) fn login_required_page(problem: &ApiError) -> Response {
     const PAGE: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>backstory</title>\
         <meta name=viewport content='width=device-width'><link rel=stylesheet href=/assets/style.css>\
-        <main class=alone><h1>Run <code>backstory open</code></h1><p>REASON. The command <code>backstory open</code>, \
-        in a terminal on this machine, opens this page for you; the login lasts.</p></main></html>";
+        <main class=alone><h1>Run <code>backstory open</code></h1><p>REASON. Run <code>backstory open</code> in a terminal \
+        on this machine to sign in. This browser then stays signed in.</p></main></html>";
     let mut reason = problem.message.clone();
     if let Some(first) = reason.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_works_once_and_leads_nowhere_else() {
+    fn a_link_works_once_and_stays_on_this_server() {
         let logins = Logins::default();
         let code = logins.new_code();
         assert!(!logins.use_code("other"));
@@ -150,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_too_old_lets_nobody_in() {
+    fn an_expired_link_is_rejected() {
         let logins = Logins::default();
-        let long_ago = Instant::now().checked_sub(LASTS).unwrap();
+        let expired = Instant::now().checked_sub(LINK_LIFETIME).unwrap();
         for guess in ["", "anything", "old"] {
-            logins.0.lock().unwrap().push(("old".to_owned(), long_ago));
+            logins.0.lock().unwrap().push(("old".to_owned(), expired));
             assert!(!logins.use_code(guess), "{guess}");
         }
         let code = logins.new_code();

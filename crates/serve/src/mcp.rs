@@ -1,4 +1,4 @@
-//! The tools over MCP: on standard input and output for one agent, and at `/mcp` for any.
+//! MCP server: over standard input and output for one agent, and at `/mcp` over HTTP.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -21,33 +21,34 @@ use crate::{
     Backend, Stores,
     problem::ApiError,
     server::Server,
-    tools::{CallerContext, ask, definitions, remember},
+    tools::{CallerContext, call_read_only, definitions, remember},
 };
 
-const INSTRUCTIONS: &str = "Memory of past coding sessions. Before work that may have been done before, `search`; before \
-    changing an unfamiliar file, `file_history`; when something is worth knowing next time, `remember`.";
+const INSTRUCTIONS: &str = "Memory of past coding sessions. Call `search` before work that may have been done before, \
+    `file_history` before changing an unfamiliar file, and `remember` to save what future sessions should know.";
 
-/// Answers one agent.
+/// Handles the tool calls of one agent.
 #[derive(Clone)]
 struct Tools {
     stores: Arc<Stores>,
     outside: Arc<Backend>,
-    standpoint: CallerContext,
+    caller: CallerContext,
     version: &'static str,
 }
 
 impl Tools {
-    async fn call(&self, name: String, wish: Value) -> Result<String, ApiError> {
+    async fn call(&self, name: String, args: Value) -> Result<String, ApiError> {
         let (stores, outside) = (Arc::clone(&self.stores), Arc::clone(&self.outside));
-        let standpoint = self.standpoint.clone();
+        let caller = self.caller.clone();
         match name.as_str() {
             "remember" => {
                 self.stores
-                    .write(move |store| remember(wish, store, &outside, &standpoint))
+                    .write(move |store| remember(args, store, &outside, &caller))
                     .await
             }
             _ => {
-                let read = move |store: &_| ask(&name, wish, store, stores.vectors(), &outside, &standpoint);
+                let read =
+                    move |store: &_| call_read_only(&name, args, store, stores.vectors(), &outside, &caller);
                 self.stores.read(read).await
             }
         }
@@ -69,8 +70,8 @@ impl ServerHandler for Tools {
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = definitions().into_iter().map(|(name, about, schema)| {
             let schema = schema.as_object().cloned().unwrap_or_default();
-            let reads = ToolAnnotations::new().read_only(name != "remember");
-            Tool::new(name, about, Arc::new(schema)).with_annotations(reads)
+            let annotations = ToolAnnotations::new().read_only(name != "remember");
+            Tool::new(name, about, Arc::new(schema)).with_annotations(annotations)
         });
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
@@ -80,8 +81,8 @@ impl ServerHandler for Tools {
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let wish = Value::Object(request.arguments.unwrap_or_default());
-        let answer = match self.call(request.name.into_owned(), wish).await {
+        let args = Value::Object(request.arguments.unwrap_or_default());
+        let result = match self.call(request.name.into_owned(), args).await {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(problem) => {
                 let hint = problem
@@ -91,11 +92,11 @@ impl ServerHandler for Tools {
                 CallToolResult::error(vec![ContentBlock::text(format!("{}{hint}", problem.message))])
             }
         };
-        Ok(answer.into())
+        Ok(result.into())
     }
 }
 
-/// Serves one agent on standard input and output until it hangs up.
+/// Serves one agent over standard input and output until it disconnects.
 pub fn serve_stdio(
     stores: Stores,
     outside: Backend,
@@ -110,29 +111,29 @@ pub fn serve_stdio(
     let tools = Tools {
         stores: Arc::new(stores),
         outside: Arc::new(outside),
-        standpoint: CallerContext { folder },
+        caller: CallerContext { folder },
         version,
     };
     runtime.block_on(async {
-        // An agent that hangs up before it says anything wanted nothing.
+        // Fails if the agent disconnects before the handshake.
         if let Ok(running) = tools.serve(stdio()).await {
             running.waiting().await.ok();
         }
     });
-    // Reading standard input cannot be interrupted.
+    // A blocked read of standard input cannot be canceled.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// The route for agents that ask over HTTP. Who may ask is checked before.
+/// Returns the route for MCP over HTTP. Access is checked before.
 pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
     let tools = Tools {
         stores: Arc::clone(&server.stores),
         outside: Arc::clone(&server.outside),
-        standpoint: CallerContext::default(),
+        caller: CallerContext::default(),
         version: server.version,
     };
-    // Every request stands for itself: there is nothing to remember between two of them.
+    // Stateless: no sessions between requests.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

@@ -1,4 +1,4 @@
-//! Why a request is not answered as it wished: one shape for all of them.
+//! The error type of all routes, and its JSON form.
 
 use axum::{
     Json,
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::BackendError;
 
-/// Why a request failed.
+/// An error response: status, code, message and hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
@@ -20,20 +20,20 @@ pub(crate) struct ApiError {
     pub(crate) hint: Option<String>,
 }
 
-/// A request that failed.
+/// Body of an error response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ErrorAnswer {
     error: ErrorBody,
 }
 
-/// Why it failed and what to do.
+/// Reason of an error, and the fix.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ErrorBody {
-    /// A word for programs.
+    /// Stable code for programs.
     code: String,
-    /// A sentence for people.
+    /// Message for humans.
     message: String,
-    /// What to do, where something can be done.
+    /// Suggested fix, if there is one.
     hint: Option<String>,
 }
 
@@ -55,12 +55,12 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// Something around the store did not do what was asked.
-    pub(crate) fn outside(refusal: BackendError) -> Self {
+    /// Wraps an error of the backend as a temporary failure of the store.
+    pub(crate) fn outside(error: BackendError) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             code: "store",
-            ..refusal.into()
+            ..error.into()
         }
     }
 
@@ -85,7 +85,7 @@ impl IntoResponse for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        // What SQLite said is for the log of whoever asks, not a secret: paths are the owner's own.
+        // Details of SQLite errors are no secret: only the owner can read them.
         let mut message = error.to_string();
         let mut source = std::error::Error::source(&error);
         while let Some(cause) = source {
@@ -93,13 +93,13 @@ impl From<StoreError> for ApiError {
             source = cause.source();
         }
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", message)
-            .hint("`backstory doctor` says what is wrong with the store")
+            .hint("run `backstory doctor` to check the store")
     }
 }
 
 impl From<ProjectError> for ApiError {
     fn from(error: ProjectError) -> Self {
-        let hint = "a project goes by its folder name, its path or its id; GET /api/projects lists them";
+        let hint = "use a project's folder name, path or id; GET /api/projects lists them";
         match error {
             ProjectError::Store(error) => error.into(),
             ProjectError::Unknown(_) => Self::missing(error.to_string()).hint(hint),
@@ -114,19 +114,20 @@ impl From<SessionError> for ApiError {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Store(error) => error.into(),
-            SessionError::Unknown(_) => Self::missing(error.to_string()).hint("GET /api/sessions lists them"),
-            SessionError::Ambiguous { .. } => {
-                Self::new(StatusCode::CONFLICT, "ambiguous", error.to_string()).hint("give more of the id")
+            SessionError::Unknown(_) => {
+                Self::missing(error.to_string()).hint("GET /api/sessions lists sessions")
             }
+            SessionError::Ambiguous { .. } => Self::new(StatusCode::CONFLICT, "ambiguous", error.to_string())
+                .hint("use a longer prefix of the id"),
         }
     }
 }
 
 impl From<BackendError> for ApiError {
-    fn from(refusal: BackendError) -> Self {
+    fn from(error: BackendError) -> Self {
         Self {
-            hint: refusal.hint,
-            ..Self::bad(refusal.message)
+            hint: error.hint,
+            ..Self::bad(error.message)
         }
     }
 }

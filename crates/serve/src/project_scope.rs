@@ -1,4 +1,4 @@
-//! Which project or memory a request means.
+//! Resolves the project or memory that a request refers to.
 
 use std::path::Path;
 
@@ -8,34 +8,34 @@ use backstory_store::{Filter, Project, ProjectError, Scope, Store};
 
 use crate::{Backend, problem::ApiError};
 
-/// Where is looked.
+/// The projects that a request covers.
 #[derive(Debug)]
 pub(crate) enum ProjectScope {
-    /// No project is named.
+    /// All projects.
     Everywhere,
-    /// In one project.
+    /// One project.
     Project(Project),
-    /// Nothing is remembered of the folder's project: nothing is found, least of all elsewhere.
+    /// A project without memories: the result is empty, never that of other projects.
     Nowhere,
 }
 
 impl ProjectScope {
-    /// Finds the project that a request names, by any of its names or by a folder.
+    /// Resolves a project by name, path, id or folder.
     pub(crate) fn of(
         store: &Store,
         outside: &Backend,
-        named: Option<&str>,
+        project: Option<&str>,
         cwd: Option<&str>,
     ) -> Result<Self, ApiError> {
-        let folder = match ProjectRef::read(named, cwd)? {
+        let folder = match ProjectRef::read(project, cwd)? {
             ProjectRef::Everywhere => return Ok(Self::Everywhere),
             ProjectRef::Project(name) => return Ok(Self::Project(store.project(name)?)),
             ProjectRef::Folder(folder) => folder,
         };
         let key = (outside.locate)(folder).key;
-        match (store.project_with_id(&key)?, named) {
+        match (store.project_with_id(&key)?, project) {
             (Some(project), _) => Ok(Self::Project(project)),
-            // Named by where it once was. Whoever only works there does not mean that.
+            // An explicit path may be a former root of a project; `cwd` alone never is.
             (None, Some(root)) => match store.project(root) {
                 Ok(project) => Ok(Self::Project(project)),
                 Err(ProjectError::Store(error)) => Err(error.into()),
@@ -45,7 +45,7 @@ impl ProjectScope {
         }
     }
 
-    /// Says where to search; `None` where nothing can be found.
+    /// Returns the search scope, or `None` if there is nothing to search.
     pub(crate) fn scope(&self) -> Option<Scope<'_>> {
         match self {
             Self::Everywhere => Some(Scope::Everywhere),
@@ -55,7 +55,7 @@ impl ProjectScope {
     }
 }
 
-/// What a request names.
+/// The unresolved project reference of a request.
 enum ProjectRef<'r> {
     Everywhere,
     Project(&'r str),
@@ -63,21 +63,21 @@ enum ProjectRef<'r> {
 }
 
 impl<'r> ProjectRef<'r> {
-    /// Reads it, or says why that cannot be meant.
-    fn read(named: Option<&'r str>, cwd: Option<&'r str>) -> Result<Self, ApiError> {
-        match (named, cwd) {
+    /// Parses a project reference.
+    fn read(project: Option<&'r str>, cwd: Option<&'r str>) -> Result<Self, ApiError> {
+        match (project, cwd) {
             (Some("*"), _) | (None, None) => Ok(Self::Everywhere),
-            (Some(named), _) if named.trim().is_empty() => {
-                Err(ApiError::bad("project is empty").hint("name one, or `*` for all"))
+            (Some(project), _) if project.trim().is_empty() => {
+                Err(ApiError::bad("project is empty").hint("use a name, or `*` for all projects"))
             }
-            (Some(named), _) if Path::new(named).is_absolute() => Ok(Self::Folder(Path::new(named))),
-            (Some(named), _) => Ok(Self::Project(named)),
+            (Some(project), _) if Path::new(project).is_absolute() => Ok(Self::Folder(Path::new(project))),
+            (Some(project), _) => Ok(Self::Project(project)),
             (None, Some(cwd)) => folder(cwd).map(Self::Folder),
         }
     }
 }
 
-/// Reads a folder. The server is nowhere: a path must say where it begins.
+/// Parses a folder. It must be absolute: the server has no working directory of its own.
 pub(crate) fn folder(cwd: &str) -> Result<&Path, ApiError> {
     let folder = Path::new(cwd);
     match folder.is_absolute() {
@@ -86,21 +86,21 @@ pub(crate) fn folder(cwd: &str) -> Result<&Path, ApiError> {
     }
 }
 
-/// Says to which project something belongs, known or new; to none when it holds everywhere.
-pub(crate) fn facts(
+/// Returns the identity of a known or new project, or `None` for all projects.
+pub(crate) fn identity(
     store: &Store,
     outside: &Backend,
-    named: Option<&str>,
+    project: Option<&str>,
     cwd: Option<&str>,
 ) -> Result<Option<ProjectIdentity>, ApiError> {
-    let name = match ProjectRef::read(named, cwd)? {
+    let name = match ProjectRef::read(project, cwd)? {
         ProjectRef::Everywhere => return Ok(None),
         ProjectRef::Folder(folder) => return Ok(Some((outside.locate)(folder))),
         ProjectRef::Project(name) => name,
     };
     let (key, name, root) = match store.project(name) {
         Ok(known) => (known.id, known.name, known.root),
-        // A program may only know a name: it is a project of its own then, as it is for imported lines.
+        // An unknown name creates a project of that name, as for imported lines.
         Err(ProjectError::Unknown(_)) => (name.to_owned(), name.to_owned(), name.to_owned()),
         Err(error) => return Err(error.into()),
     };
@@ -113,7 +113,7 @@ pub(crate) fn facts(
     }))
 }
 
-/// Finds the memory that fits some words best.
+/// Returns the best match for a query.
 pub(crate) fn best(
     store: &Store,
     vectors: &Path,
@@ -132,8 +132,7 @@ pub(crate) fn best(
     Ok(hits.first().map(|hit| hit.card.handle))
 }
 
-/// Says that nothing goes by a handle.
+/// Returns the error for an unknown handle.
 pub(crate) fn unknown(handle: Handle) -> ApiError {
-    ApiError::missing(format!("no {} goes by {handle}", handle.kind.name()))
-        .hint("search finds memories and names them")
+    ApiError::missing(format!("no {} with id {handle}", handle.kind.name())).hint("use search to find ids")
 }

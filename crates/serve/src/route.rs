@@ -1,4 +1,4 @@
-//! The routes: one file for what belongs together.
+//! HTTP routes of the API, and their request extractors.
 
 pub(crate) mod change;
 mod context;
@@ -26,13 +26,13 @@ use crate::{access::wants_page, api::Api, login, problem::ApiError, server::Serv
 
 pub(crate) use health::status;
 
-/// The largest body that is read.
+/// Maximum size of a request body.
 const MAX_BODY_BYTES: usize = 8 << 20;
 
-/// How long a body may take to arrive.
-const BODY_TIME: Duration = Duration::from_secs(10);
+/// Time for a request body to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Every route, and the document that describes those of the interface.
+/// Returns all routes and the OpenAPI document of the API.
 pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
     let api = Api::new();
     let api = search::describe(health::describe(context::describe(api)));
@@ -44,7 +44,7 @@ pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
         "/api/login-link",
         |about| {
             about
-                .says("Makes a link that logs a browser in, once")
+                .summary("Create a single-use login link")
                 .body::<login::LoginLinkRequest>()
                 .json::<login::Link>();
         },
@@ -53,39 +53,39 @@ pub(crate) fn routes(version: &str) -> (Router<Arc<Server>>, Value) {
     let (router, description) = api.finish(version);
     let router = router
         .route("/login", get(login::login))
-        .fallback(nowhere)
-        .method_not_allowed_fallback(not_so);
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed);
     (router, description)
 }
 
-async fn nowhere(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let problem = ApiError::missing("there is nothing at this address");
+async fn not_found(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let problem = ApiError::missing("no such route");
     let (parts, _) = request.into_parts();
     match wants_page(&parts) {
         true => problem_page(&server, &parts, &problem).await,
         false => problem
-            .hint("GET /api/openapi.json lists what there is")
+            .hint("GET /api/openapi.json lists all routes")
             .into_response(),
     }
 }
 
-async fn not_so() -> ApiError {
+async fn method_not_allowed() -> ApiError {
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
-        "this address does not know that method",
+        "method not allowed",
     )
-    .hint("GET /api/openapi.json lists what there is")
+    .hint("GET /api/openapi.json lists all routes")
 }
 
-/// A JSON body, read whole and checked.
+/// Extracts a JSON body.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        // A form of another page can send text, but no JSON by that name.
+        // A form on another site can send text, but not this content type.
         let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|kind| {
             let kind = kind.to_str().unwrap_or_default();
             kind.split(';')
@@ -101,29 +101,29 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
             .hint("send `Content-Type: application/json`"));
         }
         let bytes = body(request.into_body()).await?;
-        // A list would be read as fields in their order: nobody means that.
+        // Serde would read an array as the fields in order.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(ApiError::bad("the body must be a JSON object"));
         }
         serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| ApiError::bad(format!("the body is not what is expected: {error}")))
+            .map_err(|error| ApiError::bad(format!("invalid body: {error}")))
     }
 }
 
-/// Reads a body, if it is not too long and does not take too long.
+/// Reads a body within the size and time limits.
 pub(crate) async fn body(body: Body) -> Result<Bytes, ApiError> {
     let too_large = || {
         ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            "the body is longer than 8 MB, or broke off",
+            "the body is longer than 8 MB or incomplete",
         )
     };
     if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_TIME, to_bytes(body, MAX_BODY_BYTES)).await {
+    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => Err(too_large()),
         Err(_) => Err(ApiError::new(
@@ -134,7 +134,7 @@ pub(crate) async fn body(body: Body) -> Result<Bytes, ApiError> {
     }
 }
 
-/// What stands behind the question mark, checked.
+/// Extracts query parameters.
 pub(crate) struct QueryParams<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
@@ -142,10 +142,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T>
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         axum::extract::Query::try_from_uri(&parts.uri)
-            .map(|axum::extract::Query(asked)| Self(asked))
+            .map(|axum::extract::Query(query)| Self(query))
             .map_err(|error| ApiError::bad(error.body_text()))
     }
 }
 
-/// An answer in JSON.
+/// Result of a JSON route.
 type JsonResult<T> = Result<Json<T>, ApiError>;

@@ -1,4 +1,4 @@
-//! What every route has at hand.
+//! Shared state of all routes, and the middleware around them.
 
 use std::net::SocketAddr;
 use std::sync::{
@@ -19,7 +19,7 @@ use crate::{
     stores::run_blocking, viewer::PendingDeletes,
 };
 
-/// The server.
+/// State shared by all routes.
 pub(crate) struct Server {
     pub(crate) stores: Arc<Stores>,
     pub(crate) outside: Arc<Backend>,
@@ -40,27 +40,27 @@ impl Server {
         (self.outside.now_ms)()
     }
 
-    /// Returns every setting. The file is read where that holds nobody up.
+    /// Returns all settings. Reads the file on a blocking thread.
     pub(crate) async fn settings(self: &Arc<Self>) -> Result<Value, ApiError> {
         let server = Arc::clone(self);
         run_blocking(move || Ok((server.outside.settings)())).await
     }
 
-    /// Changes settings, all of them or none.
+    /// Changes settings, all or none.
     pub(crate) async fn change_settings(self: &Arc<Self>, new: Map<String, Value>) -> Result<(), ApiError> {
         let server = Arc::clone(self);
         run_blocking(move || Ok((server.outside.change_settings)(&new)?)).await
     }
 }
 
-/// Counts a request and notes when it came: a server that is used stays.
+/// Counts a request and records its time, which keeps the worker from idling out.
 async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     server.counters.requested();
     server.last_request_ms.store(server.now_ms(), Ordering::Relaxed);
     next.run(request).await
 }
 
-/// Puts what holds for every request around the routes.
+/// Adds the common middleware and the state to the routes.
 pub(crate) fn with_middleware(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
     routes
         .layer(middleware::from_fn_with_state(Arc::clone(server), count))

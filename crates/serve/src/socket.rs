@@ -1,5 +1,6 @@
-//! The socket in the home: requests and lines of those who may read the folder. There is none on Windows, where everybody
-//! comes by the port and with the token.
+//! Unix socket in the home: HTTP and the line protocol for processes of the owner, without a token.
+//!
+//! Windows has no such socket; all clients connect over TCP with the token.
 
 #[cfg(unix)]
 pub(crate) use unix::Socket;
@@ -25,14 +26,14 @@ mod unix {
 
     use crate::{
         line_protocol::serve_line_protocol,
-        listen::{Connections, HEAD_TIME, answer, pause},
+        listen::{Connections, HEAD_TIMEOUT, back_off, serve_connection},
     };
 
     #[derive(Debug)]
     pub(crate) struct Socket(StdUnixListener);
 
     impl Socket {
-        /// Listens at the socket. One that is there belongs to a worker that is gone: only one lives at a time.
+        /// Listens on the socket. An existing file is left over from an earlier worker: only one runs at a time.
         pub(crate) fn listen(path: &Path) -> io::Result<Self> {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -46,47 +47,47 @@ mod unix {
     }
 
     impl Connections<'_> {
-        pub(crate) async fn accept_at_socket(&self, socket: Option<Socket>, router: &Router) {
+        pub(crate) async fn accept_unix(&self, socket: Option<Socket>, router: &Router) {
             let listener = socket.and_then(|socket| UnixListener::from_std(socket.0).ok());
             let Some(listener) = listener else {
                 return std::future::pending().await;
             };
             loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => self.take_at_socket(stream, router),
-                    Err(_) => pause().await,
+                    Ok((stream, _)) => self.spawn_unix(stream, router),
+                    Err(_) => back_off().await,
                 }
             }
         }
 
-        fn take_at_socket(&self, stream: UnixStream, router: &Router) {
+        fn spawn_unix(&self, stream: UnixStream, router: &Router) {
             let Some(permit) = self.permit() else { return };
             let (server, router) = (Arc::clone(self.server), router.clone());
             let (watcher, mut end) = (self.graceful.watcher(), self.end.clone());
             tokio::spawn(async move {
-                let speaks_lines = tokio::select! {
-                    speaks_lines = speaks_lines(&stream) => speaks_lines,
+                let is_line_protocol = tokio::select! {
+                    is_line_protocol = is_line_protocol(&stream) => is_line_protocol,
                     _ = end.changed() => return,
                 };
-                match speaks_lines {
+                match is_line_protocol {
                     true => {
-                        // The other side hung up.
+                        // Fails if the client disconnects.
                         serve_line_protocol(server, stream, end).await.unwrap_or_default();
-                        // Kept until here: a line in work is answered before the end.
+                        // Held until here, so that shutdown waits for the current line.
                         drop(watcher);
                     }
-                    false => answer(stream, router, watcher).await,
+                    false => serve_connection(stream, router, watcher).await,
                 }
                 drop(permit);
             });
         }
     }
 
-    /// Looks at the first byte: a request begins with a letter, a line with a brace.
-    async fn speaks_lines(stream: &UnixStream) -> bool {
+    /// Peeks at the first byte: an HTTP request starts with a letter, a line with a brace.
+    async fn is_line_protocol(stream: &UnixStream) -> bool {
         let mut first = [0];
         loop {
-            let Ok(Ok(())) = tokio::time::timeout(HEAD_TIME, stream.readable()).await else {
+            let Ok(Ok(())) = tokio::time::timeout(HEAD_TIMEOUT, stream.readable()).await else {
                 return false;
             };
             match stream.try_io(Interest::READABLE, || {
@@ -118,7 +119,7 @@ mod windows {
     }
 
     impl Connections<'_> {
-        pub(crate) async fn accept_at_socket(&self, _socket: Option<Socket>, _router: &Router) {
+        pub(crate) async fn accept_unix(&self, _socket: Option<Socket>, _router: &Router) {
             std::future::pending().await
         }
     }

@@ -1,4 +1,4 @@
-//! Connections to the store, for threads that may block.
+//! Connection pool of the store. All access runs on blocking threads, off the async runtime.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,10 +10,10 @@ use backstory_store::{BusyTimeout, Store, StoreError};
 
 use crate::problem::ApiError;
 
-/// So many connections wait for the next request. None where a database that somebody has open cannot be replaced.
-const IDLE: usize = if cfg!(windows) { 0 } else { 4 };
+/// Maximum idle connections. None on Windows, where a database that is open cannot be replaced.
+const MAX_IDLE: usize = if cfg!(windows) { 0 } else { 4 };
 
-/// Opens the store when it is needed, and keeps a few connections ready.
+/// Opens connections on demand and keeps a few for reuse.
 pub struct Stores {
     database: PathBuf,
     backups: PathBuf,
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Stores {
 }
 
 impl Stores {
-    /// Names the store. `before_reading` is called before every read: where no worker lives, events must be taken in.
+    /// Creates a pool. `before_reading` is called before every read, to ingest events if no worker is running.
     pub fn new(
         database: PathBuf,
         backups: PathBuf,
@@ -57,7 +57,7 @@ impl Stores {
         &self.database
     }
 
-    /// Reads on a thread that may block.
+    /// Reads on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Store) -> Result<T, ApiError> + Send + 'static,
@@ -66,26 +66,26 @@ impl Stores {
         run_blocking(move || stores.read_here(work)).await
     }
 
-    /// Reads on this thread.
+    /// Reads on the current thread.
     pub(crate) fn read_here<T>(
         &self,
         work: impl FnOnce(&Store) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         (self.before_reading)();
-        let ready = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let store = match ready.filter(Store::is_in_place) {
+        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let store = match idle.filter(Store::is_in_place) {
             Some(store) => store,
             None => self.open_reader()?,
         };
         let result = work(&store);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if readers.len() < IDLE {
+        if readers.len() < MAX_IDLE {
             readers.push(store);
         }
         result
     }
 
-    /// Writes on a thread that may block, one at a time.
+    /// Writes on a blocking thread, one write at a time.
     pub(crate) async fn write<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut Store) -> Result<T, ApiError> + Send + 'static,
@@ -93,23 +93,23 @@ impl Stores {
         let stores = Arc::clone(self);
         run_blocking(move || {
             let mut writer = stores.writer.lock().unwrap_or_else(PoisonError::into_inner);
-            // Taken out: a panic in the middle must not leave a connection in an unknown state.
+            // Taken out of the pool, so that a panic does not leave a connection in an unknown state.
             let mut store = match writer.take().filter(Store::is_in_place) {
                 Some(store) => store,
                 None => Store::open(&stores.database, &stores.backups)?,
             };
             store.check_schema()?;
             let result = work(&mut store);
-            *writer = (IDLE > 0).then_some(store);
+            *writer = (MAX_IDLE > 0).then_some(store);
             result
         })
         .await
     }
 
-    /// Opens a connection that only reads.
+    /// Opens a read-only connection.
     pub(crate) fn open_reader(&self) -> Result<Store, StoreError> {
         let store = match Store::open_read_only(&self.database, BusyTimeout::Command) {
-            // Created or brought up to date first.
+            // Create or migrate the database first.
             Err(StoreError::Missing(_) | StoreError::Older { .. }) => {
                 drop(Store::open(&self.database, &self.backups)?);
                 Store::open_read_only(&self.database, BusyTimeout::Command)
@@ -121,13 +121,13 @@ impl Stores {
     }
 }
 
-/// Runs what may block where it holds nobody up.
+/// Runs blocking work off the async runtime.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        // It panicked, or the server ends.
+        // The task panicked, or the server is shutting down.
         Err(_) => Err(ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",

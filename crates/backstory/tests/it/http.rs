@@ -244,7 +244,7 @@ fn memories_are_saved_corrected_pinned_and_forgotten() {
     );
     assert_eq!(
         (wrong.status, wrong.json()["error"]["hint"].as_str()),
-        (409, Some("it has text, type"))
+        (409, Some("it has the fields text, type"))
     );
     assert_eq!(
         served

@@ -138,8 +138,8 @@ fn it_works_with_no_worker_and_sees_what_has_just_happened() {
     // Nobody has taken the session in.
     let (_, text) = agent.call("search", &json!({"query": "parser tabs"}));
     assert!(
-        text.contains("Nothing found"),
-        "taken in, but not yet distilled: {text}"
+        text.contains("No results"),
+        "ingested, but not yet distilled: {text}"
     );
     home.drain();
     let (_, text) = agent.call("search", &json!({"query": "parser tabs"}));
@@ -171,49 +171,46 @@ fn one_project_does_not_see_another() {
     };
     agent.greet("2025-11-25");
     let (_, text) = agent.call("search", &json!({"query": "parser tabs"}));
-    assert!(
-        text.starts_with("Nothing is remembered of this project"),
-        "{text}"
-    );
+    assert!(text.starts_with("No memories of this project yet"), "{text}");
     let (_, text) = agent.call("search", &json!({"query": "parser tabs", "project": "acme"}));
     assert!(text.contains("#1 "), "{text}");
     agent.end();
 }
 
 #[test]
-fn what_is_wrong_with_a_wish_is_a_tool_error_with_a_hint() {
+fn invalid_arguments_are_a_tool_error_with_a_hint() {
     let home = home_with_a_session();
     home.drain();
     let mut agent = Agent::start(&home);
     agent.greet("2025-11-25");
-    for (tool, wish, expected) in [
+    for (tool, arguments, expected) in [
         ("search", json!({}), "missing field `query`"),
         (
             "search",
             json!({"query": "x", "project": "nobody"}),
-            "hint: a project goes by",
+            "hint: use a project's folder name",
         ),
         (
             "search",
             json!({"query": "x", "since": "whenever"}),
-            "hint: write 2026-03-01",
+            "hint: use a date such as 2026-03-01",
         ),
-        ("timeline", json!({}), "id or query is needed"),
-        ("timeline", json!({"id": "999"}), "hint: search finds memories"),
+        ("timeline", json!({}), "id or query is required"),
+        ("timeline", json!({"id": "999"}), "hint: use search to find ids"),
         (
             "get_observations",
             json!({"ids": []}),
-            "hint: search names memories",
+            "hint: use search to find ids",
         ),
         (
             "remember",
             json!({"text": "<private>all of it</private>"}),
-            "nothing is left",
+            "the text is empty",
         ),
-        ("dance", json!({}), "hint: there are search"),
+        ("dance", json!({}), "hint: the tools are search"),
     ] {
-        let (failed, text) = agent.call(tool, &wish);
-        assert!(failed && text.contains(expected), "{tool} {wish}: {text}");
+        let (failed, text) = agent.call(tool, &arguments);
+        assert!(failed && text.contains(expected), "{tool} {arguments}: {text}");
     }
     agent.end();
 }
@@ -235,5 +232,5 @@ fn over_http_it_needs_the_token_and_a_project() {
     assert_eq!(request("").status, 401);
     let answer = request(&format!("Authorization: Bearer {}\r\n", served.token));
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert!(answer.body.contains("which project is meant"), "{answer:?}");
+    assert!(answer.body.contains("project unknown"), "{answer:?}");
 }

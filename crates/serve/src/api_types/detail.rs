@@ -1,4 +1,4 @@
-//! A memory as it is shown with where it comes from and what it rests on.
+//! A memory with its provenance and passages.
 
 use backstory_model::Handle;
 use backstory_store as store;
@@ -8,78 +8,78 @@ use serde::Serialize;
 
 use super::{Memory, rfc3339};
 
-/// A memory with where it comes from and what it rests on.
+/// A memory with its provenance and passages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Detail {
     /// The memory.
     #[serde(flatten)]
     pub memory: Memory,
-    /// Where it comes from.
+    /// Origin of the memory.
     pub provenance: ProvenanceJson,
-    /// The verbatim pieces of its turn.
+    /// Passages that support the memory.
     pub passages: Vec<Passage>,
 }
 
-/// Where a memory comes from.
+/// Origin of a memory.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProvenanceJson {
-    /// The project's display name.
+    /// Display name of the project.
     pub project_name: Option<String>,
-    /// The agent program.
+    /// Agent program, such as `claude-code`.
     pub host: Option<String>,
-    /// The branch.
+    /// Git branch.
     pub branch: Option<String>,
-    /// The turn of the session, counted from 1.
+    /// Number of the turn in its session, from 1.
     pub turn: Option<i64>,
-    /// The prompt of that turn.
+    /// Id of the turn's prompt.
     pub prompt_id: Option<String>,
-    /// The beginning of what that prompt said.
+    /// Beginning of that prompt.
     pub prompt: Option<String>,
-    /// Who made it: `builtin`, or a model.
+    /// Distiller: `builtin` or a model.
     pub distiller: Option<String>,
-    /// Who saved it: a person, an agent, an import.
+    /// Author of a note: user, agent or import.
     pub author: Option<String>,
-    /// The tool uses it rests on.
+    /// Tool uses that support it.
     pub tools: Vec<ToolUseJson>,
-    /// How often it was seen.
+    /// Number of times it was observed.
     pub seen: Option<i64>,
-    /// The memory that holds in its place.
+    /// The memory that supersedes it.
     pub superseded_by: Option<String>,
-    /// The memories that it replaces.
+    /// Memories that it supersedes.
     pub supersedes: Vec<String>,
-    /// When it was last seen.
+    /// Time of the last observation.
     pub last_seen_at: Option<String>,
-    /// When a person corrected it.
+    /// Time of the last edit by a user.
     pub edited_at: Option<String>,
 }
 
-/// A use of a tool.
+/// A tool use.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ToolUseJson {
-    /// The agent's id of it.
+    /// The agent's id of the tool use.
     pub tool_use_id: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: Option<String>,
 }
 
-/// A verbatim piece, by its first line.
+/// A passage, with its first line only.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Passage {
-    /// What names it.
+    /// Handle, such as V678.
     pub id: String,
     /// prompt, prose, edit, command or error.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Its first line.
+    /// First line of the text.
     pub first_line: String,
 }
 
 impl From<store::MemoryDetail> for Detail {
-    fn from(shown: store::MemoryDetail) -> Self {
+    fn from(detail: store::MemoryDetail) -> Self {
         const PROMPT_LENGTH: usize = 300;
-        let origin = shown.provenance;
+        let origin = detail.provenance;
         Self {
-            memory: Memory::new(shown.handle, shown.line),
+            memory: Memory::new(detail.handle, detail.line),
             provenance: ProvenanceJson {
                 project_name: origin.project_name,
                 host: origin.host,
@@ -103,7 +103,7 @@ impl From<store::MemoryDetail> for Detail {
                 last_seen_at: origin.last_seen_ms.map(rfc3339),
                 edited_at: origin.edited_ms.map(rfc3339),
             },
-            passages: shown
+            passages: detail
                 .passages
                 .into_iter()
                 .map(|passage| Passage {

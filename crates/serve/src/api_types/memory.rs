@@ -1,4 +1,4 @@
-//! A memory as it is shown: found by a search, by itself, or as a moment among others.
+//! A memory: as a search hit, in full, and as an entry of a timeline.
 
 use backstory_model::Handle;
 use backstory_recall as recall;
@@ -8,38 +8,38 @@ use serde::Serialize;
 
 use super::rfc3339;
 
-/// A memory that was found.
+/// A search result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchHitJson {
-    /// What names it: 123, S12, P34, N5, V678.
+    /// Handle: 123, S12, P34, N5 or V678.
     pub id: String,
     /// observation, summary, prompt, note or passage.
     pub kind: &'static str,
-    /// An observation's type, or that of a note.
+    /// Type of an observation or note.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
-    /// What it is about, in a line.
+    /// Title, in one line.
     pub title: String,
-    /// The circumstances.
+    /// Subtitle of an observation.
     pub subtitle: Option<String>,
-    /// The part of it that answers.
+    /// Best-matching part of the text.
     pub snippet: String,
-    /// The project's display name; absent when it holds everywhere.
+    /// Display name of the project; absent for a memory of all projects.
     pub project: Option<String>,
-    /// The agent's id of its session.
+    /// The agent's id of the session.
     pub session_id: Option<String>,
-    /// When it came to be.
+    /// Creation time.
     pub created_at: String,
-    /// How sure it is that this was looked for, from 0 to 1.
+    /// Relevance, from 0 to 1.
     pub score: f64,
-    /// About how many tokens all of it has.
+    /// Estimated tokens of the full memory.
     pub tokens: usize,
-    /// Whether a file that it cites has changed since.
+    /// True if a cited file has changed since.
     pub stale: bool,
-    /// What another tool calls it.
+    /// Id in another tool, for imported memories.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// The memory that holds in its place.
+    /// The memory that supersedes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
 }
@@ -66,78 +66,78 @@ impl From<&recall::SearchHit> for SearchHitJson {
     }
 }
 
-/// A memory with everything that it says. What its kind does not have is left out.
+/// A memory with all fields of its kind; other fields are absent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Memory {
-    /// What names it.
+    /// Handle: 123, S12, P34, N5 or V678.
     pub id: String,
     /// observation, summary, prompt, note or passage.
     pub kind: &'static str,
-    /// The project's id.
+    /// Id of the project.
     pub project: Option<String>,
     /// The agent's id of the session.
     pub session_id: Option<String>,
-    /// When it came to be.
+    /// Creation time.
     pub created_at: Option<String>,
-    /// What another tool calls it.
+    /// Id in another tool, for imported memories.
     pub external_id: Option<String>,
-    /// The type of an observation or a note; what a passage is.
+    /// Type of an observation, note or passage.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
-    /// Observations: what is true since.
+    /// Observations: title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Observations: the circumstances.
+    /// Observations: subtitle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Observations: what happened and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
-    /// Prompts, notes, passages: the words.
+    /// Prompts, notes, passages: full text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Observations: single facts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
-    /// Observations: what they teach.
+    /// Observations: concepts, such as `gotcha`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub concepts: Vec<String>,
-    /// Summaries: what was asked.
+    /// Summaries: request of the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// Summaries: what was looked at.
+    /// Summaries: what was investigated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub investigated: Option<String>,
-    /// Summaries: what was found out.
+    /// Summaries: what was learned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub learned: Option<String>,
-    /// Summaries: what was done.
+    /// Summaries: what was completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<String>,
-    /// Summaries: what is left to do.
+    /// Summaries: open work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_steps: Option<String>,
-    /// Files that were read for it, or that a note is about.
+    /// Files that were read, or that a note is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_read: Vec<String>,
-    /// Observations: files that were changed.
+    /// Observations: changed files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_modified: Vec<String>,
-    /// Summaries: files that were changed.
+    /// Summaries: changed files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_edited: Vec<String>,
-    /// Summaries: open problems and anything else.
+    /// Summaries: open problems and other notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// The branch: of the turn for a prompt, else of the session.
+    /// Branch of the turn for a prompt, else of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Whether a person wants it kept in sight.
+    /// True if pinned.
     pub pinned: bool,
 }
 
 impl Memory {
-    /// Shows a memory.
+    /// Converts a stored memory.
     pub fn new(handle: Handle, line: store::MemoryRecord) -> Self {
         Self {
             id: handle.to_string(),
@@ -168,10 +168,10 @@ impl Memory {
     }
 }
 
-/// A moment around a memory.
+/// An entry of a timeline.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TimelineEntryJson {
-    /// Whether it is the one that was asked for.
+    /// True for the requested memory.
     pub anchor: bool,
     /// The memory.
     #[serde(flatten)]
@@ -179,10 +179,10 @@ pub struct TimelineEntryJson {
 }
 
 impl From<store::TimelineEntry> for TimelineEntryJson {
-    fn from(moment: store::TimelineEntry) -> Self {
+    fn from(entry: store::TimelineEntry) -> Self {
         Self {
-            anchor: moment.is_anchor,
-            memory: Memory::new(moment.handle, moment.line),
+            anchor: entry.is_anchor,
+            memory: Memory::new(entry.handle, entry.line),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A project as it is shown.
+//! A project.
 
 use backstory_store as store;
 use schemars::JsonSchema;
@@ -9,17 +9,17 @@ use super::rfc3339;
 /// A code base.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProjectJson {
-    /// Identifies it: the normalised remote or a path.
+    /// Identity: normalized remote or path.
     pub id: String,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// The main working tree when it was first seen.
+    /// Main working tree when the project was first seen.
     pub root: String,
-    /// How many sessions worked on it.
+    /// Number of sessions.
     pub sessions: u64,
-    /// How many observations there are of it.
+    /// Number of observations.
     pub observations: u64,
-    /// When it was last heard of.
+    /// Time of the last event.
     pub last_event_at: Option<String>,
 }
 

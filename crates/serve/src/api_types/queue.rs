@@ -1,4 +1,4 @@
-//! The queue as it is shown: what waits in the store and in the spool, and for how long.
+//! The queue: pending and failed events of the store and the spool.
 
 use backstory_store as store;
 use schemars::JsonSchema;
@@ -6,46 +6,46 @@ use serde::Serialize;
 
 use super::rfc3339;
 
-/// What waits to be distilled.
+/// State of the queue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueueJson {
-    /// Events that wait, those in the spool included.
+    /// Pending events, including spooled ones.
     pub pending: u64,
-    /// Events in somebody's hands.
+    /// Claimed events.
     pub processing: u64,
-    /// Events that were given up after three tries.
+    /// Events that failed after three attempts.
     pub failed: u64,
-    /// The age of the oldest that is not processed.
+    /// Age of the oldest unprocessed event.
     pub oldest_seconds: f64,
-    /// Some of them, those that failed first.
+    /// Some of the events, failed ones first.
     pub items: Vec<QueueItemJson>,
 }
 
 /// An event in the queue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueueItemJson {
-    /// Its number.
+    /// Id of the event.
     pub id: i64,
-    /// The agent's id of its session.
+    /// The agent's id of the session.
     pub session_id: String,
-    /// What happened.
+    /// Kind of the event.
     pub kind: String,
-    /// The tool that was used.
+    /// Tool of a tool use.
     pub tool_name: Option<String>,
     /// pending, processing or failed.
     pub state: &'static str,
-    /// How often it was tried.
+    /// Number of attempts.
     pub tries: i64,
-    /// Why the last try failed.
+    /// Error of the last attempt.
     pub error: Option<String>,
-    /// When it was reported.
+    /// Time of the event.
     pub created_at: String,
-    /// How long ago that was.
+    /// Age of the event.
     pub age_seconds: f64,
 }
 
 impl QueueJson {
-    /// Shows the queue; events in the spool wait too.
+    /// Converts the stored queue; spooled events count as pending.
     pub fn new(queue: store::Queue, spooled: u64, now_ms: i64) -> Self {
         Self {
             pending: queue.pending + spooled,
@@ -72,8 +72,7 @@ impl QueueJson {
 }
 
 fn seconds(now_ms: i64, then_ms: i64) -> f64 {
-    // Ages fit a float exactly: 2^53 ms are 285,000 years.
-    #[expect(clippy::cast_precision_loss, reason = "see above")]
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 ms, 285,000 years")]
     let ms = (now_ms - then_ms).max(0) as f64;
     ms / 1000.0
 }

@@ -1,4 +1,4 @@
-//! A session and its turns as they are shown.
+//! Sessions and turns.
 
 use backstory_model::{Handle, MemoryKind};
 use backstory_store as store;
@@ -10,41 +10,41 @@ use super::{Memory, rfc3339};
 /// One conversation with an agent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SessionJson {
-    /// The number of the row.
+    /// Id of the session in the database.
     pub session_db_id: i64,
-    /// The agent's own id.
+    /// The agent's own id of the session.
     pub session_id: String,
-    /// The agent program.
+    /// Agent program, such as `claude-code`.
     pub host: String,
-    /// The project, by display name.
+    /// Display name of the project.
     pub project: String,
-    /// The project's id.
+    /// Id of the project.
     pub project_id: String,
-    /// Where it was started.
+    /// Working directory at the start.
     pub cwd: Option<String>,
-    /// The branch it last worked on.
+    /// Current or last branch.
     pub branch: Option<String>,
-    /// The linked worktree it works in.
+    /// Linked worktree of the session.
     pub worktree: Option<String>,
     /// active, summarizing, completed, interrupted or failed.
     pub status: &'static str,
-    /// Why it ended, in the agent's words.
+    /// Reason of the end, as reported by the agent.
     pub end_reason: Option<String>,
-    /// What it was about.
+    /// Title.
     pub title: Option<String>,
-    /// The person's first words.
+    /// First prompt of the user.
     pub first_prompt: Option<String>,
-    /// How many prompts the person gave.
+    /// Number of user prompts.
     pub prompts: u64,
-    /// How many turns it has.
+    /// Number of turns.
     pub turns: u64,
-    /// How many events were reported.
+    /// Number of events.
     pub events: u64,
-    /// When it began.
+    /// Start time.
     pub started_at: String,
-    /// When it was last heard of.
+    /// Time of the last event.
     pub last_event_at: String,
-    /// When it ended.
+    /// End time.
     pub ended_at: Option<String>,
 }
 
@@ -73,35 +73,35 @@ impl From<store::Session> for SessionJson {
     }
 }
 
-/// One prompt and what followed.
+/// One prompt and everything up to its Stop.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TurnJson {
-    /// Counts from 1.
+    /// Number in the session, from 1.
     pub number: i64,
-    /// What names its prompt.
+    /// Handle of the prompt.
     pub prompt_id: String,
-    /// What was asked; absent when the turn was under way before anyone listened.
+    /// Text of the prompt; absent if it was not recorded.
     pub prompt: Option<String>,
-    /// Whether a program asked, not the person.
+    /// True if a program wrote the prompt, not the user.
     pub machine_made: bool,
-    /// The branch at that time.
+    /// Branch during the turn.
     pub branch: Option<String>,
-    /// Tool uses by the agent itself.
+    /// Tool uses of the main agent.
     pub tools: u64,
-    /// Tool uses that failed.
+    /// Failed tool uses.
     pub failures: u64,
-    /// Tool uses by its sub-agents.
+    /// Tool uses of sub-agents.
     pub subagent_tools: u64,
-    /// When it began.
+    /// Start time.
     pub started_at: String,
-    /// When it ended.
+    /// End time.
     pub ended_at: Option<String>,
-    /// What was made of it.
+    /// Memories distilled from the turn.
     pub memories: Vec<Memory>,
 }
 
 impl TurnJson {
-    /// Shows a turn with the memories that were made of it.
+    /// Converts a stored turn and its memories.
     pub fn new(turn: store::Turn, memories: Vec<Memory>) -> Self {
         let prompt = Handle {
             kind: MemoryKind::Prompt,

@@ -1,4 +1,4 @@
-//! Saving, correcting, pinning and forgetting memories.
+//! Routes that save, edit, pin and forget memories.
 
 use std::sync::Arc;
 
@@ -19,49 +19,49 @@ use crate::{api::Api, api_types::Detail, problem::ApiError, project_scope, serve
 /// A note to save.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewMemory {
-    /// The words.
+    /// Text of the note.
     #[schemars(regex(pattern = r"[^\s]"))]
     text: String,
-    /// The folder whose project it is about.
+    /// Absolute path of a folder in the project.
     #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
-    /// Or the project: its folder name, a path inside it, or its id. Neither, or `*`: it holds everywhere.
+    /// Or the project: folder name, a path inside it, or id. `*` or neither: all projects.
     #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
     /// decision, bugfix, feature, refactor, discovery or change.
     #[serde(rename = "type")]
     #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
     type_name: Option<String>,
-    /// Files it is about.
+    /// Related files.
     #[serde(default)]
     files: Vec<String>,
-    /// Whether every session of the project starts with it.
+    /// Show the note at the start of every session.
     #[serde(default)]
     pin: bool,
 }
 
-/// A note that was saved.
+/// The saved note.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SavedMemory {
-    /// What names it.
+    /// Handle of the note.
     id: String,
-    /// Whether it was not there before.
+    /// False if the same note already existed.
     new: bool,
-    /// Whether it is pinned.
+    /// True if pinned.
     pinned: bool,
 }
 
-/// What to change; what is left out stays.
+/// Fields to change; absent fields stay as they are.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct MemoryChange {
-    /// Observations: what is true since.
+    /// Observations: title.
     #[schemars(regex(pattern = r"[^\s]"))]
     title: Option<String>,
-    /// Observations: the circumstances.
+    /// Observations: subtitle.
     subtitle: Option<String>,
     /// Observations: what happened and why.
     narrative: Option<String>,
-    /// Notes and prompts: the words.
+    /// Notes and prompts: full text.
     #[schemars(regex(pattern = r"[^\s]"))]
     text: Option<String>,
     /// Observations: all facts.
@@ -70,27 +70,27 @@ pub(crate) struct MemoryChange {
     #[serde(rename = "type")]
     #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
     type_name: Option<String>,
-    /// Summaries: what was asked.
+    /// Summaries: request of the user.
     request: Option<String>,
-    /// Summaries: what was looked at.
+    /// Summaries: what was investigated.
     investigated: Option<String>,
-    /// Summaries: what was found out.
+    /// Summaries: what was learned.
     learned: Option<String>,
-    /// Summaries: what was done.
+    /// Summaries: what was completed.
     completed: Option<String>,
-    /// Summaries: what is left to do.
+    /// Summaries: open work.
     #[serde(alias = "nextSteps")]
     next_steps: Option<String>,
-    /// Summaries: open problems and anything else.
+    /// Summaries: open problems and other notes.
     notes: Option<String>,
-    /// Whether it is kept in sight.
+    /// Pin or unpin.
     pinned: Option<bool>,
 }
 
-/// A memory that is gone.
+/// The forgotten memory.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ForgetResult {
-    /// What named it.
+    /// Handle of the memory.
     forgotten: String,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/memories",
         |about| {
             about
-                .says("Saves a note")
+                .summary("Save a note")
                 .body::<NewMemory>()
                 .json::<SavedMemory>();
         },
@@ -111,7 +111,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/observations/{id}",
         |about| {
             about
-                .says("Corrects or pins a memory of any kind")
+                .summary("Edit or pin a memory of any kind")
                 .body::<MemoryChange>()
                 .json::<Detail>();
         },
@@ -122,14 +122,14 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/observations/{id}",
         |about| {
             about
-                .says("Forgets a memory of any kind; no byte of it stays")
+                .summary("Permanently delete a memory of any kind")
                 .json::<ForgetResult>();
         },
         delete(forget),
     )
 }
 
-fn type_named(name: &str) -> Result<ObservationType, ApiError> {
+fn parse_type(name: &str) -> Result<ObservationType, ApiError> {
     ObservationType::from_name(name).ok_or_else(|| {
         let known = ObservationType::ALL.map(ObservationType::name).join(", ");
         ApiError::bad(format!("type `{name}`: expected one of {known}"))
@@ -140,19 +140,19 @@ async fn remember(
     State(server): State<Arc<Server>>,
     JsonBody(new): JsonBody<NewMemory>,
 ) -> JsonResult<SavedMemory> {
-    let type_name = new.type_name.as_deref().map(type_named).transpose()?;
+    let type_name = new.type_name.as_deref().map(parse_type).transpose()?;
     let state = Arc::clone(&server);
     server
         .stores
         .write(move |store| {
             let outside = &state.outside;
             let text = (outside.wash)(new.text.trim())
-                .ok_or_else(|| ApiError::bad("nothing is left of the text once private spans are cut"))?;
+                .ok_or_else(|| ApiError::bad("the text is empty after removing private spans"))?;
             let named = new.project.as_deref().filter(|_| new.cwd.is_none());
-            let facts = project_scope::facts(store, outside, named, new.cwd.as_deref())?;
+            let identity = project_scope::identity(store, outside, named, new.cwd.as_deref())?;
             let saved = store.remember(
                 &NewNote {
-                    project: facts.as_ref(),
+                    project: identity.as_ref(),
                     text: text.trim(),
                     type_name: type_name.map(ObservationType::name),
                     files: &new.files,
@@ -174,9 +174,9 @@ impl MemoryChange {
     pub(crate) fn read(
         self,
         kind: MemoryKind,
-        wash: impl Fn(&str) -> Option<String>,
+        sanitize: impl Fn(&str) -> Option<String>,
     ) -> Result<MemoryEdit, ApiError> {
-        let given = [
+        let values = [
             ("title", self.title),
             ("subtitle", self.subtitle),
             ("narrative", self.narrative),
@@ -189,29 +189,31 @@ impl MemoryChange {
             ("notes", self.notes),
         ];
         let mut texts = Vec::new();
-        for (name, text) in given {
+        for (name, text) in values {
             let Some(text) = text else { continue };
-            let washed = wash(text.trim()).unwrap_or_default();
-            if washed.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
-                return Err(ApiError::bad(format!("nothing is left of the {name}"))
-                    .hint("say it without private spans; nothing was changed"));
+            let sanitized = sanitize(text.trim()).unwrap_or_default();
+            if sanitized.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
+                return Err(
+                    ApiError::bad(format!("the {name} is empty after removing private spans"))
+                        .hint("nothing was changed"),
+                );
             }
-            texts.push((name, washed));
+            texts.push((name, sanitized));
         }
         let facts = self
             .facts
-            .map(|facts| facts.iter().filter_map(|fact| wash(fact.trim())).collect());
+            .map(|facts| facts.iter().filter_map(|fact| sanitize(fact.trim())).collect());
         let edit = MemoryEdit {
             texts,
             facts,
-            kind: self.type_name.as_deref().map(type_named).transpose()?,
+            kind: self.type_name.as_deref().map(parse_type).transpose()?,
         };
         let fields = MemoryEdit::fields(kind);
         match edit.changed().iter().find(|name| !fields.contains(name)) {
             Some(wrong) => {
                 let hint = match fields.is_empty() {
-                    true => "it is what was said, word by word: it can only be forgotten".to_owned(),
-                    false => format!("it has {}", fields.join(", ")),
+                    true => "it is verbatim text: it can only be forgotten".to_owned(),
+                    false => format!("it has the fields {}", fields.join(", ")),
                 };
                 Err(ApiError::new(
                     StatusCode::CONFLICT,

@@ -1,4 +1,4 @@
-//! What a new session would be told.
+//! Route that returns the context block of a new session.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,15 +16,15 @@ use serde::Deserialize;
 use super::QueryParams;
 use crate::{api::Api, problem::ApiError, project_scope::ProjectScope, server::Server};
 
-/// Which project, and how much.
+/// Project and token budget of a context block.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ContextQuery {
-    /// The project: its folder name, a path inside it, or its id.
+    /// Project: folder name, a path inside it, or id.
     #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
-    /// As if the session were started in this folder.
+    /// Working directory of the session.
     cwd: Option<String>,
-    /// The most tokens.
+    /// Maximum tokens.
     #[schemars(range(min = 50, max = 9000))]
     budget: Option<u16>,
 }
@@ -35,7 +35,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/context/inject",
         |about| {
             about
-                .says("Gives what a new session would be told; nothing when nothing is remembered")
+                .summary("Context block of a new session; empty if there are no memories")
                 .query::<ContextQuery>()
                 .text("text/markdown");
         },
@@ -68,14 +68,14 @@ async fn inject(
                 _ => return Ok(String::new()),
             };
             let branch = (outside.locate)(Path::new(cwd.unwrap_or(&project.root))).branch;
-            let situation = ContextRequest {
+            let request = ContextRequest {
                 project: &project,
                 branch: branch.as_deref(),
                 compacted_session: None,
                 now: Timestamp::from_millisecond((outside.now_ms)()).unwrap_or(Timestamp::UNIX_EPOCH),
             };
-            let told = context(store, &situation, &limits)?;
-            Ok(told.map(|told| told.text).unwrap_or_default())
+            let block = context(store, &request, &limits)?;
+            Ok(block.map(|block| block.text).unwrap_or_default())
         })
         .await?;
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response())

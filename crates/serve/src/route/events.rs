@@ -1,4 +1,4 @@
-//! Live events as a stream.
+//! Live events as a server-sent event stream.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -18,18 +18,18 @@ use tokio_stream::{StreamExt, wrappers::BroadcastStream};
 use super::QueryParams;
 use crate::{
     api::{Api, RouteSpecBuilder},
-    feed::{MAX_BATCH, SseEvent, health_told, queue_told, to_sse_event},
+    feed::{MAX_BATCH, SseEvent, health_event, queue_event, to_sse_event},
     problem::ApiError,
     server::Server,
 };
 
-/// How often a silent stream shows that it lives.
+/// Interval of keep-alive comments on an idle stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Where to go on.
+/// Position in the event stream.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct EventQuery {
-    /// The last event that was received, where the header `Last-Event-ID` cannot be sent.
+    /// Id of the last received event, for clients that cannot send the header `Last-Event-ID`.
     #[serde(alias = "lastEventId")]
     last_event_id: Option<i64>,
 }
@@ -38,8 +38,8 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     ["/api/events", "/stream"].into_iter().fold(api, |api, path| {
         let about = |about: &mut RouteSpecBuilder<'_>| {
             about
-                .says(
-                    "Tells what happens, as it happens: session_started, prompt, observation, summary, note, forgotten, \
+                .summary(
+                    "Stream live events: session_started, prompt, observation, summary, note, forgotten, \
                     session_completed, queue, health",
                 )
                 .query::<EventQuery>()
@@ -58,48 +58,48 @@ async fn events(
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
     let last: Option<i64> = header.or(query.last_event_id);
-    // Listens before it reads: what is committed in between is told twice, and known by its number.
-    let (live, listening) = server.feed.listen();
+    // Subscribes before reading: changes committed in between arrive twice and are filtered by id.
+    let (live, guard) = server.feed.listen();
     let state = Arc::clone(&server);
     let (missed, known) = server
         .stores
         .read(move |store| {
             let newest = store.last_change()?;
             let mut missed = vec![
-                queue_told(store.queue(0)?, &state.outside),
-                health_told(store, &state.outside)?,
+                queue_event(store.queue(0)?, &state.outside),
+                health_event(store, &state.outside)?,
             ];
             let changes = store.changes_after(last.unwrap_or(newest), MAX_BATCH)?;
             for change in &changes {
                 missed.extend(to_sse_event(store, change)?);
             }
-            // What did not fit comes by the feed, which begins there.
+            // Further changes arrive through the feed, which starts here.
             let known = changes.last().map_or(newest, |change| change.id);
             Ok((missed, known))
         })
         .await?;
-    server.feed.begin(known);
+    server.feed.broadcast_after(known);
     let mut known = known;
     let live = BroadcastStream::new(live)
-        // One that does not keep up is let go, and all are when the server ends.
-        .map_while(|told| told.ok().filter(|told| !told.is_end()))
-        .filter(move |told| {
-            let is_new = told.id.is_none_or(|id| id > known);
-            known = told.id.unwrap_or(known).max(known);
-            // Held as long as the stream: the listener counts until it is gone.
-            let _counted = &listening;
+        // Ends when the subscriber falls behind, and at shutdown.
+        .map_while(|event| event.ok().filter(|event| !event.is_end()))
+        .filter(move |event| {
+            let is_new = event.id.is_none_or(|id| id > known);
+            known = event.id.unwrap_or(known).max(known);
+            // Moved into the stream, so that the listener counts until the stream is dropped.
+            let _counted = &guard;
             is_new
         });
     let stream = tokio_stream::iter(missed.into_iter().map(Arc::new)).chain(live);
-    let stream = stream.map(|told| Ok::<Event, Infallible>(as_event(&told)));
+    let stream = stream.map(|event| Ok::<Event, Infallible>(as_event(&event)));
     let sse = Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT));
     Ok(([("x-accel-buffering", "no")], sse).into_response())
 }
 
-fn as_event(told: &SseEvent) -> Event {
-    let event = Event::default().event(&told.name).data(&told.data);
-    match told.id {
-        Some(id) => event.id(id.to_string()),
-        None => event,
+fn as_event(event: &SseEvent) -> Event {
+    let sse = Event::default().event(&event.name).data(&event.data);
+    match event.id {
+        Some(id) => sse.id(id.to_string()),
+        None => sse,
     }
 }

@@ -1,4 +1,4 @@
-//! How the worker is, for people and for machines.
+//! Health, metrics and the OpenAPI document.
 
 use std::{fs, sync::Arc};
 
@@ -22,46 +22,46 @@ use crate::{
     server::Server,
 };
 
-/// The oldest event may be this old in a worker that is well.
-const OLD_SECONDS: f64 = 60.0;
+/// Age of the oldest event above which the worker counts as late.
+const LATE_SECONDS: f64 = 60.0;
 
-/// Says whether the worker is well: only if what came in is young.
+/// Returns `late` if the oldest unprocessed event is too old, else `ok`.
 pub(crate) fn status(queue: &api_types::QueueJson) -> &'static str {
-    match queue.oldest_seconds > OLD_SECONDS {
+    match queue.oldest_seconds > LATE_SECONDS {
         true => "late",
         false => "ok",
     }
 }
 
-/// Whether there is anyone.
+/// Liveness of the server.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Liveness {
-    /// ok.
+    /// Always `ok`.
     status: &'static str,
 }
 
-/// How the worker is.
+/// Health of the worker.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Health {
-    /// ok, or late when the oldest event waits for more than a minute.
+    /// `ok`, or `late` if the oldest event is more than 60 seconds old.
     status: &'static str,
-    /// Events that wait.
+    /// Pending events.
     pending: u64,
-    /// Events in work.
+    /// Claimed events.
     processing: u64,
-    /// Events that were given up.
+    /// Failed events.
     failed: u64,
-    /// The age of the oldest event that is not processed.
+    /// Age of the oldest unprocessed event.
     oldest_seconds: f64,
-    /// Who writes the memories.
+    /// Provider that distills.
     provider: String,
-    /// What is wrong with the model's provider; absent when all is well.
+    /// Error of the provider; absent if there is none.
     provider_trouble: Option<String>,
-    /// The version of the program.
+    /// Version of the binary.
     version: &'static str,
-    /// How long the worker has lived.
+    /// Uptime of the worker.
     uptime_seconds: i64,
-    /// How many listen to live events.
+    /// Number of live event subscribers.
     listeners: usize,
 }
 
@@ -70,10 +70,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "GET",
         "/health",
         |about| {
-            about
-                .says("Says that the server is there, and no more")
-                .open()
-                .json::<Liveness>();
+            about.summary("Liveness check").public().json::<Liveness>();
         },
         get(async || Json(Liveness { status: "ok" })),
     )
@@ -81,7 +78,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "GET",
         "/api/health",
         |about| {
-            about.says("Says how the worker is").json::<Health>();
+            about.summary("Worker health").json::<Health>();
         },
         get(health),
     )
@@ -90,7 +87,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/metrics",
         |about| {
             about
-                .says("Gives the state of the worker in Prometheus' text form")
+                .summary("Metrics in the Prometheus text format")
                 .text("text/plain");
         },
         get(metrics),
@@ -100,7 +97,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/openapi.json",
         |about| {
             about
-                .says("Describes the interface")
+                .summary("This OpenAPI document")
                 .json::<serde_json::Map<String, serde_json::Value>>();
         },
         get(async |State(server): State<Arc<Server>>| Json(server.description.clone())),
@@ -114,10 +111,10 @@ async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
         .read(move |store| {
             let spooled = (state.outside.spooled)();
             let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now_ms());
-            let pauses = store.provider_pauses()?;
-            let trouble = pauses
+            let backoffs = store.provider_pauses()?;
+            let trouble = backoffs
                 .first()
-                .map(|pause| format!("{}: {}", pause.provider, pause.reason));
+                .map(|backoff| format!("{}: {}", backoff.provider, backoff.reason));
             Ok((queue, trouble))
         })
         .await?;
@@ -154,20 +151,16 @@ async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError
         headline(&mut text, name, "gauge", about);
         line(&mut text, name, value);
     };
-    gauge("backstory_queue_pending", "Events that wait.", &queue.pending);
-    gauge("backstory_queue_processing", "Events in work.", &queue.processing);
-    gauge(
-        "backstory_queue_failed",
-        "Events that were given up.",
-        &queue.failed,
-    );
-    let about = "Age of the oldest event that is not processed.";
+    gauge("backstory_queue_pending", "Pending events.", &queue.pending);
+    gauge("backstory_queue_processing", "Claimed events.", &queue.processing);
+    gauge("backstory_queue_failed", "Failed events.", &queue.failed);
+    let about = "Age of the oldest unprocessed event.";
     gauge("backstory_queue_oldest_seconds", about, &queue.oldest_seconds);
-    let about = "Size of the database and its log.";
+    let about = "Size of the database and its WAL.";
     gauge("backstory_store_bytes", about, &store_bytes(&server));
-    let about = "Memory that the worker holds.";
+    let about = "Resident memory of the worker.";
     gauge("backstory_resident_bytes", about, &resident_bytes().unwrap_or(0));
-    let about = "Listeners to live events.";
+    let about = "Live event subscribers.";
     gauge("backstory_listeners", about, &server.feed.listeners());
     server.counters.write(&mut text);
     write_spending(&mut text, &spending);
@@ -179,12 +172,7 @@ async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError
 }
 
 fn write_spending(text: &mut String, spending: &[Spending]) {
-    headline(
-        text,
-        "backstory_model_tokens_total",
-        "counter",
-        "Tokens that models took.",
-    );
+    headline(text, "backstory_model_tokens_total", "counter", "Model tokens.");
     for one in spending {
         for (direction, tokens) in [("in", one.tokens_in), ("out", one.tokens_out)] {
             let (provider, model) = (label(&one.provider), label(&one.model));
@@ -198,7 +186,7 @@ fn write_spending(text: &mut String, spending: &[Spending]) {
     }
 }
 
-/// A value between quotes.
+/// Escapes a label value.
 fn label(value: &str) -> String {
     value
         .replace('\\', "\\\\")
@@ -208,13 +196,13 @@ fn label(value: &str) -> String {
 
 fn store_bytes(server: &Server) -> u64 {
     let database = server.stores.database();
-    let mut log = database.as_os_str().to_owned();
-    log.push("-wal");
+    let mut wal = database.as_os_str().to_owned();
+    wal.push("-wal");
     let size = |path: &std::path::Path| fs::metadata(path).map_or(0, |file| file.len());
-    size(database) + size(log.as_ref())
+    size(database) + size(wal.as_ref())
 }
 
-/// Reads how much memory this process holds, where the system tells.
+/// Returns the resident memory of this process, on systems with `/proc`.
 fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

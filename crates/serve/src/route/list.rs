@@ -1,4 +1,4 @@
-//! Lists, the latest first, and single things.
+//! Routes that list or show memories, sessions and projects.
 
 use std::sync::Arc;
 
@@ -25,49 +25,49 @@ use crate::{
     server::Server,
 };
 
-/// Which memories, and how many.
+/// Filter and page of a list of memories.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListQuery {
     #[serde(flatten)]
     filter: WireFilter,
-    /// The most, from 1 to 100; 20 when it is left out.
+    /// Maximum number, from 1 to 100; default 20.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u16>,
-    /// Where the last page ended.
+    /// `next_cursor` of the previous page.
     #[schemars(regex(pattern = "^[0-9]{1,15}-[0-4]-[0-9]{1,18}$"))]
     cursor: Option<String>,
 }
 
-/// Memories, the latest first.
+/// One page of memories, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MemoryPage {
     items: Vec<Memory>,
-    /// Where the next page begins.
+    /// Cursor of the next page; absent on the last.
     next_cursor: Option<String>,
 }
 
-/// Which sessions, and how many.
+/// Filter and page of a list of sessions.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct SessionQuery {
-    /// Only this project: its folder name, a path inside it, or its id; `*` is all of them.
+    /// Only this project: folder name, a path inside it, or id; `*` for all.
     #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
     /// Only the project of this folder.
     #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
-    /// The most, from 1 to 100; 20 when it is left out.
+    /// Maximum number, from 1 to 100; default 20.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u16>,
-    /// Where the last page ended.
+    /// `next_cursor` of the previous page.
     #[schemars(regex(pattern = "^[0-9]{1,15}-[0-9]{1,18}$"))]
     cursor: Option<String>,
 }
 
-/// Sessions, the latest first.
+/// One page of sessions, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SessionPage {
     items: Vec<SessionJson>,
-    /// Where the next page begins.
+    /// Cursor of the next page; absent on the last.
     next_cursor: Option<String>,
 }
 
@@ -76,17 +76,17 @@ struct SessionPage {
 struct SessionDetail {
     #[serde(flatten)]
     session: SessionJson,
-    /// Its turns, in their order.
+    /// Turns in order.
     turn_list: Vec<TurnJson>,
 }
 
-/// Projects, the latest first.
+/// All projects, most recent first.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ProjectPage {
     items: Vec<ProjectJson>,
 }
 
-/// Which memories.
+/// Handles of several memories.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Batch {
     /// Handles such as 123 or S12; at most 200.
@@ -94,7 +94,7 @@ struct Batch {
     ids: Vec<WireHandle>,
 }
 
-/// A handle; observations may be given as numbers.
+/// A handle; observation ids may be numbers.
 #[derive(Debug)]
 struct WireHandle(String);
 
@@ -123,17 +123,17 @@ impl<'de> Deserialize<'de> for WireHandle {
     }
 }
 
-/// The memories that were found, and those that were not.
+/// The memories found, and the unknown handles.
 #[derive(Debug, Serialize, JsonSchema)]
 struct BatchAnswer {
     items: Vec<Detail>,
-    /// What goes by none of these handles.
+    /// Handles without a memory.
     missing: Vec<String>,
 }
 
-/// How many things a list holds.
-pub(super) fn limit(asked: Option<u32>) -> Result<usize, ApiError> {
-    match asked.unwrap_or(20) {
+/// Checks the limit of a list; default 20.
+pub(super) fn limit(requested: Option<u32>) -> Result<usize, ApiError> {
+    match requested.unwrap_or(20) {
         limit @ 1..=100 => Ok(limit as usize),
         _ => Err(ApiError::bad("limit must be from 1 to 100")),
     }
@@ -148,14 +148,14 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         )
     };
     let api = [
-        ("/api/observations", MemoryKind::Observation, "Lists observations"),
-        ("/api/summaries", MemoryKind::Summary, "Lists summaries"),
-        ("/api/prompts", MemoryKind::Prompt, "Lists prompts"),
+        ("/api/observations", MemoryKind::Observation, "List observations"),
+        ("/api/summaries", MemoryKind::Summary, "List summaries"),
+        ("/api/prompts", MemoryKind::Prompt, "List prompts"),
     ]
     .into_iter()
-    .fold(api, |api, (path, kind, says)| {
+    .fold(api, |api, (path, kind, summary)| {
         let about = |about: &mut crate::api::RouteSpecBuilder<'_>| {
-            about.says(says).query::<ListQuery>().json::<MemoryPage>();
+            about.summary(summary).query::<ListQuery>().json::<MemoryPage>();
         };
         api.route("GET", path, about, list(kind))
     });
@@ -164,7 +164,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/observations/{id}",
         |about| {
             about
-                .says("Shows a memory of any kind, where it comes from and what it rests on")
+                .summary("Show a memory of any kind with provenance and evidence")
                 .json::<Detail>();
         },
         get(one),
@@ -174,7 +174,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/observations/batch",
         |about| {
             about
-                .says("Shows several memories")
+                .summary("Show several memories")
                 .body::<Batch>()
                 .json::<BatchAnswer>();
         },
@@ -185,7 +185,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/sessions",
         |about| {
             about
-                .says("Lists sessions")
+                .summary("List sessions")
                 .query::<SessionQuery>()
                 .json::<SessionPage>();
         },
@@ -196,7 +196,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/sessions/{id}",
         |about| {
             about
-                .says("Shows a session with its turns and what was made of them")
+                .summary("Show a session with its turns and memories")
                 .json::<SessionDetail>();
         },
         get(session),
@@ -205,7 +205,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "GET",
         "/api/projects",
         |about| {
-            about.says("Lists projects").json::<ProjectPage>();
+            about.summary("List projects").json::<ProjectPage>();
         },
         get(projects),
     )
@@ -214,7 +214,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/stats",
         |about| {
             about
-                .says("Tells how much is remembered, and what models were asked and what that cost")
+                .summary("Memory counts, model usage and cost")
                 .json::<Map<String, Value>>();
         },
         get(stats),
@@ -229,14 +229,14 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> J
         .as_deref()
         .map(str::parse)
         .transpose()
-        .map_err(|_| ApiError::bad("this cursor does not come from here"))?;
+        .map_err(|_| ApiError::bad("invalid cursor"))?;
     let state = Arc::clone(server);
     server
         .stores
         .read(move |store| {
             let (named, cwd) = (query.filter.project.as_deref(), query.filter.cwd.as_deref());
-            let place = ProjectScope::of(store, &state.outside, named, cwd)?;
-            let project = match &place {
+            let scope = ProjectScope::of(store, &state.outside, named, cwd)?;
+            let project = match &scope {
                 ProjectScope::Everywhere => None,
                 ProjectScope::Project(project) => Some(project),
                 ProjectScope::Nowhere => {
@@ -259,7 +259,7 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> J
         .await
 }
 
-/// Reads a handle, or says what is wrong with it.
+/// Parses a handle.
 pub(crate) fn handle(text: &str) -> Result<Handle, ApiError> {
     text.parse()
         .map_err(|error: backstory_model::ParseHandleError| ApiError::bad(error.to_string()))
@@ -280,7 +280,7 @@ async fn one(
     let handle = handle(&id)?;
     let detail = server.stores.read(move |store| detail(store, handle)).await?;
     let text = serde_json::to_string(&detail).unwrap_or_default();
-    // Of what is said, so that it changes with every word.
+    // A hash of the body, so that the tag changes with the content.
     let tag = format!("\"{}\"", &sha256_hex(&text)[..24]);
     let known = headers
         .get(header::IF_NONE_MATCH)
@@ -300,8 +300,8 @@ async fn batch(
     State(server): State<Arc<Server>>,
     JsonBody(batch): JsonBody<Batch>,
 ) -> JsonResult<BatchAnswer> {
-    const MAX: usize = 200;
-    if batch.ids.len() > MAX {
+    const MAX_IDS: usize = 200;
+    if batch.ids.len() > MAX_IDS {
         return Err(ApiError::bad("at most 200 ids at once"));
     }
     let handles: Vec<Handle> = batch
@@ -338,7 +338,7 @@ async fn sessions(
             let parts = cursor
                 .rsplit_once('-')
                 .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-            Some(parts.ok_or_else(|| ApiError::bad("this cursor does not come from here"))?)
+            Some(parts.ok_or_else(|| ApiError::bad("invalid cursor"))?)
         }
     };
     let state = Arc::clone(&server);
@@ -375,11 +375,11 @@ async fn session(State(server): State<Arc<Server>>, Path(id): Path<String>) -> J
         .stores
         .read(move |store| {
             let session = store.session(&id)?;
-            let mut made = store.memories_by_turn(&session)?;
+            let mut by_turn = store.memories_by_turn(&session)?;
             let mut turn_list = Vec::new();
             for turn in store.turns(&session)? {
                 let mut memories = Vec::new();
-                for handle in made.remove(&turn.id).unwrap_or_default() {
+                for handle in by_turn.remove(&turn.id).unwrap_or_default() {
                     memories.extend(store.line(handle)?.map(|line| Memory::new(handle, line)));
                 }
                 turn_list.push(TurnJson::new(turn, memories));

@@ -1,4 +1,4 @@
-//! Recording what happens in a session, for agents that have no hooks but can send requests.
+//! Routes that record events, for agents without hooks.
 
 use std::{path::Path as FilePath, sync::Arc};
 
@@ -19,61 +19,61 @@ use crate::{
     stores::run_blocking,
 };
 
-/// Anything but blanks and controls.
+/// Pattern of session ids: not blank, no control characters.
 const SESSION_ID: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 
-/// A session, and what the person asked first or next.
+/// A session and its first or next prompt.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Init {
     #[serde(flatten)]
-    who: EventSource,
-    /// The project, where there is no folder: its folder name, a path inside it, or its id.
+    source: EventSource,
+    /// Project if there is no folder: folder name, a path inside it, or id.
     #[schemars(regex(pattern = r"[^\s*]"))]
     project: Option<String>,
-    /// What was asked.
+    /// Text of the prompt.
     #[serde(alias = "userPrompt", alias = "user_prompt")]
     prompt: Option<String>,
-    /// Which prompt of the session it is; counted here, so it need not be sent.
+    /// Number of the prompt in the session. Ignored: the server counts.
     #[serde(alias = "promptNumber")]
     #[schemars(range(min = 0, max = 1_000_000))]
-    #[expect(dead_code, reason = "callers send it; turns are counted here")]
+    #[expect(dead_code, reason = "accepted for compatibility; the server counts turns")]
     prompt_number: Option<u32>,
 }
 
-/// Whose event it is.
+/// Session, folder and host of an event.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct EventSource {
     /// The agent's own id of the session.
     #[serde(alias = "claudeSessionId", alias = "sessionId", alias = "contentSessionId")]
     #[schemars(required, length(max = 128), regex(pattern = SESSION_ID))]
     session_id: Option<String>,
-    /// The folder that the agent works in.
+    /// Working directory of the agent.
     #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
-    /// The agent program, such as `codex`.
+    /// Agent program, such as `codex`.
     #[schemars(regex(pattern = "^[a-z0-9-]{1,32}$"))]
     host: Option<String>,
 }
 
-/// A use of a tool.
+/// A tool use.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct ToolEvent {
     #[serde(flatten)]
-    who: EventSource,
-    /// The tool.
+    source: EventSource,
+    /// Name of the tool.
     #[serde(alias = "toolName")]
     #[schemars(required, regex(pattern = r"[^\s]"))]
     tool_name: Option<String>,
-    /// What it was given.
+    /// Input of the tool.
     #[serde(default, alias = "toolInput")]
     tool_input: Value,
-    /// What it answered.
+    /// Output of the tool.
     #[serde(default, alias = "toolResponse")]
     tool_response: Value,
-    /// The agent's id of the use.
+    /// The agent's id of the tool use.
     #[serde(alias = "toolUseId")]
     tool_use_id: Option<String>,
-    /// What went wrong, when it failed.
+    /// Error message of a failed tool use.
     error: Option<String>,
 }
 
@@ -81,11 +81,11 @@ pub(crate) struct ToolEvent {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct TurnEndRequest {
     #[serde(flatten)]
-    who: EventSource,
-    /// What the person asked.
+    source: EventSource,
+    /// The user's prompt.
     #[serde(alias = "lastUserMessage")]
     last_user_message: Option<String>,
-    /// What the agent said last.
+    /// The agent's final message.
     #[serde(alias = "lastAssistantMessage")]
     last_assistant_message: Option<String>,
 }
@@ -94,56 +94,56 @@ pub(crate) struct TurnEndRequest {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct SessionEnd {
     #[serde(flatten)]
-    who: EventSource,
-    /// Why it ended.
+    source: EventSource,
+    /// Reason of the end.
     reason: Option<String>,
 }
 
-/// A session that is known.
+/// The recorded session and prompt.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InitAnswer {
-    /// The number of the session's row; absent when nothing of it is kept.
+    /// Id of the session in the database; absent if it is not recorded.
     session_db_id: Option<i64>,
-    /// Which prompt of the session it is.
+    /// Number of the prompt in the session.
     prompt_number: Option<i64>,
-    /// Whether the prompt is not kept.
+    /// True if the prompt is not recorded.
     skipped: bool,
-    /// Why not.
+    /// Reason for skipping.
     reason: Option<String>,
 }
 
-/// What became of an event.
+/// Outcome of recording an event.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RecordStatus {
-    /// queued, or skipped.
+    /// `queued` or `skipped`.
     status: &'static str,
-    /// Why it is not kept.
+    /// Reason for skipping.
     reason: Option<String>,
 }
 
-/// Whether anything is being distilled.
+/// Activity of the queue.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Processing {
-    /// Whether events wait or are in work.
+    /// True if events are pending or claimed.
     is_processing: bool,
-    /// How many.
+    /// Number of pending and claimed events.
     queue_depth: u64,
 }
 
-/// What a caller believes; the answer says what is true.
+/// Accepted for compatibility and ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ProcessingHint {
     #[serde(default, alias = "isProcessing")]
-    #[expect(dead_code, reason = "callers send it; the queue knows better")]
+    #[expect(dead_code, reason = "accepted for compatibility; the queue is read instead")]
     is_processing: bool,
 }
 
-/// What was begun anew.
+/// Outcome of a retry.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RetryResult {
-    /// How many failed events get another round.
+    /// Number of events that are retried.
     retried: usize,
-    /// How many events wait now.
+    /// Number of pending events.
     pending: u64,
 }
 
@@ -153,7 +153,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         .fold(api, |api, path| {
             let about = |about: &mut crate::api::RouteSpecBuilder<'_>| {
                 about
-                    .says("Opens a session or a turn of it")
+                    .summary("Start a session or a turn")
                     .body::<Init>()
                     .json::<InitAnswer>();
             };
@@ -170,7 +170,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             "/sessions/{db_id}/init",
             |about| {
                 about
-                    .says("Opens a turn of a known session")
+                    .summary("Start a turn of a known session")
                     .body::<Init>()
                     .json::<InitAnswer>();
             },
@@ -181,7 +181,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             "/api/sessions/observations",
             |about| {
                 about
-                    .says("Records a use of a tool")
+                    .summary("Record a tool use")
                     .body::<ToolEvent>()
                     .json::<RecordStatus>();
             },
@@ -196,7 +196,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             "/api/sessions/summarize",
             |about| {
                 about
-                    .says("Records the end of a turn")
+                    .summary("Record the end of a turn")
                     .body::<TurnEndRequest>()
                     .json::<RecordStatus>();
             },
@@ -211,7 +211,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
             "/api/sessions/complete",
             |about| {
                 about
-                    .says("Records the end of a session")
+                    .summary("Record the end of a session")
                     .body::<SessionEnd>()
                     .json::<RecordStatus>();
             },
@@ -229,9 +229,7 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "GET",
         "/api/processing",
         |about| {
-            about
-                .says("Says whether anything is being distilled")
-                .json::<Processing>();
+            about.summary("Activity of the queue").json::<Processing>();
         },
         get(processing),
     )
@@ -240,7 +238,7 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/processing",
         |about| {
             about
-                .says("Says whether anything is being distilled, whatever the caller believes")
+                .summary("Activity of the queue; the body is ignored")
                 .body::<ProcessingHint>()
                 .json::<Processing>();
         },
@@ -253,7 +251,7 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/pending-queue",
         |about| {
             about
-                .says("Shows what waits to be distilled, and what failed")
+                .summary("Pending and failed events")
                 .json::<api_types::QueueJson>();
         },
         get(async |State(server): State<Arc<Server>>| queue(&server, 100).await.map(Json)),
@@ -262,28 +260,26 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "POST",
         "/api/pending-queue/process",
         |about| {
-            about
-                .says("Gives failed events another round")
-                .json::<RetryResult>();
+            about.summary("Retry failed events").json::<RetryResult>();
         },
         post(process),
     )
 }
 
 impl EventSource {
-    /// Reads whose event it is, and begins the event's JSON.
+    /// Validates the source and starts the JSON of the event.
     fn read(self) -> Result<(Host, Map<String, Value>), ApiError> {
         let id = self.session_id.unwrap_or_default();
         if id.trim().is_empty() || id.chars().count() > 128 || id.contains(char::is_control) {
             return Err(ApiError::bad(
-                "session_id is needed: the agent's own id, at most 128 characters",
+                "session_id is required: the agent's own id, at most 128 characters",
             ));
         }
         let host = match self.host {
             None => Host::new("http"),
             Some(name) => Host::new(&name),
         };
-        let host = host.ok_or_else(|| ApiError::bad("host must be lower-case letters, digits and dashes"))?;
+        let host = host.ok_or_else(|| ApiError::bad("host must be lowercase letters, digits and dashes"))?;
         let mut event = Map::new();
         event.insert("session_id".to_owned(), id.into());
         if let Some(cwd) = self.cwd {
@@ -294,7 +290,7 @@ impl EventSource {
     }
 }
 
-/// Records an event where that holds nobody up: a large one takes a while to wash, and the disk may be slow.
+/// Records an event on a blocking thread: sanitizing a large one takes time, and the disk may be slow.
 async fn record(
     server: &Arc<Server>,
     kind: EventKind,
@@ -317,7 +313,7 @@ async fn record(
             reason: Some(reason),
         }),
         RecordOutcome::Failed(why) => Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "not_kept", why)
-            .hint("is the disk full? the event was not kept, send it again")),
+            .hint("the event was not recorded; check the disk space and send it again")),
     }
 }
 
@@ -328,37 +324,40 @@ async fn init_known(
 ) -> JsonResult<InitAnswer> {
     let number: i64 = number
         .parse()
-        .map_err(|_| ApiError::bad("the session's number is needed: /sessions/{db_id}/init"))?;
+        .map_err(|_| ApiError::bad("db_id must be a number: /sessions/{db_id}/init"))?;
     let known = server
         .stores
         .read(move |store| Ok(store.session_by_number(number)?))
         .await?
-        .ok_or_else(|| ApiError::missing(format!("no session has the number {number}")))?;
-    body.who.cwd = body.who.cwd.or(known.cwd);
-    body.who.session_id = Some(known.session_id);
+        .ok_or_else(|| ApiError::missing(format!("no session with db_id {number}")))?;
+    body.source.cwd = body.source.cwd.or(known.cwd);
+    body.source.session_id = Some(known.session_id);
     init(&server, body).await
 }
 
 async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
-    let has_folder = body.who.cwd.is_some();
-    let (host, mut event) = body.who.read()?;
+    let has_folder = body.source.cwd.is_some();
+    let (host, mut event) = body.source.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
     let state = Arc::clone(server);
     let project = match body.project.filter(|_| !has_folder) {
         Some(named) => {
-            let facts = server
+            let identity = server
                 .stores
-                .read(move |store| project_scope::facts(store, &state.outside, Some(&named), None));
-            let one = facts.await?;
-            Some(one.ok_or_else(|| ApiError::bad("a session belongs to one project, not to all"))?)
+                .read(move |store| project_scope::identity(store, &state.outside, Some(&named), None));
+            let identity = identity.await?;
+            Some(
+                identity
+                    .ok_or_else(|| ApiError::bad("a session belongs to one project; `*` is not allowed"))?,
+            )
         }
         None => None,
     };
-    if let Some(facts) = project
+    if let Some(identity) = project
         .as_ref()
-        .filter(|facts| FilePath::new(&facts.root).is_absolute())
+        .filter(|identity| FilePath::new(&identity.root).is_absolute())
     {
-        event.insert("cwd".to_owned(), facts.root.clone().into());
+        event.insert("cwd".to_owned(), identity.root.clone().into());
     }
     let kind = match body.prompt {
         Some(prompt) => {
@@ -386,11 +385,11 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     }))
 }
 
-/// Records a use of a tool.
+/// Records a tool use.
 pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<RecordStatus, ApiError> {
     let name = body.tool_name.filter(|name| !name.trim().is_empty());
-    let name = name.ok_or_else(|| ApiError::bad("tool_name is needed"))?;
-    let (host, mut event) = body.who.read()?;
+    let name = name.ok_or_else(|| ApiError::bad("tool_name is required"))?;
+    let (host, mut event) = body.source.read()?;
     event.insert("tool_name".to_owned(), name.into());
     event.insert("tool_input".to_owned(), parsed(body.tool_input));
     if let Some(id) = body.tool_use_id {
@@ -409,7 +408,7 @@ pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<Record
     record(server, kind, &host, event, None).await
 }
 
-/// Some callers send JSON as text.
+/// Parses JSON that a caller sent as text.
 fn parsed(value: Value) -> Value {
     match &value {
         Value::String(text) if text.starts_with(['{', '[']) => serde_json::from_str(text).unwrap_or(value),
@@ -417,28 +416,28 @@ fn parsed(value: Value) -> Value {
     }
 }
 
-/// Records the end of a turn; of a session that nobody opened, also what was asked.
+/// Records the end of a turn. For an unknown session, the prompt is recorded first.
 pub(crate) async fn turn_end(server: &Arc<Server>, body: TurnEndRequest) -> Result<RecordStatus, ApiError> {
-    let (host, mut event) = body.who.read()?;
+    let (host, mut event) = body.source.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
     let is_known = server
         .stores
         .read(move |store| Ok(store.session_db_id(&id)?.is_some()))
         .await?;
-    if let (false, Some(asked)) = (is_known, body.last_user_message) {
+    if let (false, Some(text)) = (is_known, body.last_user_message) {
         let mut prompt = event.clone();
-        prompt.insert("prompt".to_owned(), asked.into());
+        prompt.insert("prompt".to_owned(), text.into());
         record(server, EventKind::UserPromptSubmit, &host, prompt, None).await?;
     }
-    if let Some(said) = body.last_assistant_message {
-        event.insert("last_assistant_message".to_owned(), said.into());
+    if let Some(text) = body.last_assistant_message {
+        event.insert("last_assistant_message".to_owned(), text.into());
     }
     record(server, EventKind::Stop, &host, event, None).await
 }
 
 /// Records the end of a session.
 pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Result<RecordStatus, ApiError> {
-    let (host, mut event) = body.who.read()?;
+    let (host, mut event) = body.source.read()?;
     event.insert(
         "reason".to_owned(),
         body.reason.unwrap_or_else(|| "other".to_owned()).into(),
@@ -446,14 +445,14 @@ pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Resul
     record(server, EventKind::SessionEnd, &host, event, None).await
 }
 
-async fn queue(server: &Arc<Server>, most: u32) -> Result<api_types::QueueJson, ApiError> {
+async fn queue(server: &Arc<Server>, max: u32) -> Result<api_types::QueueJson, ApiError> {
     let state = Arc::clone(server);
     server
         .stores
         .read(move |store| {
             let spooled = (state.outside.spooled)();
             Ok(api_types::QueueJson::new(
-                store.queue(most)?,
+                store.queue(max)?,
                 spooled,
                 state.now_ms(),
             ))

@@ -1,4 +1,4 @@
-//! Finding memories, and what happened around them.
+//! Routes for search and timeline.
 
 use std::{sync::Arc, time::Instant};
 
@@ -20,29 +20,29 @@ use crate::{
     server::Server,
 };
 
-/// Moments that are understood everywhere: how long ago, a date, a time.
-const MOMENT: &str = "^([0-9]{1,4}[hdw]|(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$";
+/// Pattern of times: an age, a date or an RFC 3339 time.
+const TIME_PATTERN: &str = "^([0-9]{1,4}[hdw]|(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$";
 
-/// What to look for, and where.
+/// Query, filter and page of a search.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct SearchQuery {
-    /// Any text; nothing finds the latest that pass the filters.
+    /// Any text; empty for the newest memories that match the filter.
     #[serde(default, alias = "q", alias = "words")]
     query: String,
     #[serde(flatten)]
     filter: WireFilter,
-    /// The most memories, from 1 to 100; 20 when it is left out.
+    /// Maximum number, from 1 to 100; default 20.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u16>,
-    /// Where the last page ended.
+    /// `next_cursor` of the previous page.
     #[schemars(regex(pattern = "^[0-9]{1,3}$"))]
     cursor: Option<String>,
 }
 
-/// Which memories count.
+/// Filter of memories.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct WireFilter {
-    /// Only this project: its folder name, a path inside it, or its id; `*` is all of them.
+    /// Only this project: folder name, a path inside it, or id; `*` for all.
     #[schemars(regex(pattern = r"[^\s]"))]
     pub(crate) project: Option<String>,
     /// Only the project of this folder.
@@ -57,34 +57,34 @@ pub(crate) struct WireFilter {
     type_name: Option<String>,
     /// Only with this concept.
     concept: Option<String>,
-    /// Only about this file: a path or its end.
+    /// Only about this file: a path or the end of one.
     file: Option<String>,
-    /// Only the session whose id begins like this.
+    /// Only the session whose id starts with this.
     #[serde(alias = "session_id", alias = "sessionId", alias = "claudeSessionId")]
     session: Option<String>,
-    /// Not older: an RFC 3339 time or a date.
+    /// Earliest time: an RFC 3339 time, a date or an age such as 7d.
     #[serde(alias = "date_start", alias = "dateStart")]
-    #[schemars(regex(pattern = MOMENT))]
+    #[schemars(regex(pattern = TIME_PATTERN))]
     since: Option<String>,
-    /// Not younger.
+    /// Latest time.
     #[serde(alias = "date_end", alias = "dateEnd")]
-    #[schemars(regex(pattern = MOMENT))]
+    #[schemars(regex(pattern = TIME_PATTERN))]
     until: Option<String>,
 }
 
 impl WireFilter {
-    /// Reads it, or says what is wrong.
+    /// Parses the filter.
     pub(crate) fn read(&self, outside: &Backend) -> Result<Filter, ApiError> {
-        let wrong = |what: &str, value: &str, expected: &str| {
-            ApiError::bad(format!("{what} `{value}`: expected {expected}"))
+        let invalid = |field: &str, value: &str, expected: &str| {
+            ApiError::bad(format!("{field} `{value}`: expected {expected}"))
         };
         let kinds = || MemoryKind::ALL.map(MemoryKind::name).join(", ");
         let types = || ObservationType::ALL.map(ObservationType::name).join(", ");
-        let moment = |what: &str, text: &Option<String>| {
+        let time = |field: &str, text: &Option<String>| {
             text.as_deref()
                 .map(|text| {
                     (outside.moment)(text)
-                        .ok_or_else(|| wrong(what, text, "2026-03-01, 2026-03-01T12:00:00Z or 7d"))
+                        .ok_or_else(|| invalid(field, text, "2026-03-01, 2026-03-01T12:00:00Z or 7d"))
                 })
                 .transpose()
         };
@@ -92,68 +92,68 @@ impl WireFilter {
             kind: self
                 .kind
                 .as_deref()
-                .map(|name| MemoryKind::from_name(name).ok_or_else(|| wrong("kind", name, &kinds())))
+                .map(|name| MemoryKind::from_name(name).ok_or_else(|| invalid("kind", name, &kinds())))
                 .transpose()?,
             observation_type: self
                 .type_name
                 .as_deref()
-                .map(|name| ObservationType::from_name(name).ok_or_else(|| wrong("type", name, &types())))
+                .map(|name| ObservationType::from_name(name).ok_or_else(|| invalid("type", name, &types())))
                 .transpose()?,
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
-            since_ms: moment("since", &self.since)?,
-            until_ms: moment("until", &self.until)?,
+            since_ms: time("since", &self.since)?,
+            until_ms: time("until", &self.until)?,
         })
     }
 }
 
-/// What was found.
+/// One page of search results.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SearchAnswer {
-    /// What was looked for.
+    /// The query.
     query: String,
-    /// The best first.
+    /// Results, best first.
     results: Vec<SearchHitJson>,
-    /// How long it took.
+    /// Duration of the search.
     took_ms: f64,
-    /// How much of the memory can be found by meaning, from 0 to 1.
+    /// Share of memories in the semantic index, from 0 to 1.
     vectors: f64,
-    /// Where the next page begins.
+    /// Cursor of the next page; absent on the last.
     next_cursor: Option<String>,
 }
 
-/// Around what, and how much.
+/// Anchor and size of a timeline.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct TimelineQuery {
-    /// A handle such as 123, S12, P34, N5.
+    /// Handle, such as 123, S12, P34 or N5.
     #[serde(alias = "id")]
     #[schemars(regex(pattern = "^[SPNV]?[0-9]{1,18}$"))]
     anchor: Option<String>,
-    /// Or words, whose best hit is taken.
+    /// Or a query, whose best hit is the anchor.
     query: Option<String>,
-    /// Look for the words in this project.
+    /// Search in this project.
     #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
-    /// Look for the words in the project of this folder.
+    /// Search in the project of this folder.
     #[schemars(regex(pattern = "^/"))]
     cwd: Option<String>,
-    /// How many before it, at most 100; 10 when it is left out.
+    /// Number of entries before the anchor, at most 100; default 10.
     #[serde(alias = "depth_before", alias = "depthBefore")]
     #[schemars(range(min = 0, max = 100))]
     before: Option<u32>,
-    /// How many after it.
+    /// Number of entries after the anchor, at most 100; default 10.
     #[serde(alias = "depth_after", alias = "depthAfter")]
     #[schemars(range(min = 0, max = 100))]
     after: Option<u32>,
 }
 
-/// What happened around a memory.
+/// The history around a memory.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TimelineAnswer {
-    /// The memory; absent when nothing fits the words.
+    /// Handle of the anchor; absent if the query has no hit.
     anchor: Option<String>,
-    /// The oldest first.
+    /// Entries, oldest first.
     timeline: Vec<TimelineEntryJson>,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/search",
         |about| {
             about
-                .says("Finds memories by words and by meaning")
+                .summary("Search memories, lexically and semantically")
                 .query::<SearchQuery>()
                 .json::<SearchAnswer>();
         },
@@ -174,7 +174,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/timeline",
         |about| {
             about
-                .says("Tells what happened around a memory")
+                .summary("History around a memory")
                 .query::<TimelineQuery>()
                 .json::<TimelineAnswer>();
         },
@@ -182,50 +182,50 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     )
 }
 
-/// So far a search goes, page by page.
-const DEEPEST: usize = 500;
+/// The last position that paging reaches.
+const MAX_OFFSET: usize = 500;
 
 async fn search(
     State(server): State<Arc<Server>>,
-    QueryParams(asked): QueryParams<SearchQuery>,
+    QueryParams(request): QueryParams<SearchQuery>,
 ) -> JsonResult<SearchAnswer> {
-    let limit = super::list::limit(asked.limit.map(u32::from))?;
-    let skip: usize = match asked.cursor.as_deref().unwrap_or("0").parse() {
-        Ok(skip) if skip <= DEEPEST => skip,
-        _ => return Err(ApiError::bad("this cursor does not come from here")),
+    let limit = super::list::limit(request.limit.map(u32::from))?;
+    let skip: usize = match request.cursor.as_deref().unwrap_or("0").parse() {
+        Ok(skip) if skip <= MAX_OFFSET => skip,
+        _ => return Err(ApiError::bad("invalid cursor")),
     };
-    let filter = asked.filter.read(&server.outside)?;
+    let filter = request.filter.read(&server.outside)?;
     let state = Arc::clone(&server);
     server
         .stores
         .read(move |store| {
             let start = Instant::now();
-            let place = ProjectScope::of(
+            let scope = ProjectScope::of(
                 store,
                 &state.outside,
-                asked.filter.project.as_deref(),
-                asked.filter.cwd.as_deref(),
+                request.filter.project.as_deref(),
+                request.filter.cwd.as_deref(),
             )?;
-            let most = (skip + limit + 1).min(DEEPEST + 1);
-            let has_wishes = !asked.query.trim().is_empty() || !filter.is_empty();
-            let hits = match (&place, place.scope()) {
-                (_, Some(scope)) if has_wishes => {
+            let max = (skip + limit + 1).min(MAX_OFFSET + 1);
+            let has_criteria = !request.query.trim().is_empty() || !filter.is_empty();
+            let hits = match (&scope, scope.scope()) {
+                (_, Some(scope)) if has_criteria => {
                     Searcher::new(store, state.stores.vectors())?.search(&Query {
-                        text: &asked.query,
+                        text: &request.query,
                         scope,
                         filter: &filter,
-                        limit: most,
+                        limit: max,
                         now_ms: state.now_ms(),
                     })?
                 }
-                (ProjectScope::Project(project), _) => latest(store, project, most)?,
+                (ProjectScope::Project(project), _) => latest(store, project, max)?,
                 _ => Vec::new(),
             };
             let next = (hits.len() > skip + limit).then(|| (skip + limit).to_string());
             let took = start.elapsed();
             state.counters.searched(took);
             Ok(Json(SearchAnswer {
-                query: asked.query,
+                query: request.query,
                 results: hits
                     .iter()
                     .skip(skip)
@@ -240,15 +240,15 @@ async fn search(
         .await
 }
 
-/// The latest memories of a project, read as a list: a search would look at every one of them.
-fn latest(store: &Store, project: &Project, most: usize) -> Result<Vec<recall::SearchHit>, ApiError> {
+/// Returns the newest memories of a project. Read as a list, because a search would scan all of them.
+fn latest(store: &Store, project: &Project, max: usize) -> Result<Vec<recall::SearchHit>, ApiError> {
     const KINDS: [MemoryKind; 4] = [
         MemoryKind::Observation,
         MemoryKind::Summary,
         MemoryKind::Note,
         MemoryKind::Prompt,
     ];
-    let page = store.page(&KINDS, Some(project), &Filter::default(), None, most)?;
+    let page = store.page(&KINDS, Some(project), &Filter::default(), None, max)?;
     let mut hits = Vec::with_capacity(page.memories.len());
     for (handle, line) in page.memories {
         if let Some(card) = store.card(handle)? {
@@ -265,37 +265,37 @@ fn latest(store: &Store, project: &Project, most: usize) -> Result<Vec<recall::S
 
 async fn timeline(
     State(server): State<Arc<Server>>,
-    QueryParams(asked): QueryParams<TimelineQuery>,
+    QueryParams(request): QueryParams<TimelineQuery>,
 ) -> JsonResult<TimelineAnswer> {
-    let (before, after) = (asked.before.unwrap_or(10), asked.after.unwrap_or(10));
+    let (before, after) = (request.before.unwrap_or(10), request.after.unwrap_or(10));
     if before > 100 || after > 100 {
-        return Err(ApiError::bad("before and after are at most 100"));
+        return Err(ApiError::bad("before and after must be at most 100"));
     }
     let state = Arc::clone(&server);
     server
         .stores
         .read(move |store| {
-            let named = asked.anchor.as_deref().map(str::parse::<Handle>).transpose();
+            let named = request.anchor.as_deref().map(str::parse::<Handle>).transpose();
             let anchor = match (
                 named.map_err(|error| ApiError::bad(error.to_string()))?,
-                &asked.query,
+                &request.query,
             ) {
                 (Some(handle), _) => Some(handle),
                 (None, Some(words)) => {
-                    let place = ProjectScope::of(
+                    let scope = ProjectScope::of(
                         store,
                         &state.outside,
-                        asked.project.as_deref(),
-                        asked.cwd.as_deref(),
+                        request.project.as_deref(),
+                        request.cwd.as_deref(),
                     )?;
-                    match place.scope() {
+                    match scope.scope() {
                         Some(scope) => {
                             project_scope::best(store, state.stores.vectors(), scope, words, state.now_ms())?
                         }
                         None => None,
                     }
                 }
-                (None, None) => return Err(ApiError::bad("anchor or query is needed")),
+                (None, None) => return Err(ApiError::bad("anchor or query is required")),
             };
             let Some(anchor) = anchor else {
                 return Ok(Json(TimelineAnswer {
@@ -303,12 +303,12 @@ async fn timeline(
                     timeline: Vec::new(),
                 }));
             };
-            let moments = store
+            let entries = store
                 .timeline(anchor, before, after)?
                 .ok_or_else(|| project_scope::unknown(anchor))?;
             Ok(Json(TimelineAnswer {
                 anchor: Some(anchor.to_string()),
-                timeline: moments.into_iter().map(TimelineEntryJson::from).collect(),
+                timeline: entries.into_iter().map(TimelineEntryJson::from).collect(),
             }))
         })
         .await

@@ -1,4 +1,4 @@
-//! Settings: shown and changed.
+//! Routes that read and change settings.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 use super::{JsonBody, JsonResult};
 use crate::{api::Api, server::Server};
 
-/// Every setting by its name.
+/// All settings by key.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Settings {
     settings: BTreeMap<String, Value>,
 }
 
-/// New values by name, such as `context.full`; null brings the default back.
+/// New values by key, such as `context.full`; null restores the default.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewSettings {
     #[serde(flatten)]
@@ -33,7 +33,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/settings",
         |about| {
             about
-                .says("Shows every setting, its value, where it comes from and what it accepts")
+                .summary("All settings with value, source and accepted values")
                 .json::<Settings>();
         },
         get(async |State(server): State<Arc<Server>>| all(&server).await),
@@ -43,7 +43,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/settings",
         |about| {
             about
-                .says("Changes settings, all that are given or none")
+                .summary("Change settings, all or none")
                 .body::<NewSettings>()
                 .json::<Settings>();
         },
@@ -63,7 +63,7 @@ async fn change(
     State(server): State<Arc<Server>>,
     JsonBody(new): JsonBody<NewSettings>,
 ) -> JsonResult<Settings> {
-    // Sections may be nested, as they stand in the file.
+    // Sections may be nested, as in `config.toml`.
     let mut flat = Map::new();
     for (name, value) in new.values {
         match value {

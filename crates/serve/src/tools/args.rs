@@ -1,6 +1,6 @@
-//! What an agent can wish for: how the tools are described to it, and how what it gives them is read.
+//! Schemas and arguments of the MCP tools. Keep each schema and its argument struct in step.
 //!
-//! A description and the type that reads it stand together, for they have the same fields.
+//! Every agent session pays for the schemas, so a test limits their total size.
 
 use backstory_model::{Handle, ObservationType};
 use serde::Deserialize;
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use crate::problem::ApiError;
 
-/// The tools: name, description, parameters.
+/// Returns name, description and input schema of each tool.
 pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
     let text = |about: &str| json!({"type": "string", "description": about});
-    let project = || text("Name, path or id; `*`: all. Default: this one");
+    let project = || text("Name, path or id; `*`: all. Default: current");
     let object = |fields: Value, required: &[&str]| json!({"type": "object", "properties": fields, "required": required});
     vec![
         (
             "search",
-            "Search the memory of past sessions: decisions, fixes, discoveries, prompts. Returns an index; get_observations and timeline tell more.",
+            "Search the memory of past sessions: decisions, fixes, discoveries, prompts. Returns an index; get_observations and timeline have the details.",
             object(
                 json!({
                     "query": text("Any words"),
                     "project": project(),
                     "type": text("decision, bugfix, feature, refactor, discovery, change"),
-                    "file": text("Only about this path or its end"),
+                    "file": text("Path or end of a path"),
                     "since": text("2026-03-01 or 7d"),
                     "limit": {"type": "integer"},
                     "max_tokens": {"type": "integer"},
@@ -32,11 +32,11 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (
             "timeline",
-            "What happened around a memory, in order.",
+            "History around a memory, oldest first.",
             object(
                 json!({
-                    "id": text("123, S12, P34, N5; or give query"),
-                    "query": text("Words; the best hit is taken"),
+                    "id": text("123, S12, P34, N5; or use query"),
+                    "query": text("The best hit is the anchor"),
                     "project": project(),
                     "before": {"type": "integer"},
                     "after": {"type": "integer"},
@@ -47,7 +47,7 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (
             "get_observations",
-            "Full text of memories by id, with where they come from.",
+            "Full memories by id, with provenance.",
             object(
                 json!({
                     "ids": {"type": "array", "items": {"type": "string"}},
@@ -58,7 +58,7 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (
             "remember",
-            "Save a note for future sessions: a decision, a gotcha, a preference of the user.",
+            "Save a note for future sessions: a decision, a gotcha, a user preference.",
             object(
                 json!({
                     "text": text("The note"),
@@ -72,7 +72,7 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (
             "file_history",
-            "What is known about a file: past changes, reasons, pitfalls.",
+            "History of a file: past changes, reasons, pitfalls.",
             object(
                 json!({
                     "path": text("Absolute, or relative to the project"),
@@ -132,18 +132,18 @@ pub(super) struct FileArgs {
     pub(super) max_tokens: Option<usize>,
 }
 
-pub(super) fn read<T: serde::de::DeserializeOwned>(wish: Value) -> Result<T, ApiError> {
-    serde_json::from_value(wish).map_err(|error| ApiError::bad(error.to_string()))
+pub(super) fn read<T: serde::de::DeserializeOwned>(args: Value) -> Result<T, ApiError> {
+    serde_json::from_value(args).map_err(|error| ApiError::bad(error.to_string()))
 }
 
-pub(super) fn type_named(name: &str) -> Result<ObservationType, ApiError> {
+pub(super) fn parse_type(name: &str) -> Result<ObservationType, ApiError> {
     ObservationType::from_name(name).ok_or_else(|| {
         let known = ObservationType::ALL.map(ObservationType::name).join(", ");
-        ApiError::bad(format!("type `{name}` is not known")).hint(format!("use one of {known}"))
+        ApiError::bad(format!("unknown type `{name}`")).hint(format!("use one of {known}"))
     })
 }
 
-/// Models give ids as numbers, as text, with a sign in front.
+/// Parses an id. Models pass numbers, strings and ids with a leading `#`.
 pub(super) fn handle(id: &Value) -> Result<Handle, ApiError> {
     let text = match id {
         Value::String(text) => text.clone(),
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definitions_are_short() {
+    fn all_definitions_fit_700_tokens() {
         let all: Vec<Value> = definitions()
             .into_iter()
             .map(|(name, about, schema)| {

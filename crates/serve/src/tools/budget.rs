@@ -1,21 +1,21 @@
-//! How much of an answer is said: what fits, and how to get the rest.
+//! Fits the answers of tools into a token budget.
 
 use backstory_recall::escape_for_frame;
 use backstory_text::tokens;
 
-/// How much may be said.
+/// Token budget of one answer.
 pub(super) struct AnswerBudget {
     tokens: usize,
 }
 
 impl AnswerBudget {
-    pub(super) fn new(asked: Option<usize>, usual: usize) -> Self {
+    pub(super) fn new(requested: Option<usize>, default: usize) -> Self {
         Self {
-            tokens: asked.unwrap_or(usual).clamp(100, 20_000),
+            tokens: requested.unwrap_or(default).clamp(100, 20_000),
         }
     }
 
-    /// Says as many entries as fit, and how to get more.
+    /// Renders as many whole entries as fit, then `more`.
     pub(super) fn fill(
         &self,
         frame: &str,
@@ -23,52 +23,52 @@ impl AnswerBudget {
         more: &str,
     ) -> String {
         let all = entries.len();
-        let mut room = self.tokens.saturating_sub(tokens(frame) + tokens(more) + 16);
-        let mut said: Vec<String> = vec![frame.to_owned()];
+        let mut remaining = self.tokens.saturating_sub(tokens(frame) + tokens(more) + 16);
+        let mut parts: Vec<String> = vec![frame.to_owned()];
         for entry in entries {
             let entry = escape_for_frame(&entry);
             let needed = tokens(&entry) + 1;
-            if needed > room {
+            if needed > remaining {
                 break;
             }
-            room -= needed;
-            said.push(entry.into_owned());
+            remaining -= needed;
+            parts.push(entry.into_owned());
         }
-        if said.len() <= all {
-            said.push(format!(
+        if parts.len() <= all {
+            parts.push(format!(
                 "{} more did not fit; raise `max_tokens`.",
-                all + 1 - said.len()
+                all + 1 - parts.len()
             ));
         }
-        said.push(more.to_owned());
-        said.join("\n")
+        parts.push(more.to_owned());
+        parts.join("\n")
     }
 
-    /// Says entries in full; the one that does not fit is cut, those behind it are only named.
+    /// Renders entries in full. The first that does not fit is truncated, later ones are dropped, and `more` is added.
     pub(super) fn fill_all(&self, frame: &str, entries: Vec<String>, more: &str) -> String {
-        let mut room = self.tokens.saturating_sub(tokens(frame) + tokens(more) + 8);
-        let mut said: Vec<String> = vec![frame.to_owned()];
+        let mut remaining = self.tokens.saturating_sub(tokens(frame) + tokens(more) + 8);
+        let mut parts: Vec<String> = vec![frame.to_owned()];
         let mut fits = true;
         for entry in entries {
             let entry = escape_for_frame(&entry);
             let needed = tokens(&entry) + 1;
-            if needed <= room {
-                room -= needed;
-                said.push(entry.into_owned());
+            if needed <= remaining {
+                remaining -= needed;
+                parts.push(entry.into_owned());
             } else {
                 fits = false;
-                let bytes = room.saturating_sub(2) * 4;
+                let bytes = remaining.saturating_sub(2) * 4;
                 if bytes >= 80 {
                     let cut = entry.floor_char_boundary(bytes);
-                    said.push(format!("{}…", &entry[..cut]));
+                    parts.push(format!("{}…", &entry[..cut]));
                 }
-                room = 0;
+                remaining = 0;
             }
         }
         if !fits {
-            said.push(more.to_owned());
+            parts.push(more.to_owned());
         }
-        said.join("\n\n")
+        parts.join("\n\n")
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use crate::tools::FRAME;
 
     #[test]
-    fn an_answer_keeps_within_its_budget() {
+    fn an_answer_stays_within_its_budget() {
         let entries = || (0..500).map(|at| format!("#{at} {}", "word ".repeat(at % 40)));
         for budget in [100, 500, 3_000, 20_000] {
             let list: Vec<String> = entries().collect();

@@ -1,4 +1,4 @@
-//! How a memory is told to an agent: as text, all that it says and where it comes from.
+//! Renders a memory as text for an agent.
 
 use backstory_model::{Handle, MemoryKind};
 use backstory_store::MemoryRecord;
@@ -6,9 +6,9 @@ use backstory_text::one_line;
 
 use crate::api_types::rfc3339;
 
-/// A memory with everything in it, as text.
-pub(super) fn render_full(id: Handle, shown: &backstory_store::MemoryDetail, is_stale: bool) -> String {
-    let (line, origin) = (&shown.line, &shown.provenance);
+/// Renders a memory with all its fields and its provenance.
+pub(super) fn render_full(id: Handle, detail: &backstory_store::MemoryDetail, is_stale: bool) -> String {
+    let (line, origin) = (&detail.line, &detail.provenance);
     let icon = line.kind.icon(line.type_name.as_deref());
     let mut text = format!("#{id} {icon} {}", one_line(line.headline(), 300));
     let kind = line
@@ -33,23 +33,23 @@ pub(super) fn render_full(id: Handle, shown: &backstory_store::MemoryDetail, is_
     about.extend(origin.author.as_ref().map(|author| format!("saved by {author}")));
     about.extend(origin.superseded_by.map(|by| format!("superseded by {by}")));
     if is_stale {
-        about.push("a file it cites has changed since".to_owned());
+        about.push("a cited file has changed since".to_owned());
     }
     text.push_str(&format!("\n  ({})", about.join(", ")));
-    for (name, said) in render_fields(line) {
-        text.push_str(&format!("\n  {name}: {said}"));
+    for (name, value) in render_fields(line) {
+        text.push_str(&format!("\n  {name}: {value}"));
     }
     text
 }
 
-/// What a memory says, field by field; what its headline says is not said again.
+/// Returns the fields of a memory by label. Texts that repeat the headline are skipped.
 fn render_fields(line: &MemoryRecord) -> Vec<(&'static str, String)> {
     let texts = [
         ("about", &line.subtitle),
-        ("story", &line.narrative),
+        ("narrative", &line.narrative),
         ("text", &line.text),
         ("request", &line.request),
-        ("looked at", &line.investigated),
+        ("investigated", &line.investigated),
         ("learned", &line.learned),
         ("completed", &line.completed),
         ("next", &line.next_steps),
@@ -82,7 +82,7 @@ fn render_fields(line: &MemoryRecord) -> Vec<(&'static str, String)> {
     texts.chain(facts).chain(lists).collect()
 }
 
-/// Keeps the lines of a text inside the memory that says it: what stands at the margin is ours.
+/// Indents continuation lines, so that no line of a text can look like an entry of its own.
 fn indented(text: &str, blanks: usize) -> String {
     text.replace('\n', &format!("\n{}", " ".repeat(blanks)))
 }
@@ -91,7 +91,7 @@ pub(super) fn day(ms: i64) -> String {
     rfc3339(ms).get(..10).unwrap_or_default().to_owned()
 }
 
-/// A name of a project or a branch, which an import may have made of anything.
+/// Returns the name of a project or branch as one short line; imported names can be arbitrary text.
 pub(super) fn name(text: &str) -> String {
     one_line(text, 100)
 }
