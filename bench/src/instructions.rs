@@ -45,17 +45,27 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         (Shape::SessionStart, Size::MIN),
         (Shape::PreToolUse, Size::SMALL),
     ];
-    for (shape, size) in cases {
+    let mut hook = |program: &Path, name: &str, shape: Shape, size: Size| -> Result<()> {
         let input = payload(shape, size, &bench.project, "instructions", "toolu_instructions");
         // The first one reads the settings and makes the folders.
         process::run(&mut home.command(&["hook", shape.hook()]), input.as_bytes())?;
-        let mut command = under_valgrind(&bench.programs.product);
+        let mut command = under_valgrind(program);
         let count = collected(command.args(["hook", shape.hook()]), input.as_bytes())?;
-        section.row(vec![
-            json!(format!("{} {}", shape.hook(), shape.name())),
-            json!(size.to_string()),
-            count,
-        ]);
+        section.row(vec![json!(name), json!(size.to_string()), count]);
+        Ok(())
+    };
+    for (shape, size) in cases {
+        let name = format!("{} {}", shape.hook(), shape.name());
+        hook(&bench.programs.product, &name, shape, size)?;
+    }
+    match bench.programs.without_arena()? {
+        Some(program) => hook(
+            &program,
+            "post-tool-use Bash, without the arena allocator",
+            Shape::Bash,
+            Size::SMALL,
+        )?,
+        None => section.note("without the arena allocator: not measured, the product was given"),
     }
     Ok(section)
 }

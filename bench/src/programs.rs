@@ -15,6 +15,8 @@ use crate::process;
 pub(crate) struct Programs {
     pub(crate) product: PathBuf,
     folder: PathBuf,
+    /// The product was not built here, so nothing built here is comparable with it.
+    is_given: bool,
 }
 
 impl Programs {
@@ -27,6 +29,7 @@ impl Programs {
         Ok(Self {
             product: copy(&built, &folder.join("backstory"))?,
             folder: folder.to_owned(),
+            is_given: given.is_some(),
         })
     }
 
@@ -38,6 +41,25 @@ impl Programs {
         }
         let product = build(&["-p", "backstory-bench", "--bin", "backstory-noop"])?;
         copy(&product.with_file_name("backstory-noop"), &path)
+    }
+
+    /// Builds the product without its arena allocator; `None` if the product itself was not built here.
+    pub(crate) fn without_arena(&self) -> Result<Option<PathBuf>> {
+        if self.is_given {
+            return Ok(None);
+        }
+        let built = build(&[
+            "-p",
+            "backstory",
+            "--bin",
+            "backstory",
+            "--features",
+            "without-arena",
+        ])?;
+        let path = copy(&built, &self.folder.join("without-arena"))?;
+        // It has the path of the product, and must not be taken for it.
+        fs::remove_file(&built).with_context(|| format!("could not remove {}", built.display()))?;
+        Ok(Some(path))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A hook allocates a few dozen small blocks and at most one large buffer, and exits within a millisecond. Small blocks come
 //! one after the other out of static memory, the first large one gets a region of its own that it can grow in. Only the
-//! block that was allocated last can grow in place or be freed; the exit of the process frees the rest.
+//! block that was allocated last can grow in place or be freed; the exit of the process frees the rest. Without the arena a
+//! hook for a tool use takes about a quarter more instructions: `bench -- instructions` measures it.
 //!
 //! Every other command calls [`turn_off`] first and uses a general-purpose allocator: a process that lives long would fill
 //! the arena and get nothing out of it. SQLite allocates with `malloc` in every process; "Memory allocation" in
@@ -82,7 +83,7 @@ impl Arena {
 
     /// Allocates a block, or returns `None` if the general-purpose allocator has to.
     fn take(&self, layout: Layout) -> Option<*mut u8> {
-        if self.is_off.load(Relaxed) || layout.align() > ALIGN {
+        if cfg!(feature = "without-arena") || self.is_off.load(Relaxed) || layout.align() > ALIGN {
             return None;
         }
         if layout.size() > MAX_BYTES {
@@ -180,6 +181,7 @@ unsafe impl GlobalAlloc for Arena {
 }
 
 #[cfg(test)]
+#[cfg(not(feature = "without-arena"))]
 mod tests {
     use std::{sync::mpsc, thread};
 
