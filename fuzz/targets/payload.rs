@@ -3,6 +3,7 @@
 
 use backstory_capture::{
     filter::{CaptureDecision, CaptureSettings, filter_payload},
+    hook_payload::HookPayload,
     host::{HOSTS, HostPayload},
     payload::{Payload, to_text},
 };
@@ -19,7 +20,7 @@ fn must_stay_an_object(kind: EventKind, json: &str) {
         redact: true,
         max_payload: 16 * 1024,
     };
-    let Ok(payload) = Payload::read(json) else {
+    let Ok(payload) = HookPayload::read(json) else {
         return;
     };
     if let CaptureDecision::Event(event) = filter_payload(kind, &payload, &settings) {

@@ -3,11 +3,13 @@
 //! Owns the rules of capture: tools that say nothing, the memory's own echo, fully private prompts, and which fields are
 //! the conversation (searched for private spans as one text) and which only say what and where.
 
-use backstory_model::EventKind;
+use std::borrow::Cow;
+
+use backstory_model::{EventKind, ToolInput};
 use backstory_secrets as secrets;
 
 use crate::{
-    payload::Payload,
+    hook_payload::HookPayload,
     sanitize::{PayloadSanitizer, SanitizeOptions},
 };
 
@@ -55,16 +57,23 @@ const CIRCUMSTANCES: [&str; 14] = [
 ];
 
 /// Returns what may be recorded of a payload.
-pub fn filter_payload(kind: EventKind, payload: &Payload<'_>, settings: &CaptureSettings) -> CaptureDecision {
-    let tool = payload.text("tool_name").unwrap_or_default();
+pub fn filter_payload(
+    kind: EventKind,
+    payload: &HookPayload<'_>,
+    settings: &CaptureSettings,
+) -> CaptureDecision {
+    let tool = payload.tool_name().unwrap_or_default();
     if settings.skip_tools.iter().any(|skipped| *skipped == tool) || is_own_tool(&tool) {
         return CaptureDecision::Nothing;
     }
     // The client runs its compactions as nameless sub-agents.
-    if kind == EventKind::SubagentStop && payload.text("agent_type").is_some_and(|name| name.is_empty()) {
+    if kind == EventKind::SubagentStop && payload.agent_type().is_some_and(|name| name.is_empty()) {
         return CaptureDecision::Nothing;
     }
-    let subject = ToolTarget::of(payload);
+    let subject = payload
+        .tool_input()
+        .map(|input| ToolTarget::of(&input))
+        .unwrap_or_default();
     let rules = SanitizeOptions {
         redact: settings.redact,
         budget: settings.max_payload,
@@ -103,8 +112,8 @@ pub fn is_own_tool(tool: &str) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-/// What a tool call is about, as far as it decides how the answer is treated.
-#[derive(Clone, Copy, Debug)]
+/// The properties of a tool call that decide how its answer is treated.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ToolTarget {
     /// A file of secrets is read or written.
     pub secret_file: bool,
@@ -113,29 +122,16 @@ pub struct ToolTarget {
 }
 
 impl ToolTarget {
-    fn of(payload: &Payload<'_>) -> Self {
-        Self::of_input(payload.raw("tool_input").unwrap_or_default())
-    }
-
-    /// Judges by what the tool was given, which is raw JSON.
-    pub fn of_input(input: &str) -> Self {
-        let Ok(input) = Payload::read(input) else {
-            return Self {
-                secret_file: false,
-                echo: false,
-            };
-        };
-        let path = ["file_path", "notebook_path", "path"]
-            .iter()
-            .find_map(|name| input.text(name));
-        let command = input.text("command").unwrap_or_default();
+    /// Classifies a call by its input.
+    pub fn of<'t>(input: &ToolInput<impl Fn(&str) -> Option<Cow<'t, str>>>) -> Self {
+        let command = input.command().unwrap_or_default();
         let words = || {
             command
                 .split(|c: char| c.is_whitespace() || "'\"<>|;&()=".contains(c))
                 .take(4096)
         };
         Self {
-            secret_file: path.is_some_and(|path| secrets::is_secret_file(&path))
+            secret_file: input.path().is_some_and(|path| secrets::is_secret_file(&path))
                 || words().any(secrets::is_secret_file),
             echo: asks_memory(words()),
         }
@@ -158,7 +154,7 @@ fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
 }
 
 /// Writes the cleaned object; also says whether it is a prompt of which nothing is left.
-fn rewrite(payload: &Payload<'_>, rules: SanitizeOptions, echo: bool) -> (String, bool) {
+fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, echo: bool) -> (String, bool) {
     let length: usize = payload
         .fields()
         .map(|(name, raw)| name.len() + raw.len() + 8)
@@ -225,7 +221,7 @@ mod tests {
 
     fn kept(kind: EventKind, value: &Value) -> CaptureDecision {
         let text = value.to_string();
-        filter_payload(kind, &Payload::read(&text).unwrap(), &settings())
+        filter_payload(kind, &HookPayload::read(&text).unwrap(), &settings())
     }
 
     fn event(kind: EventKind, value: &Value) -> Value {

@@ -8,6 +8,7 @@ mod bulk;
 pub mod drop_counters;
 pub mod exclude;
 pub mod filter;
+pub mod hook_payload;
 pub mod host;
 pub mod payload;
 pub mod private;

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use backstory_model::ToolInput;
 use backstory_text::scan;
 
 use crate::bulk;
@@ -64,6 +65,11 @@ impl<'t> Payload<'t> {
     pub fn start(&self, name: &str, length: usize) -> Option<Cow<'t, str>> {
         let inside = inside(self.raw(name)?)?;
         unescape(&inside[..bulk::boundary_from(inside, length)])
+    }
+
+    /// Interprets the object as the input of a tool call.
+    pub fn as_tool_input(&self) -> ToolInput<impl Fn(&str) -> Option<Cow<'t, str>>> {
+        ToolInput::new(|name: &str| self.text(name))
     }
 }
 

@@ -13,8 +13,9 @@ use std::{
 };
 
 use backstory_system::{self as system, OwnerOnly as _};
+use backstory_text::hash64;
 
-use crate::{payload::Payload, spool::Spool};
+use crate::{hook_payload::HookPayload, spool::Spool};
 
 /// The private turns of one session.
 #[derive(Debug)]
@@ -40,27 +41,27 @@ impl PrivateTurns {
     }
 
     /// Says whether an event belongs to a private turn.
-    pub fn covers(&self, payload: &Payload<'_>) -> bool {
+    pub fn covers(&self, payload: &HookPayload<'_>) -> bool {
         let Some(log) = &self.log else { return false };
         let is_open = log.lines().rev().find(|line| [PRIVATE, OPEN].contains(line)) == Some(OPEN);
         let noted = |prefix: &str, id: Option<&str>| {
             id.is_some_and(|id| log.lines().any(|line| line.strip_prefix(prefix) == Some(id)))
         };
         !is_open
-            || noted(PROMPT, payload.text("prompt_id").as_deref())
-            || noted(AGENT, payload.text("agent_id").as_deref())
-            || noted(AGENT, launched_agent(payload).as_deref())
+            || noted(PROMPT, payload.prompt_id().as_deref())
+            || noted(AGENT, payload.agent_id().as_deref())
+            || noted(AGENT, payload.launched_agent().as_deref())
             || noted(
                 AGENT,
-                payload.start("prompt", 512).as_deref().and_then(finished_task),
+                payload.prompt_start(512).as_deref().and_then(finished_task),
             )
     }
 
     /// Begins a private turn.
-    pub fn begin_private(&self, payload: &Payload<'_>) -> io::Result<()> {
+    pub fn begin_private(&self, payload: &HookPayload<'_>) -> io::Result<()> {
         self.append(&[
             Some(PRIVATE.to_owned()),
-            line(PROMPT, payload.text("prompt_id").as_deref()),
+            line(PROMPT, payload.prompt_id().as_deref()),
         ])
     }
 
@@ -73,10 +74,10 @@ impl PrivateTurns {
     }
 
     /// Notes the sub-agents that a dropped event speaks of.
-    pub fn note(&self, payload: &Payload<'_>) -> io::Result<()> {
+    pub fn note(&self, payload: &HookPayload<'_>) -> io::Result<()> {
         let lines = [
-            line(AGENT, payload.text("agent_id").as_deref()),
-            line(AGENT, launched_agent(payload).as_deref()),
+            line(AGENT, payload.agent_id().as_deref()),
+            line(AGENT, payload.launched_agent().as_deref()),
         ];
         if lines.iter().all(Option::is_none) {
             Ok(())
@@ -111,12 +112,6 @@ pub fn sweep(spool: &Spool, now: SystemTime, older_than: Duration) -> io::Result
     Ok(())
 }
 
-/// The id of the sub-agent that a tool call started.
-fn launched_agent(payload: &Payload<'_>) -> Option<String> {
-    let response = Payload::read(payload.raw("tool_response")?).ok()?;
-    response.text("agentId").map(|id| id.into_owned())
-}
-
 /// The id of the background task, often a sub-agent, whose end a program's prompt announces.
 fn finished_task(prompt: &str) -> Option<&str> {
     let notification = prompt.trim_start().strip_prefix("<task-notification")?;
@@ -141,12 +136,8 @@ pub fn file_name(session_id: &str) -> String {
         }
     }
     if name.len() > MAX_NAME_LEN {
-        // No file system takes longer names. What is cut off goes into a number (FNV-1a), so that two ids stay two.
-        let number = session_id
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |number, byte| {
-                (number ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            });
+        // No file system takes longer names. What is cut off goes into a number, so that two ids stay two.
+        let number = hash64(session_id.as_bytes());
         name.truncate(MAX_NAME_LEN - 17);
         name.push_str(&format!("%{number:016x}"));
     }
@@ -174,7 +165,7 @@ mod tests {
     fn covers(spool: &Spool, json: &str) -> bool {
         PrivateTurns::of(spool, "s")
             .unwrap()
-            .covers(&Payload::read(json).unwrap())
+            .covers(&HookPayload::read(json).unwrap())
     }
 
     #[test]
@@ -184,14 +175,14 @@ mod tests {
         spool.create().unwrap();
         assert!(!covers(&spool, "{}"));
 
-        let prompt = Payload::read(r#"{"prompt_id":"p1"}"#).unwrap();
+        let prompt = HookPayload::read(r#"{"prompt_id":"p1"}"#).unwrap();
         PrivateTurns::of(&spool, "s")
             .unwrap()
             .begin_private(&prompt)
             .unwrap();
         assert!(covers(&spool, "{}"));
         assert!(!PrivateTurns::of(&spool, "t").unwrap().covers(&prompt));
-        let launch = Payload::read(r#"{"agent_id":"a1","tool_response":{"agentId":"a2"}}"#).unwrap();
+        let launch = HookPayload::read(r#"{"agent_id":"a1","tool_response":{"agentId":"a2"}}"#).unwrap();
         PrivateTurns::of(&spool, "s").unwrap().note(&launch).unwrap();
         PrivateTurns::of(&spool, "s").unwrap().note(&prompt).unwrap();
 
@@ -225,7 +216,7 @@ mod tests {
         spool.create().unwrap();
         PrivateTurns::of(&spool, "s")
             .unwrap()
-            .begin_private(&Payload::read("{}").unwrap())
+            .begin_private(&HookPayload::read("{}").unwrap())
             .unwrap();
         let now = fs::metadata(spool.root().join("private/s"))
             .unwrap()

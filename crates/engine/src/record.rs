@@ -6,7 +6,8 @@ use backstory_capture::{
     drop_counters::{self, DropReason},
     exclude::Exclude,
     filter::{self, CaptureDecision},
-    payload::{self, Payload},
+    hook_payload::HookPayload,
+    payload,
     private::PrivateTurns,
     project,
     spool::{self, Spool},
@@ -55,14 +56,14 @@ pub fn record(
         return HookOutcome::Off("BACKSTORY_DISABLED is set");
     }
     let text = payload::to_text(input);
-    let payload = match Payload::read(&text) {
+    let payload = match HookPayload::read(&text) {
         Ok(payload) => payload,
         Err(error) => {
             let line = format!("{kind} of {} bytes not recorded: {error}", input.len());
             return lost(home, DropReason::Unreadable, &line);
         }
     };
-    let session_id = payload.text("session_id").filter(|id| is_session_id(id));
+    let session_id = payload.session_id().filter(|id| is_session_id(id));
     let Some(session_id) = session_id else {
         return lost(
             home,
@@ -71,7 +72,7 @@ pub fn record(
         );
     };
     let settings = hook_settings::load(home);
-    let cwd = payload.text("cwd").unwrap_or_default();
+    let cwd = payload.cwd().unwrap_or_default();
     let project = match place(kind, &cwd, &payload, &settings.exclude) {
         Ok(project) => project,
         Err(why) => return HookOutcome::Off(why),
@@ -121,14 +122,14 @@ pub fn unknown_event(home: &Home, name: &str) -> HookOutcome {
 fn place(
     kind: EventKind,
     cwd: &str,
-    payload: &Payload<'_>,
+    payload: &HookPayload<'_>,
     exclude: &Exclude,
 ) -> Result<Option<ProjectIdentity>, &'static str> {
     const EXCLUDED: &str = "capture.exclude names this folder or file";
     const IGNORED: &str = "the project has a .backstory-ignore file";
     let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
-    if is_excluded(cwd) || (!exclude.is_empty() && tool_path(payload).is_some_and(|path| is_excluded(&path)))
-    {
+    let tool_path = || payload.tool_input()?.path();
+    if !exclude.is_empty() && (is_excluded(cwd) || tool_path().is_some_and(|path| is_excluded(&path))) {
         return Err(EXCLUDED);
     }
     if !matches!(kind, EventKind::SessionStart | EventKind::UserPromptSubmit) {
@@ -146,15 +147,6 @@ fn place(
     }
 }
 
-/// The file that a tool call is about.
-fn tool_path(payload: &Payload<'_>) -> Option<String> {
-    let input = Payload::read(payload.raw("tool_input")?).ok()?;
-    let path = ["file_path", "notebook_path", "path"]
-        .iter()
-        .find_map(|name| input.text(name))?;
-    Some(path.into_owned())
-}
-
 fn is_session_id(id: &str) -> bool {
     !id.trim().is_empty() && id.len() <= MAX_SESSION_ID_LEN && !id.contains(char::is_control)
 }
@@ -163,14 +155,14 @@ fn is_session_id(id: &str) -> bool {
 fn kept(
     spool: &Spool,
     kind: EventKind,
-    payload: &Payload<'_>,
+    payload: &HookPayload<'_>,
     session_id: &str,
     settings: &filter::CaptureSettings,
 ) -> io::Result<Option<String>> {
     let marks = PrivateTurns::of(spool, session_id)?;
     let by_person = || {
         !payload
-            .start("prompt", 64)
+            .prompt_start(64)
             .is_some_and(|prompt| filter::is_machine_made(&prompt))
     };
     let opens_turn = kind == EventKind::UserPromptSubmit && by_person();

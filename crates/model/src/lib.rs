@@ -10,6 +10,7 @@ mod memory;
 mod path;
 mod project;
 mod session_memory;
+mod tool_input;
 
 pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use event::{Event, EventKind, EventSource, Host};
@@ -19,3 +20,4 @@ pub use memory::{ObservationType, SessionStatus};
 pub use path::{from_drive, has_drive, relative_path};
 pub use project::ProjectIdentity;
 pub use session_memory::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
+pub use tool_input::{ToolInput, ToolSubject};

@@ -1,7 +1,7 @@
 //! Compares texts by the words they share.
 
 use crate::{
-    hash,
+    hash::hash64,
     stem::stem,
     words::{index_words, is_stop_word},
 };
@@ -39,7 +39,7 @@ impl WordSet {
             }
             if !is_dropped(&lower) {
                 self.words.push(Word {
-                    hash: hash::hash64(stem(&lower)),
+                    hash: hash64(stem(&lower).as_bytes()),
                     is_number: lower.bytes().any(|byte| byte.is_ascii_digit()),
                 });
             }

@@ -4,6 +4,8 @@
 //! spaces between words count by overlapping pairs of letters: the full-text index and every comparison of texts rely on
 //! the same rules, so a change here needs a rebuilt index.
 
+use std::collections::HashSet;
+
 /// A part of a text, see [`pieces`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'t> {
@@ -58,14 +60,11 @@ pub fn index_words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the index words of a text that carry meaning: in lower case, each once, without stop words.
 pub fn content_words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in index_words(text) {
-        let word = word.to_lowercase();
-        if !is_stop_word(&word) && !words.contains(&word) {
-            words.push(word);
-        }
-    }
-    words
+    let mut seen = HashSet::new();
+    index_words(text)
+        .map(str::to_lowercase)
+        .filter(|word| !is_stop_word(word) && seen.insert(word.clone()))
+        .collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

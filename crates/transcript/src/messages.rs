@@ -19,6 +19,13 @@ use backstory_capture::{
 };
 use backstory_text::hash64;
 
+/// Classifies a tool call by its input, which is raw JSON.
+fn tool_target(input: &str) -> ToolTarget {
+    Payload::read(input)
+        .map(|input| ToolTarget::of(&input.as_tool_input()))
+        .unwrap_or_default()
+}
+
 impl Interpreter {
     /// Reads what an assistant said and did.
     pub(super) fn assistant(&mut self, mut line: LineHeader<'_>) {
@@ -59,7 +66,7 @@ impl Interpreter {
             return;
         };
         let raw = call.raw("input").unwrap_or("{}");
-        let subject = ToolTarget::of_input(raw);
+        let subject = tool_target(raw);
         let is_skipped = self.settings.skip_tools.contains(&name);
         if is_own_tool(&name) || is_skipped {
             self.skipped.echoes += u64::from(!is_skipped);
@@ -308,10 +315,14 @@ impl Interpreter {
     fn typed(&mut self, line: &LineHeader<'_>, command: &str) {
         let command = self.wash.plain(command);
         let input = serde_json::json!({ "command": command }).to_string();
-        let subject = ToolTarget::of_input(&input);
+        let subject = tool_target(&input);
         let id = match &line.uuid {
             Some(uuid) => format!("typed-{uuid}"),
-            None => format!("typed-{:x}-{:x}", self.position.offset, hash64(&command)),
+            None => format!(
+                "typed-{:x}-{:x}",
+                self.position.offset,
+                hash64(command.as_bytes())
+            ),
         };
         self.position.typed = Some(Call {
             id: id.clone(),

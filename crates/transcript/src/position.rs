@@ -153,14 +153,14 @@ impl Position {
         let root = match parent {
             None => Some(format!("sidechain-{uuid}")),
             Some(parent) => {
-                let parent = hash64(parent);
+                let parent = hash64(parent.as_bytes());
                 let known = self.sidechains.iter().rev().find(|(line, _)| *line == parent);
                 known.or(self.sidechains.last()).map(|(_, root)| root.clone())
             }
         }?;
         push(
             &mut self.sidechains,
-            (hash64(uuid), root.clone()),
+            (hash64(uuid.as_bytes()), root.clone()),
             SIDECHAIN_LINES_KEPT,
         );
         Some(root)
@@ -193,13 +193,13 @@ impl PrivateTurnState {
 impl Message {
     /// Says how much of a text is new, and remembers it.
     pub(super) fn text(&mut self, text: &str) -> BlockDelta {
-        let whole = (text.len(), hash64(text));
+        let whole = (text.len(), hash64(text.as_bytes()));
         if self.blocks.contains(&whole) {
             return BlockDelta::Nothing;
         }
         let grown = self.blocks.iter_mut().find(|(length, beginning)| {
             text.get(..*length)
-                .is_some_and(|part| *length > 0 && hash64(part) == *beginning)
+                .is_some_and(|part| *length > 0 && hash64(part.as_bytes()) == *beginning)
         });
         match grown {
             Some(block) => {
@@ -216,7 +216,7 @@ impl Message {
     /// Says whether a tool call is new, and remembers it.
     pub(super) fn is_new_call(&mut self, id: &str) -> bool {
         // A length that no text has keeps calls apart from texts.
-        let block = (usize::MAX, hash64(id));
+        let block = (usize::MAX, hash64(id.as_bytes()));
         let is_new = !self.blocks.contains(&block);
         if is_new {
             push(&mut self.blocks, block, BLOCKS_KEPT);

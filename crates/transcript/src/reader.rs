@@ -331,7 +331,11 @@ impl Interpreter {
         const NAMES: [&str; 4] = ["sessionId", "cwd", "gitBranch", "version"];
         let raw = NAMES.map(|name| line.fields.raw(name));
         let all = raw.map(Option::unwrap_or_default).join("\0");
-        let known = (hash64(all), line.model.map_or(self.position.model_hash, hash64));
+        let known = (
+            hash64(all.as_bytes()),
+            line.model
+                .map_or(self.position.model_hash, |model| hash64(model.as_bytes())),
+        );
         if known == (self.position.facts_hash, self.position.model_hash) {
             return;
         }

@@ -2,11 +2,7 @@
 
 use std::path::Path;
 
-use backstory_capture::{
-    payload::{self, Payload},
-    private::PrivateTurns,
-    project,
-};
+use backstory_capture::{hook_payload::HookPayload, payload, private::PrivateTurns, project};
 use backstory_engine::{clock, environment, home::Home, hook_settings};
 
 /// Which file, in which session.
@@ -25,18 +21,15 @@ impl FileLookup {
             return None;
         }
         let text = payload::to_text(input);
-        let payload = Payload::read(&text).ok()?;
-        let tool_input = Payload::read(payload.raw("tool_input")?).ok()?;
-        let path = ["file_path", "notebook_path"]
-            .iter()
-            .find_map(|name| tool_input.text(name))?;
-        let cwd = payload.text("cwd")?;
+        let payload = HookPayload::read(&text).ok()?;
+        let path = payload.tool_input()?.file()?;
+        let cwd = payload.cwd()?;
         let exclude = hook_settings::load(home).exclude;
         let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
         if is_excluded(&cwd) || is_excluded(&path) || project::is_ignored(Path::new(&*cwd)) {
             return None;
         }
-        let session_id = payload.text("session_id")?;
+        let session_id = payload.session_id()?;
         // What is told is noted, with the file: of a private turn nothing is.
         if PrivateTurns::of(&home.spool(), &session_id)
             .ok()?

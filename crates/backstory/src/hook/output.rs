@@ -10,8 +10,8 @@ use std::{
 
 use backstory_capture::{
     filter,
+    hook_payload::HookPayload,
     host::{DefaultOutput, HostSpec, InjectionTrigger, OutputFormat},
-    payload::Payload,
     project,
 };
 use backstory_engine::record::HookOutcome;
@@ -144,9 +144,9 @@ fn settings_of(home: &Home) -> ContextSettings {
 
 /// What happened before in this project. A resumed session has it in its conversation already.
 fn session_start(home: &Home, event: &Event) -> Option<HookOutput> {
-    let source = Payload::read(&event.payload)
+    let source = HookPayload::read(&event.payload)
         .ok()?
-        .text("source")
+        .source()
         .map(|source| source.into_owned());
     let settings = settings_of(home);
     if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
@@ -191,8 +191,8 @@ fn session_start(home: &Home, event: &Event) -> Option<HookOutput> {
 /// What bears on a prompt of a person.
 fn prompt(home: &Home, event: &Event) -> Option<HookOutput> {
     let settings = settings_of(home);
-    let payload = Payload::read(&event.payload).ok()?;
-    let prompt = payload.text("prompt")?;
+    let payload = HookPayload::read(&event.payload).ok()?;
+    let prompt = payload.prompt()?;
     if !settings.on_prompt || filter::is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
         return None;
     }
@@ -205,12 +205,12 @@ fn prompt(home: &Home, event: &Event) -> Option<HookOutput> {
 /// How a failure was solved that was seen before.
 fn failure(home: &Home, event: &Event) -> Option<HookOutput> {
     let settings = settings_of(home);
-    let payload = Payload::read(&event.payload).ok()?;
-    let error = payload.text("error")?;
+    let payload = HookPayload::read(&event.payload).ok()?;
+    let error = payload.error()?;
     if !settings.on_error {
         return None;
     }
-    let facts = project::locate(payload.text("cwd")?.as_ref().as_ref()).facts;
+    let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
     let here = SessionContext::find(home, &facts, &event.session_id, event.at_ms)?;
     let said = at_failure(here.store, &home.vectors(), &error, &here.listener(&settings)).ok()??;
     Some(here.answer("failure", None, Some(said)))

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use backstory_model::ObservationType;
+use backstory_text::hash64;
 
 use super::keys::{KEYS, SettingKey};
 use super::resolve::from_variable;
@@ -47,7 +48,7 @@ impl Stamp {
 }
 
 /// Changes with the format and with every default, so that a new version never obeys an old version's cache.
-const VERSION: u64 = checksum(DEFAULTS.as_bytes());
+const VERSION: u64 = hash64(DEFAULTS.as_bytes());
 
 /// The variables that a hook obeys.
 pub const VARIABLES: [&str; 5] = [
@@ -124,7 +125,8 @@ pub fn encode(capture: &Capture, stamp: Stamp) -> String {
     text.push_str(&format!(
         "max_payload_kb={max_payload_kb}\nredact={redact}\ndurability={durability}\n"
     ));
-    let sum = checksum(text.as_bytes());
+    // Against damage, not against people, who could as well edit `config.toml`.
+    let sum = hash64(text.as_bytes());
     text.push_str(&format!("end={sum:016x}\n"));
     text
 }
@@ -133,7 +135,7 @@ pub fn encode(capture: &Capture, stamp: Stamp) -> String {
 pub fn decode(text: &str, stamp: Stamp) -> Option<Capture> {
     let body = text.strip_prefix(&head(stamp))?;
     let (body, end) = body.split_at_checked(body.rfind("end=")?)?;
-    let sum = checksum(&text.as_bytes()[..text.len() - end.len()]);
+    let sum = hash64(&text.as_bytes()[..text.len() - end.len()]);
     if end != format!("end={sum:016x}\n") {
         return None;
     }
@@ -219,17 +221,6 @@ fn unescape(text: &str) -> Option<String> {
         });
     }
     Some(plain)
-}
-
-/// FNV-1a: against damage, not against people, who could as well edit `config.toml`.
-const fn checksum(bytes: &[u8]) -> u64 {
-    let mut sum = 0xcbf2_9ce4_8422_2325_u64;
-    let mut at = 0;
-    while at < bytes.len() {
-        sum = (sum ^ bytes[at] as u64).wrapping_mul(0x0000_0100_0000_01b3);
-        at += 1;
-    }
-    sum
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Takes events in: from the spool into sessions, turns and the queue, exactly once.
 
 use backstory_model::{Event, EventKind, ProjectIdentity};
+use backstory_text::hash64;
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -197,10 +198,9 @@ fn without_repetition(
     Ok(Some(format!("{before}\"[as read before]\"{after}")))
 }
 
-/// FNV-1a: enough to recognise the same text.
+/// Returns the hash by which a text that was read before is recognized, as SQLite stores it.
 pub(crate) fn hash(text: &str) -> i64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step).cast_signed()
+    hash64(text.as_bytes()).cast_signed()
 }
 
 /// Finds or creates the session of an event and notes what the event says about it.

@@ -1,5 +1,6 @@
 //! What goes on right now: sessions that run, and what their turns do.
 
+use backstory_model::{ToolInput, ToolSubject};
 use rusqlite::params;
 use serde::Deserialize;
 use serde_json::Value;
@@ -121,21 +122,8 @@ impl Store {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Payload {
-    tool_input: Input,
+    tool_input: Value,
     error: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Input {
-    file_path: Value,
-    notebook_path: Value,
-    path: Value,
-    command: Value,
-    pattern: Value,
-    query: Value,
-    url: Value,
-    description: Value,
 }
 
 impl Payload {
@@ -144,31 +132,11 @@ impl Payload {
     }
 
     fn about(&self) -> (Option<String>, bool) {
-        let input = &self.tool_input;
-        let text = |value: &Value| {
-            value
-                .as_str()
-                .filter(|text| !text.is_empty())
-                .map(ToOwned::to_owned)
-        };
-        let file = [&input.file_path, &input.notebook_path]
-            .into_iter()
-            .find_map(text);
-        let other = || {
-            [
-                &input.command,
-                &input.pattern,
-                &input.query,
-                &input.url,
-                &input.description,
-                &input.path,
-            ]
-            .into_iter()
-            .find_map(text)
-        };
-        match file {
-            Some(file) => (Some(file), true),
-            None => (other(), false),
+        let input = ToolInput::new(|name: &str| self.tool_input.get(name)?.as_str());
+        match input.subject() {
+            Some(ToolSubject::File(path)) => (Some(path.to_owned()), true),
+            Some(ToolSubject::Other(text)) => (Some(text.to_owned()), false),
+            None => (None, false),
         }
     }
 

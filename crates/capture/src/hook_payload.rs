@@ -1,0 +1,94 @@
+//! The fields of a hook payload, by name.
+//!
+//! Every host's payload has these names once it is normalized (see [`crate::host`]); no other module of the hook path
+//! spells them. Values are read on access: a payload may hold a megabyte of which a hook needs one id.
+
+use std::borrow::Cow;
+
+use backstory_model::ToolInput;
+
+use crate::payload::{Payload, PayloadError};
+
+/// A normalized hook payload whose object and tool input are split into raw fields.
+#[derive(Debug)]
+pub struct HookPayload<'t> {
+    payload: Payload<'t>,
+    tool_input: Option<Payload<'t>>,
+}
+
+impl<'t> HookPayload<'t> {
+    /// Splits an object that [`crate::payload::to_text`] has prepared.
+    pub fn read(text: &'t str) -> Result<Self, PayloadError> {
+        let payload = Payload::read(text)?;
+        let tool_input = payload
+            .raw("tool_input")
+            .and_then(|input| Payload::read(input).ok());
+        Ok(Self { payload, tool_input })
+    }
+
+    /// Returns all fields: name and raw JSON.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &'t str)> {
+        self.payload.fields()
+    }
+
+    /// Returns the agent's id of the session.
+    pub fn session_id(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("session_id")
+    }
+
+    /// Returns the working folder of the session.
+    pub fn cwd(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("cwd")
+    }
+
+    /// Returns how the session started: `startup`, `resume`, `clear`, `compact` or `fork`.
+    pub fn source(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("source")
+    }
+
+    /// Returns the prompt.
+    pub fn prompt(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("prompt")
+    }
+
+    /// Returns at least the first `length` bytes of the prompt, without unescaping all of it.
+    pub fn prompt_start(&self, length: usize) -> Option<Cow<'t, str>> {
+        self.payload.start("prompt", length)
+    }
+
+    /// Returns the agent's id of the turn.
+    pub fn prompt_id(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("prompt_id")
+    }
+
+    /// Returns the id of the sub-agent that the event happened in.
+    pub fn agent_id(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("agent_id")
+    }
+
+    /// Returns the kind of sub-agent that the event happened in.
+    pub fn agent_type(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("agent_type")
+    }
+
+    /// Returns the name of the tool.
+    pub fn tool_name(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("tool_name")
+    }
+
+    /// Returns the input of the tool call, if it is an object.
+    pub fn tool_input(&self) -> Option<ToolInput<impl Fn(&str) -> Option<Cow<'t, str>>>> {
+        self.tool_input.as_ref().map(Payload::as_tool_input)
+    }
+
+    /// Returns the error of a failed tool call.
+    pub fn error(&self) -> Option<Cow<'t, str>> {
+        self.payload.text("error")
+    }
+
+    /// Returns the id of the sub-agent that the tool call started.
+    pub fn launched_agent(&self) -> Option<Cow<'t, str>> {
+        let response = Payload::read(self.payload.raw("tool_response")?).ok()?;
+        response.text("agentId")
+    }
+}
