@@ -1,4 +1,4 @@
-"""backstory itself: one static binary, given by its path."""
+"""backstory itself: one static binary, passed by path."""
 import json
 import shutil
 import sqlite3
@@ -12,9 +12,9 @@ class Backstory(Contender):
     name = "backstory"
     notes = (
         "The static binary of this repository. The hook is `backstory hook post-tool-use`, run without a shell, as `backstory install` registers it.",
-        "Everything at its defaults: memories are made by the built-in rules. For the tokens alone, `distill.provider` is `openai`, at the counting model.",
+        "All settings at their defaults: the built-in rules distill. Only for the token count, `distill.provider` is `openai` with the counting model.",
     )
-    search_note = "words and meaning"
+    search_note = "lexical and semantic"
     port = 39781
 
     def __init__(self, folder, model, binary):
@@ -44,23 +44,23 @@ class Backstory(Contender):
     def start(self):
         self.run(self.program, "worker", "start")
         if not wait_until(lambda: self.worker().get("port") and answers(f"http://127.0.0.1:{self.worker()['port']}/health"), 90):
-            raise RuntimeError(f"backstory: the worker does not answer: {self.worker()}, alive: {self.daemons()}")
+            raise RuntimeError(f"backstory: the worker does not respond: {self.worker()}, alive: {self.daemons()}")
 
     def daemons(self):
         pid = self.worker().get("pid")
         return [pid] if pid and alive(pid) else []
 
-    def ask(self, statement, *values):
+    def query(self, statement, *values):
         with sqlite3.connect(f"file:{self.data}/backstory.db?mode=ro", uri=True) as database:
             return database.execute(statement, values).fetchone()[0]
 
     def count(self, session):
-        return self.ask(
+        return self.query(
             "select count(*) from event join session on session.id = event.session_db_id"
             " where session.session_id = ?1 and event.kind = 'post-tool-use'", session)
 
     def memories(self, session):
-        return sum(self.ask(
+        return sum(self.query(
             f"select count(*) from {table} join session on session.id = {table}.session_db_id where session.session_id = ?1", session)
             for table in ("observation", "summary"))
 
@@ -77,7 +77,7 @@ class Backstory(Contender):
         return set()
 
     def search(self, project, query, limit):
-        address = f"http://127.0.0.1:{self.worker()['port']}/api/search?"
+        url = f"http://127.0.0.1:{self.worker()['port']}/api/search?"
         token = (self.data / "token").read_text().strip()
-        found = http("GET", address + query_string(query=query, project=project, limit=limit), token=token)
+        found = http("GET", url + query_string(query=query, project=project, limit=limit), token=token)
         return [one["external_id"] for one in found["results"] if one.get("external_id")]

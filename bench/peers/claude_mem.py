@@ -1,4 +1,4 @@
-"""claude-mem, from npm, with bun (npm) and uv (PyPI), which its installer asks for."""
+"""claude-mem from npm, with bun (npm) and uv (PyPI), which its installer requires."""
 import json
 import sqlite3
 import sys
@@ -6,7 +6,7 @@ import sys
 from contender import Contender, alive, answers, wait_until, with_children
 
 VERSION = "13.25.3"
-# Its dependencies are ranges, and the newest that fit them contradict each other today. This is the day after its release.
+# Its dependencies are version ranges whose newest matches conflict today. This is the day after its release.
 RESOLVED_AS_OF = "2026-09-24"
 
 
@@ -15,12 +15,12 @@ class ClaudeMem(Contender):
 
     name = "claude-mem"
     notes = (
-        f"`npm install claude-mem@{VERSION} bun`, dependencies resolved as of {RESOLVED_AS_OF} (`npm_config_before`: today's newest contradict"
-        " each other), `pip install uv`, then `claude-mem install --ide claude-code --provider claude --no-auto-start --runtime worker`.",
-        "The hook is the PostToolUse command of the hooks.json that this wrote. It is registered as `async`: the agent does not wait for it, the machine does the work.",
+        f"`npm install claude-mem@{VERSION} bun`, dependencies resolved as of {RESOLVED_AS_OF} (`npm_config_before`: today's newest versions"
+        " conflict), `pip install uv`, then `claude-mem install --ide claude-code --provider claude --no-auto-start --runtime worker`.",
+        "The hook is the PostToolUse command of the hooks.json that this wrote. It is registered as `async`: the agent does not wait for it, but the machine does the work.",
         "Its model is its OpenRouter provider, pointed at the counting model on loopback (default: the user's Claude subscription, which needs an account). Telemetry off.",
-        "Its vector index (Chroma) is off: it needs an embedding model that is downloaded at the first use, and these runs reach package registries only."
-        " Memory would be higher with it. Without it, its search only finds whole phrases; that is not what its users have, so search is not measured.",
+        "Its vector index (Chroma) is off: it downloads an embedding model at first use, and these runs can reach package registries only."
+        " It would need more memory. Without it, search only finds whole phrases; users have the index, so search is not measured.",
     )
     searches = False
     search_note = "not measured: its vector index could not run"
@@ -57,7 +57,7 @@ class ClaudeMem(Contender):
         self.version = self.run("claude-mem", "version").split()[-1].lstrip("v")
 
     def run(self, *command, **named):
-        # Found by the PATH of the contender, not by ours.
+        # `env` resolves the command with the contender's PATH.
         return super().run("env", *command, **named)
 
     def installed(self):
@@ -71,12 +71,12 @@ class ClaudeMem(Contender):
         return f"http://127.0.0.1:{self.port}{path}"
 
     def start(self):
-        # After a kill it may take the dead worker for a living one, once.
+        # After a kill it may mistake the dead worker for a running one, once.
         for _ in range(3):
             self.run("claude-mem", "start")
             if wait_until(lambda: answers(self.address("/api/readiness")), 60):
                 return
-        raise RuntimeError("claude-mem: the worker does not answer")
+        raise RuntimeError("claude-mem: the worker does not respond")
 
     def daemons(self):
         try:
@@ -85,15 +85,15 @@ class ClaudeMem(Contender):
             return []
         return with_children(pid) if alive(pid) else []
 
-    def ask(self, statement, *values):
+    def query(self, statement, *values):
         with sqlite3.connect(f"file:{self.data}/claude-mem.db?mode=ro", uri=True) as database:
             return database.execute(statement, values).fetchone()[0]
 
     def count(self, session):
-        return self.ask("select count(distinct tool_use_id) from tool_uses where content_session_id = ?1", session)
+        return self.query("select count(distinct tool_use_id) from tool_uses where content_session_id = ?1", session)
 
     def memories(self, session):
-        return sum(self.ask(
+        return sum(self.query(
             f"select count(*) from {table} join sdk_sessions using (memory_session_id) where content_session_id = ?1", session)
             for table in ("observations", "session_summaries"))
 

@@ -1,6 +1,6 @@
-"""What every memory that is measured here can do, and what they share.
+"""Base class of the measured tools, and helpers that they share.
 
-A contender lives in a folder of its own: programs in `programs`, and a throw-away HOME in `home`. Nothing outside is written.
+Each contender has a folder of its own: programs in `programs` and a temporary HOME in `home`. Nothing outside it is written.
 """
 import json
 import os
@@ -13,14 +13,14 @@ import urllib.request
 
 
 class Contender:
-    """A memory for coding agents: how it is installed, fed, killed, counted and searched."""
+    """A memory tool for coding agents: how to install, feed, kill, count and search it."""
 
     name = ""
-    # Said under the table: what was run and with which settings.
+    # Printed below the table: what was run and with which settings.
     notes = ()
-    # Whether its search runs here as its users have it.
+    # True if its search runs here as it does for its users.
     searches = True
-    # What its search could use here; stands beside the numbers.
+    # The search method that was available here; printed next to the numbers.
     search_note = ""
 
     def __init__(self, folder, model):
@@ -33,52 +33,52 @@ class Contender:
         for path in (self.programs, self.home, self.project):
             path.mkdir(parents=True, exist_ok=True)
 
-    # What each contender says for itself.
+    # Defined by each contender.
 
     def install(self):
-        """Installs it as its documentation says, unless an earlier run did; forgets what that run stored, and sets `version`."""
+        """Installs the tool as documented, unless an earlier run did; clears its store and sets `version`."""
         raise NotImplementedError
 
     def installed(self):
-        """Returns the files and folders that are there because of it; caches of package managers are not."""
+        """Returns the installed files and folders, without caches of package managers."""
         raise NotImplementedError
 
     def hook(self, event):
-        """Returns the command that its own install registers with Claude Code for this hook."""
+        """Returns the command that its installer registers with Claude Code for this hook."""
         raise NotImplementedError
 
     def start(self):
-        """Starts what runs in the background, and waits until it answers."""
+        """Starts the daemon and waits until it responds."""
         raise NotImplementedError
 
     def daemons(self):
-        """Returns the process ids of what runs in the background."""
+        """Returns the process ids of the daemon and its children."""
         raise NotImplementedError
 
     def count(self, session):
-        """Returns how many tool events of a session its store has."""
+        """Returns the number of stored tool events of a session."""
         raise NotImplementedError
 
     def memories(self, session):
-        """Returns how many memories were made of a session, or None where nobody can tell."""
+        """Returns the number of memories of a session, or None if unknown."""
         return None
 
     def with_model(self):
-        """Makes it ask the counting model from now on; says whether it does."""
+        """Switches to the counting model; returns whether that is supported."""
         return False
 
     def load(self, documents):
-        """Stores documents of a public set as memories; returns the ids of those that it refuses."""
+        """Stores documents as memories; returns the ids of rejected ones."""
         raise NotImplementedError
 
     def search(self, project, query, limit):
-        """Returns the ids of the documents it finds, the best first."""
+        """Returns the ids of the found documents, best first."""
         raise NotImplementedError
 
-    # What they share.
+    # Shared by all contenders.
 
     def env(self):
-        """The environment of everything that is run: no user's home, no telemetry."""
+        """Returns the environment of all commands: a temporary home, no telemetry."""
         return {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
@@ -88,7 +88,7 @@ class Contender:
         }
 
     def run(self, *command, text=None, env=None, timeout=1800):
-        """Runs a command to its end; what it says is shown when it fails."""
+        """Runs a command and returns its output; raises with its output if it fails."""
         done = subprocess.run(
             [str(word) for word in command], input=text, text=True, capture_output=True,
             env=env or self.env(), cwd=self.project, timeout=timeout, check=False,
@@ -98,11 +98,11 @@ class Contender:
         return done.stdout
 
     def report(self, event, payload):
-        """Runs a hook as the agent would; returns its exit status and how long it took."""
+        """Runs a hook as the agent would; returns its exit status and duration."""
         return timed(self.hook(event), json.dumps(payload).encode(), self.env(), self.project)
 
     def kill(self):
-        """Kills what runs in the background, as the system would when memory is short."""
+        """Kills the daemon with SIGKILL, as the kernel does when memory is short."""
         pids = self.daemons()
         for pid in pids:
             try:
@@ -112,7 +112,7 @@ class Contender:
         wait_until(lambda: not any(alive(pid) for pid in pids), 10)
 
     def end(self):
-        """Leaves nothing running."""
+        """Stops all processes."""
         self.kill()
 
     def resident(self):
@@ -120,15 +120,15 @@ class Contender:
         return sum(resident(pid) for pid in self.daemons())
 
 
-def timed(command, given, env, folder):
-    """Runs a command; returns its exit status and how long it took, in seconds."""
+def timed(command, stdin, env, folder):
+    """Runs a command; returns its exit status and its duration in seconds."""
     began = time.perf_counter()
-    done = subprocess.run(command, input=given, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300, check=False)
+    done = subprocess.run(command, input=stdin, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300, check=False)
     return done.returncode, time.perf_counter() - began
 
 
 def alive(pid):
-    """Says whether a process runs; a zombie does not."""
+    """Returns whether a process runs; a zombie does not."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -144,7 +144,7 @@ def resident(pid):
 
 
 def with_children(pid):
-    """Returns a process and all that descend from it."""
+    """Returns a process and all its descendants."""
     children = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -158,27 +158,27 @@ def with_children(pid):
     return [one for one in found if alive(one)]
 
 
-def wait_until(holds, seconds):
-    """Waits for something; says whether it came."""
+def wait_until(condition, seconds):
+    """Waits for a condition; returns whether it became true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if holds():
+        if condition():
             return True
         time.sleep(0.05)
-    return holds()
+    return condition()
 
 
 def http(method, url, body=None, token=None, timeout=60):
-    """One request to a daemon on loopback; returns the JSON that it answers."""
+    """Sends one request to a daemon on loopback; returns the JSON response."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(url, data=data, headers=headers, method=method)
-    with urllib.request.urlopen(request, timeout=timeout) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        return json.load(response)
 
 
 def answers(url, token=None):
-    """Says whether a daemon answers."""
+    """Returns whether a daemon responds."""
     try:
         http("GET", url, token=token, timeout=10)
         return True
@@ -187,5 +187,5 @@ def answers(url, token=None):
 
 
 def query_string(**values):
-    """Returns values as the query of an address."""
+    """Returns values as a query string."""
     return urllib.parse.urlencode(values)

@@ -1,4 +1,4 @@
-"""The measurements. Contenders take turns within each, so that what else the machine does hits all of them."""
+"""The measurements. Contenders take turns within each, so that other load on the machine affects all of them."""
 import concurrent.futures
 import os
 import pathlib
@@ -14,12 +14,12 @@ OUTPUT = "test result: ok. 14 passed; 0 failed; finished in 0.31s\n" * 16
 
 
 class Empty:
-    """A process that does nothing: what it costs to start one at all."""
+    """A process that does nothing: the minimum cost of a process."""
 
     name = "empty process"
 
     def __init__(self, folder):
-        # Static, as the smallest there is: a dynamically linked one starts slower than a static hook that does its work.
+        # Static: a dynamically linked process starts slower than a static hook that does its work.
         self.program = pathlib.Path(folder) / "empty"
         subprocess.run(["cc", "-static", "-O2", "-x", "c", "-", "-o", self.program], input=b"int main(void) { return 0; }", check=True)
 
@@ -28,7 +28,7 @@ class Empty:
 
 
 def payload(contender, session, event="PostToolUse", **fields):
-    """What Claude Code tells a hook."""
+    """Returns a payload as Claude Code sends it to a hook."""
     common = {"session_id": session, "transcript_path": f"{contender.project}/none.jsonl", "cwd": str(contender.project),
               "permission_mode": "default", "hook_event_name": event}
     if event == "PostToolUse":
@@ -38,22 +38,22 @@ def payload(contender, session, event="PostToolUse", **fields):
     return common | fields
 
 
-def session_of(contender):
-    """Opens a session by a prompt, as an agent does."""
+def start_session(contender):
+    """Starts a session with a prompt, as an agent does."""
     session = str(uuid.uuid4())
     contender.report("UserPromptSubmit", payload(contender, session, "UserPromptSubmit", prompt="Please run the tests of the checkout until they pass"))
     return session
 
 
 def quantiles(seconds):
-    """Median and 95th percentile, in milliseconds."""
+    """Returns median and 95th percentile in milliseconds."""
     ordered = sorted(seconds)
     return 1000 * statistics.median(ordered), 1000 * ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
 
 
 def hooks_up(empty, contenders, rounds):
-    """Times of the PostToolUse hook while the daemon runs, in seconds."""
-    sessions = {one.name: session_of(one) for one in contenders}
+    """Measures the PostToolUse hook while the daemon runs, in seconds."""
+    sessions = {one.name: start_session(one) for one in contenders}
     times = {one.name: [] for one in [empty, *contenders]}
     for _ in range(rounds):
         times[empty.name].append(empty.report()[1])
@@ -63,11 +63,11 @@ def hooks_up(empty, contenders, rounds):
 
 
 def hooks_down(contenders, rounds):
-    """Times of the first PostToolUse hook after the daemon was killed, and per contender acknowledged and stored events.
+    """Measures the first PostToolUse hook after the daemon was killed, and counts acknowledged and stored events.
 
-    A hook that starts the daemon again is free to.
+    The hook may restart the daemon.
     """
-    sessions = {one.name: session_of(one) for one in contenders}
+    sessions = {one.name: start_session(one) for one in contenders}
     times, acknowledged = {one.name: [] for one in contenders}, {one.name: 0 for one in contenders}
     for _ in range(rounds):
         for one in contenders:
@@ -81,7 +81,7 @@ def hooks_down(contenders, rounds):
 
 
 def settled(count, quiet=8, limit=180):
-    """Waits until a number has stood still for a while; returns it."""
+    """Waits until a number has not changed for `quiet` seconds; returns it."""
     last, since, end = None, time.monotonic(), time.monotonic() + limit
     while time.monotonic() < end:
         now = count()
@@ -94,8 +94,8 @@ def settled(count, quiet=8, limit=180):
 
 
 def memory(contender, events=100):
-    """Resident memory of the daemons once they have taken in so many events."""
-    session = session_of(contender)
+    """Returns the resident memory of the daemon after it has ingested `events` events."""
+    session = start_session(contender)
     for _ in range(events):
         contender.report("PostToolUse", payload(contender, session))
     settled(lambda: contender.count(session))
@@ -103,7 +103,7 @@ def memory(contender, events=100):
 
 
 def size(contender):
-    """Bytes on disk of what is there because of it; a file with two names counts once."""
+    """Returns the disk usage of the installation in bytes; hard links count once."""
     seen, total = set(), 0
     for top in contender.installed():
         files = [top] if top.is_file() else [pathlib.Path(folder) / name for folder, _, names in os.walk(top) for name in names]
@@ -115,26 +115,26 @@ def size(contender):
     return total
 
 
-def burst(contender, events=200, at_once=4):
-    """Kills the daemon in the middle of a burst, starts it again after; returns acknowledged and stored events."""
-    session = session_of(contender)
+def burst(contender, events=200, concurrency=4):
+    """Kills the daemon in the middle of a burst and restarts it; returns acknowledged and stored events."""
+    session = start_session(contender)
 
     def report(_):
         return contender.report("PostToolUse", payload(contender, session))[0] == 0
 
-    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        waiting = [pool.submit(report, number) for number in range(events)]
-        waiting[events // 2].result()
+    with concurrent.futures.ThreadPoolExecutor(concurrency) as pool:
+        pending = [pool.submit(report, number) for number in range(events)]
+        pending[events // 2].result()
         contender.kill()
-        acknowledged = sum(one.result() for one in waiting)
+        acknowledged = sum(one.result() for one in pending)
     contender.start()
     return acknowledged, settled(lambda: contender.count(session))
 
 
 def tokens(contender, model, events=20):
-    """What one turn with so many tool uses sends to the model: calls, tokens, memories made; None where it cannot be counted.
+    """Returns calls, tokens and memories of one turn with `events` tool uses, or None if they cannot be counted.
 
-    It starts from an empty store: what waits from earlier measurements would be counted too.
+    Starts from an empty store, because pending events of earlier measurements would be counted too.
     """
     contender.kill()
     contender.install()
@@ -143,7 +143,7 @@ def tokens(contender, model, events=20):
         return None
     settled(lambda: model.calls)
     model.reset()
-    session = session_of(contender)
+    session = start_session(contender)
     for _ in range(events):
         contender.report("PostToolUse", payload(contender, session))
     contender.report("Stop", payload(contender, session, "Stop", stop_hook_active=False, last_assistant_message="All tests of the checkout pass now."))
@@ -154,15 +154,15 @@ def tokens(contender, model, events=20):
 
 
 def search(contenders, questions):
-    """Time of a warm search, in milliseconds, and how often something relevant is among the first five."""
+    """Returns the median time of a warm search in milliseconds, and hit@5."""
     for one in contenders:
         for question in questions[:10]:
             one.search(question["project"], question["text"], 10)
     times, hits = {one.name: [] for one in contenders}, {one.name: 0 for one in contenders}
     for question in questions:
         for one in contenders:
-            began = time.perf_counter()
+            start = time.perf_counter()
             found = one.search(question["project"], question["text"], 10)
-            times[one.name].append(time.perf_counter() - began)
+            times[one.name].append(time.perf_counter() - start)
             hits[one.name] += hit(found, question["relevant"], 5)
     return {one.name: (quantiles(times[one.name])[0], hits[one.name] / len(questions)) for one in contenders}

@@ -1,8 +1,7 @@
-"""A model on loopback that understands nothing and counts what it is sent.
+"""A fake model on loopback that counts calls and tokens.
 
-It speaks OpenAI's and Anthropic's protocols. Every answer has one observation, and a summary where one was asked for, so
-whoever asks gets a memory for every question: as good as a model can be to a memory that asks often. A token is four
-characters of the messages' text, for everybody.
+It implements the protocols of OpenAI and Anthropic. Every answer contains one observation, and a summary if requested, which is
+the best case for a tool with many requests. A token is four characters of message text, for all tools.
 """
 import http.server
 import json
@@ -18,7 +17,7 @@ SUMMARY = """<summary><request>Run the program</request><investigated>Its output
 
 
 class CountingModel:
-    """Listens from the start; `calls` and `tokens` say what came since `reset`."""
+    """Serves from construction on; `calls` and `tokens` count since `reset`."""
 
     def __init__(self):
         self.lock, self.calls, self.tokens, self.number = threading.Lock(), 0, 0, 0
@@ -27,39 +26,39 @@ class CountingModel:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def reset(self):
-        """Counts from zero again."""
+        """Resets the counters."""
         with self.lock:
             self.calls = self.tokens = 0
 
     def answer(self, body):
-        """Counts a request; returns the answer's text and the tokens of both."""
+        """Counts a request; returns the text of the answer and the tokens of both."""
         texts = [text_of(body.get("system"))] + [text_of(message.get("content")) for message in body.get("messages", [])]
         with self.lock:
             self.number += 1
             text = OBSERVATION.format(number=self.number)
             if "<summary>" in texts[-1] or "<summary>" in texts[0]:
                 text += SUMMARY.format(number=self.number)
-            sent, said = sum(map(len, texts)) // 4, len(text) // 4
-            self.calls, self.tokens = self.calls + 1, self.tokens + sent + said
-        return text, sent, said
+            sent, received = sum(map(len, texts)) // 4, len(text) // 4
+            self.calls, self.tokens = self.calls + 1, self.tokens + sent + received
+        return text, sent, received
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Says nothing about connections that end because their other end was killed."""
+    """Ignores errors of connections whose client was killed."""
 
     def handle_error(self, *_):
         pass
 
 
 def text_of(content):
-    """Returns the text of a message, whether it is a string or blocks."""
+    """Returns the text of a message, given as a string or as blocks."""
     if isinstance(content, list):
         return "".join(block.get("text", "") for block in content)
     return content or ""
 
 
 def handler_of(model):
-    """Returns what answers the requests to a model."""
+    """Returns the request handler of a model."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -69,14 +68,14 @@ def handler_of(model):
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            text, sent, said = model.answer(body)
+            text, sent, received = model.answer(body)
             if self.path.endswith("/messages"):
                 answer = {"id": "1", "type": "message", "role": "assistant", "model": "counting", "stop_reason": "end_turn",
-                          "content": [{"type": "text", "text": text}], "usage": {"input_tokens": sent, "output_tokens": said}}
+                          "content": [{"type": "text", "text": text}], "usage": {"input_tokens": sent, "output_tokens": received}}
             else:
                 choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
                 answer = {"id": "1", "object": "chat.completion", "model": "counting", "choices": [choice],
-                          "usage": {"prompt_tokens": sent, "completion_tokens": said, "total_tokens": sent + said}}
+                          "usage": {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}}
             data = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

@@ -1,4 +1,4 @@
-"""remem (the crate remem-ai), built by cargo without its ONNX feature."""
+"""remem (crate remem-ai), built with cargo without its ONNX feature."""
 import os
 import shutil
 import signal
@@ -11,20 +11,20 @@ VERSION = "0.6.104"
 
 
 class Remem(Contender):
-    """remem with its worker loop; its API server is there to be searched."""
+    """remem with its worker; its API server is used for search."""
 
     name = "remem"
     notes = (
-        f"`cargo install remem-ai --version {VERSION} --locked --no-default-features`, then `remem install --target claude`. The feature that is left out"
-        " (`local-onnx`) fetches a runtime while it is built, and runs an embedding model that a user downloads on top; a fresh install searches by feature"
+        f"`cargo install remem-ai --version {VERSION} --locked --no-default-features`, then `remem install --target claude`. The omitted feature"
+        " (`local-onnx`) downloads a runtime at build time and needs an embedding model that the user downloads; a fresh install searches by feature"
         " hashing, as here.",
-        "The hook is the PostToolUse command of the settings.json that this wrote, run by `sh -c`. It writes into an encrypted database itself and needs no daemon.",
-        "The daemon that is measured and killed is `remem worker`; without one, a worker is run after each Stop. Its model is its HTTP profile at the counting model"
-        " (default: the user's `claude`). `remem api`, through which it is searched, is not in the memory.",
-        "No tokens are given: it asks three kinds of questions, each with an answer of its own form that is tied to event ids, and asks again when one does not fit."
-        " The counting model cannot answer that, and would count the repetitions.",
+        "The hook is the PostToolUse command of the settings.json that this wrote, run by `sh -c`. It writes to an encrypted database itself and needs no daemon.",
+        "The measured and killed daemon is `remem worker`; without it, a worker runs after each Stop. Its model is its HTTP profile with the counting model"
+        " (default: the user's `claude`). Resident memory excludes `remem api`, which serves its search.",
+        "Tokens are not measured: it makes three kinds of requests, each with its own answer format tied to event ids, and retries invalid answers."
+        " The counting model cannot produce these, so retries would be counted.",
     )
-    search_note = "words and feature hashing, its default"
+    search_note = "lexical and feature hashing, its default"
     port = 39783
 
     def __init__(self, folder, model):
@@ -76,7 +76,7 @@ class Remem(Contender):
         if self.api is None:
             self.api = self.background("api", "--port", str(self.port))
         if not wait_until(lambda: answers(self.address("health"), self.token()), 30):
-            raise RuntimeError("remem: its API does not answer")
+            raise RuntimeError("remem: its API does not respond")
 
     def daemons(self):
         return [self.worker.pid] if self.worker and self.worker.poll() is None and alive(self.worker.pid) else []
@@ -105,7 +105,7 @@ class Remem(Contender):
                 saved = http("POST", self.address("memories"), {"text": one["text"], "project": one["project"]}, token=self.token())
                 self.documents[saved["id"]] = one["id"]
             except urllib.error.HTTPError:
-                # It looks for secrets and for instructions in disguise, and does not keep what it takes for one.
+                # It rejects texts that look like secrets or hidden instructions.
                 refused.add(one["id"])
         return refused
 

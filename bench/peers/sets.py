@@ -1,12 +1,12 @@
-"""Public sets of documents and questions: read, cut to a size that every contender takes in, and scored."""
+"""Reads public sets of documents and questions, reduces them to a size that every contender can load, and scores results."""
 import gzip
 import json
 
 
 def read(path, documents, questions):
-    """Returns whole groups of a set, at least so many documents, and the first questions on them.
+    """Returns whole groups of a set with at least `documents` documents, and up to `questions` questions on them.
 
-    Whole groups: a question is asked of its group, and must not be easier because half of it is missing.
+    Groups stay whole, because a question is easier if part of its group is missing.
     """
     found, asked = [], []
     with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -33,5 +33,5 @@ def read(path, documents, questions):
 
 
 def hit(found, relevant, first):
-    """Says whether something relevant is among the first."""
+    """Returns whether a relevant document is among the first results."""
     return bool(relevant & set(found[:first]))
