@@ -1,16 +1,18 @@
-//! Owns the pre-filter: which four bytes in a row are worth a closer look, and the one fast pass that finds them.
+//! The pre-filter: finds positions at which a rule may match, in one fast pass.
 //!
-//! Every rule begins with a few fixed bytes. Four of them, with the case bit set, are its anchor; a bitmap of hashed
-//! anchors (8 KB, computed by the compiler) rejects nearly all of ordinary text with one load per two bytes.
-//! What a rule then makes of its position is left to the other files.
+//! Every rule starts with a few fixed bytes. Four of them, with the case bit set, are its anchor; a bitmap of hashed anchors
+//! (8 KB, computed at compile time) rejects nearly all ordinary text with one load per two bytes. An anchor is no match:
+//! the rule examines the position again.
 
-use super::commands::COMMANDS;
-use super::names::{SHORT_WORD_TAILS, WORDS};
-use super::tokens::TOKENS;
+use crate::{
+    commands::COMMANDS,
+    names::{SHORT_WORD_TAILS, WORDS},
+    tokens::TOKENS,
+};
 
-/// Says which rule an anchor belongs to.
+/// The rule that an anchor belongs to.
 #[derive(Clone, Copy)]
-pub(super) enum Rule {
+pub(crate) enum Rule {
     /// The index into [`TOKENS`].
     Token(u8),
     /// The index into [`COMMANDS`].
@@ -25,7 +27,7 @@ pub(super) enum Rule {
     IdentifiedBy,
 }
 
-/// Anchors of rules that are code and not data. Three bytes stand for three bytes and one of the token alphabet.
+/// Anchors of rules that are code rather than table rows. Three bytes stand for themselves and any byte of the token alphabet.
 const FIXED: &[(&[u8], Rule)] = &[
     (b"-BEG", Rule::PemBegin),
     (b"--EN", Rule::PemEnd),
@@ -35,7 +37,7 @@ const FIXED: &[(&[u8], Rule)] = &[
     (b"d by", Rule::IdentifiedBy),
 ];
 
-/// What follows the last character of a URL's scheme: plain, in JSON, in JSON within JSON.
+/// The bytes after the last character of a URL's scheme: plain, in JSON, in JSON within JSON.
 const AFTER_SCHEME: [&[u8]; 3] = [b"://", b":\\/", b":\\\\"];
 
 #[derive(Clone, Copy)]
@@ -44,12 +46,11 @@ struct Anchor {
     rule: Rule,
 }
 
-/// Calls `check` for each rule whose anchor stands in `text`, from left to right. It returns where to go on;
-/// positions before that are passed over.
+/// Calls `check` for each rule whose anchor occurs in `text`, from left to right. It returns the position at which to
+/// continue; earlier positions are skipped.
 ///
-/// Only every second position is looked up, with three bytes: an anchor that begins at an odd one shows there by its
-/// last three.
-pub(super) fn scan(text: &[u8], mut check: impl FnMut(Rule, usize) -> usize) {
+/// Only every second position is looked up, by three bytes: an anchor at an odd position is found by its last three.
+pub(crate) fn scan(text: &[u8], mut check: impl FnMut(Rule, usize) -> usize) {
     let mut resume = 0;
     let mut at = 0;
     while let Some(block) = text.get(at..at + BLOCK + 4).and_then(<[u8]>::first_chunk) {
@@ -58,7 +59,7 @@ pub(super) fn scan(text: &[u8], mut check: impl FnMut(Rule, usize) -> usize) {
                 check_both(text, at + 2 * index, &mut resume, &mut check);
             }
         }
-        // Not on to `resume`: waiting for it would cost more than looking at bytes in vain.
+        // Not `at = resume`: the dependency would cost more than examining bytes in vain.
         at += BLOCK;
     }
     for place in (at..text.len()).step_by(2) {
@@ -68,7 +69,7 @@ pub(super) fn scan(text: &[u8], mut check: impl FnMut(Rule, usize) -> usize) {
 
 const BLOCK: usize = 16;
 
-/// The bytes at and behind the eight even places of a block, three of which count.
+/// Returns the bytes at the eight even positions of a block and those after them; the low three of each count.
 #[inline(always)]
 fn grams(block: &[u8; BLOCK + 4]) -> [u64; 8] {
     let word = |from: usize| {
@@ -81,14 +82,14 @@ fn grams(block: &[u8; BLOCK + 4]) -> [u64; 8] {
     [a, a >> 16, a >> 32, b, b >> 16, b >> 32, c, c >> 16]
 }
 
-/// The lowest bit of the answer says whether the first three bytes may belong to an anchor.
+/// Returns a number whose lowest bit is set if the first three bytes may belong to an anchor.
 #[inline(always)]
 fn probe(gram: u64) -> u64 {
     let hash = hash_of_three(gram);
     FILTER[hash >> 6] >> (hash & 63)
 }
 
-/// Checks the anchors that begin at `place` and just before it.
+/// Checks the anchors that start at `place` and one byte before it.
 #[cold]
 #[inline(never)]
 fn check_both(text: &[u8], place: usize, resume: &mut usize, check: &mut impl FnMut(Rule, usize) -> usize) {
@@ -106,7 +107,7 @@ fn check_both(text: &[u8], place: usize, resume: &mut usize, check: &mut impl Fn
     }
 }
 
-/// Four bytes with their case bits set; behind the end of the text there are none that matter.
+/// Returns four bytes with their case bits set, or 0 where fewer are left.
 #[inline(always)]
 fn gram_at(text: &[u8], at: usize) -> u32 {
     text[at..]
@@ -114,12 +115,12 @@ fn gram_at(text: &[u8], at: usize) -> u32 {
         .map_or(0, |bytes| u32::from_le_bytes(*bytes) | CASE)
 }
 
-/// Makes letters lower-case; what it does to other bytes does not matter, rules look again.
+/// Makes letters lower-case. Other bytes may become different ones; rules check the original text.
 const CASE: u32 = 0x2020_2020;
 
 #[expect(clippy::cast_possible_truncation, reason = "only the low bytes count")]
 const fn hash_of_three(gram: u64) -> usize {
-    // Of some thousand factors the one with the fewest false hits in Rust sources.
+    // Of about a thousand factors tried, the one with the fewest false hits in Rust sources.
     ((gram as u32).wrapping_mul(0x4880_A500) >> 16) as usize
 }
 
@@ -127,7 +128,7 @@ const fn hash_of_four(gram: u32) -> usize {
     (gram.wrapping_mul(0x9E37_79B1) >> 18) as usize
 }
 
-/// Three bytes of each anchor: the first and the last.
+/// Bitmap of the first three and of the last three bytes of each anchor.
 static FILTER: [u64; 1024] = {
     let mut filter = [0; 1024];
     let mut i = 0;
@@ -139,7 +140,7 @@ static FILTER: [u64; 1024] = {
     filter
 };
 
-/// All four bytes of each anchor.
+/// Bitmap of all four bytes of each anchor.
 static EXACT: [u64; 256] = {
     let mut filter = [0; 256];
     let mut i = 0;
@@ -151,7 +152,7 @@ static EXACT: [u64; 256] = {
     filter
 };
 
-/// Sorted by gram.
+/// All anchors, sorted by gram.
 static ANCHORS: [Anchor; COUNT] = {
     let all = collect();
     let mut anchors = [Anchor {
@@ -179,7 +180,7 @@ struct Collected {
 }
 
 impl Collected {
-    /// Takes the first four bytes of `text`; when there are only three, each byte of `tails` serves as the fourth.
+    /// Adds the first four bytes of `text`; if there are only three, every byte of `tails` serves as the fourth.
     const fn add(mut self, text: &[u8], tails: &[u8], rule: Rule) -> Self {
         if text.len() >= 4 {
             self.push([text[0], text[1], text[2], text[3]], rule);
@@ -202,7 +203,7 @@ impl Collected {
     }
 }
 
-/// One of each pair of letters is enough: the case bit is set on both sides.
+/// The token alphabet in lower case: the case bit is set on both sides of a comparison.
 const TOKEN_TAILS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789_-";
 
 const fn collect() -> Collected {
@@ -245,6 +246,6 @@ const fn collect() -> Collected {
 
 #[expect(clippy::cast_possible_truncation, reason = "checked by the assertion")]
 const fn small(index: usize) -> u8 {
-    assert!(index < 256, "a table has more lines than an anchor can name");
+    assert!(index < 256, "a table has more rows than an anchor can index");
     index as u8
 }

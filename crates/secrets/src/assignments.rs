@@ -1,94 +1,117 @@
-//! Owns values behind telling names: `DB_PASSWORD=…`, `"clientSecret": "…"`, `--token …`, `<password>…</password>`.
+//! Values assigned to names that announce a secret: `DB_PASSWORD=…`, `"clientSecret": "…"`, `--token …`,
+//! `<password>…</password>`.
 
 use std::ops::Range;
 
-use super::entropy::{looks_random, looks_very_random};
-use super::escapes::at_line_end;
-use super::literal::{self, ValueContext, is_bare_literal, is_mention, is_placeholder};
-use super::names::{self, SecretLikelihood, SecretName};
-use super::sites::{
-    Assignment, Separator, at_line_start, behind_type, closes_string, ends_line, may_follow, site, unwrapped,
+use crate::{
+    entropy::{looks_random, looks_very_random},
+    escapes::at_line_end,
+    headers,
+    literal::{ValueContext, is_bare_literal, is_mention, is_placeholder},
+    names::{self, SecretLikelihood, SecretName},
+    secret::Secret,
+    separators::{
+        Assignment, Separator, after_type, at_line_start, closes_string, ends_line, may_follow,
+        read_assignment, unwrapped,
+    },
+    tokens,
+    values::{bare_end, first_line, quoted, starts_next, without_brackets},
+    window::window,
 };
-use super::values::{bare_end, begins_next, first_line, quoted, without_brackets};
-use super::{Scanner, Secret, headers, tokens};
 
-impl Scanner<'_> {
-    /// Looks at the name around `at` and at what follows it.
-    pub(super) fn name(&mut self, at: usize) -> usize {
+/// Progress in one text: hostile input must not be read once per name.
+#[derive(Debug, Default)]
+pub(crate) struct Assignments {
+    /// Names up to this position have been examined.
+    names_read: usize,
+    /// Cookies up to this position have been examined.
+    cookies_read: usize,
+    /// The unquoted value that was read last.
+    bare: Range<usize>,
+}
+
+impl Assignments {
+    /// Examines the name around `at` and its value. Returns the position at which to continue, or 0.
+    pub(crate) fn read(&mut self, text: &[u8], at: usize, found: &mut Vec<Secret>) -> usize {
         if at < self.names_read {
             return 0;
         }
-        let end = names::end(self.text, at);
+        let end = names::end(text, at);
         self.names_read = end;
-        if !may_follow(self.text, end) {
+        if !may_follow(text, end) {
             return 0;
         }
-        let name = names::start(self.text, at)..end;
-        let Some(site) = site(self.text, &name) else {
+        let name = names::start(text, at)..end;
+        let Some(assignment) = read_assignment(text, &name) else {
             return 0;
         };
-        let Some(class) = SecretName::classify(&self.text[name.clone()]) else {
+        let Some(class) = SecretName::classify(&text[name.clone()]) else {
             return 0;
         };
-        // `[redacted:password]` is ours.
-        if self.text[..name.start].ends_with(b"[redacted:") {
+        // `[redacted:password]` was written by an earlier pass.
+        if text[..name.start].ends_with(b"[redacted:") {
             return 0;
         }
-        match class.promise {
-            SecretLikelihood::Authorization if site.joint != Separator::Blank => {
-                self.keep(headers::authorization(self.text, site.value))
+        let secret = match class.likelihood {
+            SecretLikelihood::Authorization if assignment.separator != Separator::Blank => {
+                headers::authorization(text, assignment.value)
             }
-            SecretLikelihood::Cookie if matches!(site.joint, Separator::Colon | Separator::Equals { .. }) => {
+            SecretLikelihood::Cookie
+                if matches!(assignment.separator, Separator::Colon | Separator::Equals { .. }) =>
+            {
                 if at >= self.cookies_read {
-                    self.cookies_read = headers::cookies(self.text, site.value, &mut self.found);
+                    self.cookies_read = headers::cookies(text, assignment.value, found);
                 }
-                0
+                None
             }
-            SecretLikelihood::Authorization | SecretLikelihood::Cookie => 0,
-            _ => self.value_of(class, &site),
-        }
+            SecretLikelihood::Authorization | SecretLikelihood::Cookie => None,
+            _ => self.value_of(text, class, &assignment),
+        };
+        let Some(secret) = secret else { return 0 };
+        let end = secret.range.end;
+        found.push(secret);
+        end
     }
 
-    fn value_of(&mut self, name: SecretName, site: &Assignment) -> usize {
-        let text = self.text;
+    fn value_of(&mut self, text: &[u8], name: SecretName, site: &Assignment) -> Option<Secret> {
         let at = unwrapped(text, site.value);
         let value = if let Some(value) = quoted(text, at) {
             let secret = quoted_is_secret(text, name, site, &text[value.clone()]);
             (secret && !closes_string(text, site, at)).then_some(value)
-        } else if let Some(at) = behind_type(text, site) {
-            // Typed code writes its literals in quotes.
-            let plain = Assignment {
-                closed: site.closed,
-                joint: Separator::Compares,
+        } else if let Some(at) = after_type(text, site) {
+            // Typed code puts its literals in quotes.
+            let untyped = Assignment {
+                is_quoted: site.is_quoted,
+                separator: Separator::Compares,
                 value: at,
                 name: site.name.clone(),
             };
-            return self.value_of(name, &plain);
+            return self.value_of(text, name, &untyped);
         } else {
-            let value = without_brackets(text, at..self.bare_end(at));
+            let value = without_brackets(text, at..self.bare_end(text, at));
             bare_is_secret(text, name, site, &value).then_some(value)
         };
-        self.keep(value.map(|range| {
+        value.map(|range| {
             let kind = tokens::kind_of(&text[range.clone()]).unwrap_or(name.kind);
             Secret { range, kind }
-        }))
+        })
     }
 
-    /// Remembers the last answer: in `password=password=password=…` all values end at the same place.
-    fn bare_end(&mut self, at: usize) -> usize {
+    /// Caches the last result: in `password=password=password=…` all values end at the same position.
+    fn bare_end(&mut self, text: &[u8], at: usize) -> usize {
         if !self.bare.contains(&at) {
-            self.bare = at..bare_end(self.text, at);
+            self.bare = at..bare_end(text, at);
         }
         self.bare.end
     }
 }
 
-/// Says whether the whole of `value` is the secret that a JSON key promises.
-pub(super) fn whole_value(key: &str, text: &str) -> Option<Vec<Secret>> {
+/// Returns the secrets of a text that is the whole value of a JSON key, if the key announces one.
+pub(crate) fn whole_value(key: &str, text: &str) -> Option<Vec<Secret>> {
     let name = SecretName::classify(key.as_bytes())?;
     let value = text.as_bytes();
     let mut found = Vec::new();
-    match name.promise {
+    match name.likelihood {
         SecretLikelihood::Authorization => found.extend(headers::authorization(value, 0)),
         SecretLikelihood::Cookie => {
             headers::cookies(value, 0, &mut found);
@@ -96,9 +119,9 @@ pub(super) fn whole_value(key: &str, text: &str) -> Option<Vec<Secret>> {
         SecretLikelihood::Literal | SecretLikelihood::Random | SecretLikelihood::VeryRandom => {
             let site = Assignment {
                 name: 0..0,
-                joint: Separator::Colon,
+                separator: Separator::Colon,
                 value: 0,
-                closed: true,
+                is_quoted: true,
             };
             if quoted_is_secret(value, name, &site, value) {
                 let kind = tokens::kind_of(value).unwrap_or(name.kind);
@@ -117,18 +140,18 @@ fn quoted_is_secret(text: &[u8], name: SecretName, site: &Assignment, value: &[u
         return false;
     }
     let literal = || !is_mention(value) && (name.kind == "connection-string" || !is_url(value));
-    match (name.promise, site.joint) {
+    match (name.likelihood, site.separator) {
         (SecretLikelihood::VeryRandom, _) => looks_very_random(value),
         (_, Separator::Flag) => {
-            literal() && (name.promise == SecretLikelihood::Literal || is_flag_value(value))
+            literal() && (name.likelihood == SecretLikelihood::Literal || is_flag_value(value))
         }
-        // A list of names looks the same; but a list of environment variables is all capitals.
-        (SecretLikelihood::Literal, Separator::Comma) if name.upper => {
+        // A list of names looks the same, but a list of environment variables is in upper case.
+        (SecretLikelihood::Literal, Separator::Comma) if name.is_upper => {
             literal() && value.iter().any(u8::is_ascii_lowercase)
         }
         // SQL: `WITH PASSWORD '…'`.
         (SecretLikelihood::Literal, Separator::Blank) => {
-            literal() && (name.upper || follows(text, site.name.start, b"with "))
+            literal() && (name.is_upper || follows(text, site.name.start, b"with "))
         }
         (SecretLikelihood::Literal, Separator::Comma) | (SecretLikelihood::Random, _) => {
             looks_random(value) && !is_url(value)
@@ -138,7 +161,7 @@ fn quoted_is_secret(text: &[u8], name: SecretName, site: &Assignment, value: &[u
     }
 }
 
-/// Judges the value as it is and as its first line.
+/// Reports whether the value or its first line is a secret.
 fn bare_is_secret(text: &[u8], name: SecretName, site: &Assignment, range: &Range<usize>) -> bool {
     let line = range.start..range.start + first_line(&text[range.clone()]).len();
     is_secret_unquoted(text, name, site, range)
@@ -150,7 +173,7 @@ fn is_secret_unquoted(text: &[u8], name: SecretName, site: &Assignment, range: &
     if value.len() < 4 || is_placeholder(value) || is_url(value) || text.get(range.end) == Some(&b'(') {
         return false;
     }
-    match (name.promise, site.joint) {
+    match (name.likelihood, site.separator) {
         (_, Separator::Compares | Separator::Comma) => false,
         (_, Separator::Element) if text.get(range.end) != Some(&b'<') => false,
         (SecretLikelihood::VeryRandom, _) | (_, Separator::Blank) => looks_very_random(value),
@@ -158,20 +181,17 @@ fn is_secret_unquoted(text: &[u8], name: SecretName, site: &Assignment, range: &
         (SecretLikelihood::Random, _) => looks_random(value),
         (SecretLikelihood::Literal, _) => {
             let counted = name.may_count && value.iter().all(u8::is_ascii_digit);
-            !counted && is_bare_literal(value, setting(text, name, site, range.end))
+            !counted && is_bare_literal(value, value_context(text, name, site, range.end))
         }
         (SecretLikelihood::Authorization | SecretLikelihood::Cookie, _) => false,
     }
 }
 
-/// `--token` announces a secret more firmly than `token =` does.
+/// Reports whether a value after a flag is a secret: `--token` announces one more firmly than `token =` does.
 fn is_flag_value(value: &[u8]) -> bool {
-    let has = |class: fn(&u8) -> bool| value.iter().take(literal::WINDOW).any(class);
+    let has = |class: fn(&u8) -> bool| window(value).iter().any(class);
     let mixed = value.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
-    let simple = !value
-        .iter()
-        .take(literal::WINDOW)
-        .any(|byte| b"/=,(){}[] $".contains(byte));
+    let simple = !window(value).iter().any(|byte| b"/=,(){}[] $".contains(byte));
     (mixed && simple) || looks_random(value)
 }
 
@@ -184,17 +204,19 @@ fn is_url(value: &[u8]) -> bool {
     scheme > 2 && (value[scheme..].starts_with(b"://") || value[scheme..].starts_with(b":\\/"))
 }
 
-fn setting(text: &[u8], name: SecretName, site: &Assignment, end: usize) -> ValueContext {
-    let tight = site.joint == Separator::Equals { tight: true };
+fn value_context(text: &[u8], name: SecretName, site: &Assignment, end: usize) -> ValueContext {
+    let tight = site.separator == Separator::Equals { tight: true };
     let before = site.name.start.checked_sub(1).map(|before| text[before]);
     let listed = tight
         && (matches!(before, Some(b'?' | b'&' | b';')) || text.get(end) == Some(&b';'))
-        && (text.get(end) != Some(&b';') || begins_next(text, end + 1));
+        && (text.get(end) != Some(&b';') || starts_next(text, end + 1));
     let line = at_line_start(text, site.name.start) && ends_line(text, end);
-    match site.joint {
+    match site.separator {
         Separator::Flag => ValueContext::Flag,
         Separator::Element => ValueContext::Shell,
-        _ if (tight && name.upper) || (listed && (before != Some(b' ') || !at_line_end(text, end + 1))) => {
+        _ if (tight && name.is_upper)
+            || (listed && (before != Some(b' ') || !at_line_end(text, end + 1))) =>
+        {
             ValueContext::Shell
         }
         Separator::Pair if ends_line(text, end) => ValueContext::Line,

@@ -1,20 +1,22 @@
-//! Owns the flags of well-known programs that take a password: `curl -u user:password`, `mysql -pPassword`.
+//! Command-line flags of well-known programs that take a password: `curl -u user:password`, `mysql -pPassword`.
 
 use std::ops::Range;
 
-use super::escapes::{EscapeStep, at_word_start, skip_blanks, step};
-use super::literal::is_placeholder;
-use super::values::{bare_end, quoted};
-use super::{Scanner, Secret};
+use crate::{
+    escapes::{EscapeStep, at_word_start, skip_blanks, step},
+    literal::is_placeholder,
+    secret::Secret,
+    values::{bare_end, quoted},
+};
 
-/// A program, and its flags that take a secret.
-pub(super) struct Command {
-    /// Four characters at least.
-    pub(super) program: &'static str,
+/// A program and its flags that take a secret.
+pub(crate) struct Command {
+    /// At least four characters, for the anchor.
+    pub(crate) program: &'static str,
     flags: &'static [Flag],
 }
 
-/// How a flag and its secret are written.
+/// The notation of a flag and its secret.
 enum Flag {
     /// `-p secret`
     Apart(&'static str),
@@ -26,8 +28,8 @@ enum Flag {
 
 use Flag::{AfterUser, Apart, Joined};
 
-/// To add a program, add a line.
-pub(super) const COMMANDS: &[Command] = &[
+/// The known programs. To add one, add a row.
+pub(crate) const COMMANDS: &[Command] = &[
     Command {
         program: "curl",
         flags: &[
@@ -99,16 +101,21 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-impl Scanner<'_> {
-    /// Reads the command whose program stands at `at`.
-    pub(super) fn command(&mut self, index: u8, at: usize) -> usize {
-        let text = self.text;
+/// Progress in one text: for each program, the position up to which its command lines have been read.
+#[derive(Debug, Default)]
+pub(crate) struct Commands {
+    read: [usize; COMMANDS.len()],
+}
+
+impl Commands {
+    /// Reads the command line whose program starts at `at`. Returns the position at which to continue, or 0.
+    pub(crate) fn read(&mut self, text: &[u8], index: u8, at: usize, found: &mut Vec<Secret>) -> usize {
         let command = &COMMANDS[usize::from(index)];
         let Some(rest) = text[at..].strip_prefix(command.program.as_bytes()) else {
             return 0;
         };
-        // One reading of a line serves all mentions of the same program on it.
-        let read = &mut self.commands_read[usize::from(index)];
+        // A line is read once, however often it names the program.
+        let read = &mut self.read[usize::from(index)];
         if at < *read || rest.first() != Some(&b' ') || !at_word_start(text, at) {
             return 0;
         }
@@ -119,7 +126,7 @@ impl Scanner<'_> {
             if let Some(range) = command.flags.iter().find_map(|flag| flag.value(text, word)) {
                 word = range.end;
                 resume = range.end;
-                self.found.push(Secret {
+                found.push(Secret {
                     range,
                     kind: "password",
                 });
@@ -153,7 +160,7 @@ impl Flag {
     }
 }
 
-/// Goes to the end of a word; a quoted part may hold blanks. The command ends at `|`, `;` and the end of the line.
+/// Returns the end of a word, whose quoted parts may contain blanks. The command ends at `|`, `;` and the end of the line.
 fn word_end(text: &[u8], mut at: usize) -> usize {
     loop {
         at = match step(text, at) {

@@ -1,10 +1,10 @@
-//! Owns telling values that a random generator made from words, names and numbers.
+//! Tells randomly generated values from words, names and numbers.
 
-use super::literal::window;
+use crate::window::window;
 
-/// Says whether a value looks made by a random generator: sixteen characters and more, few of whose neighbours
-/// would stand next to each other in words or names.
-pub(super) fn looks_random(value: &[u8]) -> bool {
+/// Reports whether a value looks randomly generated: at least 16 characters, few of whose neighbors occur next to each
+/// other in words or names.
+pub(crate) fn looks_random(value: &[u8]) -> bool {
     let value = window(value);
     let mut seen = 0_u128;
     let (mut length, mut letters, mut surprises) = (0, 0, 0);
@@ -34,7 +34,7 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
     is_uuid(value) || surprises * 10 >= (length - 1) * 3
 }
 
-/// Blanks, control characters, quotes and brackets.
+/// Blanks, control characters, quotes and brackets, one bit each: no generator emits them.
 const NEVER_RANDOM: u128 = {
     let mut bits = u32::MAX as u128 | 1 << b' ' | 1 << 127;
     let marks = b"\"'`(){}[]<>,;";
@@ -46,15 +46,16 @@ const NEVER_RANDOM: u128 = {
     bits
 };
 
-/// Says whether a value is random beyond doubt: long, and with small and capital letters and digits.
-pub(super) fn looks_very_random(value: &[u8]) -> bool {
+/// Reports whether a value is random beyond doubt: long, with lower-case letters, upper-case letters and digits.
+pub(crate) fn looks_very_random(value: &[u8]) -> bool {
     let value = window(value);
     let has = |class: fn(&u8) -> bool| value.iter().any(class);
     let mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit);
     value.len() >= 20 && mixed && !value.contains(&b'.') && !value.contains(&b':') && looks_random(value)
 }
 
-/// Pairs of letters that are usual in English words and in names in code; counted over some 1500 source files.
+/// For each first letter, the letters that commonly follow it in English words and names in code; counted over about 1,500
+/// source files.
 const USUAL: [&[u8]; 26] = [
     b"bcdfgiklmnprstuvxy",
     b"aceilorsuy",
@@ -98,7 +99,7 @@ static USUAL_BITS: [u32; 26] = {
     bits
 };
 
-/// Says whether two characters seldom meet inside a word. `aB` is where a camel-case name is joined, but `XaB` is not.
+/// Reports whether two characters seldom meet inside a word. `aB` is a joint of a name in camel case, `XaB` is not.
 fn surprising(earlier: u8, before: u8, byte: u8) -> bool {
     if before.is_ascii_alphabetic() && byte.is_ascii_alphabetic() {
         let joint = before.is_ascii_lowercase() && byte.is_ascii_uppercase();
@@ -121,7 +122,7 @@ fn is_uuid(value: &[u8]) -> bool {
         })
 }
 
-/// Digests name their algorithm: `sha512-…`, `sha256:…`.
+/// Recognizes digests, which name their algorithm: `sha512-…`, `sha256:…`.
 fn is_digest(value: &[u8]) -> bool {
     [&b"sha"[..], b"md5", b"blake"]
         .iter()

@@ -1,42 +1,42 @@
-//! Owns reading text that is either plain or the inside of a JSON string in its escaped form, without being told which.
+//! Reads text that is either plain or the inside of an escaped JSON string, without knowing which.
 //!
-//! The two differ only in backslashes, so these functions understand runs of them: before a quote, before the
-//! letter of a line break, before a slash.
+//! The two differ only in backslashes, so these functions interpret runs of them: before a quote, before the letter of a
+//! line break, before a slash.
 
 /// Counts the backslashes that end just before `at`.
-pub(super) fn backslashes_before(text: &[u8], at: usize) -> usize {
+pub(crate) fn backslashes_before(text: &[u8], at: usize) -> usize {
     text[..at].iter().rev().take_while(|&&byte| byte == b'\\').count()
 }
 
-/// Counts the backslashes that begin at `at`.
-pub(super) fn backslashes_at(text: &[u8], at: usize) -> usize {
+/// Counts the backslashes that start at `at`.
+pub(crate) fn backslashes_at(text: &[u8], at: usize) -> usize {
     text[at.min(text.len())..]
         .iter()
         .take_while(|&&byte| byte == b'\\')
         .count()
 }
 
-/// What stands at a position where a value may end.
+/// The character or escape sequence at a position where a value may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EscapeStep {
+pub(crate) enum EscapeStep {
     /// A line break or another control character; the value ends before it.
     Break,
     /// A blank or a tab.
     Blank,
-    /// A quote and its backslashes; `end` is behind it.
+    /// A quote and its backslashes; `end` is the position after it.
     Quote {
         quote: u8,
         backslashes: usize,
         end: usize,
     },
-    /// Anything else, `end` is behind it.
+    /// Anything else; `end` is the position after it.
     Plain { end: usize },
-    /// The text is over.
+    /// The end of the text.
     End,
 }
 
 /// Reads one character or one escape sequence.
-pub(super) fn step(text: &[u8], at: usize) -> EscapeStep {
+pub(crate) fn step(text: &[u8], at: usize) -> EscapeStep {
     match text.get(at) {
         None => EscapeStep::End,
         Some(b' ' | b'\t') => EscapeStep::Blank,
@@ -51,7 +51,7 @@ pub(super) fn step(text: &[u8], at: usize) -> EscapeStep {
     }
 }
 
-/// Reads a run of backslashes and what it escapes. `at` is the first backslash of the run.
+/// Reads a run of backslashes, which starts at `at`, and the character that it escapes.
 fn escape(text: &[u8], at: usize) -> EscapeStep {
     let backslashes = backslashes_at(text, at);
     let after = at + backslashes;
@@ -61,9 +61,9 @@ fn escape(text: &[u8], at: usize) -> EscapeStep {
             backslashes,
             end: after + 1,
         },
-        // An even run stands for backslashes, whatever comes next.
+        // An even run stands for backslashes and does not escape the next character.
         _ if backslashes.is_multiple_of(2) => EscapeStep::Plain { end: after },
-        // The pairs before it belong to the value; the last one begins the escape.
+        // The pairs belong to the value; the last backslash starts the escape.
         _ if backslashes > 1 => EscapeStep::Plain { end: after - 1 },
         Some(b'n' | b'r' | b'b' | b'f') => EscapeStep::Break,
         Some(b't') => EscapeStep::Blank,
@@ -77,7 +77,7 @@ fn escape(text: &[u8], at: usize) -> EscapeStep {
     }
 }
 
-/// The number in `uXXXX` at `at`.
+/// Parses the number of `uXXXX` at `at`.
 fn unicode(text: &[u8], at: usize) -> Option<u32> {
     let digits = text.get(at + 1..at + 5)?;
     digits.iter().try_fold(0, |number, &digit| {
@@ -85,44 +85,44 @@ fn unicode(text: &[u8], at: usize) -> Option<u32> {
     })
 }
 
-/// Goes past blanks, but not past the end of the line.
-pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
+/// Skips blanks, but not the end of the line.
+pub(crate) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     while step(text, at) == EscapeStep::Blank {
         at += if text[at] == b'\\' { 2 } else { 1 };
     }
     at
 }
 
-/// Says whether a line ends at `at`.
-pub(super) fn at_line_end(text: &[u8], at: usize) -> bool {
+/// Reports whether a line ends at `at`.
+pub(crate) fn at_line_end(text: &[u8], at: usize) -> bool {
     matches!(step(text, at), EscapeStep::Break | EscapeStep::End)
 }
 
-/// Goes past a quote with its backslashes, if one stands at `at`.
-pub(super) fn skip_quote(text: &[u8], at: usize) -> Option<usize> {
+/// Returns the position after the quote at `at` and its backslashes, if there is one.
+pub(crate) fn skip_quote(text: &[u8], at: usize) -> Option<usize> {
     match step(text, at) {
         EscapeStep::Quote { end, .. } => Some(end),
         _ => None,
     }
 }
 
-/// Where the escape sequence begins that has the byte at `at` as its second or a later one.
-pub(super) fn escape_around(text: &[u8], at: usize) -> Option<usize> {
-    let begins = |from: usize| {
+/// Returns the start of the escape sequence whose second or later byte is at `at`.
+pub(crate) fn escape_around(text: &[u8], at: usize) -> Option<usize> {
+    let starts = |from: usize| {
         text.get(from) == Some(&b'\\')
             && backslashes_before(text, from).is_multiple_of(2)
             && from + 1 < text.len()
     };
-    if at > 0 && begins(at - 1) {
+    if at > 0 && starts(at - 1) {
         return Some(at - 1);
     }
     (2..=5)
         .filter_map(|back| at.checked_sub(back))
-        .find(|&from| text[from + 1] == b'u' && begins(from) && unicode(text, from + 1).is_some())
+        .find(|&from| text[from + 1] == b'u' && starts(from) && unicode(text, from + 1).is_some())
 }
 
-/// Moves a place in the middle of an escape sequence to its beginning; a pair of surrogates is one sequence.
-pub(super) fn outside(text: &[u8], at: usize) -> usize {
+/// Moves a position inside an escape sequence to its start; a surrogate pair counts as one sequence.
+pub(crate) fn outside(text: &[u8], at: usize) -> usize {
     let Some(start) = escape_around(text, at) else {
         return at;
     };
@@ -131,8 +131,8 @@ pub(super) fn outside(text: &[u8], at: usize) -> usize {
     if second { start - 6 } else { start }
 }
 
-/// Says whether no word reaches up to `at`: the letter of an escape (`\n`) or of `%20` is not a word.
-pub(super) fn at_word_start(text: &[u8], at: usize) -> bool {
+/// Reports whether no word extends to `at`: the letter of an escape (`\n`) or of `%20` is not a word.
+pub(crate) fn at_word_start(text: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return true;
     };

@@ -1,14 +1,17 @@
-//! Owns files that hold nothing but settings and secrets: which they are, and what in them is a value.
+//! Files of settings and secrets, such as `.env`: recognizes them by name and finds every value in them.
 
 use std::ops::Range;
 
-use super::Secret;
-use super::entropy::looks_random;
-use super::escapes::{EscapeStep, at_line_end, backslashes_before, skip_blanks, step};
-use super::values::quoted;
 use backstory_text::scan;
 
-/// File names, any of which is a file of secrets wherever it lies.
+use crate::{
+    entropy::looks_random,
+    escapes::{EscapeStep, at_line_end, backslashes_before, skip_blanks, step},
+    secret::Secret,
+    values::quoted,
+};
+
+/// Names of files of secrets, in any folder.
 const NAMES: &[&str] = &[
     ".env",
     ".envrc",
@@ -40,7 +43,7 @@ const NAMES: &[&str] = &[
     "terraform.tfvars",
 ];
 
-/// File names that say so only in a certain folder.
+/// Folders and names of files that hold secrets only in that folder.
 const IN_FOLDER: &[(&str, &str)] = &[
     (".aws", "credentials"),
     (".cargo", "credentials"),
@@ -53,19 +56,19 @@ const IN_FOLDER: &[(&str, &str)] = &[
 
 const EXTENSIONS: &[&str] = &[".env", ".tfvars", ".pgpass", ".netrc", ".ppk", ".kdbx"];
 
-/// Parts of a name that make the file a pattern for others to fill in.
-const PATTERNS: &[&str] = &[
+/// Parts of a name that mark a template without real values.
+const TEMPLATES: &[&str] = &[
     "example", "sample", "template", "tmpl", "tpl", "dist", "schema", "defaults", "default",
 ];
 
-/// Says whether a path names a file of secrets: `.env`, `prod.env`, `.aws/credentials`; not `.env.example`.
+/// Reports whether a path names a file of secrets: `.env`, `prod.env`, `.aws/credentials`, but not `.env.example`.
 pub fn is_secret_file(path: &str) -> bool {
     let mut parts = path.rsplit(['/', '\\']).filter(|part| !part.is_empty());
     let name = parts.next().unwrap_or_default();
     let folder = parts.next().unwrap_or_default();
     if name
         .split(['.', '-', '_'])
-        .any(|part| PATTERNS.iter().any(|pattern| part.eq_ignore_ascii_case(pattern)))
+        .any(|part| TEMPLATES.iter().any(|pattern| part.eq_ignore_ascii_case(pattern)))
     {
         return false;
     }
@@ -85,9 +88,9 @@ pub fn is_secret_file(path: &str) -> bool {
             .is_some_and(|start| start.eq_ignore_ascii_case(".env."))
 }
 
-/// Takes every value of a file of secrets: behind `=` or `:`, the last field of `.pgpass`, what follows `password` in
-/// `.netrc`, and a line that is nothing but a token.
-pub(super) fn values(text: &[u8], found: &mut Vec<Secret>) {
+/// Finds every value in a file of secrets: after `=` or `:`, the last field of `.pgpass`, the word after `password` in
+/// `.netrc`, and a line that consists of a token.
+pub(crate) fn values(text: &[u8], found: &mut Vec<Secret>) {
     let mut line = 0;
     while line < text.len() {
         let start = skip_blanks(text, line);
@@ -110,7 +113,7 @@ fn value_of_line(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> 
         let value = skip_blanks(text, start + separator + 1);
         return Some(quoted_lines(text, value).unwrap_or(value.min(end)..end));
     }
-    // What an earlier pass left of a line is nothing to guess at.
+    // The rest of a line that was redacted before is no value.
     if scan::find(line, b"[redacted:").is_some() {
         return None;
     }
@@ -127,7 +130,7 @@ fn value_of_line(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> 
     looks_random(line).then_some(start..end)
 }
 
-/// A value in quotes, which may have several lines here. Without a second quote it ends with its line.
+/// Reads a value in quotes, which may span several lines here. Without a closing quote it ends with its line.
 fn quoted_lines(text: &[u8], open: usize) -> Option<Range<usize>> {
     let line = quoted(text, open)?;
     let EscapeStep::Quote {
@@ -146,7 +149,7 @@ fn quoted_lines(text: &[u8], open: usize) -> Option<Range<usize>> {
     Some(line.start..end)
 }
 
-/// The place of the `=` or of a `: ` behind one name.
+/// Returns the position of the `=` or `: ` after a name.
 fn separator(line: &[u8]) -> Option<usize> {
     let place = line
         .iter()

@@ -1,13 +1,16 @@
-//! Owns the headers of HTTP that carry secrets: `Authorization` and `Cookie`.
+//! HTTP headers that carry secrets: `Authorization` and `Cookie`.
 
-use super::Secret;
-use super::entropy::looks_random;
-use super::escapes::{EscapeStep, skip_blanks, skip_quote, step};
-use super::literal::{ValueContext, WINDOW, is_bare_literal, is_placeholder};
-use super::values::{bare_end, first_line, without_brackets};
+use crate::{
+    entropy::looks_random,
+    escapes::{EscapeStep, skip_blanks, skip_quote, step},
+    literal::{ValueContext, is_bare_literal, is_placeholder},
+    secret::Secret,
+    values::{bare_end, first_line, without_brackets},
+    window::WINDOW,
+};
 
-/// Reads `Bearer …`, `Basic …`, `token …` or a bare token at `at`, in quotes or not.
-pub(super) fn authorization(text: &[u8], at: usize) -> Option<Secret> {
+/// Reads `Bearer …`, `Basic …`, `token …` or a bare token at `at`, quoted or not.
+pub(crate) fn authorization(text: &[u8], at: usize) -> Option<Secret> {
     let at = skip_quote(text, at).unwrap_or(at);
     let scheme = at
         + text[at..]
@@ -21,20 +24,20 @@ pub(super) fn authorization(text: &[u8], at: usize) -> Option<Secret> {
     }
     credential(text, start, |value| {
         let mixed = value.iter().any(u8::is_ascii_uppercase) && value[1..].iter().any(u8::is_ascii_lowercase);
-        // `OAuth realm="…"` names its parts.
+        // `OAuth realm="…"` is a list of named parts.
         let named = value
             .iter()
             .rposition(|byte| *byte != b'=')
             .is_some_and(|end| value[..end].contains(&b'='));
         let named = named
             || skip_quote(text, start + value.len()).is_some() && value.ends_with(b"=") && value.len() < 16;
-        let telling = mixed || value.iter().any(|byte| byte.is_ascii_digit() || *byte == b'=');
-        value.len() >= 6 && telling && !named && is_bare_literal(value, ValueContext::Flag)
+        let may_be_secret = mixed || value.iter().any(|byte| byte.is_ascii_digit() || *byte == b'=');
+        value.len() >= 6 && may_be_secret && !named && is_bare_literal(value, ValueContext::Flag)
     })
 }
 
-/// Reads `Bearer …` anywhere; `at` is its first letter.
-pub(super) fn bearer(text: &[u8], at: usize) -> Option<Secret> {
+/// Reads `Bearer …` outside of a header; `at` is the position of its first letter.
+pub(crate) fn bearer(text: &[u8], at: usize) -> Option<Secret> {
     let end = at + 6;
     if !text.get(at..end)?.eq_ignore_ascii_case(b"bearer") || skip_blanks(text, end) == end {
         return None;
@@ -42,7 +45,7 @@ pub(super) fn bearer(text: &[u8], at: usize) -> Option<Secret> {
     credential(text, skip_blanks(text, end), looks_random)
 }
 
-/// The value is read to its end only when its beginning is a secret: a text of nothing but headers stays cheap.
+/// Reads a value to its end only if its start looks like a secret: a text full of headers stays cheap.
 fn credential(text: &[u8], start: usize, is_secret: impl Fn(&[u8]) -> bool) -> Option<Secret> {
     let near = &text[..text.len().min(start + WINDOW)];
     let value = first_line(&near[without_brackets(near, start..bare_end(near, start))]);
@@ -56,8 +59,8 @@ fn credential(text: &[u8], start: usize, is_secret: impl Fn(&[u8]) -> bool) -> O
     })
 }
 
-/// Reads `name=value; name=value` and takes the values that look random. Answers where it stopped.
-pub(super) fn cookies(text: &[u8], at: usize, found: &mut Vec<Secret>) -> usize {
+/// Reads `name=value; name=value` and adds the values that look random. Returns the position after them.
+pub(crate) fn cookies(text: &[u8], at: usize, found: &mut Vec<Secret>) -> usize {
     let mut at = skip_quote(text, at).unwrap_or(at);
     loop {
         at = skip_blanks(text, at);

@@ -1,11 +1,13 @@
-//! Owns finding secrets in text, so that none reaches the disk. What is read and where it goes is left to the caller.
+//! Finds secrets in text and redacts them before anything is written to disk.
 //!
-//! The text is plain or the inside of a JSON string still in its escaped form, even JSON within JSON; nobody says which
-//! (`escapes`). One pass looks for anchors (`anchors`), four bytes with which something worth a look may begin:
-//! a vendor's token (`tokens`), a telling name (`names`, `sites`, `assignments`), a URL or a private key (`places`), a
-//! header (`headers`), a command (`commands`). Whether a value is a secret or a piece of code is for `judge`.
+//! The text may be plain or the inside of a JSON string in its escaped form, even JSON within JSON; callers do not say which,
+//! and `escapes` reads all of them. One pass (`anchors`) looks for four bytes with which a rule may start: a vendor's
+//! token (`tokens`), a name that announces a secret (`names`, `separators`, `assignments`), a URL or a private key
+//! (`structural`), a header (`headers`) or a command (`commands`). `literal` tells a value from code.
 //!
-//! This runs in the hook process: every table is a constant, and text without secrets costs no allocation.
+//! Detection is heuristic: a password that looks like an ordinary word in prose is missed. Input and output are strings;
+//! reading and writing files is up to the caller. The scanner runs in every hook process, so all tables are constants and a
+//! text without secrets costs no allocation. To add a kind of secret, add a line to a table and one to `tests`.
 
 mod anchors;
 mod assignments;
@@ -16,139 +18,79 @@ mod files;
 mod headers;
 mod literal;
 mod names;
-mod sites;
+mod scanner;
+mod secret;
+mod separators;
 mod structural;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod values;
+mod window;
 
-use std::borrow::Cow;
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use backstory_text::scan;
 
-use anchors::Rule;
-
 pub use files::is_secret_file;
+pub use secret::Secret;
 
-/// What is known about the text around it.
+/// The surroundings of a text, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScanContext<'a> {
     /// The JSON key whose value the text is, if any: `password` in `{"password":"…"}`.
     pub key: Option<&'a str>,
-    /// The text comes from a file that holds nothing but settings and secrets (`.env`): every NAME=value is redacted.
+    /// Whether the text comes from a file of settings and secrets such as `.env`: every NAME=value is redacted.
     pub env_file: bool,
 }
 
-/// A secret, and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Secret {
-    /// The bytes to take out.
-    pub range: Range<usize>,
-    /// What it is, in lower case with dashes: `github-token`.
-    pub kind: &'static str,
-}
-
-/// Finds secrets; sorted, not overlapping, on character boundaries, never from or to the middle of an escape sequence.
+/// Finds secrets: sorted, not overlapping, on character boundaries, and never inside an escape sequence.
 pub fn find(text: &str, context: ScanContext<'_>) -> Vec<Secret> {
     if let Some(found) = context.key.and_then(|key| assignments::whole_value(key, text)) {
-        return in_order(text, found);
+        return normalize(text, found);
     }
     let mut found = Vec::new();
     if context.env_file {
         files::values(text.as_bytes(), &mut found);
     }
-    let mut scanner = Scanner::new(text.as_bytes(), found);
-    anchors::scan(text.as_bytes(), |rule, at| scanner.check(rule, at));
-    let mut found = scanner.found;
-    tokens::discord(text.as_bytes(), &mut found);
-    in_order(text, found)
+    scanner::scan(text.as_bytes(), &mut found);
+    normalize(text, found)
 }
 
 /// Replaces each secret by `[redacted:<kind>]`.
 ///
-/// Text that had a secret is looked at again, until nothing is found: a gap may turn what stands beside it into a
-/// value, and redacting twice has to be redacting once.
+/// A text that had a secret is scanned again until nothing is found: a redaction may turn its neighbor into a value, and
+/// redacting twice must equal redacting once.
 pub fn redact<'a>(text: &'a str, context: ScanContext<'_>) -> Cow<'a, str> {
+    // Two rounds are usual. The limit is for text crafted to need many.
+    const MAX_ROUNDS: usize = 8;
     let mut redacted = Cow::Borrowed(text);
-    // Two rounds are the rule. The limit is there for text that was made to need many.
-    for _ in 0..8 {
+    for _ in 0..MAX_ROUNDS {
         let found = find(&redacted, context);
         if found.is_empty() {
             break;
         }
-        redacted = Cow::Owned(without(&redacted, &found));
+        redacted = Cow::Owned(replace(&redacted, &found));
     }
     redacted
 }
 
-fn without(text: &str, found: &[Secret]) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut kept = 0;
+fn replace(text: &str, found: &[Secret]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
     for Secret { range, kind } in found {
-        left.push_str(&text[kept..range.start]);
-        left.push_str("[redacted:");
-        left.push_str(kind);
-        left.push(']');
-        kept = range.end;
+        out.push_str(&text[copied..range.start]);
+        out.push_str("[redacted:");
+        out.push_str(kind);
+        out.push(']');
+        copied = range.end;
     }
-    left.push_str(&text[kept..]);
-    left
+    out.push_str(&text[copied..]);
+    out
 }
 
-/// One pass over one text.
-struct Scanner<'a> {
-    text: &'a [u8],
-    found: Vec<Secret>,
-    /// Names up to here have been looked at.
-    names_read: usize,
-    /// Cookies up to here have been read.
-    cookies_read: usize,
-    /// The value without quotes that was read last.
-    bare: Range<usize>,
-    /// Per command, how far its last line went.
-    commands_read: [usize; commands::COMMANDS.len()],
-}
-
-impl<'a> Scanner<'a> {
-    fn new(text: &'a [u8], found: Vec<Secret>) -> Self {
-        Self {
-            text,
-            found,
-            names_read: 0,
-            cookies_read: 0,
-            bare: 0..0,
-            commands_read: [0; commands::COMMANDS.len()],
-        }
-    }
-
-    /// Answers where to go on, or nought for the next byte.
-    fn check(&mut self, rule: Rule, at: usize) -> usize {
-        match rule {
-            Rule::Token(index) => self.keep(tokens::TOKENS[usize::from(index)].find_around(self.text, at)),
-            Rule::Command(index) => self.command(index, at),
-            Rule::Name => self.name(at),
-            Rule::Url => self.url(at),
-            Rule::PemBegin => self.pem_begin(at),
-            Rule::PemEnd => self.pem_end(at),
-            Rule::Jwt => self.keep(tokens::jwt(self.text, at)),
-            Rule::Bearer => self.keep(headers::bearer(self.text, at)),
-            Rule::Telegram => self.keep(tokens::telegram(self.text, at)),
-            Rule::IdentifiedBy => self.identified_by(at),
-        }
-    }
-
-    fn keep(&mut self, secret: Option<Secret>) -> usize {
-        let Some(secret) = secret else { return 0 };
-        let end = secret.range.end;
-        self.found.push(secret);
-        end
-    }
-}
-
-/// Sorts, joins what overlaps, and moves ends that lie inside an escape sequence or a character to its outside.
-fn in_order(text: &str, mut found: Vec<Secret>) -> Vec<Secret> {
+/// Sorts, merges overlapping ranges, and moves ends that lie inside an escape sequence or a character outward.
+fn normalize(text: &str, mut found: Vec<Secret>) -> Vec<Secret> {
     for Secret { range, .. } in &mut found {
         range.start = escapes::outside(text.as_bytes(), range.start);
         range.start = text.floor_char_boundary(range.start);
@@ -165,7 +107,7 @@ fn in_order(text: &str, mut found: Vec<Secret>) -> Vec<Secret> {
     outside_tags(text.as_bytes(), found)
 }
 
-/// Leaves alone what an earlier pass has put there, so that redacting twice is redacting once.
+/// Excludes the `[redacted:<kind>]` of an earlier pass, so that redacting twice equals redacting once.
 fn outside_tags(text: &[u8], found: Vec<Secret>) -> Vec<Secret> {
     const OPEN: &[u8] = b"[redacted:";
     let mut tags = scan::find_all(text, OPEN).filter_map(|start| {

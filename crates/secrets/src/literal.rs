@@ -1,13 +1,8 @@
-//! Owns the judgement on a value: is it a literal, or a placeholder, a reference, a piece of code or of prose?
-//!
-//! Nothing here reads more than [`WINDOW`] bytes of a value, so that a text full of long values stays cheap.
+//! Tells a literal value from a placeholder, a reference, a piece of code and prose.
 
-use super::entropy::looks_random;
+use crate::{entropy::looks_random, window::window};
 
-/// As much of a value as decides.
-pub(super) const WINDOW: usize = 72;
-
-/// Values that say that there is none, or what there should be: types, and words of a manual.
+/// Words that stand for no value or for any value: types and terms of documentation.
 const NO_VALUES: &[&str] = &[
     "example",
     "null",
@@ -70,7 +65,7 @@ const NO_VALUES: &[&str] = &[
     "secretstring",
 ];
 
-/// Words that follow `--password` in prose and not in a command.
+/// Words that follow `--password` in prose but not on a command line.
 const PROSE: &[&str] = &[
     "flag",
     "flags",
@@ -99,8 +94,8 @@ const PROSE: &[&str] = &[
     "file",
 ];
 
-/// Says whether the value stands for another value, or for none.
-pub(super) fn is_placeholder(value: &[u8]) -> bool {
+/// Reports whether the value stands for another value or for none.
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let value = window(value);
     let first = value.first().copied().unwrap_or(b' ');
     let rest = &value[value.len().min(1)..];
@@ -132,7 +127,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         || (first == b'$' && is_reference(rest))
 }
 
-/// What follows the `$`: `{…}`, `(…)`, `{{…}}`, a variable or an argument's number.
+/// Recognizes the text after a `$` of a reference: `{…}`, `(…)`, `{{…}}`, a variable or the number of an argument.
 fn is_reference(rest: &[u8]) -> bool {
     let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let variable = rest.iter().all(name);
@@ -150,8 +145,8 @@ fn is_reference(rest: &[u8]) -> bool {
     }
 }
 
-/// Says whether a quoted value is a text for people, a name of another thing, or a file.
-pub(super) fn is_mention(value: &[u8]) -> bool {
+/// Reports whether a quoted value is a message to the user, the name of something else, or a file.
+pub(crate) fn is_mention(value: &[u8]) -> bool {
     let value = window(value);
     let sentence = value.contains(&b' ')
         && [
@@ -170,13 +165,13 @@ pub(super) fn is_mention(value: &[u8]) -> bool {
         && value
             .iter()
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
-        && has_telling_word(value);
-    let selector = matches!(value.first(), Some(b'#' | b'.' | b'[')) && has_telling_word(value);
+        && names_a_secret(value);
+    let selector = matches!(value.first(), Some(b'#' | b'.' | b'[')) && names_a_secret(value);
     let rules = mentions(value, "required|") || mentions(value, "|required") || mentions(value, "nullable|");
     let small = value
         .iter()
         .all(|byte| byte.is_ascii_lowercase() || b"._-".contains(byte));
-    let dotted = small && value.contains(&b'.') && is_path_of_names(value) && has_telling_word(value);
+    let dotted = small && value.contains(&b'.') && is_path_of_names(value) && names_a_secret(value);
     let version = value
         .strip_prefix(b"^")
         .or_else(|| value.strip_prefix(b"~"))
@@ -186,23 +181,23 @@ pub(super) fn is_mention(value: &[u8]) -> bool {
     version || sentence || constant || selector || rules || dotted || (is_file(value) && !looks_random(value))
 }
 
-/// Where an unquoted value stands.
+/// The syntax around an unquoted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ValueContext {
-    /// `NAME=value` of a shell or a `.env` file, a query or a connection string: always a literal.
+pub(crate) enum ValueContext {
+    /// `NAME=value` of a shell, a `.env` file, a query or a connection string: always a literal.
     Shell,
     /// `--name value`.
     Flag,
-    /// Name and value are all there is on the line.
+    /// Name and value fill the line.
     Line,
-    /// Amid other text, most likely code.
+    /// Other text surrounds it, most likely code.
     Inline,
 }
 
-/// Says whether an unquoted value is a literal and not a piece of code or prose.
-pub(super) fn is_bare_literal(value: &[u8], setting: ValueContext) -> bool {
+/// Reports whether an unquoted value is a literal and not a piece of code or prose.
+pub(crate) fn is_bare_literal(value: &[u8], context: ValueContext) -> bool {
     let value = window(value);
-    let command = matches!(setting, ValueContext::Shell | ValueContext::Flag);
+    let command = matches!(context, ValueContext::Shell | ValueContext::Flag);
     let first = value.first().copied().unwrap_or(b' ');
     if value.len() < 4 || b"[{(<>|,;=)".contains(&first) || (is_file(value) && !looks_random(value)) {
         return false;
@@ -220,14 +215,14 @@ pub(super) fn is_bare_literal(value: &[u8], setting: ValueContext) -> bool {
         .iter()
         .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let (digits, letters) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
-    match setting {
+    match context {
         ValueContext::Shell => true,
         ValueContext::Flag => !is_word_of(value, PROSE) && first != b'-' && !is_variable(value),
         _ if name && !digits => {
-            setting == ValueContext::Line && !has(u8::is_ascii_uppercase) && !is_variable(value)
+            context == ValueContext::Line && !has(u8::is_ascii_uppercase) && !is_variable(value)
         }
         _ if name && !letters => true,
-        _ if name => !is_variable(value) && (setting == ValueContext::Line || value.len() >= 6),
+        _ if name => !is_variable(value) && (context == ValueContext::Line || value.len() >= 6),
         _ if value.contains(&b'.') && is_path_of_names(value) => false,
         ValueContext::Line => letters || digits,
         ValueContext::Inline => {
@@ -239,7 +234,7 @@ pub(super) fn is_bare_literal(value: &[u8], setting: ValueContext) -> bool {
     }
 }
 
-/// `newPassword`, `DB_PASS`, `token2`: a name that tells what it holds is a variable.
+/// Recognizes variables by names that announce a secret: `newPassword`, `DB_PASS`, `token2`.
 fn is_variable(value: &[u8]) -> bool {
     let stem = value
         .strip_suffix(b"2")
@@ -247,10 +242,10 @@ fn is_variable(value: &[u8]) -> bool {
         .unwrap_or(value);
     stem.iter()
         .all(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
-        && has_telling_word(stem)
+        && names_a_secret(stem)
 }
 
-/// `f(…)`, `a.b[…]`, `A::b`, `a->b`: a path of names and a bracket.
+/// Recognizes calls and paths in code: `f(…)`, `a.b[…]`, `A::b`, `a->b`.
 fn is_call(value: &[u8]) -> bool {
     let names = value
         .iter()
@@ -261,7 +256,7 @@ fn is_call(value: &[u8]) -> bool {
     bracket || after.starts_with(b"->") || value[..names].windows(2).any(|pair| pair == b"::")
 }
 
-/// `config.password`, `self.secret2`.
+/// Recognizes dotted paths of names: `config.password`, `self.secret2`.
 fn is_path_of_names(value: &[u8]) -> bool {
     value.split(|&byte| byte == b'.').all(|part| {
         part.first()
@@ -280,7 +275,7 @@ fn is_file(value: &[u8]) -> bool {
             .any(|start| value.starts_with(start))
 }
 
-fn has_telling_word(value: &[u8]) -> bool {
+fn names_a_secret(value: &[u8]) -> bool {
     ["pass", "pwd", "secret", "token", "key", "cred", "auth"]
         .iter()
         .any(|word| mentions(value, word))
@@ -303,8 +298,4 @@ fn starts_with(value: &[u8], prefix: &str) -> bool {
     value
         .get(..prefix.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
-}
-
-pub(super) fn window(value: &[u8]) -> &[u8] {
-    &value[..value.len().min(WINDOW)]
 }

@@ -1,41 +1,41 @@
-//! Owns which names promise a secret: `DB_PASSWORD`, `clientSecret`, `api-key`, but not `cache_key` or `token_count`.
+//! Recognizes names that announce a secret: `DB_PASSWORD`, `clientSecret`, `api-key`, but not `cache_key` or `token_count`.
 
-/// Parts of interesting names, the anchors: of `password`, `secret`, `token`, `connectionString`, `conn_str`, `cookie`.
-/// Any part will do that is rare elsewhere.
-pub(super) const WORDS: &[&str] = &[
+/// Anchors: parts of `password`, `secret`, `token`, `connectionString`, `conn_str`, `cookie` and the like that are rare
+/// elsewhere.
+pub(crate) const WORDS: &[&str] = &[
     "pass", "pwd", "secr", "oken", "key", "auth", "cred", "nnec", "onns", "nn_s", "ooki",
 ];
 
-/// What may follow a word of three letters, for which the anchor has room for one more byte.
-pub(super) const SHORT_WORD_TAILS: &[u8] = b"=:\"'\\ \t>])_-?!,`12ds";
+/// Bytes that may follow an anchor of three letters and complete it to four.
+pub(crate) const SHORT_WORD_TAILS: &[u8] = b"=:\"'\\ \t>])_-?!,`12ds";
 
-/// How much a name says about its value.
+/// The evidence that a name gives about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SecretLikelihood {
+pub(crate) enum SecretLikelihood {
     /// Any literal is the secret.
     Literal,
     /// A value that looks random is the secret.
     Random,
-    /// The same for a bare `key`, which names anything: only a value that is random beyond doubt.
+    /// Only a value that is random beyond doubt is the secret: `key` alone names anything.
     VeryRandom,
-    /// `Authorization`: a scheme and the secret.
+    /// `Authorization`: the value is a scheme and the secret.
     Authorization,
-    /// `Cookie`, `Set-Cookie`: pairs of name and value.
+    /// `Cookie`, `Set-Cookie`: the value is pairs of name and value.
     Cookie,
 }
 
-/// A name that promises a secret.
+/// A name that announces a secret.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SecretName {
-    pub(super) promise: SecretLikelihood,
-    pub(super) kind: &'static str,
-    /// Written as environment variables are.
-    pub(super) upper: bool,
-    /// `pass` also counts passed tests.
-    pub(super) may_count: bool,
+pub(crate) struct SecretName {
+    pub(crate) likelihood: SecretLikelihood,
+    pub(crate) kind: &'static str,
+    /// In upper case, as environment variables are.
+    pub(crate) is_upper: bool,
+    /// The value may be a count: `pass` also counts passed tests.
+    pub(crate) may_count: bool,
 }
 
-/// How a name ends (without case and joints) when any literal is its secret.
+/// Endings of names (in lower case, without separators) for which any literal is a secret, with the kind.
 const LITERAL: &[(&str, &str)] = &[
     ("password", "password"),
     ("passwd", "password"),
@@ -49,7 +49,7 @@ const LITERAL: &[(&str, &str)] = &[
     ("connstr", "connection-string"),
 ];
 
-/// How a name ends when only a random value is a secret.
+/// Endings of names for which only a random value is a secret, with the kind.
 const RANDOM: &[(&str, &str)] = &[
     ("apikey", "api-key"),
     ("key", "key"),
@@ -66,8 +66,8 @@ const RANDOM: &[(&str, &str)] = &[
     ("secretid", "secret"),
 ];
 
-/// Names that end like one above and are none: the end, and what stands before it.
-const INNOCENT: &[(&str, &[&str])] = &[
+/// Names that end like one above but announce nothing: the ending, and the words before it.
+const HARMLESS: &[(&str, &[&str])] = &[
     (
         "key",
         &[
@@ -114,7 +114,7 @@ const INNOCENT: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Words behind the telling one that change nothing: `SECRET_KEY_BASE`, `api_key_prod`.
+/// Words after the ending that change nothing: `SECRET_KEY_BASE`, `api_key_prod`.
 const QUALIFIERS: &[&str] = &[
     "base64",
     "b64",
@@ -139,26 +139,26 @@ const QUALIFIERS: &[&str] = &[
     "plain",
 ];
 
-/// An environment variable may put the telling word first (`TOKEN_GITHUB`), unless it ends in one of these.
-const ABOUT: &[&str] = &[
+/// Last words of environment variables that name an attribute of the secret instead (`TOKEN_PATH`, but not `TOKEN_GITHUB`).
+const ATTRIBUTES: &[&str] = &[
     "id", "ids", "name", "names", "count", "sha", "digest", "checksum", "version", "arn", "url", "uri",
     "path", "file", "dir", "type", "ttl", "expiry", "header", "prefix", "field", "length", "size", "limit",
 ];
 
-/// Longer names are no names.
+/// The longest run of characters that is considered a name.
 const MAX_LEN: usize = 64;
 
 impl SecretName {
-    /// Classifies a name in any case and joining style.
-    pub(super) fn classify(name: &[u8]) -> Option<Self> {
+    /// Classifies a name in any case and with any separators.
+    pub(crate) fn classify(name: &[u8]) -> Option<Self> {
         let mut buffer = [0; MAX_LEN];
         let plain = plain_form(name, &mut buffer)?;
         let upper = !name.iter().any(u8::is_ascii_lowercase);
-        let found = |promise, kind| {
+        let found = |likelihood, kind| {
             Some(Self {
-                promise,
+                likelihood,
                 kind,
-                upper,
+                is_upper: upper,
                 may_count: plain == b"pass",
             })
         };
@@ -172,7 +172,7 @@ impl SecretName {
             _ => {}
         }
         let core = without_qualifiers(plain);
-        if is_innocent(core) {
+        if is_harmless(core) {
             return None;
         }
         if let Some((_, kind)) = LITERAL.iter().find(|(end, _)| ends_with(core, end)) {
@@ -185,19 +185,19 @@ impl SecretName {
         if let Some((_, kind)) = RANDOM.iter().find(|(end, _)| ends_with(core, end)) {
             return found(SecretLikelihood::Random, kind);
         }
-        if upper && !is_about(name) {
+        if upper && !is_attribute(name) {
             let (_, kind) = LITERAL
                 .iter()
                 .chain(RANDOM)
-                .find(|(word, _)| leads(name, word.as_bytes()))?;
+                .find(|(word, _)| has_word(name, word.as_bytes()))?;
             return found(SecretLikelihood::Random, kind);
         }
         None
     }
 }
 
-/// Where the name begins that has a letter at `at`: letters, digits, `_`, and `-` between them.
-pub(super) fn start(text: &[u8], at: usize) -> usize {
+/// Returns the start of the name around `at`: letters, digits, `_`, and `-` between them.
+pub(crate) fn start(text: &[u8], at: usize) -> usize {
     let mut start = at
         - text[..at]
             .iter()
@@ -217,8 +217,8 @@ pub(super) fn start(text: &[u8], at: usize) -> usize {
     start
 }
 
-/// Where the name ends that has a letter at `at`.
-pub(super) fn end(text: &[u8], at: usize) -> usize {
+/// Returns the end of the name around `at`.
+pub(crate) fn end(text: &[u8], at: usize) -> usize {
     let mut end = at
         + text[at..]
             .iter()
@@ -235,7 +235,7 @@ fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Lower case, without joints; nothing when the name is too long.
+/// Returns the name in lower case and without separators, unless it is too long.
 fn plain_form<'a>(name: &[u8], buffer: &'a mut [u8; MAX_LEN]) -> Option<&'a [u8]> {
     let mut length = 0;
     for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
@@ -259,8 +259,8 @@ fn without_qualifiers(mut name: &[u8]) -> &[u8] {
     }
 }
 
-fn is_innocent(name: &[u8]) -> bool {
-    INNOCENT.iter().any(|(end, before)| {
+fn is_harmless(name: &[u8]) -> bool {
+    HARMLESS.iter().any(|(end, before)| {
         ends_with(name, end)
             && before
                 .iter()
@@ -268,23 +268,23 @@ fn is_innocent(name: &[u8]) -> bool {
     })
 }
 
-/// Compares the last byte first: nearly always that is enough.
+/// Compares the last byte first, which nearly always suffices.
 fn ends_with(name: &[u8], end: &str) -> bool {
     name.last() == end.as_bytes().last() && name.ends_with(end.as_bytes())
 }
 
-fn is_about(name: &[u8]) -> bool {
+fn is_attribute(name: &[u8]) -> bool {
     let last = name
         .rsplit(|&byte| byte == b'_' || byte == b'-')
         .next()
         .unwrap_or(name);
-    ABOUT
+    ATTRIBUTES
         .iter()
         .any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// Says whether one of the words of a name is `word`.
-fn leads(name: &[u8], word: &[u8]) -> bool {
+/// Reports whether one of the words of a name is `word`.
+fn has_word(name: &[u8], word: &[u8]) -> bool {
     name.split(|&byte| byte == b'_' || byte == b'-')
         .any(|part| part.eq_ignore_ascii_case(word))
 }

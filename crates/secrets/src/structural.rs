@@ -1,100 +1,86 @@
-//! Owns secrets that are known by where they stand: private keys between their lines, passwords in URLs and in SQL.
+//! Secrets that are recognized by the syntax around them: private keys in PEM, passwords in URLs and in SQL.
 
-use super::entropy::looks_random;
-use super::escapes::{EscapeStep, backslashes_at, skip_blanks, step};
-use super::literal::is_placeholder;
-use super::values::quoted;
-use super::{Scanner, Secret, tokens};
 use backstory_text::scan;
+
+use crate::{
+    entropy::looks_random,
+    escapes::{EscapeStep, backslashes_at, skip_blanks, step},
+    literal::is_placeholder,
+    secret::Secret,
+    tokens,
+    values::quoted,
+};
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
 
-impl Scanner<'_> {
-    /// `at` is the dash before `BEGIN`. An unclosed key goes on to the end of the text.
-    pub(super) fn pem_begin(&mut self, at: usize) -> usize {
-        let text = self.text;
-        let Some(start) = at
-            .checked_sub(4)
-            .filter(|&start| text[start..].starts_with(BEGIN))
-        else {
-            return 0;
-        };
-        let Some(label_end) = private_label(text, start + BEGIN.len()) else {
-            return 0;
-        };
-        if !begins_body(text, label_end) {
-            return 0;
+/// Reads a private key; `at` is the position of the dash before `BEGIN`. A key without an end extends to the end of the text.
+pub(crate) fn pem_begin(text: &[u8], at: usize) -> Option<Secret> {
+    let start = at
+        .checked_sub(4)
+        .filter(|&start| text[start..].starts_with(BEGIN))?;
+    let label_end = private_label(text, start + BEGIN.len())?;
+    if !starts_body(text, label_end) {
+        return None;
+    }
+    let end = match scan::find(&text[label_end..], END) {
+        Some(offset) => {
+            let label = label_end + offset + END.len();
+            let line = text[label..]
+                .iter()
+                .take(64)
+                .take_while(|byte| is_label(**byte))
+                .count();
+            let dashes = text[label + line..]
+                .iter()
+                .take_while(|&&byte| byte == b'-')
+                .count();
+            label + line + dashes
         }
-        let end = match scan::find(&text[label_end..], END) {
-            Some(offset) => {
-                let label = label_end + offset + END.len();
-                let line = text[label..]
-                    .iter()
-                    .take(64)
-                    .take_while(|byte| is_label(**byte))
-                    .count();
-                let dashes = text[label + line..]
-                    .iter()
-                    .take_while(|&&byte| byte == b'-')
-                    .count();
-                label + line + dashes
-            }
-            None => text.len(),
-        };
-        self.keep(Some(Secret {
-            range: start..end,
-            kind: "private-key",
-        }))
-    }
+        None => text.len(),
+    };
+    Some(Secret {
+        range: start..end,
+        kind: "private-key",
+    })
+}
 
-    /// `at` is the dash before the last one before `END`. Without a beginning the key began before the text did.
-    pub(super) fn pem_end(&mut self, at: usize) -> usize {
-        let text = self.text;
-        let Some(start) = at.checked_sub(3).filter(|&start| text[start..].starts_with(END)) else {
-            return 0;
-        };
-        let Some(end) = private_label(text, start + END.len()) else {
-            return 0;
-        };
-        let body = text[..start]
-            .iter()
-            .rev()
-            .take(60)
-            .filter(|byte| !b" \t\r\n\\".contains(byte));
-        let body = body.take_while(|byte| is_body(**byte)).count();
-        if body < 16 {
-            return 0;
-        }
-        self.keep(Some(Secret {
-            range: 0..end,
-            kind: "private-key",
-        }))
-    }
+/// Reads a private key whose start is missing; `at` is the position of the second dash before `END`.
+pub(crate) fn pem_end(text: &[u8], at: usize) -> Option<Secret> {
+    let start = at
+        .checked_sub(3)
+        .filter(|&start| text[start..].starts_with(END))?;
+    let end = private_label(text, start + END.len())?;
+    let body = text[..start]
+        .iter()
+        .rev()
+        .take(60)
+        .filter(|byte| !b" \t\r\n\\".contains(byte));
+    let body = body.take_while(|byte| is_body(**byte)).count();
+    (body >= 16).then_some(Secret {
+        range: 0..end,
+        kind: "private-key",
+    })
+}
 
-    /// `at` is the last character of the scheme.
-    pub(super) fn url(&mut self, at: usize) -> usize {
-        let Some(start) = authority(self.text, at + 1) else {
-            return 0;
-        };
-        self.keep(password_in(self.text, start))
-    }
+/// Reads the password of a URL; `at` is the position of the last character of the scheme.
+pub(crate) fn url(text: &[u8], at: usize) -> Option<Secret> {
+    password_in(text, authority(text, at + 1)?)
+}
 
-    /// SQL's `IDENTIFIED BY '…'`; `at` is the last letter of the first word.
-    pub(super) fn identified_by(&mut self, at: usize) -> usize {
-        let text = self.text;
-        if at < 9 || !text[at - 9..at].eq_ignore_ascii_case(b"identifie") {
-            return 0;
-        }
-        let open = skip_blanks(text, at + 4);
-        // Not in backticks, which prose puts around names.
-        let prose = text.get(open + backslashes_at(text, open)) == Some(&b'`');
-        let value = quoted(text, open).filter(|value| !prose && !is_placeholder(&text[value.clone()]));
-        self.keep(value.map(|range| Secret {
-            range,
-            kind: "password",
-        }))
+/// Reads SQL's `IDENTIFIED BY '…'`; `at` is the position of the last letter of the first word.
+pub(crate) fn identified_by(text: &[u8], at: usize) -> Option<Secret> {
+    if at < 9 || !text[at - 9..at].eq_ignore_ascii_case(b"identifie") {
+        return None;
     }
+    let open = skip_blanks(text, at + 4);
+    // Backticks are Markdown around a name, not SQL.
+    let is_markdown = text.get(open + backslashes_at(text, open)) == Some(&b'`');
+    let range = quoted(text, open).filter(|value| !is_markdown && !is_placeholder(&text[value.clone()]))?;
+    Some(Secret {
+        range,
+        kind: "password",
+    })
 }
 
 /// Reads the rest of a `BEGIN` or `END` line, if it is that of a private key.
@@ -119,17 +105,17 @@ fn is_body(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-/// Code that handles keys mentions their first line; a key has its body behind it, or was cut off there.
-fn begins_body(text: &[u8], at: usize) -> bool {
+/// Reports whether the body of a key follows, or the text ends there. Code that handles keys mentions only their first line.
+fn starts_body(text: &[u8], at: usize) -> bool {
     let near = text[at..].get(..96).unwrap_or(&text[at..]);
-    // What may lie between: line breaks, quotes, joined strings, the numbers of lines, `Proc-Type: 4,ENCRYPTED`.
+    // Between them may be line breaks, quotes, string concatenation, line numbers, `Proc-Type: 4,ENCRYPTED`.
     let longest = near
         .split(|&byte| !is_body(byte))
         .map(<[u8]>::len)
         .max()
         .unwrap_or(0);
     let mention = near.iter().take(12).any(|byte| b"(){};".contains(byte));
-    // Nothing but the beginning of a body: it was cut off.
+    // The text ends shortly after the first bytes of a body: it was truncated.
     let cut = near.len() < 24
         && near
             .iter()
@@ -137,7 +123,7 @@ fn begins_body(text: &[u8], at: usize) -> bool {
     (longest >= 16 && !mention) || cut
 }
 
-/// Reads `://`, whose slashes may be escaped, and answers where the authority begins.
+/// Reads `://`, whose slashes may be escaped, and returns the start of the authority.
 fn authority(text: &[u8], colon: usize) -> Option<usize> {
     let mut at = colon + 1;
     for _ in 0..2 {
@@ -150,9 +136,9 @@ fn authority(text: &[u8], colon: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Finds the password in `user:password@host`, or what takes its place: a random name without a password.
+/// Finds the password in `user:password@host`, or a random user name without a password.
 fn password_in(text: &[u8], start: usize) -> Option<Secret> {
-    // Nearly all URLs have nothing before the host: say so at once.
+    // Nearly all URLs have no user before the host.
     let special = |byte: &u8| {
         matches!(
             byte,

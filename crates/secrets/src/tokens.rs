@@ -1,11 +1,14 @@
-//! Owns the tokens that are known by their first characters, one line each, and those that have a shape of their own.
+//! Vendors' tokens: those recognized by a prefix, one row each, and those with a format of their own.
 
-use backstory_text::scan;
 use std::ops::Range;
 
-use super::Secret;
-use super::entropy::looks_random;
-use super::escapes::{at_word_start, backslashes_at};
+use backstory_text::scan;
+
+use crate::{
+    entropy::looks_random,
+    escapes::{at_word_start, backslashes_at},
+    secret::Secret,
+};
 
 /// A set of ASCII characters, one bit each.
 type Alphabet = u128;
@@ -19,17 +22,17 @@ const DOTTED: Alphabet = WORD | set(b".");
 const BASE64: Alphabet = WORD | set(b"+/=%");
 const PATH: Alphabet = WORD | set(b"/");
 
-/// A token that is known by how it begins.
-pub(super) struct TokenPattern {
-    pub(super) prefix: &'static str,
+/// A token that is recognized by its prefix.
+pub(crate) struct TokenPattern {
+    pub(crate) prefix: &'static str,
     alphabet: Alphabet,
-    /// Fewer characters behind the prefix are no token. Lower than the real length, so that a cut-off token counts.
+    /// The minimum number of characters after the prefix. Lower than the real length, so that a truncated token counts.
     min: usize,
     kind: &'static str,
-    /// The prefix is an ordinary word or syllable: a word may not reach up to it, and the rest has to look random.
+    /// The prefix is an ordinary word or syllable: it must start a word, and the rest must look random.
     common: bool,
-    /// Where in the prefix the anchor begins, when its beginning is too frequent in text.
-    pub(super) anchor: usize,
+    /// The offset of the anchor in the prefix, for a prefix whose first bytes are too frequent in text.
+    pub(crate) anchor: usize,
 }
 
 const fn token(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'static str) -> TokenPattern {
@@ -54,8 +57,8 @@ const fn common(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'st
     }
 }
 
-/// To add a vendor, add a line: prefix (three characters at least), alphabet, shortest length behind it, kind.
-pub(super) const TOKENS: &[TokenPattern] = &[
+/// The known tokens. To add a vendor, add a row: prefix (at least three characters), alphabet, minimum length after it, kind.
+pub(crate) const TOKENS: &[TokenPattern] = &[
     token("AKIA", UPPER, 16, "aws-access-key"),
     token("ASIA", UPPER, 16, "aws-access-key"),
     token("ABIA", UPPER, 16, "aws-access-key"),
@@ -172,16 +175,16 @@ pub(super) const TOKENS: &[TokenPattern] = &[
     token("&sig=", BASE64, 40, "azure-sas"),
 ];
 
-/// A longer run decides nothing more: without a limit a run of prefixes would be read once per prefix.
+/// The length of a run that decides. Without a limit a run of prefixes would be read once per prefix.
 const DECIDING: usize = 32;
 
 impl TokenPattern {
-    /// Looks for the token whose anchor is at `anchor`.
-    pub(super) fn find_around(&self, text: &[u8], anchor: usize) -> Option<Secret> {
+    /// Returns the token whose anchor is at `anchor`.
+    pub(crate) fn find_around(&self, text: &[u8], anchor: usize) -> Option<Secret> {
         self.find(text, anchor.checked_sub(self.anchor)?)
     }
 
-    /// Looks for the token at `at`.
+    /// Returns the token at `at`.
     fn find(&self, text: &[u8], at: usize) -> Option<Secret> {
         let body = self.after_prefix(text, at)?;
         if self.needs_start() && !at_word_start(text, at) {
@@ -200,7 +203,7 @@ impl TokenPattern {
         })
     }
 
-    /// A prefix that ends in a letter or digit may stand anywhere in base64.
+    /// Reports whether the prefix must start a word: one that ends in a letter or digit occurs anywhere in base64.
     fn needs_start(&self) -> bool {
         self.common
             || self
@@ -210,7 +213,7 @@ impl TokenPattern {
                 .is_some_and(u8::is_ascii_alphanumeric)
     }
 
-    /// A slash of the prefix may be escaped in the text.
+    /// Returns the position after the prefix, whose slashes may be escaped in the text.
     fn after_prefix(&self, text: &[u8], mut at: usize) -> Option<usize> {
         for &expected in self.prefix.as_bytes() {
             if expected == b'/' {
@@ -225,15 +228,15 @@ impl TokenPattern {
     }
 }
 
-/// Words in lower case are the most frequent false hit, and the cheapest to tell.
+/// Rejects words in lower case, the most frequent false hit, cheaply.
 fn is_mixed(token: &[u8]) -> bool {
     token
         .iter()
         .any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
-/// The kind of the token that `text` begins with.
-pub(super) fn kind_of(text: &[u8]) -> Option<&'static str> {
+/// Returns the kind of the token that `text` starts with.
+pub(crate) fn kind_of(text: &[u8]) -> Option<&'static str> {
     if text.len() < 16 {
         return None;
     }
@@ -241,8 +244,8 @@ pub(super) fn kind_of(text: &[u8]) -> Option<&'static str> {
     token.or_else(|| jwt(text, 0)).map(|secret| secret.kind)
 }
 
-/// Finds `eyJ….eyJ….signature`, also without the signature, and the five parts of an encrypted one.
-pub(super) fn jwt(text: &[u8], at: usize) -> Option<Secret> {
+/// Reads a JSON Web Token: `eyJ….eyJ….signature`, also without the signature, or the five parts of an encrypted one.
+pub(crate) fn jwt(text: &[u8], at: usize) -> Option<Secret> {
     let joined = at > 0 && matches!(text[at - 1], b'_' | b'-');
     if !text[at..].starts_with(b"eyJ") || joined || !at_word_start(text, at) {
         return None;
@@ -262,8 +265,8 @@ pub(super) fn jwt(text: &[u8], at: usize) -> Option<Secret> {
     })
 }
 
-/// Finds `123456789:AA…`; `at` is the colon.
-pub(super) fn telegram(text: &[u8], at: usize) -> Option<Secret> {
+/// Reads a Telegram token, `123456789:AA…`; `at` is the position of the colon.
+pub(crate) fn telegram(text: &[u8], at: usize) -> Option<Secret> {
     let digits = text[..at]
         .iter()
         .rev()
@@ -279,8 +282,8 @@ pub(super) fn telegram(text: &[u8], at: usize) -> Option<Secret> {
     })
 }
 
-/// Finds Discord's `id.time.signature`: nothing in it is fixed but two dots, six characters between them.
-pub(super) fn discord(text: &[u8], found: &mut Vec<Secret>) {
+/// Finds Discord tokens, `id.time.signature`: only the two dots, with six characters between them, are fixed.
+pub(crate) fn discord(text: &[u8], found: &mut Vec<Secret>) {
     const BLOCK: usize = 64;
     let mut at = 0;
     while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<{ BLOCK + 7 }>) {
@@ -316,7 +319,7 @@ fn discord_at(text: &[u8], dot: usize) -> Option<Secret> {
     let end = run(text, dot + 8, WORD, 64);
     let shaped =
         (23..=30).contains(&(dot - start)) && time == dot + 7 && (27..=40).contains(&(end - dot - 8));
-    // The first part is a number in base64, which always begins like this.
+    // The first part is a number in base64, which always starts with one of these.
     let numeric =
         matches!(text[start], b'M' | b'N' | b'O') && text[start..dot].iter().any(u8::is_ascii_digit);
     (shaped && numeric).then_some(Secret {
@@ -339,7 +342,7 @@ fn contains(alphabet: Alphabet, byte: u8) -> bool {
     byte < 128 && alphabet >> byte & 1 == 1
 }
 
-/// Where the run of characters ends that begins at `at`, at most `limit` further. A slash may be escaped.
+/// Returns the end of the run of characters of an alphabet from `at` on, at most `limit` bytes. A slash may be escaped.
 fn run(text: &[u8], at: usize, alphabet: Alphabet, limit: usize) -> usize {
     let Range { mut start, end } = at..text.len().min(at.saturating_add(limit));
     while start < end {

@@ -1,15 +1,17 @@
-//! Owns where a value begins and ends, with and without quotes, plain and escaped.
+//! Finds the bounds of a value, with and without quotes, plain and escaped.
 
 use std::ops::Range;
 
-use super::escapes::{EscapeStep, backslashes_at, step};
-use super::literal::WINDOW;
+use crate::{
+    escapes::{EscapeStep, backslashes_at, step},
+    window::window,
+};
 
-/// Reads the value in quotes whose opening quote stands at `open`, backslashes included.
+/// Reads the value in quotes whose opening quote, with its backslashes, is at `open`.
 ///
-/// A quote of JSON within JSON carries one backslash per level (`\"`, then `\\\"`), and a quote inside the value one
-/// level more; so the number of backslashes before the opening quote tells which quote closes it.
-pub(super) fn quoted(text: &[u8], open: usize) -> Option<Range<usize>> {
+/// Each level of JSON within JSON adds backslashes to a quote (`\"`, then `\\\"`), and a quote inside the value has those of
+/// one level more. So the number of backslashes before the opening quote identifies the closing one.
+pub(crate) fn quoted(text: &[u8], open: usize) -> Option<Range<usize>> {
     let EscapeStep::Quote {
         quote,
         backslashes: level,
@@ -45,12 +47,12 @@ pub(super) fn quoted(text: &[u8], open: usize) -> Option<Range<usize>> {
     }
 }
 
-/// Where the value without quotes ends that begins at `start`.
-pub(super) fn bare_end(text: &[u8], start: usize) -> usize {
+/// Returns the end of the unquoted value that starts at `start`.
+pub(crate) fn bare_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
     while let EscapeStep::Plain { end } = step(text, at) {
         let stops = match text[at] {
-            b',' | b';' | b'&' => begins_next(text, at + 1),
+            b',' | b';' | b'&' => starts_next(text, at + 1),
             b'<' => text.get(at + 1 + backslashes_at(text, at + 1)) == Some(&b'/'),
             _ => false,
         };
@@ -62,9 +64,9 @@ pub(super) fn bare_end(text: &[u8], start: usize) -> usize {
     at
 }
 
-/// Leaves out closing brackets that were not opened within the value, and what follows them.
-pub(super) fn without_brackets(text: &[u8], mut value: Range<usize>) -> Range<usize> {
-    // Limits for a text of nothing but names and brackets, which would be read once per name.
+/// Excludes closing brackets that were not opened within the value, and the punctuation after them.
+pub(crate) fn without_brackets(text: &[u8], mut value: Range<usize>) -> Range<usize> {
+    // Limited for a text of names and brackets only, which would be read once per name.
     let near = value.start.max(value.end.saturating_sub(256))..value.end;
     let opened = |bracket| text[near.clone()].contains(&bracket);
     for _ in 0..8 {
@@ -83,15 +85,14 @@ pub(super) fn without_brackets(text: &[u8], mut value: Range<usize>) -> Range<us
     value
 }
 
-/// What comes before `\\\\n`: in JSON within JSON that is a line break, elsewhere a backslash and a letter.
-pub(super) fn first_line(value: &[u8]) -> &[u8] {
-    let near = &value[..value.len().min(WINDOW)];
-    let end = near.windows(3).position(|part| part == b"\\\\n");
+/// Returns the part before `\\\\n`, which is a line break in JSON within JSON and a backslash and a letter elsewhere.
+pub(crate) fn first_line(value: &[u8]) -> &[u8] {
+    let end = window(value).windows(3).position(|part| part == b"\\\\n");
     end.map_or(value, |end| &value[..end])
 }
 
-/// Says whether a comma, semicolon or ampersand before `at` ends a value: nothing or another `name=` follows.
-pub(super) fn begins_next(text: &[u8], at: usize) -> bool {
+/// Reports whether a comma, semicolon or ampersand before `at` ends a value: nothing or another `name=` follows.
+pub(crate) fn starts_next(text: &[u8], at: usize) -> bool {
     if !matches!(step(text, at), EscapeStep::Plain { .. }) {
         return true;
     }

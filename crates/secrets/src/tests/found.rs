@@ -1,8 +1,8 @@
-//! What must go. `«…»` marks the secret; everything else must stay.
+//! Texts with a secret. `«…»` marks the part to redact; the rest must stay.
 
 use super::{assert_all, embedded, escaped, plain};
 
-/// Kind and text.
+/// Kind and text, with the secret marked.
 const SECRETS: &[(&str, &str)] = &[
     // Vendors' tokens.
     ("aws-access-key", "aws s3 ls # «AKIAIOSFODNN7ABCDEFG»"),
@@ -244,25 +244,29 @@ const SECRETS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn secrets_go_and_nothing_else_does() {
-    assert_all(cases().map(|(text, gone)| (plain(&text), gone)));
-    assert_all(cases().map(|(_, gone)| (plain(&gone), gone)));
+fn only_the_marked_secret_is_redacted() {
+    assert_all(cases().map(|(text, redacted)| (plain(&text), redacted)));
+    assert_all(cases().map(|(_, redacted)| (plain(&redacted), redacted)));
 }
 
 #[test]
-fn secrets_go_from_json_and_from_json_within_json() {
-    assert_all(cases().map(|(text, gone)| (plain(&escaped(&text)), escaped(&gone))));
-    assert_all(cases().map(|(text, gone)| (plain(&escaped(&escaped(&text))), escaped(&escaped(&gone)))));
+fn secrets_are_redacted_in_json_and_in_json_within_json() {
+    assert_all(cases().map(|(text, redacted)| (plain(&escaped(&text)), escaped(&redacted))));
+    assert_all(
+        cases().map(|(text, redacted)| (plain(&escaped(&escaped(&text))), escaped(&escaped(&redacted)))),
+    );
 }
 
 #[test]
-fn secrets_go_from_the_midst_of_code() {
-    assert_all(cases().map(|(text, gone)| (plain(&embedded(&text)), embedded(&gone))));
-    assert_all(cases().map(|(text, gone)| (plain(&escaped(&embedded(&text))), escaped(&embedded(&gone)))));
+fn secrets_are_redacted_inside_code() {
+    assert_all(cases().map(|(text, redacted)| (plain(&embedded(&text)), embedded(&redacted))));
+    assert_all(
+        cases().map(|(text, redacted)| (plain(&escaped(&embedded(&text))), escaped(&embedded(&redacted)))),
+    );
 }
 
 #[test]
-fn a_key_without_its_end_takes_the_rest_and_without_its_beginning_the_start() {
+fn a_truncated_private_key_is_redacted_to_the_edge_of_the_text() {
     let head = "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0123456789abcdef\nmore";
     assert_eq!(plain(head), "a\n[redacted:private-key]");
     assert_eq!(plain(&escaped(head)), "a\\n[redacted:private-key]");
@@ -271,7 +275,7 @@ fn a_key_without_its_end_takes_the_rest_and_without_its_beginning_the_start() {
     assert_eq!(plain(&escaped(tail)), "[redacted:private-key]\\nmore");
 }
 
-/// The texts, and what must be left of them.
+/// Returns the texts and their expected redactions.
 fn cases() -> impl Iterator<Item = (String, String)> {
     SECRETS.iter().map(|(kind, marked)| {
         let (before, rest) = marked.split_once('«').unwrap();

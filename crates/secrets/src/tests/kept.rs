@@ -1,4 +1,4 @@
-//! What must stay: a memory full of holes is useless, and agents mostly handle source code.
+//! Texts without a secret, mostly source code: a false hit makes a memory useless.
 
 use super::{assert_all, embedded, escaped, plain};
 
@@ -137,7 +137,7 @@ const KEPT: &[&str] = &[
 ];
 
 #[test]
-fn what_is_no_secret_stays() {
+fn texts_without_a_secret_are_unchanged() {
     assert_all(KEPT.iter().map(|text| (plain(text), (*text).to_owned())));
     assert_all(
         KEPT.iter()
@@ -147,7 +147,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn what_is_no_secret_stays_in_json() {
+fn texts_without_a_secret_are_unchanged_in_json() {
     assert_all(
         KEPT.iter()
             .map(|text| escaped(text))

@@ -1,4 +1,4 @@
-//! Tables of what must go and what must stay, and properties that hold for any text.
+//! Tables of texts with and without secrets, and properties that hold for any text.
 
 mod found;
 mod kept;
@@ -32,7 +32,7 @@ fn env_file(text: &str) -> String {
     .into_owned()
 }
 
-/// Compares all and shows every difference at once.
+/// Compares all pairs and reports every difference at once.
 fn assert_all(pairs: impl IntoIterator<Item = (String, String)>) {
     let differ = pairs.into_iter().filter(|(actual, expected)| actual != expected);
     let lines: Vec<String> = differ
@@ -41,24 +41,24 @@ fn assert_all(pairs: impl IntoIterator<Item = (String, String)>) {
     assert!(lines.is_empty(), "{} differ:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// The inside of the JSON string that holds `text`.
+/// Returns the inside of the JSON string that encodes `text`.
 fn escaped(text: &str) -> String {
     let json = serde_json::to_string(text).unwrap();
     json[1..json.len() - 1].to_owned()
 }
 
-/// The text whose escaped form this is.
+/// Decodes the inside of a JSON string.
 fn unescaped(text: &str) -> Result<String, serde_json::Error> {
     serde_json::from_str(&format!("\"{text}\""))
 }
 
-/// Puts other text around a line.
+/// Puts code around a line.
 fn embedded(text: &str) -> String {
     format!("fn main() {{\n    println!(\"a\\tb\"); // it's\n{text}\n    let y = \"z\";\n}}\n")
 }
 
 #[test]
-fn a_key_makes_the_whole_text_its_value() {
+fn the_value_of_a_secret_key_is_redacted_as_a_whole() {
     assert_eq!(with_key("password", "hunter2"), "[redacted:password]");
     assert_eq!(
         with_key("password", "correct horse battery staple"),
@@ -85,7 +85,7 @@ fn a_key_makes_the_whole_text_its_value() {
 }
 
 #[test]
-fn a_key_leaves_what_is_no_secret() {
+fn the_value_of_a_key_that_is_no_secret_is_unchanged() {
     for (key, text) in [
         ("password", "${DB_PASSWORD}"),
         ("password", "[redacted:password]"),
@@ -101,7 +101,7 @@ fn a_key_leaves_what_is_no_secret() {
 }
 
 #[test]
-fn every_value_of_a_settings_file_goes() {
+fn every_value_of_an_env_file_is_redacted() {
     let file = "# settings\nHOST=localhost\nexport NAME=\"a b\"\nEMPTY=\n\nURL: x\n     7→PORT=8080\n";
     let gone = "# settings\nHOST=[redacted:env]\nexport NAME=\"[redacted:env]\"\nEMPTY=\n\nURL: [redacted:env]\n     7→PORT=[redacted:env]\n";
     assert_eq!(env_file(file), gone);
@@ -130,7 +130,7 @@ fn every_value_of_a_settings_file_goes() {
 }
 
 #[test]
-fn files_of_secrets_are_known_by_their_names() {
+fn files_of_secrets_are_recognized_by_name() {
     for path in [
         ".env",
         "/a/.env",
@@ -179,7 +179,7 @@ fn text_without_secrets_is_not_copied() {
 }
 
 #[test]
-fn escaped_json_keeps_its_quotes() {
+fn escaped_json_stays_valid_and_keeps_its_quotes() {
     let cases = [
         (
             r#"{\"password\":\"hunter2\",\"user\":\"me\"}"#,
@@ -217,7 +217,7 @@ fn escaped_json_keeps_its_quotes() {
 
 #[test]
 fn hostile_text_is_read_in_linear_time() {
-    // Read once per piece, any of these would take minutes.
+    // A scanner that reads each of these once per piece would take minutes.
     let pieces = [
         "password=",
         "password: ",

@@ -1,4 +1,4 @@
-//! What holds for any text.
+//! Properties that hold for any text.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,7 +12,7 @@ const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const PRINTABLE: &str =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%*+-./:;=?@^_|~\\\"'(){}[]<>é ";
 
-/// What stands before a random part and behind it, its alphabet and its length.
+/// The text before and after a random part, its alphabet and its length.
 const CARRIERS: &[(&str, &str, &str, usize)] = &[
     ("AKIA", "", UPPER, 16),
     ("ghp_", "", BASE62, 36),
@@ -55,7 +55,7 @@ const CARRIERS: &[(&str, &str, &str, usize)] = &[
     ),
 ];
 
-/// Pieces out of which trouble is made.
+/// Pieces from which hostile texts are assembled.
 const PIECES: &[&str] = &[
     "password",
     "DB_PASSWORD",
@@ -168,7 +168,7 @@ fn assert_gone(redacted: &str, secret: &str) {
     }
 }
 
-fn assert_sound(text: &str, context: ScanContext<'_>) {
+fn assert_valid(text: &str, context: ScanContext<'_>) {
     let found = find(text, context);
     let mut end = 0;
     for secret in &found {
@@ -185,7 +185,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_secret_in_any_text_does_not_survive(
+    fn a_secret_inside_any_text_is_redacted(
         before in "[a-z(){};=,.\"' \n]{0,60}",
         (prefix, secret, suffix) in carried(),
         after in "\\PC{0,40}",
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn a_password_of_any_characters_does_not_survive_in_json(first in random(BASE62, 1), rest in random(PRINTABLE, 12)) {
+    fn a_password_of_any_characters_is_redacted_in_json(first in random(BASE62, 1), rest in random(PRINTABLE, 12)) {
         let secret = format!("{first}{rest}");
         let text = serde_json::json!({ "user": "me", "password": secret, "host": "b" }).to_string();
         let redacted = plain(&text);
@@ -207,16 +207,16 @@ proptest! {
     }
 
     #[test]
-    fn any_text_yields_sound_ranges(text in "\\PC{0,200}", soup in soup()) {
+    fn any_text_yields_valid_ranges(text in "\\PC{0,200}", soup in soup()) {
         for text in [text, soup] {
-            assert_sound(&text, ScanContext::default());
-            assert_sound(&text, ScanContext { key: Some("password"), env_file: false });
-            assert_sound(&text, ScanContext { key: None, env_file: true });
+            assert_valid(&text, ScanContext::default());
+            assert_valid(&text, ScanContext { key: Some("password"), env_file: false });
+            assert_valid(&text, ScanContext { key: None, env_file: true });
         }
     }
 
     #[test]
-    fn redacting_twice_is_redacting_once(text in soup()) {
+    fn redacting_twice_equals_redacting_once(text in soup()) {
         let once = plain(&text);
         prop_assert_eq!(plain(&once), &once[..], "from {:?}", text);
         let once = env_file(&text);

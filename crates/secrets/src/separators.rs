@@ -1,22 +1,23 @@
-//! Owns how names and values are joined: `=`, `: `, `--name value`, `<name>`, and what stands between and around them.
+//! The syntax that joins a name and a value: `=`, `: `, `--name value`, `<name>`, and the characters around them.
 
 use std::ops::Range;
 
-use super::escapes::{
+use crate::escapes::{
     EscapeStep, at_line_end, at_word_start, backslashes_before, skip_blanks, skip_quote, step,
 };
 
-/// How a name is joined to its value.
+/// The separator between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Separator {
-    /// `=`, `:=`, `=>`, and no blank around it?
+pub(crate) enum Separator {
+    /// `=`, `:=`, `=>`.
     Equals {
+        /// No blank is around it.
         tight: bool,
     },
     Colon,
-    /// `==`, or `=` behind a type: only a value in quotes is of interest.
+    /// `==`, or `=` after a type: only a value in quotes counts.
     Compares,
-    /// `--name value`, also as two strings of a list.
+    /// `--name value`, also as two strings of an array.
     Flag,
     /// `"name", "value"`.
     Comma,
@@ -24,20 +25,20 @@ pub(super) enum Separator {
     Element,
     /// `name: NAME`, then `value: …`.
     Pair,
-    /// Nothing but a blank.
+    /// A blank.
     Blank,
 }
 
-/// A name, and where its value begins.
-pub(super) struct Assignment {
-    pub(super) name: Range<usize>,
-    pub(super) joint: Separator,
-    pub(super) value: usize,
-    /// The name is in quotes itself.
-    pub(super) closed: bool,
+/// A name and the start of its value.
+pub(crate) struct Assignment {
+    pub(crate) name: Range<usize>,
+    pub(crate) separator: Separator,
+    pub(crate) value: usize,
+    /// The name itself is in quotes.
+    pub(crate) is_quoted: bool,
 }
 
-/// Calls around a literal that leave it a literal.
+/// Calls around a string that return it unchanged.
 const WRAPPERS: &[&str] = &[
     "Some(",
     "String::from(",
@@ -48,8 +49,8 @@ const WRAPPERS: &[&str] = &[
     "new String(",
 ];
 
-/// A cheap first look: says whether a value can follow a name that ends at `end`.
-pub(super) fn may_follow(text: &[u8], end: usize) -> bool {
+/// Reports cheaply whether a value can follow a name that ends at `end`.
+pub(crate) fn may_follow(text: &[u8], end: usize) -> bool {
     matches!(
         text.get(end),
         Some(
@@ -70,8 +71,8 @@ pub(super) fn may_follow(text: &[u8], end: usize) -> bool {
     )
 }
 
-/// Reads what joins the name to a value.
-pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Assignment> {
+/// Reads the separator after a name.
+pub(crate) fn read_assignment(text: &[u8], name: &Range<usize>) -> Option<Assignment> {
     let mut at = name.end;
     if matches!(text.get(at), Some(b'?' | b'!')) && text.get(at + 1) == Some(&b':') {
         at += 1;
@@ -94,7 +95,7 @@ pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Assignment> {
     let tight = |length: usize| Separator::Equals {
         tight: !spaced && closed.is_none() && !is_blank(text, at + length),
     };
-    let (joint, length) = match rest {
+    let (separator, length) = match rest {
         [b'=', b'=', b'=', ..] => (Separator::Compares, 3),
         [b'=', b'=', ..] => (Separator::Compares, 2),
         [b'=', b'>', ..] | [b':', b'=', ..] => (Separator::Equals { tight: false }, 2),
@@ -113,29 +114,29 @@ pub(super) fn site(text: &[u8], name: &Range<usize>) -> Option<Assignment> {
             return paired.then(|| pair(text, name, at)).flatten().or_else(|| {
                 let blank = spaced && closed.is_none() && may_be_random(text, at);
                 blank.then(|| Assignment {
-                    closed: false,
+                    is_quoted: false,
                     name: name.clone(),
-                    joint: Separator::Blank,
+                    separator: Separator::Blank,
                     value: at,
                 })
             });
         }
     };
-    if joint == Separator::Comma
-        && let Some(site) = pair(text, name, at)
+    if separator == Separator::Comma
+        && let Some(assignment) = pair(text, name, at)
     {
-        return Some(site);
+        return Some(assignment);
     }
     let value = skip_blanks(text, at + length);
     Some(Assignment {
         name: name.clone(),
-        joint,
+        separator,
         value,
-        closed: closed.is_some(),
+        is_quoted: closed.is_some(),
     })
 }
 
-/// Nothing but a blank joins a name to its value only when the value is long, or in quotes.
+/// Reports whether the value at `at` may follow a mere blank: only if it is long or in quotes.
 fn may_be_random(text: &[u8], at: usize) -> bool {
     let long = text
         .get(at..at + 20)
@@ -143,7 +144,7 @@ fn may_be_random(text: &[u8], at: usize) -> bool {
     long || matches!(step(text, at), EscapeStep::Quote { .. })
 }
 
-/// `name: DB_PASSWORD`, a line break or a comma, `value: …`; also as attributes.
+/// Reads `name: DB_PASSWORD`, a line break or comma, and `value: …`, also as attributes.
 fn pair(text: &[u8], name: &Range<usize>, at: usize) -> Option<Assignment> {
     let near = text[at..].get(..48).unwrap_or(&text[at..]);
     let word = near
@@ -164,14 +165,15 @@ fn pair(text: &[u8], name: &Range<usize>, at: usize) -> Option<Assignment> {
     }
     Some(Assignment {
         name: name.clone(),
-        joint: Separator::Pair,
+        separator: Separator::Pair,
         value: skip_blanks(text, end + 1),
-        closed: true,
+        is_quoted: true,
     })
 }
 
-/// `prompt("Password: ")`: the quote behind the name does not open a value but closes the string the name stands in.
-pub(super) fn closes_string(text: &[u8], site: &Assignment, at: usize) -> bool {
+/// Reports whether the quote at `at` closes the string that contains the name instead of opening a value:
+/// `prompt("Password: ")`.
+pub(crate) fn closes_string(text: &[u8], site: &Assignment, at: usize) -> bool {
     let EscapeStep::Quote {
         quote,
         backslashes,
@@ -180,8 +182,8 @@ pub(super) fn closes_string(text: &[u8], site: &Assignment, at: usize) -> bool {
     else {
         return false;
     };
-    // A letter or digit behind it begins a value.
-    if site.closed || text.get(end).is_some_and(u8::is_ascii_alphanumeric) {
+    // A letter or digit after it starts a value.
+    if site.is_quoted || text.get(end).is_some_and(u8::is_ascii_alphanumeric) {
         return false;
     }
     let mut inside = false;
@@ -198,7 +200,7 @@ pub(super) fn closes_string(text: &[u8], site: &Assignment, at: usize) -> bool {
     inside && site.name.start <= 160
 }
 
-/// Says whether a dash or two, and nothing else of the same word, stand before `at`.
+/// Reports whether one or two dashes, and nothing else of the same word, precede `at`.
 fn is_flag(text: &[u8], at: usize) -> bool {
     let dashes = text[..at]
         .iter()
@@ -210,9 +212,9 @@ fn is_flag(text: &[u8], at: usize) -> bool {
     (1..=2).contains(&dashes) && at_word_start(text, start) && !text[..start].ends_with(b"_")
 }
 
-/// `let password: &str = "…"`: the value stands behind the type.
-pub(super) fn behind_type(text: &[u8], site: &Assignment) -> Option<usize> {
-    if site.joint != Separator::Colon {
+/// Returns the start of the value after a type: `let password: &str = "…"`.
+pub(crate) fn after_type(text: &[u8], site: &Assignment) -> Option<usize> {
+    if site.separator != Separator::Colon {
         return None;
     }
     let near = text[site.value..].get(..48).unwrap_or(&text[site.value..]);
@@ -227,8 +229,8 @@ pub(super) fn behind_type(text: &[u8], site: &Assignment) -> Option<usize> {
     (equals && spaced).then(|| skip_blanks(text, site.value + length + 1))
 }
 
-/// Goes past the prefix of a string (`b"…"`, `r"…"`) and past calls that only wrap one.
-pub(super) fn unwrapped(text: &[u8], at: usize) -> usize {
+/// Skips the prefix of a string literal (`b"…"`, `r"…"`) and calls that only wrap one.
+pub(crate) fn unwrapped(text: &[u8], at: usize) -> usize {
     let rest = &text[at.min(text.len())..];
     if let Some(wrapper) = WRAPPERS
         .iter()
@@ -241,9 +243,9 @@ pub(super) fn unwrapped(text: &[u8], at: usize) -> usize {
     if prefixed { at + 1 } else { at }
 }
 
-/// Says whether nothing stands before `at` on its line but a list's dash, a number of the line, `export`, or the
-/// front part of a dotted name.
-pub(super) fn at_line_start(text: &[u8], at: usize) -> bool {
+/// Reports whether nothing precedes `at` on its line but a list dash, a line number, `export`, or the first part of a dotted
+/// name.
+pub(crate) fn at_line_start(text: &[u8], at: usize) -> bool {
     let dotted = text[..at]
         .iter()
         .rev()
@@ -274,7 +276,7 @@ pub(super) fn at_line_start(text: &[u8], at: usize) -> bool {
     true
 }
 
-pub(super) fn ends_line(text: &[u8], at: usize) -> bool {
+pub(crate) fn ends_line(text: &[u8], at: usize) -> bool {
     let after = skip_blanks(text, at);
     at_line_end(text, after) || (after > at && text[after] == b'#')
 }
