@@ -1,27 +1,27 @@
-//! Decides what of a long string is worth keeping.
+//! Decides which part of a long string is kept.
 //!
-//! Works on the inside of a JSON string in its escaped form and never cuts through an escape. Errors stand at the end
-//! of an output and what was asked for at its start: both are kept, the middle goes.
+//! Works on the inside of a JSON string in its escaped form and never cuts through an escape. The start of an output
+//! shows what was run and its end shows the error: both are kept and the middle is dropped.
 
 use std::ops::Range;
 
 use backstory_text::scan;
 
-/// What to do with a string.
+/// The decision about a string.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrimDecision {
     /// Keep all of it.
     Keep,
-    /// Nothing in it is for reading: pictures and other encoded bytes.
+    /// Drop it: images and other encoded bytes.
     Encoded,
-    /// Keep what stands before and after this range.
+    /// Drop this range.
     CutOut(Range<usize>),
 }
 
-/// Shorter strings are kept whatever they look like.
+/// The length from which a string is tested for encoded bytes.
 const ENCODED_FROM: usize = 1024;
 
-/// Judges a string that may be `limit` bytes long.
+/// Decides about a string that may be `limit` bytes long.
 pub(crate) fn decide_trim(text: &str, limit: usize) -> TrimDecision {
     if text.len() > ENCODED_FROM && is_encoded(text.as_bytes()) {
         return TrimDecision::Encoded;
@@ -35,7 +35,7 @@ pub(crate) fn decide_trim(text: &str, limit: usize) -> TrimDecision {
     TrimDecision::CutOut(start..end)
 }
 
-/// Recognises base64, hex and data URLs: one long word of a small alphabet.
+/// Recognizes base64, hex and data URLs: one long word of a small alphabet.
 fn is_encoded(bytes: &[u8]) -> bool {
     // Line breaks are allowed in the escaped form only: MIME wraps base64 at 76 characters.
     let in_alphabet = |&b: &u8| {
@@ -58,7 +58,7 @@ pub(crate) fn boundary_from(text: &str, at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at += 1;
     }
-    // The longest escape has six characters, so only the five before can hold the start of one that covers `at`.
+    // The longest escape has six characters, so one that covers `at` starts at most five characters before.
     let wanted = at;
     for start in wanted.saturating_sub(5)..wanted {
         if bytes[start] == b'\\' && starts_escape(bytes, start) {
@@ -73,12 +73,12 @@ pub(crate) fn boundary_from(text: &str, at: usize) -> usize {
     }
 }
 
-/// Tells a backslash that starts an escape from one that is itself escaped.
+/// Reports whether the backslash at `at` starts an escape rather than being escaped itself.
 fn starts_escape(bytes: &[u8], at: usize) -> bool {
     bytes[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 0
 }
 
-/// How far a cut moves to fall between two lines.
+/// The distance that a cut may move to fall between two lines, in bytes.
 const LINE_REACH: usize = 512;
 
 fn line_end_before(text: &str, at: usize) -> usize {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_of_a_long_output_goes() {
+    fn the_middle_of_a_long_output_is_dropped() {
         let text = "a line\\n".repeat(1000);
         let TrimDecision::CutOut(range) = decide_trim(&text, 800) else {
             panic!("kept")
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_told_from_text() {
+    fn encoded_bytes_are_told_from_text() {
         let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ".repeat(60);
         assert_eq!(decide_trim(&base64, 100_000), TrimDecision::Encoded);
         assert_eq!(
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_is_still_a_json_string(text in any::<String>(), more in "[a-z\\\\\\n\u{1}😀\"]{0,80}", limit in 8usize..60) {
+        fn the_kept_parts_are_valid_json_strings(text in any::<String>(), more in "[a-z\\\\\\n\u{1}😀\"]{0,80}", limit in 8usize..60) {
             let json = serde_json::to_string(&format!("{text}{more}")).unwrap().replace('😀', "\\ud83d\\ude00");
             let inside = &json[1..json.len() - 1];
             if let TrimDecision::CutOut(range) = decide_trim(inside, limit) {

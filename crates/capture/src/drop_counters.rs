@@ -1,6 +1,6 @@
-//! Counts what was not recorded, and why, where `doctor` can show it.
+//! Counts the events that were not recorded, by reason, for `backstory doctor`.
 //!
-//! One small file of fixed width, written in place: counting a dropped event must work when the disk is full.
+//! One small file of fixed size, written in place: counting a dropped event must work when the disk is full.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -14,18 +14,18 @@ use backstory_system::{OwnerOnly as _, read_exact_at, write_all_at};
 
 use crate::spool::Spool;
 
-/// Why an event was not recorded.
+/// The reason for which an event was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// The spool could not be written.
     Dropped,
     /// The event has a name that this version does not know.
     UnknownEvent,
-    /// The payload is no JSON object.
+    /// The payload is not a JSON object.
     Unreadable,
-    /// The payload names no session.
+    /// The payload has no session id.
     NoSession,
-    /// A spooled file was torn.
+    /// A spooled file was truncated by a power cut.
     Torn,
 }
 
@@ -51,10 +51,10 @@ impl DropReason {
     }
 }
 
-/// A line: the name, blanks, the number, a line break.
+/// The length of a line: name, blanks, number, line break.
 const WIDTH: usize = 32;
 
-/// Adds one. Gives up when others hold the file for 50 ms: a count is not worth delaying an agent.
+/// Adds one. Fails if other processes hold the file for 50 ms: a count is not worth delaying an agent.
 pub fn add(spool: &Spool, loss: DropReason) -> io::Result<()> {
     let file = OpenOptions::new()
         .read(true)
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_loss_is_counted_by_everyone_at_once() {
+    fn concurrent_processes_lose_no_count() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().to_owned());
         assert!(read(&spool).unwrap().iter().all(|&(_, count)| count == 0));

@@ -1,7 +1,7 @@
-//! Decides what of a payload becomes an event.
+//! Decides whether a payload becomes an event, and which parts of it are kept.
 //!
-//! Owns the rules of capture: tools that say nothing, the memory's own echo, fully private prompts, and which fields are
-//! the conversation (searched for private spans as one text) and which only say what and where.
+//! Drops skipped tools, the memory's own tools and fully private prompts. Knows which fields are conversation, through
+//! which a private span may extend, and which are metadata. The text itself is rewritten by `sanitize`.
 
 use std::borrow::Cow;
 
@@ -13,33 +13,33 @@ use crate::{
     sanitize::{PayloadSanitizer, SanitizeOptions},
 };
 
-/// What the user has set for capture.
+/// The settings of capture.
 #[derive(Clone, Debug)]
 pub struct CaptureSettings {
-    /// Tools whose use is not recorded.
+    /// Tools whose calls are not recorded.
     pub skip_tools: Vec<String>,
-    /// Whether secrets are replaced before anything is written.
+    /// Redact secrets before anything is written.
     pub redact: bool,
-    /// The largest event, in bytes.
+    /// The maximum size of an event, in bytes.
     pub max_payload: usize,
 }
 
-/// The outcome for one payload.
+/// The decision about a payload.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CaptureDecision {
-    /// The cleaned payload: one JSON object, with blanks and line ends between its values as they came.
+    /// Record the sanitized payload: one JSON object, with its original white space between values.
     Event(String),
-    /// A prompt of which nothing is left: its whole turn is private.
+    /// The prompt is fully private, and so is its turn.
     PrivatePrompt,
-    /// Not worth an event.
+    /// Record nothing.
     Nothing,
 }
 
-/// Identifiers: random by nature, and no secrets.
+/// Identifiers: random, but no secrets.
 const IDS: [&str; 4] = ["session_id", "prompt_id", "tool_use_id", "agent_id"];
 
-/// Fields that the agent fills in. A private span that the conversation left open does not reach into them.
-const CIRCUMSTANCES: [&str; 14] = [
+/// Metadata that the agent fills in. A private span that is left open in the conversation does not extend into them.
+const METADATA: [&str; 14] = [
     "transcript_path",
     "cwd",
     "hook_event_name",
@@ -56,7 +56,7 @@ const CIRCUMSTANCES: [&str; 14] = [
     "model",
 ];
 
-/// Returns what may be recorded of a payload.
+/// Filters and sanitizes a payload.
 pub fn filter_payload(
     kind: EventKind,
     payload: &HookPayload<'_>,
@@ -66,7 +66,7 @@ pub fn filter_payload(
     if settings.skip_tools.iter().any(|skipped| *skipped == tool) || is_own_tool(&tool) {
         return CaptureDecision::Nothing;
     }
-    // The client runs its compactions as nameless sub-agents.
+    // Claude Code runs its compactions as sub-agents without a name.
     if kind == EventKind::SubagentStop && payload.agent_type().is_some_and(|name| name.is_empty()) {
         return CaptureDecision::Nothing;
     }
@@ -87,7 +87,7 @@ pub fn filter_payload(
     }
 }
 
-/// Says whether a prompt was written by the agent program rather than by a person.
+/// Reports whether a prompt was written by the agent program rather than by the user.
 pub fn is_machine_made(prompt: &str) -> bool {
     const STARTS: [&str; 5] = [
         "<task-notification",
@@ -100,8 +100,8 @@ pub fn is_machine_made(prompt: &str) -> bool {
     STARTS.iter().any(|start| prompt.starts_with(start))
 }
 
-/// The memory's own tools, as a server of its own or out of a plugin, in the spelling of any host: what they answer is
-/// remembered already.
+/// Recognizes the memory's own tools, registered as a server or by the plugin, in the notation of any host. Their
+/// answers are stored already.
 pub fn is_own_tool(tool: &str) -> bool {
     let name = tool
         .strip_prefix("mcp__")
@@ -117,7 +117,7 @@ pub fn is_own_tool(tool: &str) -> bool {
 pub struct ToolTarget {
     /// A file of secrets is read or written.
     pub secret_file: bool,
-    /// The memory itself is asked on the command line.
+    /// The memory itself is queried on the command line.
     pub echo: bool,
 }
 
@@ -138,7 +138,7 @@ impl ToolTarget {
     }
 }
 
-/// Finds `backstory search` and its like in a command.
+/// Recognizes `backstory search` and other reading commands.
 fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
     const READS: [&str; 8] = [
         "search", "show", "timeline", "context", "why", "session", "sessions", "export",
@@ -153,7 +153,7 @@ fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
     false
 }
 
-/// Writes the cleaned object; also says whether it is a prompt of which nothing is left.
+/// Writes the sanitized object. Also returns whether it is a prompt that is fully private.
 fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, echo: bool) -> (String, bool) {
     let length: usize = payload
         .fields()
@@ -167,7 +167,7 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, echo: bool) -> (St
         let value_at = out.len();
         if is_short_id(name, raw) {
             out.push_str(raw);
-        } else if CIRCUMSTANCES.contains(&name) || IDS.contains(&name) {
+        } else if METADATA.contains(&name) || IDS.contains(&name) {
             PayloadSanitizer::new(rules).value(raw, &mut out);
         } else if echo && name == "tool_response" {
             out.push_str("null");
@@ -184,7 +184,7 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, echo: bool) -> (St
 
 fn start_field(name: &str, out: &mut String) {
     out.push(if out.is_empty() { '{' } else { ',' });
-    // Names come unescaped from the reader; quoting them anew cannot fail.
+    // Names are unescaped by the splitter; quoting them again cannot fail.
     out.push_str(&serde_json::Value::from(name).to_string());
     out.push(':');
 }
@@ -200,7 +200,7 @@ fn is_short_id(name: &str, raw: &str) -> bool {
     IDS.contains(&name) && raw.starts_with('"') && raw.len() <= 130
 }
 
-/// Says whether nothing but white space is left of a JSON string.
+/// Reports whether a JSON string contains only white space.
 fn is_blank(json: &str) -> bool {
     serde_json::from_str::<String>(json).is_ok_and(|text| text.trim().is_empty())
 }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_payload_is_kept_as_it_is() {
+    fn an_ordinary_payload_is_kept_unchanged() {
         let payload =
             json!({"session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}, "x": [1, null]});
         assert_eq!(event(EventKind::PostToolUse, &payload), payload);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_say_nothing_and_our_own_are_not_recorded() {
+    fn skipped_tools_and_our_own_are_not_recorded() {
         for tool in [
             "TodoWrite",
             "mcp__backstory__search",
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_memory_answers_on_the_command_line_is_not_remembered_again() {
+    fn output_of_the_memorys_own_commands_is_dropped() {
         for command in [
             "backstory search auth",
             "cd x && ./target/release/backstory show 12 | head",
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_of_which_nothing_is_left_is_private() {
+    fn a_fully_private_prompt_makes_its_turn_private() {
         let private = [
             "<private>x</private>",
             " \n<private>x",
@@ -310,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn an_open_span_does_not_reach_into_what_the_agent_fills_in() {
+    fn an_open_span_does_not_extend_into_metadata() {
         let payload = json!({"prompt": "a <private> b", "cwd": "/w", "error": "c", "tool_use_id": "t"});
         let expected = json!({"prompt": "a ", "cwd": "/w", "error": "", "tool_use_id": "t"});
         assert_eq!(event(EventKind::PostToolUse, &payload), expected);
     }
 
     #[test]
-    fn whatever_comes_the_event_stays_near_its_limit_and_keeps_what_is_around_it() {
+    fn a_large_payload_is_cut_to_its_limit_and_keeps_its_ids() {
         let strings: Vec<String> = (0..40_000).map(|n| format!("string number {n}")).collect();
         let nested = json!({"a": [{"b": strings, "c": 1}, 2], "d": 3});
         let numbers: Vec<u32> = (0..200_000).collect();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_of_an_env_file_is_a_secret() {
+    fn every_value_of_an_env_file_is_redacted() {
         for input in [
             json!({"file_path": "/w/.env"}),
             json!({"command": "cat /w/.env | head"}),

@@ -1,8 +1,10 @@
-//! Capture: from what an agent's hook was given to an event in the spool.
+//! Turns the payload of a hook into an event in the spool.
 //!
-//! Runs inside the hook process, so everything here is counted in microseconds. Owns what is kept and what is not
-//! (private spans, secrets, bulk, the memory's own echo), which project a folder belongs to, and the spool. Writes to
-//! the spool only; knows nothing of the database.
+//! Defines which parts of a payload are kept (without private spans, secrets, bulk data and the memory's own output), which
+//! project a folder belongs to, and the format of the spool. Writes only below the spool folder and does not know the
+//! database. Runs in the hook process, where an agent waits for it: cost grows with the size of the payload and is dominated
+//! by the scan for secrets. So no module may use regular expressions, start a program or parse TOML, and
+//! `bench -- instructions` counts the cost of a change.
 
 mod bulk;
 pub mod drop_counters;

@@ -1,9 +1,9 @@
-//! Reads what a hook was given on stdin: one JSON object, its fields still unread.
+//! Splits the JSON object on a hook's stdin into raw fields.
 //!
-//! Owns leniency: bytes that are not UTF-8, half a surrogate pair, escapes that hide plain letters, a field of the
-//! wrong type, the same field twice. Nothing is unescaped or copied here that is not needed: tool results can be large.
-//! The splitting is done by hand because a parser that checks every character costs more than the rest of the hook;
-//! what it lets pass (a wrong escape, a comma too many) is noticed when the event is taken in.
+//! Accepts bytes that are not UTF-8, half a surrogate pair, escaped ASCII, fields of the wrong type and repeated
+//! fields. Copies and unescapes only what is needed: tool results can be large. Written by hand because a parser that
+//! checks every character costs more than the rest of the hook; invalid JSON that it accepts (a wrong escape, an extra
+//! comma) is detected at ingest.
 
 use std::borrow::Cow;
 
@@ -12,25 +12,25 @@ use backstory_text::scan;
 
 use crate::bulk;
 
-/// Why a payload cannot be read. Says nothing of its content, which must not reach a log.
+/// The reason for which a payload cannot be read. Contains nothing of the payload, which must not reach a log.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// Nothing stood on stdin.
+    /// Stdin was empty.
     #[error("the payload is empty")]
     Empty,
-    /// It is no JSON, or not all of it is there.
-    #[error("the payload is no JSON object (at byte {0})")]
+    /// It is not a JSON object, or is truncated.
+    #[error("the payload is not a JSON object (at byte {0})")]
     NotAnObject(usize),
 }
 
-/// The fields of a hook's payload, in their order.
+/// The raw fields of a JSON object, in their order.
 #[derive(Debug)]
 pub struct Payload<'t> {
     fields: Vec<(Cow<'t, str>, &'t str)>,
 }
 
 impl<'t> Payload<'t> {
-    /// Splits an object, which [`to_text`] has made readable, into its fields.
+    /// Splits an object that [`to_text`] has prepared.
     pub fn read(text: &'t str) -> Result<Self, PayloadError> {
         if text.trim_ascii().is_empty() {
             return Err(PayloadError::Empty);
@@ -47,7 +47,7 @@ impl<'t> Payload<'t> {
         self.fields.iter().map(|(name, raw)| (name.as_ref(), *raw))
     }
 
-    /// Returns a field's raw JSON; the last one counts if there are several.
+    /// Returns the raw JSON of a field; the last one if there are several.
     pub fn raw(&self, name: &str) -> Option<&'t str> {
         self.fields
             .iter()
@@ -56,12 +56,12 @@ impl<'t> Payload<'t> {
             .map(|(_, raw)| *raw)
     }
 
-    /// Returns a field that is a string; a field of another type is as good as absent.
+    /// Returns a field that is a string; `None` for a field of another type.
     pub fn text(&self, name: &str) -> Option<Cow<'t, str>> {
         unescape(inside(self.raw(name)?)?)
     }
 
-    /// Returns the beginning of a string, at least so many bytes of it if it has them: a prompt can be a megabyte.
+    /// Returns at least the first `length` bytes of a string field, without unescaping all of it.
     pub fn start(&self, name: &str, length: usize) -> Option<Cow<'t, str>> {
         let inside = inside(self.raw(name)?)?;
         unescape(&inside[..bulk::boundary_from(inside, length)])
@@ -73,7 +73,7 @@ impl<'t> Payload<'t> {
     }
 }
 
-/// Returns what stands between the quotes of a JSON string.
+/// Returns the inside of a JSON string.
 fn inside(raw: &str) -> Option<&str> {
     raw.strip_prefix('"')?.strip_suffix('"')
 }
@@ -89,8 +89,8 @@ fn unescape(inside: &str) -> Option<Cow<'_, str>> {
 
 /// Returns the position after the closing quote of the string that starts at `start`.
 ///
-/// Looks for quotes only and counts the backslashes before each: in tool output line breaks, which are escaped, are far
-/// more frequent than quotes.
+/// Searches for quotes and counts the backslashes before each: in tool output, escaped line breaks are far more
+/// frequent than quotes.
 pub(crate) fn string_end(text: &str, start: usize) -> Option<usize> {
     let inside = text.as_bytes().get(start + 1..)?;
     let is_escaped =
@@ -99,7 +99,7 @@ pub(crate) fn string_end(text: &str, start: usize) -> Option<usize> {
     Some(start + quote + 2)
 }
 
-/// Walks over one JSON object.
+/// The state of splitting one JSON object.
 struct Splitter<'t> {
     text: &'t str,
     at: usize,
@@ -127,11 +127,11 @@ impl<'t> Splitter<'t> {
                 }
             }
         }
-        // Whatever follows the object makes it something else.
+        // Text after the object makes the payload invalid.
         self.peek().is_none().then_some(fields)
     }
 
-    /// Skips blanks; returns the byte that follows them.
+    /// Skips blanks and returns the byte after them.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.text.as_bytes()[self.at..].trim_ascii_start();
         self.at = self.text.len() - rest.len();
@@ -142,7 +142,7 @@ impl<'t> Splitter<'t> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Skips a value; returns it. Nesting is counted, not followed: depth costs no stack.
+    /// Skips a value and returns it. Counts nesting instead of recursing, so that depth costs no stack.
     fn value(&mut self) -> Option<&'t str> {
         let start = self.at;
         let bytes = self.text.as_bytes();
@@ -169,20 +169,19 @@ impl<'t> Splitter<'t> {
     }
 }
 
-/// Returns where a number, `true`, `false` or `null` ends.
+/// Returns the end of a number, `true`, `false` or `null`.
 pub(crate) fn scalar_end(bytes: &[u8], start: usize) -> usize {
     let in_scalar = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
     start + bytes[start..].iter().take_while(|&b| in_scalar(b)).count()
 }
 
-/// Turns stdin into text whose JSON strings hide nothing.
+/// Decodes stdin into text in which escapes hide no ASCII.
 ///
-/// Replaces what is not UTF-8, turns half a surrogate pair (an agent that cuts a string in the middle of an emoji sends
-/// one) into U+FFFD, and writes escaped ASCII such as `\u003c` as the character itself, so that whoever looks for
-/// `<private>` or `password` afterwards can look at the bytes.
+/// Replaces invalid UTF-8 and half a surrogate pair (from an agent that cuts a string inside an emoji) by U+FFFD, and
+/// escaped ASCII such as `\u003c` by the character, so that later stages find `<private>` or `password` in the bytes.
 pub fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    // Checked first: the lossy conversion is several times slower on text that needs none.
+    // Checked first, because the lossy conversion is several times slower on valid text.
     let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     match plain_escapes(&text) {
         Some(plain) => Cow::Owned(plain),
@@ -190,7 +189,7 @@ pub fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Rewrites the escapes that [`to_text`] speaks of; `None` when there are none of them.
+/// Rewrites the escapes described at [`to_text`]; `None` if there are none.
 fn plain_escapes(text: &str) -> Option<String> {
     let mut out: Option<String> = None;
     let mut copied = 0;
@@ -204,7 +203,7 @@ fn plain_escapes(text: &str) -> Option<String> {
             .rev()
             .take_while(|&&b| b == b'\\')
             .count();
-        // An escaped backslash before a `u`, or the second half of a pair that is done.
+        // Not an escaped backslash before a `u`, and not the second half of a pair that was read.
         let is_escape = backslashes % 2 == 0 && start >= done;
         let Some(unit) = unit_at(text, start).filter(|_| is_escape) else {
             continue;
@@ -232,7 +231,7 @@ fn plain_escapes(text: &str) -> Option<String> {
     })
 }
 
-/// Reads `\uXXXX`.
+/// Parses `\uXXXX`.
 fn unit_at(text: &str, at: usize) -> Option<u32> {
     let digits = text.as_bytes().get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |value, &digit| {
@@ -247,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_come_as_they_are() {
+    fn fields_are_returned_raw_and_unescaped() {
         let payload =
             Payload::read(r#" {"a":"x","b":{"c":[1, 2]},"d":"q\n\"","a":"y", "\u006e":null} "#).unwrap();
         assert_eq!(payload.text("a").unwrap(), "y");
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused_without_quoting_it() {
+    fn other_input_is_rejected_without_quoting_it() {
         assert_eq!(Payload::read(" \n").unwrap_err(), PayloadError::Empty);
         for text in [
             "[]",
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_hide_nothing_and_stay_valid() {
+    fn escaped_ascii_is_decoded_and_the_result_is_valid_json() {
         let cases: [(&[u8], &str); 9] = [
             (br#"{"p":"\u003cprivate\u003E"}"#, r#"{"p":"<private>"}"#),
             (br#"{"p":"\u0022\u005c"}"#, r#"{"p":"\"\\"}"#),
@@ -297,7 +296,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_string_means_the_same_afterwards(text in any::<String>(), ascii_escapes in any::<bool>()) {
+        fn decoding_preserves_the_value_of_any_string(text in any::<String>(), ascii_escapes in any::<bool>()) {
             let mut raw = serde_json::to_string(&text).unwrap();
             if ascii_escapes {
                 raw = raw.replace('a', "\\u0061").replace('<', "\\u003C");
@@ -307,7 +306,7 @@ mod tests {
         }
 
         #[test]
-        fn any_object_splits_as_a_strict_parser_reads_it(name in any::<String>(), text in any::<String>(), n in any::<f64>(), deep in 0usize..50) {
+        fn splitting_agrees_with_a_strict_parser(name in any::<String>(), text in any::<String>(), n in any::<f64>(), deep in 0usize..50) {
             let nested = format!("{}{}{}", "[ {\"x\" :".repeat(deep), serde_json::json!([text, n, null]), "} ]".repeat(deep));
             let object = format!(" {{ {} : {nested} ,\n\"b\":{} }} ", serde_json::json!(name), serde_json::json!(text));
             let payload = Payload::read(&object).unwrap();
@@ -317,7 +316,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let text = to_text(&bytes);
             if let Ok(payload) = Payload::read(&text) {
                 for (name, _) in payload.fields() {

@@ -1,9 +1,9 @@
-//! Remembers which turns are private, from one hook process to the next.
+//! Records which turns are private, across hook processes.
 //!
-//! A fully private prompt leaves a mark; until the person's next prompt every hook of that session drops what it was
-//! given. The mark is a small log per session, only ever appended to: hooks of one session run side by side. It holds
-//! ids, never text. Work that began in a private turn stays private when it ends later: prompts and sub-agents of
-//! that turn are remembered by their id.
+//! A fully private prompt is recorded in a small log per session; until the user's next prompt every hook of that
+//! session drops its event. The log is append-only, because hooks of one session run concurrently, and contains ids,
+//! never text. Work that started in a private turn stays private when it ends later: the log lists the prompts and
+//! sub-agents of that turn.
 
 use std::{
     fs::{self, OpenOptions},
@@ -30,7 +30,7 @@ const PROMPT: &str = "prompt ";
 const AGENT: &str = "agent ";
 
 impl PrivateTurns {
-    /// Reads what earlier hooks noted; for almost all sessions there is nothing.
+    /// Reads the log of a session; almost all sessions have none.
     pub fn of(spool: &Spool, session_id: &str) -> io::Result<Self> {
         let path = spool.root().join("private").join(file_name(session_id));
         match fs::read_to_string(&path) {
@@ -40,7 +40,7 @@ impl PrivateTurns {
         }
     }
 
-    /// Says whether an event belongs to a private turn.
+    /// Reports whether an event belongs to a private turn.
     pub fn covers(&self, payload: &HookPayload<'_>) -> bool {
         let Some(log) = &self.log else { return false };
         let is_open = log.lines().rev().find(|line| [PRIVATE, OPEN].contains(line)) == Some(OPEN);
@@ -57,7 +57,7 @@ impl PrivateTurns {
             )
     }
 
-    /// Begins a private turn.
+    /// Starts a private turn.
     pub fn begin_private(&self, payload: &HookPayload<'_>) -> io::Result<()> {
         self.append(&[
             Some(PRIVATE.to_owned()),
@@ -65,7 +65,7 @@ impl PrivateTurns {
         ])
     }
 
-    /// Ends it: the person said something that is not private.
+    /// Ends the private turn, at a prompt that is not private.
     pub fn end_private(&self) -> io::Result<()> {
         match &self.log {
             None => Ok(()),
@@ -73,7 +73,7 @@ impl PrivateTurns {
         }
     }
 
-    /// Notes the sub-agents that a dropped event speaks of.
+    /// Records the sub-agents that a dropped event names.
     pub fn note(&self, payload: &HookPayload<'_>) -> io::Result<()> {
         let lines = [
             line(AGENT, payload.agent_id().as_deref()),
@@ -94,7 +94,7 @@ impl PrivateTurns {
     }
 }
 
-/// Removes the marks of sessions that nothing was heard of for so long.
+/// Removes the logs of sessions without recent events.
 pub fn sweep(spool: &Spool, now: SystemTime, older_than: Duration) -> io::Result<()> {
     let folder = match fs::read_dir(spool.root().join("private")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -112,21 +112,21 @@ pub fn sweep(spool: &Spool, now: SystemTime, older_than: Duration) -> io::Result
     Ok(())
 }
 
-/// The id of the background task, often a sub-agent, whose end a program's prompt announces.
+/// Returns the id of the background task, often a sub-agent, whose end a machine-made prompt announces.
 fn finished_task(prompt: &str) -> Option<&str> {
     let notification = prompt.trim_start().strip_prefix("<task-notification")?;
     let (id, _) = notification.split_once("<task-id>")?.1.split_once("</task-id>")?;
     Some(id.trim())
 }
 
-/// An id becomes a line of the log only if it is short and on one line.
+/// Formats a line of the log; `None` for an id that is long or contains control characters.
 fn line(prefix: &str, id: Option<&str>) -> Option<String> {
     let id = id?;
     let plain = (1..=128).contains(&id.len()) && !id.contains(char::is_control);
     plain.then(|| format!("{prefix}{id}"))
 }
 
-/// Spells a session id, which comes from outside, so that it is one file name and no other session's.
+/// Encodes a session id, which is untrusted, as a unique file name.
 pub fn file_name(session_id: &str) -> String {
     let mut name = String::with_capacity(session_id.len());
     for byte in session_id.bytes() {
@@ -136,7 +136,7 @@ pub fn file_name(session_id: &str) -> String {
         }
     }
     if name.len() > MAX_NAME_LEN {
-        // No file system takes longer names. What is cut off goes into a number, so that two ids stay two.
+        // File systems reject longer names. A hash keeps shortened ids distinct.
         let number = hash64(session_id.as_bytes());
         name.truncate(MAX_NAME_LEN - 17);
         name.push_str(&format!("%{number:016x}"));
@@ -144,7 +144,7 @@ pub fn file_name(session_id: &str) -> String {
     name
 }
 
-/// The longest name of a file that is made of an id.
+/// The maximum length of an encoded id.
 const MAX_NAME_LEN: usize = 200;
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_has_a_name_of_its_own_that_fits() {
+    fn every_id_has_a_unique_file_name_of_limited_length() {
         assert_eq!(file_name("a-1_B"), "a-1_B");
         assert_eq!(file_name("a/b"), "a%2fb");
         let (one, other) = (
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_turn_lasts_until_the_next_prompt_and_its_work_stays_private() {
+    fn a_private_turn_ends_at_the_next_prompt_and_its_late_work_stays_private() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().to_owned());
         spool.create().unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn old_marks_are_swept() {
+    fn old_logs_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().to_owned());
         spool.create().unwrap();

@@ -1,7 +1,7 @@
-//! Rewrites a payload into what may be kept of it.
+//! Rewrites a payload so that it may be stored.
 //!
-//! Walks the raw JSON once, string by string, without building a tree: private spans go, bulk is cut, secrets are
-//! replaced. The result is valid JSON whenever the input is, with the same keys in the same order.
+//! Processes the raw JSON once, string by string, without building a tree: removes private spans, trims bulk data and
+//! redacts secrets. If the input is valid JSON, so is the output, with the same keys in the same order.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -13,65 +13,66 @@ use crate::{
     strip_tags::TagStripper,
 };
 
-/// A secret this long that straddles a cut is still seen whole (a 4096-bit RSA key in PEM has 3,300 characters).
+/// The maximum length of a secret that is found at the edge of a cut (a 4096-bit RSA key in PEM has 3,300 characters).
 const SECRET_REACH: usize = 4096;
 
-/// The longest string kept whole, in bytes of its escaped form; shorter when little of the budget is left.
+/// The maximum length of a string that is kept whole, in bytes of its escaped form. Less if little of the budget is
+/// left.
 const MAX_STRING_LEN: usize = 16 * 1024;
 
-/// What is kept of a string however little is left.
+/// The length of a string that is kept even if nothing of the budget is left.
 const MIN_CUT_LEN: usize = 256;
 
-/// Strings of at least this length are remembered, to notice when they come again.
+/// The length from which a repeated string is replaced by a note.
 const REPEAT_FROM: usize = 256;
 
-/// How payloads are cleaned.
+/// The options of sanitizing.
 #[derive(Clone, Copy, Debug)]
 pub struct SanitizeOptions {
-    /// Whether secrets are replaced.
+    /// Redact secrets.
     pub redact: bool,
-    /// About how many bytes a payload may have.
+    /// The approximate maximum size of a payload, in bytes.
     pub budget: usize,
-    /// The payload shows a file that holds secrets by its nature: see [`secrets::is_secret_file`].
+    /// True if the payload shows a file of secrets, see [`secrets::is_secret_file`].
     pub secret_file: bool,
 }
 
-/// Cleans the values of one payload, in their order.
+/// Sanitizes the values of one payload, in their order.
 #[derive(Debug)]
 pub struct PayloadSanitizer<'t> {
     rules: SanitizeOptions,
-    cutter: TagStripper,
-    /// Long strings seen so far in this payload: a written file comes twice, as input and in the answer.
+    stripper: TagStripper,
+    /// Long strings so far: a written file occurs twice, in the input and in the response.
     long: Vec<&'t str>,
 }
 
 impl<'t> PayloadSanitizer<'t> {
-    /// Starts on a payload of its own.
+    /// Starts with a payload that continues no other text.
     pub fn new(rules: SanitizeOptions) -> Self {
         Self::resume(rules, TagStripper::default())
     }
 
-    /// Goes on with a text whose beginning was cleaned before, by a cleaner that gave its [`Self::into_cutter`].
-    pub fn resume(rules: SanitizeOptions, cutter: TagStripper) -> Self {
+    /// Continues a text whose start was sanitized by another sanitizer, with its [`Self::into_stripper`].
+    pub fn resume(rules: SanitizeOptions, stripper: TagStripper) -> Self {
         Self {
             rules,
-            cutter,
+            stripper,
             long: Vec::new(),
         }
     }
 
     /// Returns the tag stripper with its open spans, for the text that continues this one.
-    pub fn into_cutter(self) -> TagStripper {
-        self.cutter
+    pub fn into_stripper(self) -> TagStripper {
+        self.stripper
     }
 
-    /// Says whether a private span was cut.
+    /// Reports whether a private span was removed.
     pub fn has_cut(&self) -> bool {
-        self.cutter.has_stripped()
+        self.stripper.has_stripped()
     }
 
-    /// Appends what may be kept of a JSON value. At most three quarters of what is left of the budget: a large input
-    /// must leave room for the answer.
+    /// Appends the sanitized form of a JSON value. It uses at most three quarters of the remaining budget: a large
+    /// input must leave room for the response.
     pub fn value(&mut self, raw: &'t str, out: &mut String) {
         let left = self.rules.budget.saturating_sub(out.len());
         let end_of_budget = out.len() + left / 4 * 3;
@@ -84,13 +85,13 @@ impl<'t> PayloadSanitizer<'t> {
             if starts_value && out.len() > end_of_budget && !is_key(raw, at) {
                 out.push_str("null");
                 out.extend(open.iter().rev());
-                // A private span may open in what is dropped and end in the next field.
-                self.cutter.strip(&raw[at..]);
+                // A private span may start in the dropped part and end in the next field.
+                self.stripper.strip(&raw[at..]);
                 return;
             }
             match byte {
                 b'"' => {
-                    // Always there: the splitter found this value by the same rule.
+                    // Always found: the splitter delimited this value by the same rule.
                     let end = string_end(raw, at).unwrap_or(raw.len());
                     let inside = &raw[at + 1..end - 1];
                     at = end;
@@ -124,16 +125,16 @@ impl<'t> PayloadSanitizer<'t> {
         }
     }
 
-    /// Keys inside a private span go too: they may be a person's words as well as a tool's.
+    /// Appends a key. Keys inside a private span are removed too: they may be the user's words.
     fn key(&mut self, inside: &str, out: &mut String) {
-        let kept = self.cutter.strip(inside);
+        let kept = self.stripper.strip(inside);
         out.push('"');
         out.push_str(&self.redacted(&kept, None));
         out.push('"');
     }
 
     fn scalar(&self, key: Option<&str>, text: &str, out: &mut String) {
-        if self.cutter.is_open() {
+        if self.stripper.is_open() {
             out.push_str("null");
         } else if key.is_some() && self.rules.redact && !secrets::find(text, self.context(key)).is_empty() {
             out.push('"');
@@ -145,8 +146,8 @@ impl<'t> PayloadSanitizer<'t> {
     }
 
     fn string(&mut self, key: Option<&str>, inside: &'t str, limit: usize, out: &mut String) {
-        let kept = self.cutter.strip(inside);
-        // The client shows the whole file before the edit; the edit itself says what changed.
+        let kept = self.stripper.strip(inside);
+        // Claude Code repeats the whole file before the edit; the edit itself shows the change.
         if matches!(key, Some("originalFile")) {
             out.push_str("null");
             return;
@@ -181,7 +182,7 @@ impl<'t> PayloadSanitizer<'t> {
         }
     }
 
-    /// Returns what is kept before and after a cut. The cut is widened until no secret lies half in it.
+    /// Returns the parts before and after a cut, which is widened so that it splits no secret.
     fn around<'a>(&self, text: &'a str, middle: Range<usize>, key: Option<&str>) -> (End<'a>, End<'a>) {
         let find = |window: &str| {
             if self.rules.redact {
@@ -190,7 +191,7 @@ impl<'t> PayloadSanitizer<'t> {
                 Vec::new()
             }
         };
-        // What was looked through and found clean is not looked through again.
+        // A part without secrets is not scanned again.
         let end = |edge: usize, part: &'a str, found: &[secrets::Secret]| End {
             edge,
             text: if found.is_empty() {
@@ -232,14 +233,14 @@ impl<'t> PayloadSanitizer<'t> {
     }
 }
 
-/// What is kept on one side of a cut.
+/// The part on one side of a cut.
 struct End<'a> {
-    /// Where the cut begins or ends.
+    /// The position at which the cut starts or ends.
     edge: usize,
     text: Cow<'a, str>,
 }
 
-/// Says whether the value that starts here is a key.
+/// Reports whether the string at `at` is a key.
 fn is_key(raw: &str, at: usize) -> bool {
     let end = string_end(raw, at).filter(|_| raw.as_bytes()[at] == b'"');
     end.is_some_and(|end| raw[end..].trim_ascii_start().starts_with(':'))
@@ -270,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_values_stay_as_they_are() {
+    fn ordinary_values_are_unchanged() {
         let value =
             json!({"command": "cargo test", "n": [1, -2.5e3, true, null, "", {}], "é\"\\": "quote \" \\ \n"});
         assert_eq!(clean(&value), value);
     }
 
     #[test]
-    fn a_private_span_goes_also_when_it_ends_in_another_field() {
+    fn a_private_span_is_removed_across_fields() {
         let value = json!({"a": "keep <private>S1", "b": ["S2", 42, true, {"S3": "S4"}], "c": "S5</private>keep", "d": 7});
         let cleaned = clean(&value).to_string();
         assert!(!cleaned.contains('S') && !cleaned.contains("42"), "{cleaned}");
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_span_that_opens_in_what_is_dropped_still_counts() {
+    fn a_private_span_that_starts_in_dropped_bulk_counts() {
         let mut words = vec!["some words"; 2000];
         words.push("and a <private>");
         let (input, response) = (
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn bulk_is_cut_at_the_edge() {
+    fn bulk_data_is_trimmed() {
         let long = "x y\n".repeat(5000);
         let cleaned = clean(
             &json!({"originalFile": "old", "content": "abc ".repeat(100), "again": "abc ".repeat(100),
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_replaced_in_text_under_its_key_and_as_a_number() {
+    fn secrets_are_redacted_in_text_by_key_and_as_numbers() {
         let cleaned = clean(
             &json!({"text": "export GITHUB_TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345",
             "password": "correct horse battery", "nested": {"db_password": 12345678}}),
@@ -335,7 +336,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_secret_never_survives_a_cut(at in 0usize..6000, unbroken in any::<bool>()) {
+        fn a_secret_at_the_edge_of_a_cut_is_redacted(at in 0usize..6000, unbroken in any::<bool>()) {
             let filler = if unbroken { "a.b;" } else { "word \n" };
             let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
             let mut text = filler.repeat(6000 / filler.len());
@@ -347,7 +348,7 @@ mod tests {
         }
 
         #[test]
-        fn any_json_stays_json(text in any::<String>(), tail in "[<>/a-z\"\\\\ \\n]{0,300}", n in any::<i32>(), limit in 0usize..400) {
+        fn any_json_stays_valid(text in any::<String>(), tail in "[<>/a-z\"\\\\ \\n]{0,300}", n in any::<i32>(), limit in 0usize..400) {
             let rules = SanitizeOptions { budget: limit, ..RULES };
             clean_with(rules, &json!({"a": text, "b": [tail.repeat(4), n], "<private>": {"c": tail}}));
         }

@@ -1,9 +1,9 @@
-//! The spool: events on their way from a hook to the database.
+//! The spool: captured events that await ingest.
 //!
-//! A hook writes a file under `tmp/` and renames it into `new/`; whoever takes events in reads `new/` in the order of
-//! the names, commits, and only then removes. The name is the event's key for good, so a file that is taken in twice
-//! counts once. A rename is atomic, but without fsync a power cut can leave a file short or empty: the last line says
-//! how long the file must be.
+//! A hook writes a file in `tmp/` and renames it into `new/`; ingest reads `new/` in the order of the names, commits,
+//! and only then removes the files. The name is the permanent key of the event, so ingesting a file twice has no
+//! effect. A rename is atomic, but without fsync a power cut can leave a file truncated or empty; the last line states
+//! the length of the file, so that this is detected.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -14,36 +14,35 @@ use std::{
 
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
 use backstory_system::{self as system, OwnerOnly as _, sync_folder, write_parts};
+use backstory_text::scan;
 use serde::{Deserialize, Serialize};
 
-use backstory_text::scan;
-
-/// The folder of events on their way.
+/// The spool folder.
 #[derive(Clone, Debug)]
 pub struct Spool {
     root: PathBuf,
 }
 
-/// How sure a write must be before the hook returns.
+/// The durability of a write when the hook returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Survives the end of any process, not a power cut.
+    /// Survives the crash of any process, but not a power cut.
     Normal,
-    /// Survives a power cut too, for the price of a disk flush in every hook.
+    /// Also survives a power cut, at the cost of a disk flush in every hook.
     Full,
 }
 
-/// Why a spooled file cannot become an event.
+/// The reason for which a spooled file cannot become an event.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
-    /// The file is not there any more: somebody else took it in.
-    #[error("the event was taken in meanwhile")]
+    /// The file no longer exists: another process ingested it.
+    #[error("the event was ingested by another process")]
     Gone,
-    /// The file is not whole.
-    #[error("the file is torn: {0}")]
+    /// The file is damaged.
+    #[error("the file is damaged: {0}")]
     Torn(&'static str),
-    /// The file is whole, but what the agent sent is no JSON.
-    #[error("the payload of {0} bytes is no JSON")]
+    /// The file is intact, but the payload is not valid JSON.
+    #[error("the payload of {0} bytes is not JSON")]
     Unreadable(usize),
     /// The file was written by a newer version.
     #[error("the file has format {0}, this version reads {FORMAT}")]
@@ -68,13 +67,13 @@ struct Header {
     project: Option<ProjectIdentity>,
 }
 
-/// Makes the name of an event: sorts by time, tells processes apart, and shows a person what it is.
+/// Returns the key of an event: sortable by time, unique per process, and readable.
 pub fn key(at: Duration, pid: u32, kind: EventKind) -> String {
     format!("{:020}-{pid:010}-{kind}", at.as_nanos())
 }
 
 impl Spool {
-    /// Names the spool at a folder; nothing is created yet.
+    /// Refers to the spool in a folder, without creating it.
     pub fn new(root: PathBuf) -> Self {
         Self { root }
     }
@@ -84,7 +83,7 @@ impl Spool {
         &self.root
     }
 
-    /// Writes an event; when this returns, a crash of any process cannot lose it.
+    /// Writes an event. Once this returns, the crash of any process cannot lose it.
     pub fn put(&self, event: &Event, durability: Durability) -> io::Result<()> {
         let frame = frame(event)?;
         let parts = [&frame.0, event.payload.as_bytes(), &frame.1].map(IoSlice::new);
@@ -108,9 +107,9 @@ impl Spool {
             Durability::Normal => Ok(()),
             Durability::Full => file.sync_data(),
         });
-        // Renamed, not written in place: the taker may list the folder at any moment.
+        // Renamed, because ingest may list the folder at any time.
         if let Err(error) = written.and_then(|()| system::rename(&tmp, &new)) {
-            // The write's error is the one to report; a leftover in `tmp/` is swept later.
+            // The write's error is reported; a leftover in `tmp/` is removed by a later sweep.
             system::remove_file(&tmp).ok();
             return Err(error);
         }
@@ -120,7 +119,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Creates the folders, readable by their owner only.
+    /// Creates the folders, accessible to their owner only.
     pub fn create(&self) -> io::Result<()> {
         for name in ["tmp", "new", "torn", "private"] {
             DirBuilder::new()
@@ -131,19 +130,19 @@ impl Spool {
         Ok(())
     }
 
-    /// Lists the events that wait, oldest first.
+    /// Lists the keys of all events that await ingest, oldest first.
     pub fn waiting(&self) -> io::Result<Vec<String>> {
         let mut keys = names(&self.root.join("new"))?;
         keys.sort_unstable();
         Ok(keys)
     }
 
-    /// Lists the files that were set aside because they are torn.
+    /// Lists the damaged files that were set aside.
     pub fn torn(&self) -> io::Result<Vec<String>> {
         names(&self.root.join("torn"))
     }
 
-    /// Reads one waiting event.
+    /// Reads an event.
     pub fn read(&self, key: &str) -> Result<Event, SpoolError> {
         let path = self.path("new", key);
         let bytes = fs::read(&path).map_err(|error| match error.kind() {
@@ -153,7 +152,7 @@ impl Spool {
         decode(key, &bytes)
     }
 
-    /// Removes events that the database has; one that is gone already is fine.
+    /// Removes ingested events. A missing file is no error.
     pub fn remove<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> io::Result<()> {
         for key in keys {
             match system::remove_file(self.path("new", key)) {
@@ -164,7 +163,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Moves a torn file out of the way, so that it holds up nobody and a person can look at it.
+    /// Moves a damaged file to `torn/`, where it does not block ingest and can be inspected.
     pub fn set_aside(&self, key: &str) -> io::Result<()> {
         self.create()?;
         match system::rename(self.path("new", key), self.path("torn", key)) {
@@ -173,7 +172,7 @@ impl Spool {
         }
     }
 
-    /// Removes what killed hooks left half written. They never returned, so nobody counts on these events.
+    /// Removes files that killed hooks left unfinished. Those hooks never returned, so no event is lost.
     pub fn sweep(&self, now: SystemTime, older_than: Duration) -> io::Result<()> {
         for name in names(&self.root.join("tmp"))? {
             let path = self.path("tmp", &name);
@@ -181,7 +180,7 @@ impl Spool {
                 .and_then(|data| data.modified())
                 .map(|time| now.duration_since(time));
             if matches!(age, Ok(Ok(age)) if age > older_than) {
-                // Lost a race against another sweep, or not ours to remove: either way nothing to do about it.
+                // Another sweep was faster, or the file is not removable; neither can be helped here.
                 system::remove_file(&path).ok();
             }
         }
@@ -204,13 +203,13 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        // A name that is not text is none of ours.
+        // The spool writes no names that are not UTF-8.
         names.extend(entry?.file_name().into_string().ok());
     }
     Ok(names)
 }
 
-/// Returns what stands before and after the payload in a file.
+/// Returns the bytes before and after the payload in a file.
 fn frame(event: &Event) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let header = Header {
         format: FORMAT,
@@ -227,29 +226,29 @@ fn frame(event: &Event) -> io::Result<(Vec<u8>, Vec<u8>)> {
 }
 
 fn decode(key: &str, bytes: &[u8]) -> Result<Event, SpoolError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| SpoolError::Torn("it is not UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| SpoolError::Torn("not UTF-8"))?;
     let Some((body, trailer)) = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n')) else {
-        return Err(SpoolError::Torn("it has no trailer"));
+        return Err(SpoolError::Torn("no trailer"));
     };
     let length = trailer
         .strip_prefix(TRAILER)
         .and_then(|length| length.parse().ok());
     if length != Some(body.len() + 1) {
-        return Err(SpoolError::Torn("its length is not what its trailer says"));
+        return Err(SpoolError::Torn("the length does not match the trailer"));
     }
     let Some((header, payload)) = body.split_once('\n') else {
-        return Err(SpoolError::Torn("it has no payload"));
+        return Err(SpoolError::Torn("no payload"));
     };
     let header: Header =
-        serde_json::from_str(header).map_err(|_| SpoolError::Torn("its header is no JSON"))?;
-    // An unknown kind is a newer version's, like an unknown format: left for that version to take in.
+        serde_json::from_str(header).map_err(|_| SpoolError::Torn("the header is not JSON"))?;
+    // An unknown kind, like an unknown format, was written by a newer version, which will ingest it.
     let kind = EventKind::from_name(&header.kind).filter(|_| header.format == FORMAT);
     let kind = kind.ok_or(SpoolError::Newer(header.format))?;
     if serde_json::from_str::<serde::de::IgnoredAny>(payload).is_err() {
-        // A hole that a power cut left reads as zeroes, which no hook writes.
+        // A hole left by a power cut reads as zeros, which no hook writes.
         let torn = scan::find_byte(bytes, 0).is_some();
         return Err(if torn {
-            SpoolError::Torn("it has a hole")
+            SpoolError::Torn("a hole of zeros")
         } else {
             SpoolError::Unreadable(payload.len())
         });
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_read_in_order_until_it_is_removed() {
+    fn events_are_listed_in_order_until_they_are_removed() {
         let (_folder, spool) = spool();
         assert!(spool.waiting().unwrap().is_empty());
         let keys = [
@@ -317,7 +316,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn files_belong_to_their_owner_alone() {
+    fn files_are_accessible_to_their_owner_only() {
         use std::os::unix::fs::PermissionsExt;
         let (_folder, spool) = spool();
         spool.put(&event("1", "{}"), Durability::Normal).unwrap();
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_file_is_noticed_and_set_aside() {
+    fn a_damaged_file_is_detected_and_set_aside() {
         let (_folder, spool) = spool();
         spool.put(&event("1", "{}"), Durability::Normal).unwrap();
         fs::File::create(spool.root().join("new/1")).unwrap();
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_versions_file_is_left_alone() {
+    fn a_file_of_a_newer_version_is_rejected_as_newer() {
         let newer = String::from_utf8(encode(&event("1", "{}"))).unwrap();
         for changed in [
             newer.replace("\"format\":1", "\"format\":2"),
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_killed_hooks_are_swept_when_they_are_old() {
+    fn old_leftovers_of_killed_hooks_are_removed() {
         let (_folder, spool) = spool();
         spool.create().unwrap();
         let path = spool.root().join("tmp/x");
@@ -376,7 +375,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_part_of_a_file_passes_for_the_whole(text in any::<String>(), cut in 1usize..400, zeroes in any::<bool>()) {
+        fn no_truncated_file_passes_as_complete(text in any::<String>(), cut in 1usize..400, zeroes in any::<bool>()) {
             let payload = serde_json::to_string(&text).unwrap();
             let whole = encode(&event("1", &payload));
             prop_assert_eq!(decode("1", &whole).unwrap().payload, payload);

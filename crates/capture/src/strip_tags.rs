@@ -1,17 +1,16 @@
-//! Cuts private spans and injected memory out of text.
+//! Removes private spans and injected memory from text.
 //!
-//! Owns the tags `<private>`, `<backstory-context>` and the context tags of other memory tools. A span may be nested,
-//! never closed, written in any case, and may start in one field of a payload and end in another: the [`Cutter`]
-//! keeps its state from one text to the next. The text may be plain or the inside of a JSON string in its escaped
-//! form, where `</private>` can also be spelt `<\/private>`.
+//! Recognizes `<private>`, `<backstory-context>` and the context tags of other memory tools. A span may be nested,
+//! unclosed and in any case, and may start in one field of a payload and end in another: [`TagStripper`] keeps its
+//! state between texts. The text may be plain or the inside of an escaped JSON string, where `</private>` may be
+//! written `<\/private>`.
 
 use std::borrow::Cow;
 
+use backstory_text::scan;
 use serde::{Deserialize, Serialize};
 
-use backstory_text::scan;
-
-/// The elements whose content is never kept.
+/// The elements whose content is removed.
 const NAMES: [&str; 4] = [
     "private",
     "backstory-context",
@@ -19,13 +18,13 @@ const NAMES: [&str; 4] = [
     "claude-recall-context",
 ];
 
-/// Past this many spans the rest is dropped: nobody marks that much by hand, so something is amiss.
+/// The number of spans after which the rest is dropped: no user marks that many by hand.
 const MAX_SPANS: u32 = 100;
 
-/// How far a tag's attributes may reach before the tag is taken to end at its name.
+/// The maximum length of a tag's attributes. A longer tag ends after its name.
 const MAX_TAG_LEN: usize = 256;
 
-/// Cuts spans out of a series of texts that belong together.
+/// Removes spans from consecutive texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagStripper {
     open: Option<Open>,
@@ -40,20 +39,20 @@ struct Open {
 }
 
 impl TagStripper {
-    /// Says whether the next text starts inside a span.
+    /// Reports whether the next text starts inside a span.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Says whether anything was cut so far.
+    /// Reports whether anything was removed so far.
     pub fn has_stripped(&self) -> bool {
         self.cut
     }
 
-    /// Returns what stands outside the spans.
+    /// Returns the text outside of spans.
     pub fn strip<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut kept = String::new();
-        let mut kept_until = 0; // everything before is in `kept` or was cut
+        let mut kept_until = 0; // everything before is in `kept` or was removed
         let bytes = text.as_bytes();
         for tag in scan::positions(bytes, b'<').filter_map(|at| tag_at(bytes, at)) {
             match self.open {
@@ -61,7 +60,7 @@ impl TagStripper {
                     kept.push_str(&text[kept_until..tag.start]);
                     kept_until = text.len();
                     self.cut = true;
-                    // Past the limit a span opens for good: there are never that many closing tags behind it.
+                    // Beyond the limit a span cannot be closed: no text has that many closing tags.
                     let depth = if self.spans < MAX_SPANS { 1 } else { u32::MAX };
                     self.open = Some(Open {
                         name: tag.name,
@@ -71,7 +70,7 @@ impl TagStripper {
                 Some(open) if open.name == tag.name => {
                     kept_until = self.step(open, tag.kind, tag.end).unwrap_or(kept_until);
                 }
-                // A closing tag without its opening one, or another element inside a span, changes nothing.
+                // A closing tag without an opening one, or another element inside a span, has no effect.
                 _ => {}
             }
         }
@@ -86,7 +85,7 @@ impl TagStripper {
         Cow::Owned(kept)
     }
 
-    /// Goes one tag further inside a span; returns where the text is kept again when that closed it.
+    /// Processes a tag inside a span. Returns the position after the span if the tag closed it.
     fn step(&mut self, open: Open, kind: TagKind, end: usize) -> Option<usize> {
         let depth = match kind {
             TagKind::Open => open.depth.saturating_add(1),
@@ -107,7 +106,7 @@ impl TagStripper {
 enum TagKind {
     Open,
     Close,
-    /// `<private/>` encloses nothing.
+    /// `<private/>` has no content.
     Empty,
 }
 
@@ -120,7 +119,7 @@ struct Tag {
 }
 
 fn tag_at(bytes: &[u8], start: usize) -> Option<Tag> {
-    // Almost every `<` is ruled out by what follows it.
+    // Rejects almost every `<` by the next byte.
     if !matches!(
         bytes.get(start + 1)?,
         b'p' | b'P' | b'b' | b'B' | b'c' | b'C' | b'/' | b'\\' | b' '
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_cut_however_they_are_written() {
+    fn spans_are_removed_in_any_notation() {
         let cases = [
             ("nothing here", "nothing here"),
             ("a <b>bold</b> tag", "a <b>bold</b> tag"),
@@ -219,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn a_span_reaches_over_several_texts() {
-        let mut cutter = TagStripper::default();
-        assert_eq!(cutter.strip("a <private>b"), "a ");
-        assert!(cutter.is_open());
-        assert_eq!(cutter.strip("c"), "");
-        assert_eq!(cutter.strip("d</private> e"), " e");
-        assert!(!cutter.is_open());
-        assert_eq!(cutter.strip("f"), "f");
+    fn a_span_extends_over_several_texts() {
+        let mut stripper = TagStripper::default();
+        assert_eq!(stripper.strip("a <private>b"), "a ");
+        assert!(stripper.is_open());
+        assert_eq!(stripper.strip("c"), "");
+        assert_eq!(stripper.strip("d</private> e"), " e");
+        assert!(!stripper.is_open());
+        assert_eq!(stripper.strip("f"), "f");
     }
 
     #[test]
@@ -257,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_marked_span_survives(parts in prop::collection::vec(("[a-z <>/\\\\]{0,12}", "[A-Z]{6,20}"), 1..40),
+        fn no_private_span_survives(parts in prop::collection::vec(("[a-z <>/\\\\]{0,12}", "[A-Z]{6,20}"), 1..40),
                                    close in any::<bool>()) {
             let mut text = String::new();
             for (open_text, secret) in &parts {
@@ -273,11 +272,11 @@ mod tests {
         }
 
         #[test]
-        fn where_the_fields_begin_makes_no_difference(pieces in prop::collection::vec(prop::sample::select(
+        fn splitting_a_text_into_fields_makes_no_difference(pieces in prop::collection::vec(prop::sample::select(
             vec!["word ", "<private>", "</private>", "<PRIVATE x>", "<b>", "<private/>", "é", "<backstory-context>", "</backstory-context>"]), 0..60)) {
             let whole = cut(&pieces.concat());
-            let mut cutter = TagStripper::default();
-            let joined: String = pieces.iter().map(|piece| cutter.strip(piece).into_owned()).collect();
+            let mut stripper = TagStripper::default();
+            let joined: String = pieces.iter().map(|piece| stripper.strip(piece).into_owned()).collect();
             prop_assert_eq!(joined, whole);
         }
     }

@@ -40,7 +40,7 @@ pub use secret::Secret;
 pub struct ScanContext<'a> {
     /// The JSON key whose value the text is, if any: `password` in `{"password":"…"}`.
     pub key: Option<&'a str>,
-    /// Whether the text comes from a file of settings and secrets such as `.env`: every NAME=value is redacted.
+    /// True if the text comes from a file of settings and secrets such as `.env`: every NAME=value is redacted.
     pub env_file: bool,
 }
 

@@ -1,27 +1,27 @@
-//! Finds bytes in long text, without asking the processor what it can do.
+//! Finds bytes in long text, without detecting the features of the processor.
 //!
-//! The usual way in asks for the processor's features on first use. On virtual machines that is a dozen traps, 40 µs, a
-//! tenth of a hook's whole time. Here every processor of the target has the instructions that are used.
+//! The usual entry points of `memchr` run `cpuid` on first use. On virtual machines that traps about a dozen times, which
+//! takes 40 µs, a tenth of a hook's time. The functions here use only instructions that every processor of the target has.
 
 #[cfg(not(target_arch = "x86_64"))]
 use memchr::arch::all::memchr::One;
 #[cfg(target_arch = "x86_64")]
 use memchr::arch::x86_64::sse2::memchr::One;
 
-/// Returns where a byte first occurs.
+/// Returns the position of the first occurrence of a byte.
 #[cfg(target_arch = "x86_64")]
 pub fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
     // Never `None`: SSE2 is part of x86-64.
     One::new(byte)?.find(text)
 }
 
-/// Returns where a byte first occurs.
+/// Returns the position of the first occurrence of a byte.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
     One::new(byte).find(text)
 }
 
-/// Returns all places where a byte occurs.
+/// Returns the positions of all occurrences of a byte.
 pub fn positions(text: &[u8], byte: u8) -> impl Iterator<Item = usize> + '_ {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -31,10 +31,10 @@ pub fn positions(text: &[u8], byte: u8) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// How many pairs are looked at together.
+/// The number of pairs that are compared at once.
 const BLOCK: usize = 32;
 
-/// Returns where two bytes first occur one after the other.
+/// Returns the position of the first occurrence of two consecutive bytes.
 pub fn find_pair(text: &[u8], pair: [u8; 2]) -> Option<usize> {
     let seconds = text.get(1..)?;
     let (blocks, rest) = seconds.as_chunks::<BLOCK>();
@@ -61,7 +61,7 @@ pub fn find_pair(text: &[u8], pair: [u8; 2]) -> Option<usize> {
         .map(|at| done + at)
 }
 
-/// Returns where a word of at least two bytes first occurs.
+/// Returns the position of the first occurrence of a word of at least two bytes.
 pub fn find(text: &[u8], word: &[u8]) -> Option<usize> {
     let pair = *word.first_chunk::<2>()?;
     let mut at = 0;
@@ -74,7 +74,7 @@ pub fn find(text: &[u8], word: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns all places where a word of at least two bytes occurs.
+/// Returns the positions of all occurrences of a word of at least two bytes, without overlaps.
 pub fn find_all<'t>(text: &'t [u8], word: &'t [u8]) -> impl Iterator<Item = usize> + 't {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_found_is_the_first(text in "[ab]{0,150}", word in "[ab]{2,5}") {
+        fn results_agree_with_the_standard_library(text in "[ab]{0,150}", word in "[ab]{2,5}") {
             let bytes = text.as_bytes();
             prop_assert_eq!(find_byte(bytes, b'b'), text.find('b'));
             let all: Vec<usize> = text.match_indices('b').map(|(at, _)| at).collect();

@@ -61,7 +61,7 @@ impl TranscriptSanitizer {
         let mut cleaner = PayloadSanitizer::resume(rules, std::mem::take(cutter));
         cleaner.value(raw, &mut out);
         *cutter = if out.len() <= self.budget / 4 * 3 {
-            cleaner.into_cutter()
+            cleaner.into_stripper()
         } else {
             // What was dropped for its length may have opened or closed a private span.
             all.strip(raw);

@@ -1,9 +1,9 @@
-//! The globs' syntax: what the letters of a name stand for, what braces stand for, and how a sequence matches.
+//! The glob syntax: parses names and braces, and matches sequences.
 
-/// How many patterns the braces of one pattern may stand for; past that they are taken literally.
+/// The maximum number of alternatives of one pattern; a pattern with more is taken literally.
 const MAX_ALTERNATIVES: usize = 256;
 
-/// What a letter of a glob, or a few of them, stand for.
+/// One element of a glob within a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GlobToken {
     Char(char),
@@ -30,10 +30,10 @@ impl GlobToken {
     }
 }
 
-/// Matches a sequence against a pattern whose elements stand for one item each, or for any number of them.
+/// Matches a sequence against a pattern whose elements match one item each, or any number of items.
 ///
-/// Only the last wildcard is ever retried: whatever an earlier one could take, the last one can take as well. So the
-/// time is bounded by pattern times input, also for `*a*a*a*b`.
+/// Only the last wildcard is retried, because it can match everything that an earlier one could. So the time is bounded
+/// by the product of both lengths, also for `*a*a*a*b`.
 pub(super) fn wildcard_match<P, I: Clone + Iterator>(
     pattern: &[P],
     items: &mut I,
@@ -47,7 +47,7 @@ pub(super) fn wildcard_match<P, I: Clone + Iterator>(
             at += 1;
             retry = Some((at, items.clone()));
         }
-        // A wildcard at the end takes whatever is left.
+        // A wildcard at the end matches the rest.
         if at == pattern.len() && at.checked_sub(1).is_some_and(|last| is_wildcard(&pattern[last])) {
             return true;
         }
@@ -67,7 +67,7 @@ pub(super) fn wildcard_match<P, I: Clone + Iterator>(
     }
 }
 
-/// Reads a name of a glob.
+/// Parses one name of a glob.
 pub(super) fn tokens(name: &str) -> Vec<GlobToken> {
     let mut tokens = Vec::new();
     let mut rest = name;
@@ -93,12 +93,12 @@ pub(super) fn tokens(name: &str) -> Vec<GlobToken> {
     tokens
 }
 
-/// Reads `[…]` at the start of the text, and says how long it is; `None` when it is not closed.
+/// Parses the `[…]` at the start of a text and returns its length; `None` if it is not closed.
 fn class(text: &str) -> Option<(GlobToken, usize)> {
     let inner = text.strip_prefix('[')?;
     let body = inner.strip_prefix(['!', '^']).unwrap_or(inner);
     let is_negated = body.len() < inner.len();
-    // A `]` in the first place is a member: `[]]`.
+    // A `]` in first position is a member: `[]]`.
     let first = body.chars().next()?.len_utf8();
     let close = first + body[first..].find(']')?;
     let length = text.len() - body.len() + close + 1;
@@ -122,7 +122,7 @@ fn class(text: &str) -> Option<(GlobToken, usize)> {
     Some((GlobToken::Class { is_negated, ranges }, length))
 }
 
-/// Spells out the braces of a pattern.
+/// Expands the braces of a pattern.
 pub(super) fn alternatives(pattern: &str) -> Vec<String> {
     let mut open = vec![pattern.to_owned()];
     let mut done = Vec::new();
@@ -143,14 +143,14 @@ pub(super) fn alternatives(pattern: &str) -> Vec<String> {
     done
 }
 
-/// Where the braces and the commas between them stand.
+/// The positions of a pair of braces and the commas between them.
 struct Group {
     start: usize,
     commas: Vec<usize>,
     end: usize,
 }
 
-/// Finds the leftmost `{…,…}`; braces without a comma, or without a partner, are literal.
+/// Finds the leftmost `{…,…}`. Braces without a comma or without a partner are literal.
 fn first_group(pattern: &str) -> Option<Group> {
     let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
     let mut found: Option<Group> = None;

@@ -1,8 +1,10 @@
-//! Claude Code. Seen with the real client, 2.1.197 to 2.1.325: `testdata/claude-code`.
+//! Claude Code. Verified with the real client, versions 2.1.197 to 2.1.325: `testdata/claude-code`.
 
 use serde_json::{Value, json};
 
-use super::{ConfigPath, DefaultOutput, HookRow, HostSpec, InjectionTrigger, InstallItem, OutputFormat};
+use super::spec::{
+    ConfigPath, DefaultOutput, HookRow, HostSpec, InjectionTrigger, InstallItem, OutputFormat,
+};
 
 const FOLDER: Option<&str> = Some("CLAUDE_CONFIG_DIR");
 
@@ -10,7 +12,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     name: "claude-code",
     title: "Claude Code",
     install_markers: &[place(".claude", ""), place("", ".claude.json")],
-    // Old events only: a client that does not know one stops at a dialog.
+    // Only events that all supported versions know: a client stops with a dialog at an unknown one.
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
         HookRow::new("UserPromptSubmit", "user-prompt-submit"),
@@ -62,11 +64,11 @@ const fn place(folder: &'static str, path: &'static str) -> ConfigPath {
     }
 }
 
-/// No shell stands between the client and us.
+/// Returns a hook entry that runs the program without a shell.
 fn entry(row: &HookRow, program: &str) -> Value {
     let mut hook = json!({"type": "command", "command": program, "args": ["hook", row.ours]});
     if row.ours == "session-end" {
-        // Unless told otherwise the client waits for a second and a half only.
+        // By default the client waits for only 1.5 seconds.
         hook["timeout"] = 10.into();
     }
     match row.matcher {
@@ -75,7 +77,7 @@ fn entry(row: &HookRow, program: &str) -> Value {
     }
 }
 
-/// The tools are few and short: they need not be looked for before they are used.
+/// Returns the server entry. The tools are few and short, so they are always loaded.
 fn server(program: &str) -> Value {
     json!({"type": "stdio", "command": program, "args": ["mcp"], "alwaysLoad": true})
 }

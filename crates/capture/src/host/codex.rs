@@ -1,12 +1,14 @@
-//! Codex CLI. After its hook schemas and documentation, and seen with the real client, 0.166. It does not say how a command
-//! ended, so failures are not told from successes.
+//! Codex CLI. Written from its hook schemas and documentation, verified with the real client, version 0.166. It does
+//! not report exit codes, so failures are recorded like successes.
 
 use serde_json::{Value, json};
 
 use super::{
-    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
-    NormalizedPayload, OutputFormat,
     object::{Object, renamed},
+    spec::{
+        ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+        NormalizedPayload, OutputFormat, our_event,
+    },
 };
 
 pub(super) static SPEC: HostSpec = HostSpec {
@@ -32,7 +34,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             key: "mcp_servers",
         },
     ],
-    normalize: Some(translate),
+    normalize: Some(normalize),
     injection_points: &[
         (InjectionTrigger::Start, OutputFormat::Specific("SessionStart")),
         (
@@ -58,11 +60,11 @@ fn entry(row: &HookRow, program: &str) -> Value {
     json!({"hooks": [{"type": "command", "command": row.shell(program, "codex"), "timeout": 10}]})
 }
 
-/// The words are Claude Code's, except that a turn has an id of its own and a patch is called a command. Its transcript is
-/// another kind of file.
-fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
+/// Maps Codex's names, which are Claude Code's except that a turn has its own id and a patch is called a command. Its
+/// transcript has another format and is not passed on.
+fn normalize(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
-    let event = super::our_event(report.event)?;
+    let event = our_event(report.event)?;
     let is_patch = payload.text("tool_name").as_deref() == Some("apply_patch");
     let names: &[(&str, &str)] = if is_patch { &[("command", "patch")] } else { &[] };
     let input = payload.raw("tool_input").map(|raw| renamed(raw, names));

@@ -1,11 +1,13 @@
-//! GitHub Copilot CLI. After its hooks reference of April 2026, and seen with the real client, 1.0.102.
+//! GitHub Copilot CLI. Written from its hooks reference of April 2026, verified with the real client, version 1.0.102.
 
 use serde_json::{Value, json};
 
 use super::{
-    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
-    NormalizedPayload, OutputFormat,
     object::{Object, unpacked},
+    spec::{
+        ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+        NormalizedPayload, OutputFormat, our_event,
+    },
 };
 use crate::payload::Payload;
 
@@ -35,7 +37,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             entry: server,
         },
     ],
-    normalize: Some(translate),
+    normalize: Some(normalize),
     injection_points: &[
         (InjectionTrigger::Start, OutputFormat::Field("additionalContext")),
         (InjectionTrigger::Prompt, OutputFormat::Field("additionalContext")),
@@ -66,8 +68,9 @@ fn server(program: &str) -> Value {
     json!({"type": "local", "command": program, "args": ["mcp"], "tools": ["*"]})
 }
 
-/// Field names come in two spellings, by how the event is spelled in the file; arguments sometimes as a string.
-fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
+/// Maps Copilot's names, which have two spellings, depending on the event's spelling in the file. Arguments may be JSON
+/// in a string.
+fn normalize(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let source = match payload.text("source").as_deref() {
         Some("resume") => "resume",
@@ -85,12 +88,12 @@ fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     if let Some(tool) = tool {
         object = object.text("tool_name", ours(&tool));
     }
-    let event = super::our_event(report.event)?;
+    let event = our_event(report.event)?;
     let object = match event {
         "session-start" => object.text("source", source),
         "post-tool-use-failure" => object.take("error", payload, &["error"]),
         "post-tool-use" => return Some(tool_use(payload, object)),
-        // What the agent said last stands in its record of the session, a moment later.
+        // The last message is only in the session's own log, where it appears a moment later.
         "stop" => object.take("transcript_path", payload, &["transcriptPath", "transcript_path"]),
         _ => object,
     };
@@ -100,7 +103,8 @@ fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     })
 }
 
-/// A command that failed is a success whose last line tells its status; older versions report a result of another type.
+/// Returns the error of a failed command, which is reported as a success whose last line states the exit code. Older
+/// versions report another result type.
 fn tool_use(payload: &Payload<'_>, object: Object) -> NormalizedPayload {
     let result = payload.raw("toolResult").or_else(|| payload.raw("tool_result"));
     let result = result.and_then(|raw| Payload::read(raw).ok());

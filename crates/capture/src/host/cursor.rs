@@ -1,11 +1,13 @@
-//! Cursor. After its hooks documentation of mid 2026 (Cursor 3); not tried with the editor itself.
+//! Cursor. Written from its hooks documentation of mid 2026 (Cursor 3); not verified with the editor.
 
 use serde_json::{Value, json};
 
 use super::{
-    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
-    NormalizedPayload, OutputFormat, RulesFile,
     object::{Object, renamed, unpacked},
+    spec::{
+        ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+        NormalizedPayload, OutputFormat, RulesFile, our_event, plain_server,
+    },
 };
 use crate::payload::Payload;
 
@@ -34,11 +36,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
             file: ConfigPath::home(".cursor", "mcp.json"),
             instead: None,
             key: "mcpServers",
-            entry: super::plain_server,
+            entry: plain_server,
         },
     ],
-    normalize: Some(translate),
-    // Asked for only where there is no rules file yet: the same is not told twice.
+    normalize: Some(normalize),
+    // Used only where there is no rules file yet, so that the same memories are not injected twice.
     injection_points: &[(InjectionTrigger::Start, OutputFormat::Field("additional_context"))],
     silence: DefaultOutput::Always("{}\n"),
     rules: Some(RulesFile {
@@ -57,8 +59,8 @@ fn entry(row: &HookRow, program: &str) -> Value {
     }
 }
 
-/// A conversation is a session, a generation a turn. The address of the person is left behind.
-fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
+/// Maps Cursor's names: a conversation is a session, a generation is a turn. The user's email address is dropped.
+fn normalize(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let root = payload.raw("workspace_roots").and_then(first_text);
     let base = Object::new()
@@ -81,7 +83,7 @@ fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
                 .take("is_interrupt", payload, &["is_interrupt"])
                 .take("reason", payload, &["reason"])
                 .take("trigger", payload, &["trigger"]);
-            (super::our_event(report.event)?, object)
+            (our_event(report.event)?, object)
         }
     };
     Some(NormalizedPayload {
@@ -100,7 +102,7 @@ fn edit(payload: &Payload<'_>, base: Object) -> Object {
         .raw("tool_response", Some(&answer.end()))
 }
 
-/// What a tool printed is JSON inside a string; a command that failed is told by its exit status.
+/// Maps a tool call. The output is JSON in a string; a failed command is recognized by its exit code.
 fn tool(payload: &Payload<'_>, base: Object) -> NormalizedPayload {
     let name = payload.text("tool_name").unwrap_or_default();
     let output = unpacked(payload, "tool_output").unwrap_or_else(|| "{}".to_owned());
@@ -131,7 +133,7 @@ fn input(payload: &Payload<'_>) -> Option<String> {
     Some(renamed(&input, &[("target_file", "file_path")]))
 }
 
-/// Returns the first text of a list, as raw JSON.
+/// Returns the first string of an array, as raw JSON.
 fn first_text(list: &str) -> Option<String> {
     let list: Vec<Value> = serde_json::from_str(list).ok()?;
     list.first()

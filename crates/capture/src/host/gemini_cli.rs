@@ -1,10 +1,13 @@
-//! Gemini CLI. After its hooks reference, and seen with the real client, 0.61.
+//! Gemini CLI. Written from its hooks reference, verified with the real client, version 0.61.
 
 use serde_json::{Value, json};
 
 use super::{
-    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
-    NormalizedPayload, OutputFormat, object::Object,
+    object::Object,
+    spec::{
+        ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
+        NormalizedPayload, OutputFormat, our_event, plain_server,
+    },
 };
 use crate::payload::Payload;
 
@@ -14,7 +17,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     name: "gemini-cli",
     title: "Gemini CLI",
     install_markers: &[ConfigPath::home(".gemini", "")],
-    // `PreCompress` comes before every request, whether anything is compressed or not.
+    // Without `PreCompress`, which runs before every request even if nothing is compressed.
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
         HookRow::new("BeforeAgent", "user-prompt-submit"),
@@ -32,10 +35,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
             file: SETTINGS,
             instead: None,
             key: "mcpServers",
-            entry: super::plain_server,
+            entry: plain_server,
         },
     ],
-    normalize: Some(translate),
+    normalize: Some(normalize),
     injection_points: &[
         (InjectionTrigger::Start, OutputFormat::Specific("SessionStart")),
         (InjectionTrigger::Prompt, OutputFormat::Specific("BeforeAgent")),
@@ -47,7 +50,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     post_install_note: None,
 };
 
-/// Its time-outs are milliseconds.
+/// Returns a hook entry. Gemini's timeouts are in milliseconds.
 fn entry(row: &HookRow, program: &str) -> Value {
     let hook = json!({
         "name": "backstory",
@@ -58,7 +61,7 @@ fn entry(row: &HookRow, program: &str) -> Value {
     json!({"matcher": "*", "hooks": [hook]})
 }
 
-fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
+fn normalize(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let object = Object::new()
         .take("session_id", payload, &["session_id"])
@@ -69,9 +72,9 @@ fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
         .take("last_assistant_message", payload, &["prompt_response"])
         .take("reason", payload, &["reason"])
         .take("trigger", payload, &["trigger"]);
-    let event = super::our_event(report.event)?;
+    let event = our_event(report.event)?;
     if event == "user-prompt-submit" {
-        // The end of a turn repeats its prompt: only the beginning is one.
+        // The event at the end of a turn repeats the prompt, which must not be recorded twice.
         let json = object.take("prompt", payload, &["prompt"]).end();
         return Some(NormalizedPayload { event, json });
     }
@@ -97,11 +100,12 @@ fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     })
 }
 
-/// A tool that could not run has an error; a command that failed says so in its last lines only.
+/// Returns the error of a failed tool call. A tool that could not run has an error; a failed command states its exit
+/// code in its last lines.
 fn failure(answer: &Payload<'_>) -> Option<String> {
     if let Some(error) = answer.raw("error").filter(|raw| *raw != "null") {
-        let told = Payload::read(error).ok().and_then(|error| error.text("message"));
-        return Some(match told.or_else(|| answer.text("llmContent")) {
+        let message = Payload::read(error).ok().and_then(|error| error.text("message"));
+        return Some(match message.or_else(|| answer.text("llmContent")) {
             Some(message) => message.into_owned(),
             None => error.to_owned(),
         });

@@ -1,10 +1,10 @@
-//! Writes JSON objects out of the raw pieces of others: nothing is parsed that need not be.
+//! Assembles JSON objects from the raw fields of others, without parsing values.
 
 use serde_json::Value;
 
 use crate::payload::Payload;
 
-/// An object that is being written.
+/// A JSON object under construction.
 #[derive(Debug)]
 pub(super) struct Object(String);
 
@@ -13,7 +13,7 @@ impl Object {
         Self(String::new())
     }
 
-    /// Adds a field whose value is raw JSON, if there is any.
+    /// Adds a field with a raw JSON value, if there is one.
     pub(super) fn raw(mut self, name: &str, raw: Option<&str>) -> Self {
         if let Some(raw) = raw {
             self.0.push(if self.0.is_empty() { '{' } else { ',' });
@@ -24,18 +24,18 @@ impl Object {
         self
     }
 
-    /// Adds a field that is a text.
+    /// Adds a string field.
     pub(super) fn text(self, name: &str, text: &str) -> Self {
         self.raw(name, Some(&Value::from(text).to_string()))
     }
 
-    /// Adds the first of these fields of a payload, under our name.
+    /// Adds the first of several fields of a payload, under another name.
     pub(super) fn take(self, name: &str, from: &Payload<'_>, theirs: &[&str]) -> Self {
         let raw = theirs.iter().find_map(|their| from.raw(their));
         self.raw(name, raw.filter(|raw| *raw != "null"))
     }
 
-    /// Ends the object.
+    /// Returns the finished object.
     pub(super) fn end(mut self) -> String {
         if self.0.is_empty() {
             self.0.push('{');
@@ -45,7 +45,7 @@ impl Object {
     }
 }
 
-/// Writes an object anew with some of its fields under other names.
+/// Copies an object with some of its fields renamed.
 pub(super) fn renamed(raw: &str, names: &[(&str, &str)]) -> String {
     let Ok(payload) = Payload::read(raw) else {
         return raw.to_owned();
@@ -58,7 +58,7 @@ pub(super) fn renamed(raw: &str, names: &[(&str, &str)]) -> String {
     object.end()
 }
 
-/// Returns the JSON that a field is or, for hosts that send JSON inside a string, holds.
+/// Returns the raw JSON of a field, unpacked if the host sends JSON in a string.
 pub(super) fn unpacked(payload: &Payload<'_>, name: &str) -> Option<String> {
     let raw = payload.raw(name)?;
     match payload.text(name) {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_put_together_from_raw_pieces() {
+    fn an_object_is_assembled_from_raw_fields() {
         let payload = Payload::read(r#"{"a":"x\n","b":null,"c":{"d":[1]}}"#).unwrap();
         let object = Object::new()
             .take("one", &payload, &["none", "a"])
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_change_their_names_and_packed_json_is_unpacked() {
+    fn fields_are_renamed_and_json_in_strings_is_unpacked() {
         assert_eq!(
             renamed(r#"{"filePath":"a","x":1}"#, &[("filePath", "file_path")]),
             r#"{"file_path":"a","x":1}"#

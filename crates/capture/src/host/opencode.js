@@ -1,24 +1,24 @@
 // Written by `backstory install`; `backstory uninstall opencode` removes it.
 //
-// Tells backstory what happens in a session, and the model what backstory remembers. Never fails, never throws: a
-// memory that is missing must not cost a turn.
+// Reports the events of a session to backstory and injects its memories. Never throws: a missing memory must not break a
+// turn.
 import { spawn } from "node:child_process"
 
 const PROGRAM = {program}
-const PATIENCE_MS = 2000
+const TIMEOUT_MS = 2000
 
-// Runs one hook; resolves with what it has to say, or nothing.
+// Runs one hook and resolves with its injection, if any.
 const report = (event, payload) =>
   new Promise((resolve) => {
     try {
       const child = spawn(PROGRAM, ["hook", event, "--host", "opencode"], { stdio: ["pipe", "pipe", "ignore"] })
-      const giveUp = setTimeout(() => resolve(undefined), PATIENCE_MS)
+      const timeout = setTimeout(() => resolve(undefined), TIMEOUT_MS)
       let printed = ""
       child.stdout.on("data", (data) => (printed += data))
       child.stdin.on("error", () => {})
       child.on("error", () => resolve(undefined))
       child.on("close", () => {
-        clearTimeout(giveUp)
+        clearTimeout(timeout)
         try {
           resolve(JSON.parse(printed).context)
         } catch {
@@ -32,9 +32,9 @@ const report = (event, payload) =>
   })
 
 export const Backstory = async ({ client, directory }) => {
-  const started = new Map() // session -> what it was told at its start
-  const prompts = new Map() // session -> what bears on the prompt in hand
-  const children = new Set() // sub-agents have sessions of their own; the parent's memory is enough
+  const started = new Map() // session -> injection at its start
+  const prompts = new Map() // session -> injection for the current prompt
+  const children = new Set() // sessions of sub-agents, which are not recorded
   const base = (sessionID) => ({ session_id: sessionID, cwd: directory })
 
   const start = (sessionID, source) => {
@@ -42,8 +42,8 @@ export const Backstory = async ({ client, directory }) => {
     return started.get(sessionID)
   }
 
-  // The last words of the agent, which no event carries whole.
-  const lastWords = async (sessionID) => {
+  // Returns the last message of the agent, which no event contains.
+  const lastMessage = async (sessionID) => {
     try {
       const answer = await client.session.messages({ path: { id: sessionID } })
       const messages = answer.data ?? []
@@ -65,7 +65,7 @@ export const Backstory = async ({ client, directory }) => {
       } else if (event.type === "session.idle") {
         const id = event.properties.sessionID
         if (children.has(id)) return
-        await report("stop", { ...base(id), last_assistant_message: await lastWords(id) })
+        await report("stop", { ...base(id), last_assistant_message: await lastMessage(id) })
       } else if (event.type === "session.compacted") {
         await report("pre-compact", { ...base(event.properties.sessionID), trigger: "auto" })
       } else if (event.type === "session.deleted" && session?.id) {
@@ -79,18 +79,18 @@ export const Backstory = async ({ client, directory }) => {
       const text = output.parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text)
       if (!text.length) return
       const prompt_id = input.messageID ?? output.message?.id
-      const told = await report("user-prompt-submit", { ...base(input.sessionID), prompt_id, prompt: text.join("\n") })
-      prompts.set(input.sessionID, told)
+      const injection = await report("user-prompt-submit", { ...base(input.sessionID), prompt_id, prompt: text.join("\n") })
+      prompts.set(input.sessionID, injection)
     },
 
     "experimental.chat.system.transform": async (input, output) => {
-      const told = [await started.get(input.sessionID), prompts.get(input.sessionID)].filter(Boolean)
-      output.system.push(...told)
+      const injections = [await started.get(input.sessionID), prompts.get(input.sessionID)].filter(Boolean)
+      output.system.push(...injections)
     },
 
     "tool.execute.after": async (input, output) => {
       if (children.has(input.sessionID)) return
-      const told = await report("post-tool-use", {
+      const injection = await report("post-tool-use", {
         ...base(input.sessionID),
         tool_name: input.tool,
         tool_use_id: input.callID,
@@ -98,7 +98,7 @@ export const Backstory = async ({ client, directory }) => {
         tool_response: output.output ?? "",
         exit: output.metadata?.exit ?? null,
       })
-      if (told && typeof output.output === "string") output.output += `\n\n${told}`
+      if (injection && typeof output.output === "string") output.output += `\n\n${injection}`
     },
   }
 }

@@ -1,12 +1,14 @@
-//! `OpenCode`. After its plugin interface, and seen with the real client, 1.18: hooks are functions of a plugin, which ours
-//! turns into calls of `backstory hook`.
+//! `OpenCode`. Written from its plugin interface, verified with the real client, version 1.18. Hooks are functions of a
+//! plugin; ours calls `backstory hook`.
 
 use serde_json::{Value, json};
 
 use super::{
-    ConfigPath, DefaultOutput, HostPayload, HostSpec, InjectionTrigger, InstallItem, NormalizedPayload,
-    OutputFormat,
     object::{Object, renamed},
+    spec::{
+        ConfigPath, DefaultOutput, HostPayload, HostSpec, InjectionTrigger, InstallItem, NormalizedPayload,
+        OutputFormat, our_event,
+    },
 };
 
 pub(super) static SPEC: HostSpec = HostSpec {
@@ -26,7 +28,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             entry: server,
         },
     ],
-    normalize: Some(translate),
+    normalize: Some(normalize),
     injection_points: &[
         (InjectionTrigger::Start, OutputFormat::Field("context")),
         (InjectionTrigger::Prompt, OutputFormat::Field("context")),
@@ -50,8 +52,8 @@ fn server(program: &str) -> Value {
     json!({"type": "local", "command": [program, "mcp"], "enabled": true})
 }
 
-/// Our plugin speaks our words; the arguments of tools are `OpenCode`'s.
-fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
+/// Maps the names of tool arguments, which are `OpenCode`'s. All other names are chosen by our plugin.
+fn normalize(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     const NAMES: [(&str, &str); 3] = [
         ("filePath", "file_path"),
         ("oldString", "old_string"),
@@ -70,7 +72,7 @@ fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
         .raw("tool_input", input.as_deref())
         .take("last_assistant_message", payload, &["last_assistant_message"])
         .take("reason", payload, &["reason"]);
-    let event = super::our_event(report.event)?;
+    let event = our_event(report.event)?;
     let status = payload
         .raw("exit")
         .filter(|status| !matches!(*status, "0" | "null"));

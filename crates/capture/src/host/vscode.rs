@@ -1,10 +1,10 @@
-//! VS Code. After its documentation of June 2026: the MCP server is registered. Its own hooks are a preview that reads
-//! Copilot CLI's file, so `copilot-cli` is what turns them on.
+//! VS Code. Written from its documentation of June 2026. Only the MCP server is registered: its hooks are a preview
+//! that reads Copilot CLI's file, so installing `copilot-cli` enables them.
 
 use backstory_system::SETTINGS_FOLDER;
 use serde_json::{Value, json};
 
-use super::{ConfigPath, DefaultOutput, HostSpec, InstallItem};
+use super::spec::{ConfigPath, DefaultOutput, HostSpec, InstallItem};
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "vscode",

@@ -1,11 +1,14 @@
-//! Windsurf. After the documentation of its Cascade hooks of 2026; not tried with the editor itself. It cannot be told
-//! anything by a hook, so it reads a rules file.
+//! Windsurf. Written from the documentation of its Cascade hooks of 2026; not verified with the editor. Its hooks
+//! cannot inject text, so it reads a rules file.
 
 use serde_json::{Value, json};
 
 use super::{
-    ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InstallItem, NormalizedPayload, RulesFile,
     object::Object,
+    spec::{
+        ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InstallItem, NormalizedPayload, RulesFile,
+        plain_server,
+    },
 };
 use crate::payload::Payload;
 
@@ -33,10 +36,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
             file: ConfigPath::home(FOLDER, "mcp_config.json"),
             instead: None,
             key: "mcpServers",
-            entry: super::plain_server,
+            entry: plain_server,
         },
     ],
-    normalize: Some(translate),
+    normalize: Some(normalize),
     injection_points: &[],
     silence: DefaultOutput::Nothing,
     rules: Some(RulesFile {
@@ -51,8 +54,9 @@ fn entry(row: &HookRow, program: &str) -> Value {
     json!({"command": row.shell(program, "windsurf"), "show_output": false})
 }
 
-/// A trajectory is a session, an execution a turn. Nothing says where the work is: hooks run in the workspace.
-fn translate(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
+/// Maps Windsurf's names: a trajectory is a session, an execution is a turn. The working folder is that of the hook
+/// process, which runs in the workspace.
+fn normalize(report: &HostPayload<'_>) -> Option<NormalizedPayload> {
     let payload = report.payload;
     let info = payload.raw("tool_info").unwrap_or("{}");
     let info = Payload::read(info).ok()?;
@@ -101,7 +105,7 @@ fn tool(base: Object, name: &str, input: Object, answer: Object) -> Object {
         .raw("tool_response", Some(&answer.end()))
 }
 
-/// Newer versions say how a command ended.
+/// Maps a command. Newer versions report its exit code.
 fn command(info: &Payload<'_>, base: Object) -> NormalizedPayload {
     let input = Object::new().take("command", info, &["command_line"]);
     let object = base

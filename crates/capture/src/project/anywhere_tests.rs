@@ -1,4 +1,4 @@
-//! What holds on every system, written by hand as git writes it there.
+//! Tests for every operating system, on files written as git writes them.
 
 #![expect(clippy::disallowed_methods, reason = "tests may write files in place")]
 

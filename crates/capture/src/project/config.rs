@@ -1,19 +1,18 @@
-//! Reads the few keys of a git config file that tell projects apart.
+//! Reads the keys of a git config file that identify a project.
 //!
-//! Owns git's config syntax. Lenient where git would stop: a broken line is skipped. `[include]` is not followed and
-//! `url.<base>.insteadOf` not applied: both may live in files outside the repository, so half of the rules would make
-//! the identity depend on the machine. Nor are the user's and the system's config read.
+//! Parses git's config syntax and skips broken lines, at which git would stop. Does not follow `[include]`, apply
+//! `url.<base>.insteadOf` or read the user's and the system's config: they lie outside the repository and would make
+//! the identity depend on the machine.
 
 use std::path::PathBuf;
 
 use backstory_system::path_from_bytes;
-
 use backstory_text::scan;
 
-/// A remote that is not `origin` counts only among the first few: a bound for hostile files.
+/// The maximum number of remotes besides `origin`: a bound for hostile files.
 const MAX_OTHER_URLS: usize = 16;
 
-/// What a repository's config says about its place and its remotes.
+/// The relevant keys of a repository's config.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitConfig {
     origin: Option<String>,
@@ -27,7 +26,7 @@ pub(super) struct GitConfig {
 }
 
 impl GitConfig {
-    /// Reads a config file's text.
+    /// Parses a config file.
     pub(super) fn parse(text: &[u8]) -> Self {
         let mut config = Self::default();
         let mut section = Section::default();
@@ -39,7 +38,7 @@ impl GitConfig {
                 b' ' | b'\t' | b'\n' => {
                     reader.next();
                 }
-                // After a broken header the keys below belong to nobody, rather than to the section before.
+                // After a broken header the keys below belong to no section, rather than to the previous one.
                 b'[' => section = reader.section().unwrap_or_default(),
                 b if b.is_ascii_alphabetic() => {
                     if let Some((key, value)) = reader.entry() {
@@ -52,12 +51,12 @@ impl GitConfig {
         config
     }
 
-    /// The remotes' URLs, the most telling first: `origin`, then the others in the file's order.
+    /// Returns the URLs of the remotes: `origin` first, then the others in the order of the file.
     pub(super) fn remotes(&self) -> impl Iterator<Item = &str> {
         self.origin.iter().chain(&self.others).map(String::as_str)
     }
 
-    /// Lets the keys of `config.worktree` win.
+    /// Overrides keys with those of `config.worktree`.
     pub(super) fn overridden_by(mut self, other: Self) -> Self {
         self.bare = other.bare.or(self.bare);
         self.worktree = other.worktree.or(self.worktree);
@@ -74,7 +73,7 @@ impl GitConfig {
             }
             (b"extensions", None, b"worktreeconfig") => self.has_worktree_config = is_true(value.as_deref()),
             (b"remote", Some(name), b"url") => {
-                // Lossy decoding could make two URLs one.
+                // Lossy decoding could make two URLs equal.
                 let url = value
                     .and_then(|url| String::from_utf8(url).ok())
                     .filter(|url| !url.trim().is_empty());
@@ -93,7 +92,7 @@ impl GitConfig {
     }
 }
 
-/// A key without `=` means true.
+/// Parses a boolean; a key without `=` is true.
 fn is_true(value: Option<&[u8]>) -> bool {
     value.is_none_or(|value| {
         [&b"true"[..], b"yes", b"on", b"1"]
@@ -104,7 +103,7 @@ fn is_true(value: Option<&[u8]>) -> bool {
 
 #[derive(Default)]
 struct Section {
-    /// Lower case.
+    /// In lower case.
     name: Vec<u8>,
     /// The part in quotes, as written.
     sub: Option<Vec<u8>>,
@@ -155,7 +154,7 @@ impl Reader<'_> {
         word
     }
 
-    /// Reads `[name]`, `[name "sub"]` or the old `[name.sub]`; skips the line when it is none of them.
+    /// Reads `[name]`, `[name "sub"]` or the old `[name.sub]`; skips any other line.
     fn section(&mut self) -> Option<Section> {
         let section = self.section_header();
         if section.is_none() {
@@ -203,7 +202,7 @@ impl Reader<'_> {
         ends_here.then_some((key, None))
     }
 
-    /// Reads a value: quotes, escapes, continuation lines and comments, spaces around it dropped.
+    /// Reads a value with quotes, escapes, continuation lines and comments, without surrounding spaces.
     fn value(&mut self) -> Option<Vec<u8>> {
         let mut value = Vec::new();
         let mut kept = 0; // the length without unquoted spaces at the end
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_url_of_origin_comes_first() {
+    fn origins_first_url_comes_first() {
         for (name, text, wanted) in [
             ("plain", "[remote \"origin\"]\n\turl = u\n", &["u"][..]),
             (
@@ -338,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_costs_only_itself() {
+    fn a_broken_line_is_skipped() {
         for broken in [
             "!!!",
             "key with words",
@@ -365,13 +364,13 @@ mod tests {
             assert_eq!(
                 urls(&text),
                 [""; 0],
-                "{header}: keys below a broken header belong to nobody"
+                "{header}: keys below a broken header belong to no section"
             );
         }
     }
 
     #[test]
-    fn the_keys_about_the_place_are_read() {
+    fn keys_about_the_working_tree_are_read() {
         let config = GitConfig::parse(
             b"[core]\nbare\nworktree = ../../x y\n[extensions]\nworktreeConfig = Yes\n[core \"sub\"]\nbare = false\n",
         );
@@ -403,7 +402,7 @@ mod tests {
         }
 
         #[test]
-        fn no_near_config_breaks_the_reader(text in r#"([\[\]"\\=#; \r\n]|remote|origin|url|core|bare){0,40}"#) {
+        fn malformed_configs_do_not_panic(text in r#"([\[\]"\\=#; \r\n]|remote|origin|url|core|bare){0,40}"#) {
             GitConfig::parse(text.as_bytes());
         }
     }

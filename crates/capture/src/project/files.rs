@@ -1,6 +1,6 @@
-//! Settles paths and reads small files without ever blocking or failing loudly.
+//! Resolves paths and reads small files without blocking.
 //!
-//! Owns how a path becomes canonical, how it becomes a key, and how much of a file is read. Knows nothing of git.
+//! Defines how a path becomes canonical and how it becomes a key, and limits the size of a file. Independent of git.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
@@ -9,26 +9,26 @@ use std::path::{Component, Path, PathBuf};
 use backstory_model::from_drive;
 use backstory_system::{canonical_already, canonicalize, open_nonblocking};
 
-/// The largest file that is read; git itself stops at this size for `.git` files.
+/// The maximum size of a file; git has the same limit for `.git` files.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What the kernel takes as a path. Longer ones cannot exist, so their parents need not be tried.
+/// The maximum length of a path in the kernel. Longer ones cannot exist.
 const MAX_PATH: usize = 4096;
 
-/// How many missing parents are tried before a path is taken as it is spelled.
+/// The number of missing parents that are tried before a path is used as it is written.
 const MAX_MISSING: usize = 128;
 
-/// Where a climb begins.
+/// The start of the search for a repository.
 pub(super) struct StartDir {
-    /// The folder asked for, canonical as far as it exists.
+    /// The given folder, canonical as far as it exists.
     pub(super) folder: PathBuf,
     /// The nearest folder that exists, canonical.
     pub(super) existing: PathBuf,
 }
 
-/// Settles the folder a hook reported, which may be relative, gone or nonsense.
+/// Resolves the folder of a hook, which may be relative, deleted or invalid.
 ///
-/// A relative or empty path is taken from the process's working directory: agents start hooks in the project.
+/// A relative or empty path is relative to the working directory of the process: agents start hooks in the project.
 pub(super) fn start(cwd: &Path) -> StartDir {
     let cwd = if cwd.as_os_str().is_empty() {
         Path::new(".")
@@ -52,7 +52,7 @@ pub(super) fn start(cwd: &Path) -> StartDir {
         .skip_while(|parent| parent.as_os_str().len() >= MAX_PATH);
     for parent in candidates.take(MAX_MISSING) {
         if let Some(existing) = canonical(parent) {
-            // The key of a folder stays the same when the folder goes, even below a symlink.
+            // The key of a folder does not change when the folder is deleted, even below a symlink.
             let missing = spelled.strip_prefix(parent).unwrap_or(Path::new(""));
             let folder = if missing.as_os_str().is_empty() {
                 existing.clone()
@@ -68,7 +68,7 @@ pub(super) fn start(cwd: &Path) -> StartDir {
     }
 }
 
-/// Resolves symlinks; `None` when the path does not exist or cannot be reached.
+/// Resolves symlinks; `None` if the path does not exist or is inaccessible.
 pub(super) fn canonical(path: &Path) -> Option<PathBuf> {
     let is_tidy = path.is_absolute() && lexical(path).as_os_str() == path.as_os_str();
     match is_tidy.then(|| canonical_already(path)).flatten() {
@@ -78,12 +78,12 @@ pub(super) fn canonical(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The canonical path, or the tidied spelling of a path that does not exist.
+/// Returns the canonical path, or the normalized form of a path that does not exist.
 pub(super) fn canonical_or_lexical(path: &Path) -> PathBuf {
     canonical(path).unwrap_or_else(|| lexical(path))
 }
 
-/// Joins a path to a canonical folder. Leading `..` are worked out: no symlink can be in their way, and the answer is
+/// Joins a path to a canonical folder. Leading `..` are resolved: they cannot cross a symlink, and the result is
 /// cheaper to make canonical.
 pub(super) fn join(canonical: &Path, path: &Path) -> PathBuf {
     let mut folder = canonical;
@@ -99,7 +99,7 @@ pub(super) fn join(canonical: &Path, path: &Path) -> PathBuf {
     }
 }
 
-/// Tidies an absolute path by its spelling alone: no `.`, no `..`, no doubled or trailing slashes.
+/// Normalizes an absolute path without file access: no `.`, no `..`, no doubled or trailing slashes.
 pub(super) fn lexical(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::with_capacity(path.as_os_str().len());
     for component in path.components() {
@@ -114,10 +114,10 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Writes a path as text such that two paths never share a text.
+/// Encodes a path as text so that different paths have different texts.
 ///
-/// Names need not be UTF-8: a byte that is not becomes U+FFFD and two hex digits, and a real U+FFFD is doubled. So does
-/// NUL, which no file name holds but a hostile payload may, and which ends a text in SQLite.
+/// An invalid UTF-8 byte becomes U+FFFD and two hex digits, and a real U+FFFD is doubled. NUL is encoded too: a hostile
+/// payload may contain one, and it ends a text in SQLite.
 pub(super) fn text(path: &Path) -> String {
     const MARK: char = char::REPLACEMENT_CHARACTER;
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -162,7 +162,7 @@ fn read_with(path: &Path, follows_links: bool) -> io::Result<Vec<u8>> {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
-    // Up to the known size only: saves the read that would just report the end.
+    // Limited to the known size, which saves the read that would only report the end.
     file.take(about.len()).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn spelling_alone_tidies_a_path() {
+    fn paths_are_normalized_without_file_access() {
         for (given, wanted) in [
             ("/a/./b//c/", "/a/b/c"),
             ("/a/../b", "/b"),
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn joining_works_leading_dots_out() {
+    fn joining_resolves_leading_dots() {
         for (given, wanted) in [
             ("../..", "/a"),
             ("./../x/../y/", "/a/b/x/../y"),
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     #[cfg(windows)]
-    fn a_canonical_path_is_spelled_as_people_do() {
+    fn canonical_windows_paths_have_a_plain_drive() {
         let here = canonical(Path::new(".")).unwrap();
         assert!(backstory_model::has_drive(here.to_str().unwrap()), "{here:?}");
         assert_eq!(lexical(Path::new(r"C:\a\.\b\..\c/")), PathBuf::from(r"C:\a\c"));
@@ -226,14 +226,14 @@ mod tests {
     #[cfg(unix)]
     proptest! {
         #[test]
-        fn different_names_never_share_a_text(left: Vec<u8>, right: Vec<u8>) {
+        fn different_paths_have_different_texts(left: Vec<u8>, right: Vec<u8>) {
             let [one, two] = [&left, &right].map(|name| text(&path_from_bytes(name).unwrap()));
             prop_assert_eq!(left == right, one == two);
             prop_assert!(!one.contains('\0'));
         }
 
         #[test]
-        fn near_misses_never_share_a_text(left in "[\u{FFFD}\0 0-1]{0,6}", tail in prop::collection::vec(0xf0u8.., 0..3)) {
+        fn similar_paths_have_different_texts(left in "[\u{FFFD}\0 0-1]{0,6}", tail in prop::collection::vec(0xf0u8.., 0..3)) {
             let mut right = left.clone().into_bytes();
             right.extend(&tail);
             let [one, two] = [left.as_bytes(), &right].map(|name| text(&path_from_bytes(name).unwrap()));

@@ -1,4 +1,4 @@
-//! Folders without a repository, folders that are gone, odd or shut, and marks that turn capture off.
+//! Tests for folders without a repository, deleted, odd and inaccessible folders, and `.backstory-ignore`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -18,7 +18,7 @@ fn without_git_the_folder_is_the_project() {
 }
 
 #[test]
-fn a_folder_that_is_gone_keeps_its_project() {
+fn a_deleted_folder_keeps_its_project() {
     let disk = Disk::new();
     disk.repository("app/.git", REMOTE).folder("plain");
     assert_eq!(disk.facts("app/src/gone/long").key, KEY);
@@ -36,7 +36,7 @@ fn a_folder_that_is_gone_keeps_its_project() {
 }
 
 #[test]
-fn a_symlink_leads_to_the_real_project() {
+fn a_symlink_resolves_to_the_real_project() {
     let disk = Disk::new();
     disk.repository("app/.git", "")
         .folder("app/src")
@@ -56,7 +56,7 @@ fn a_symlink_leads_to_the_real_project() {
 }
 
 #[test]
-fn hostile_folders_get_some_answer() {
+fn hostile_paths_do_not_panic() {
     let here = locate(Path::new(".")).facts;
     assert_eq!(locate(Path::new("")).facts, here);
     assert!(here.root.starts_with('/'));
@@ -70,7 +70,7 @@ fn hostile_folders_get_some_answer() {
 }
 
 #[test]
-fn an_unreadable_folder_is_no_trouble() {
+fn an_unreadable_folder_is_located() {
     let disk = Disk::new();
     disk.repository("app/.git", "")
         .folder("app/src")
@@ -87,7 +87,7 @@ fn an_unreadable_folder_is_no_trouble() {
 }
 
 #[test]
-fn an_ignore_mark_silences_its_repository_only() {
+fn an_ignore_file_applies_to_its_repository_only() {
     let disk = Disk::new();
     disk.repository("app/.git", "")
         .folder("app/src/deep")
@@ -105,7 +105,7 @@ fn an_ignore_mark_silences_its_repository_only() {
 }
 
 #[test]
-fn an_ignore_mark_in_the_main_working_tree_silences_worktrees() {
+fn an_ignore_file_in_the_main_working_tree_applies_to_worktrees() {
     let disk = Disk::new();
     disk.repository("app/.git", "")
         .repository("p/.bare", "[core]\nbare = true\n");

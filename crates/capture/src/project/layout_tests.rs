@@ -1,4 +1,4 @@
-//! Every layout of a repository, written by hand, and what becomes of a folder in it.
+//! Tests for every repository layout, with files written by hand.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use super::*;
 pub(super) const REMOTE: &str = "[remote \"origin\"]\n\turl = git@github.com:Acme/App.git\n";
 pub(super) const KEY: &str = "github.com/acme/app";
 
-/// A folder to build repositories in.
+/// A temporary folder for repositories.
 pub(super) struct Disk {
     folder: TempDir,
 }
@@ -44,7 +44,7 @@ impl Disk {
         self
     }
 
-    /// The inside of a repository.
+    /// Writes the content of a `.git` folder.
     pub(super) fn repository(&self, git_dir: &str, config: &str) -> &Self {
         self.folder(&format!("{git_dir}/objects"))
             .folder(&format!("{git_dir}/refs/heads"));
@@ -52,7 +52,7 @@ impl Disk {
             .file(&format!("{git_dir}/config"), config)
     }
 
-    /// A linked worktree on the branch `side`, with the given pointers.
+    /// Writes a linked worktree on the branch `side`, with the given pointers.
     pub(super) fn worktree(&self, at: &str, git_dir: &str, pointer: &str, common: &str) -> &Self {
         self.file(&format!("{at}/.git"), format!("gitdir: {pointer}\n"));
         self.file(&format!("{git_dir}/HEAD"), "ref: refs/heads/side\n");
@@ -66,7 +66,7 @@ impl Disk {
         place.facts
     }
 
-    /// Key and root in short, the temporary folder written as `~`.
+    /// Returns key and root, with the temporary folder written as `~`.
     pub(super) fn short(&self, path: &str) -> [String; 3] {
         let facts = self.facts(path);
         [facts.key, facts.root, facts.name].map(|text| text.replace(&self.text(""), "~"))
@@ -109,7 +109,7 @@ fn a_plain_repository_is_one_project_with_all_its_folders() {
 }
 
 #[test]
-fn the_remote_is_found_in_any_config() {
+fn remotes_are_found_in_all_forms_of_config() {
     for (name, config, wanted) in [
         (
             "windows",
@@ -190,7 +190,7 @@ fn a_linked_worktree_is_the_same_project() {
 }
 
 #[test]
-fn a_worktree_outlives_its_repository() {
+fn a_worktree_keeps_its_project_without_the_repository() {
     let disk = Disk::new();
     disk.file(
         "wt/.git",
@@ -206,7 +206,7 @@ fn a_worktree_outlives_its_repository() {
 }
 
 #[test]
-fn worktrees_beside_a_bare_repository_share_it() {
+fn worktrees_of_a_bare_repository_share_its_project() {
     let disk = Disk::new();
     disk.repository("p/.bare", "[core]\n\tbare = true\n")
         .file("p/.git", "gitdir: ./.bare\n");
@@ -260,7 +260,7 @@ fn a_bare_repository_is_a_project() {
 }
 
 #[test]
-fn a_git_folder_may_stand_elsewhere() {
+fn a_separate_git_folder_is_followed() {
     let disk = Disk::new();
     disk.repository("store/one", "")
         .file("app/.git", format!("gitdir: {}\n", disk.text("store/one")));
@@ -305,7 +305,7 @@ fn a_submodule_is_its_own_project() {
 }
 
 #[test]
-fn two_repositories_that_claim_one_working_tree_stay_two() {
+fn two_repositories_that_claim_one_working_tree_stay_distinct() {
     let disk = Disk::new();
     for name in ["dot", "private"] {
         disk.repository(name, &format!("[core]\nworktree = {}\n", disk.text("home")))
@@ -331,7 +331,7 @@ fn the_inner_repository_wins() {
 }
 
 #[test]
-fn garbage_called_git_is_passed_over() {
+fn an_invalid_git_entry_is_ignored() {
     let disk = Disk::new();
     disk.repository("app/.git", REMOTE);
     disk.folder("app/empty/.git")
@@ -377,7 +377,7 @@ fn garbage_called_git_is_passed_over() {
 }
 
 #[test]
-fn a_head_may_be_anything() {
+fn any_head_is_accepted() {
     let disk = Disk::new();
     disk.repository("app/.git", "");
     for (head, wanted) in [

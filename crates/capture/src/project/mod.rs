@@ -1,8 +1,8 @@
-//! Says which project a folder belongs to, and whether capture is turned off there.
+//! Identifies the project of a folder and finds `.backstory-ignore` files.
 //!
-//! Owns the identity rules: the normalised git remote, else the main working tree's root, else the folder itself; every
-//! worktree and sub-folder of a repository is the same project. Reads a few files and starts no program: both
-//! questions are asked by hooks. Globs from the settings are left to [`crate::exclude`].
+//! The key of a project is its normalized git remote, else the root of the main working tree, else the folder itself;
+//! all worktrees and sub-folders of a repository belong to one project. Runs in hooks, so it reads a few files and
+//! starts no program. `capture.exclude` is handled in [`crate::exclude`].
 
 mod config;
 mod files;
@@ -13,25 +13,25 @@ use std::path::{Path, PathBuf};
 
 use backstory_model::ProjectIdentity;
 
-pub use remote::normalise_remote;
+pub use remote::normalize_remote;
 use repository::Repository;
 
-/// Turns capture off for the folder it stands in and everything below, up to the next repository.
+/// The file that turns capture off for its folder and everything below, up to the next repository.
 const IGNORE_MARK: &str = ".backstory-ignore";
 
-/// How far up a repository is looked for; a bound for hostile paths, far above any real tree.
+/// The maximum number of parent folders to search: a bound for hostile paths, far above any real tree.
 const MAX_LEVELS: usize = 128;
 
-/// What the file system says about a folder.
+/// The project of a folder, and whether capture is off there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The project the folder belongs to.
+    /// The project that the folder belongs to.
     pub facts: ProjectIdentity,
-    /// Whether a `.backstory-ignore` turns capture off, as [`is_ignored`] answers.
+    /// True if a `.backstory-ignore` turns capture off, see [`is_ignored`].
     pub ignored: bool,
 }
 
-/// Finds the project a folder belongs to. Never fails: the worst answer is the folder itself.
+/// Finds the project of a folder. Never fails: the fallback is the folder itself.
 pub fn locate(cwd: &Path) -> Location {
     let start = files::start(cwd);
     let walk = find_repository(&start.existing);
@@ -45,18 +45,18 @@ pub fn locate(cwd: &Path) -> Location {
     }
 }
 
-/// Says whether a `.backstory-ignore` stands in the folder or above it, up to the repository's root, or in the main
-/// working tree's root.
+/// Reports whether there is a `.backstory-ignore` in the folder or above it, up to the root of the repository, or in
+/// the root of the main working tree.
 ///
-/// Without a repository the whole way up counts. A repository inside another one, such as a submodule, is a project of
-/// its own: marks outside of it do not reach in.
+/// Without a repository all parent folders count. A repository inside another one, such as a submodule, is a separate
+/// project: files outside of it do not apply.
 pub fn is_ignored(cwd: &Path) -> bool {
     find_repository(&files::start(cwd).existing).ignored
 }
 
-/// Names a project for people: its folder's name, without the `.git` of a bare repository.
+/// Returns the display name of a project: the name of its folder, without the `.git` of a bare repository.
 ///
-/// A repository kept in a `.bare` or `.git` folder beside its worktrees is called after the folder around it.
+/// A repository in a `.bare` or `.git` folder next to its worktrees is named after the parent folder.
 pub fn display_name(root: &Path) -> String {
     let hidden = root
         .file_name()
@@ -81,7 +81,7 @@ struct Walk {
     ignored: bool,
 }
 
-/// Climbs from an existing, canonical folder to the repository around it.
+/// Searches an existing, canonical folder and its parents for a repository.
 fn find_repository(existing: &Path) -> Walk {
     let mut ignored = false;
     for folder in existing.ancestors().take(MAX_LEVELS) {
@@ -100,7 +100,7 @@ fn find_repository(existing: &Path) -> Walk {
     }
 }
 
-/// Any entry of that name counts, a folder or a dangling link as well: who put it there wants silence.
+/// Reports whether there is any entry of that name, including a folder or a dangling link: the intent is clear.
 fn has_ignore_file(folder: &Path) -> bool {
     folder.join(IGNORE_MARK).symlink_metadata().is_ok()
 }
@@ -110,7 +110,7 @@ fn repository_facts(repository: &Repository) -> ProjectIdentity {
     let remote = repository
         .config()
         .remotes()
-        .find_map(|url| normalise_remote(url, &root));
+        .find_map(|url| normalize_remote(url, &root));
     ProjectIdentity {
         key: remote.unwrap_or_else(|| files::text(&repository.identity())),
         name: display_name(&root),

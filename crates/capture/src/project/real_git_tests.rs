@@ -1,4 +1,4 @@
-//! The same layouts made by the real `git`, whose own answers are the measure. Skipped where git is not installed.
+//! Tests on repositories made by the real `git`, compared with git's own answers. Skipped if git is not installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,13 +7,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder with its own git home: the machine's settings do not reach in.
+/// A temporary folder with its own git home, independent of the machine's settings.
 struct Git {
     folder: TempDir,
 }
 
 impl Git {
-    /// `None` where there is no git to compare with.
+    /// Returns `None` if git is not installed.
     fn new() -> Option<Self> {
         let git = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -73,7 +73,7 @@ impl Git {
 }
 
 #[test]
-fn a_fresh_repository_and_its_branches() {
+fn new_repositories_and_branches_match_git() {
     let Some(git) = Git::new() else { return };
     git.run("", &["init", "--quiet", "app"]);
     assert_eq!(git.facts("app").branch.as_deref(), Some("main"), "unborn");
@@ -103,7 +103,7 @@ fn a_fresh_repository_and_its_branches() {
 }
 
 #[test]
-fn worktrees_of_a_plain_repository() {
+fn worktrees_of_a_plain_repository_match_git() {
     let Some(git) = Git::new() else { return };
     git.run("", &["init", "--quiet", "app"]);
     git.commit("app");
@@ -131,7 +131,7 @@ fn worktrees_of_a_plain_repository() {
 }
 
 #[test]
-fn worktrees_of_a_bare_repository() {
+fn worktrees_of_a_bare_repository_match_git() {
     let Some(git) = Git::new() else { return };
     git.run("", &["init", "--quiet", "seed"]);
     git.commit("seed");
@@ -145,7 +145,7 @@ fn worktrees_of_a_bare_repository() {
 }
 
 #[test]
-fn a_bare_repository_and_a_clone_of_it() {
+fn a_bare_repository_and_its_clone_match_git() {
     let Some(git) = Git::new() else { return };
     git.run("", &["init", "--quiet", "--bare", "app.git"]);
     let bare = git.facts("app.git/objects");
@@ -155,7 +155,7 @@ fn a_bare_repository_and_a_clone_of_it() {
 }
 
 #[test]
-fn a_submodule_and_a_separate_git_folder() {
+fn submodules_and_separate_git_folders_match_git() {
     let Some(git) = Git::new() else { return };
     git.run("", &["init", "--quiet", "lib"]);
     git.commit("lib");
@@ -188,7 +188,7 @@ fn a_submodule_and_a_separate_git_folder() {
 }
 
 #[test]
-fn newer_formats_of_a_repository() {
+fn newer_repository_formats_match_git() {
     let Some(git) = Git::new() else { return };
     if git
         .try_run("", &["init", "--quiet", "--object-format=sha256", "long"])
@@ -211,7 +211,7 @@ fn newer_formats_of_a_repository() {
 }
 
 #[test]
-fn a_config_reads_as_git_reads_it() {
+fn config_values_match_git() {
     let Some(git) = Git::new() else { return };
     git.run("", &["init", "--quiet", "app"]);
     for url in [

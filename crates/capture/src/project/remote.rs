@@ -1,7 +1,7 @@
-//! Turns a remote's URL into a name for the repository, the same for everyone who cloned it.
+//! Normalizes the URL of a remote to a name that is the same for every clone.
 //!
-//! Owns the spelling of remotes: `git@github.com:Acme/App.git` and `https://token@github.com/acme/app/` are both
-//! `github.com/acme/app`. Pure: no file, no network. Host aliases of `~/.ssh/config` are taken as they are written.
+//! `git@github.com:Acme/App.git` and `https://token@github.com/acme/app/` both become `github.com/acme/app`. Pure
+//! functions without file or network access; host aliases of `~/.ssh/config` are not resolved.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use backstory_model::has_drive;
 
 use super::files;
 
-/// Hosts that serve `/Acme/App` and `/acme/app` as the same repository.
+/// Hosts whose repository paths are case-insensitive.
 const CASELESS_HOSTS: [&str; 5] = [
     "bitbucket.org",
     "codeberg.org",
@@ -18,7 +18,7 @@ const CASELESS_HOSTS: [&str; 5] = [
     "gitlab.com",
 ];
 
-/// Other names of a host. All of them exist to offer SSH on the HTTPS port, or lead to the same site.
+/// Aliases of hosts, which offer SSH on the HTTPS port or lead to the same site.
 const HOST_ALIASES: [(&str, &str); 6] = [
     ("altssh.bitbucket.org", "bitbucket.org"),
     ("altssh.gitlab.com", "gitlab.com"),
@@ -31,12 +31,12 @@ const HOST_ALIASES: [(&str, &str); 6] = [
 const AZURE: &str = "dev.azure.com";
 const AZURE_OLD: &str = ".visualstudio.com";
 
-/// Normalises a remote's URL: `host[:port]/path` for a remote on a host, `file:/path` for one on this disk.
+/// Normalizes the URL of a remote: `host[:port]/path` for a remote on a host, `file:/path` for a local one.
 ///
-/// Credentials, query, fragment and default ports are dropped. A local path is made absolute against `base`; it keeps
-/// its `.git`, since `x` and `x.git` may stand side by side on a disk. `None` when the URL names no repository, or only
-/// this one. The answer never starts with a slash, so it is never the path of another project.
-pub fn normalise_remote(url: &str, base: &Path) -> Option<String> {
+/// Drops credentials, query, fragment and default ports. A local path is made absolute against `base` and keeps its
+/// `.git`, since `x` and `x.git` may both exist. Returns `None` if the URL names no repository, or only this one. The
+/// result never starts with a slash, so it never equals the path of another project.
+pub fn normalize_remote(url: &str, base: &Path) -> Option<String> {
     let url = without_helpers(url.trim())?;
     if url.is_empty() || url.contains(char::is_control) {
         return None;
@@ -61,7 +61,7 @@ pub fn normalise_remote(url: &str, base: &Path) -> Option<String> {
     }
     match scp_like(url) {
         Some((authority, path)) => hosted(&authority, default_port("ssh"), path),
-        // Two slashes in front mean another machine only in a `file:` URL.
+        // Two leading slashes name another machine only in a `file:` URL.
         None if url.starts_with('/') => {
             local(&url[url.len() - url.trim_start_matches('/').len() - 1..], base)
         }
@@ -69,7 +69,7 @@ pub fn normalise_remote(url: &str, base: &Path) -> Option<String> {
     }
 }
 
-/// Strips `helper::` in front of a URL; what follows is a command or a name unless it is a URL itself.
+/// Strips leading `helper::`. Returns `None` if a command or name rather than a URL follows.
 fn without_helpers(url: &str) -> Option<&str> {
     let mut rest = url;
     while let Some((helper, address)) = rest.split_once("::") {
@@ -118,12 +118,12 @@ fn scp_like(url: &str) -> Option<(String, &str)> {
 }
 
 fn hosted(authority: &str, default_port: Option<u16>, path: &str) -> Option<String> {
-    // A path with an @ is most likely the rest of a password that holds a slash, and must not be kept.
+    // A path with an @ is most likely the rest of a password that contains a slash.
     if path.contains('@') {
         return None;
     }
     let (given, port) = host_and_port(authority)?;
-    let (host, organisation) = real_host(&given);
+    let (host, organization) = real_host(&given);
     let port = port.filter(|port| Some(*port) != default_port && host == given);
     let mut path = path.split(['?', '#']).next().unwrap_or_default().to_owned();
     if CASELESS_HOSTS.contains(&host) {
@@ -136,20 +136,20 @@ fn hosted(authority: &str, default_port: Option<u16>, path: &str) -> Option<Stri
         return None;
     }
     if host == AZURE {
-        tidy_azure(&mut segments, organisation);
+        tidy_azure(&mut segments, organization);
     }
     let port = port.map(|port| format!(":{port}")).unwrap_or_default();
     Some(format!("{host}{port}/{}", segments.join("/")))
 }
 
-/// The host behind an alias, and the organisation that Azure's old hosts are named after.
+/// Resolves a host alias, and returns the organization in the name of an old Azure host.
 fn real_host(given: &str) -> (&str, Option<&str>) {
     if let Some((_, real)) = HOST_ALIASES.iter().find(|(alias, _)| *alias == given) {
         return (real, None);
     }
     match given.strip_suffix(AZURE_OLD) {
-        Some(organisation) if !organisation.is_empty() && !organisation.contains('.') => {
-            (AZURE, Some(organisation))
+        Some(organization) if !organization.is_empty() && !organization.contains('.') => {
+            (AZURE, Some(organization))
         }
         _ => (given, None),
     }
@@ -189,7 +189,7 @@ fn host_and_port(authority: &str) -> Option<(String, Option<u16>)> {
     (is_host && !host.is_empty()).then_some((host, port))
 }
 
-/// A path's segments without `.`, `..` and empty ones.
+/// Returns the segments of a path without `.`, `..` and empty ones.
 fn segments_of(path: &str) -> Vec<&str> {
     let mut segments = Vec::new();
     for segment in path.split('/') {
@@ -204,7 +204,7 @@ fn segments_of(path: &str) -> Vec<&str> {
     segments
 }
 
-/// Drops one `.git` at the end, as servers do, whether it is a suffix or a folder.
+/// Drops one `.git` at the end, whether a suffix or a folder, as servers do.
 fn strip_git(segments: &mut Vec<&str>) {
     let Some(last) = segments.pop() else { return };
     match last.strip_suffix(".git") {
@@ -214,18 +214,18 @@ fn strip_git(segments: &mut Vec<&str>) {
     }
 }
 
-/// Brings Azure's spellings to the one of its web pages: `organisation/project/_git/repository`.
-fn tidy_azure<'a>(segments: &mut Vec<&'a str>, organisation: Option<&'a str>) {
-    if let Some(organisation) = organisation {
+/// Rewrites all forms of Azure paths to that of its web pages: `organization/project/_git/repository`.
+fn tidy_azure<'a>(segments: &mut Vec<&'a str>, organization: Option<&'a str>) {
+    if let Some(organization) = organization {
         if segments[0] == "defaultcollection" {
             segments.remove(0);
         }
-        segments.insert(0, organisation);
+        segments.insert(0, organization);
     }
     let tidy: Option<[&'a str; 4]> = match segments[..] {
-        ["v3", organisation, project, repository] => Some([organisation, project, "_git", repository]),
-        // The short form for a repository that is called like its project.
-        [organisation, "_git", repository] => Some([organisation, repository, "_git", repository]),
+        ["v3", organization, project, repository] => Some([organization, project, "_git", repository]),
+        // The short form for a repository with the name of its project.
+        [organization, "_git", repository] => Some([organization, repository, "_git", repository]),
         _ => None,
     };
     if let Some(tidy) = tidy {
@@ -234,7 +234,7 @@ fn tidy_azure<'a>(segments: &mut Vec<&'a str>, organisation: Option<&'a str>) {
     }
 }
 
-/// The path in a `file:` URL, and in what this module makes of one.
+/// Returns the path of a `file:` URL, including the form that this module returns.
 fn file_url_path(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once(':')?;
     if !scheme.eq_ignore_ascii_case("file") {
@@ -251,7 +251,7 @@ fn file_url_path(url: &str) -> Option<&str> {
     match path.strip_prefix('/') {
         Some(drive) if has_drive(drive) => Some(drive),
         _ if host.is_empty() || host.eq_ignore_ascii_case("localhost") => Some(path),
-        // On another machine: the two slashes stay as its mark.
+        // On another machine: the two slashes are kept to mark it.
         _ => Some(rest),
     }
 }

@@ -1,17 +1,17 @@
-//! What a remote's URL becomes: a table of the spellings in the wild, and properties for the rest.
+//! Tests for remote names: a table of URL forms found in practice, and properties for any URL.
 
 use std::path::Path;
 
 #[cfg(unix)]
 use proptest::prelude::*;
 
-use super::normalise_remote;
+use super::normalize_remote;
 
-fn normalise(url: &str) -> Option<String> {
-    normalise_remote(url, Path::new("/w/app"))
+fn normalize(url: &str) -> Option<String> {
+    normalize_remote(url, Path::new("/w/app"))
 }
 
-/// A name, and below it the URLs that lead to it.
+/// Names, each followed by the URLs that normalize to it.
 const HOSTED: &str = r"
 github.com/acme/app
     git@github.com:Acme/App.git
@@ -113,31 +113,31 @@ fn check(table: &str) {
     let mut wanted = "";
     for line in table.trim().lines() {
         match line.strip_prefix("    ") {
-            Some(url) => assert_eq!(normalise(url).as_deref(), Some(wanted), "{url}"),
+            Some(url) => assert_eq!(normalize(url).as_deref(), Some(wanted), "{url}"),
             None => wanted = line,
         }
     }
 }
 
 #[test]
-fn every_spelling_of_a_remote_is_one_name() {
+fn all_forms_of_a_url_have_one_name() {
     check(HOSTED);
     assert_eq!(
-        normalise("  https://github.com/acme/app\t").as_deref(),
+        normalize("  https://github.com/acme/app\t").as_deref(),
         Some("github.com/acme/app")
     );
 }
 
 #[test]
 #[cfg(unix)]
-fn a_path_on_this_disk_is_marked_as_one() {
+fn a_local_path_is_marked_as_file() {
     check(LOCAL);
-    assert_eq!(normalise("/srv/a /b").as_deref(), Some("file:/srv/a /b"));
+    assert_eq!(normalize("/srv/a /b").as_deref(), Some("file:/srv/a /b"));
 }
 
 #[test]
 #[cfg(unix)]
-fn what_names_no_other_repository_is_no_remote() {
+fn a_url_of_no_other_repository_is_rejected() {
     for url in [
         "",
         " ",
@@ -177,13 +177,13 @@ fn what_names_no_other_repository_is_no_remote() {
         "file:///",
         "C:\\",
     ] {
-        assert_eq!(normalise(url), None, "{url:?}");
+        assert_eq!(normalize(url), None, "{url:?}");
     }
 }
 
 #[test]
 #[cfg(windows)]
-fn a_path_on_a_drive_is_one_name() {
+fn all_forms_of_a_windows_path_have_one_name() {
     let base = Path::new(r"C:\w\app");
     for url in [r"..\x.git", "../x.git", r"c:\w\x.git", "/w/x.git"] {
         assert_eq!(
@@ -196,10 +196,10 @@ fn a_path_on_a_drive_is_one_name() {
 }
 
 #[test]
-fn many_helpers_in_front_are_no_trouble() {
-    assert_eq!(normalise(&"a::".repeat(100_000)), None);
+fn many_helper_prefixes_are_stripped() {
+    assert_eq!(normalize(&"a::".repeat(100_000)), None);
     assert_eq!(
-        normalise(&format!("{}https://h/x", "a::".repeat(100_000))).as_deref(),
+        normalize(&format!("{}https://h/x", "a::".repeat(100_000))).as_deref(),
         Some("h/x")
     );
 }
@@ -223,34 +223,34 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_name_is_safe_and_stays_itself(url in any_url()) {
-        let Some(name) = normalise(&url) else { return Ok(()) };
+    fn a_name_is_safe_and_normalizes_to_itself(url in any_url()) {
+        let Some(name) = normalize(&url) else { return Ok(()) };
         prop_assert!(!name.starts_with('/'), "never a path: {name}");
         if name.starts_with("file:") {
-            // A blank at the end is trimmed from any value, and U+FFFD marks an escape.
+            // Trailing blanks are trimmed from any value, and U+FFFD marks an escape.
             if name.trim_end() == name && !name.contains(char::REPLACEMENT_CHARACTER) && !name.ends_with("/.git") {
-                prop_assert_eq!(normalise(&name), Some(name));
+                prop_assert_eq!(normalize(&name), Some(name));
             }
             return Ok(());
         }
         prop_assert!(!name.contains(['@', '?', '#']), "{name}");
         prop_assert!(!name.contains("//") && !name.ends_with('/'), "{name}");
-        // Only one `.git` is dropped, so a name that still has one would lose it now.
+        // Only one `.git` is dropped, so a name that still has one would lose it when normalized again.
         if !name.ends_with(".git") {
-            // A scheme without a default port: the name no longer tells which port it was.
-            prop_assert_eq!(normalise(&format!("any://{name}")), Some(name));
+            // For a scheme without a default port the name does not show the original port.
+            prop_assert_eq!(normalize(&format!("any://{name}")), Some(name));
         }
     }
 
     #[test]
     fn credentials_never_survive(user in "[uvwyz]{4,8}", password in "[A-Z@:]{9,12}", scheme in "https?|ssh|git|file") {
-        let name = normalise(&format!("{scheme}://{user}:{password}@h.example/Team/x.git")).unwrap();
+        let name = normalize(&format!("{scheme}://{user}:{password}@h.example/Team/x.git")).unwrap();
         prop_assert!(name.ends_with("h.example/Team/x") || scheme == "file", "{name}");
         prop_assert!(!name.contains(&user) && !name.contains(&password), "{name}");
     }
 
     #[test]
-    fn nothing_panics(url: String) {
-        normalise(&url);
+    fn no_url_panics(url: String) {
+        normalize(&url);
     }
 }

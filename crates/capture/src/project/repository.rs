@@ -1,7 +1,7 @@
-//! Recognises the ways git lays a repository out on disk.
+//! Recognizes git's repository layouts.
 //!
-//! Owns the meaning of `.git` folders and files, `commondir`, `HEAD` and bare repositories. Which of the facts makes
-//! the project's key is decided a level up.
+//! Interprets `.git` folders and files, `commondir`, `HEAD` and bare repositories. The parent module derives the key of
+//! the project.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -14,27 +14,27 @@ use backstory_system::path_from_bytes;
 use super::config::GitConfig;
 use super::files;
 
-/// How many digits of a commit stand for a detached head.
+/// The number of digits of a commit that represent a detached head.
 const COMMIT_DIGITS: usize = 12;
 
 /// A git repository, as seen from a folder in it.
 #[derive(Debug)]
 pub(super) struct Repository {
     kind: Kind,
-    /// Where the repository was found, canonical.
+    /// The folder in which the repository was found, canonical.
     folder: PathBuf,
-    /// Holds `HEAD`.
+    /// Contains `HEAD`.
     git_dir: PathBuf,
-    /// Holds `config` and everything else that worktrees share.
+    /// Contains `config` and everything else that worktrees share.
     common_dir: PathBuf,
     config: OnceCell<GitConfig>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
-    /// The folder holds a `.git` folder.
+    /// The folder contains a `.git` folder.
     Plain,
-    /// The folder holds a `.git` file that names a repository elsewhere: a submodule, or `--separate-git-dir`.
+    /// The folder contains a `.git` file that points elsewhere: a submodule or `--separate-git-dir`.
     Separate,
     /// The folder is a linked worktree.
     Linked,
@@ -43,13 +43,13 @@ enum Kind {
 }
 
 impl Repository {
-    /// Recognises a repository whose root is this folder.
+    /// Recognizes a repository whose root is this folder.
     pub(super) fn at(folder: &Path) -> Option<Self> {
-        // Asking for HEAD rather than `.git` tells three cases apart in one call; an empty `.git` folder is none of
-        // them, and git looks further up as well.
+        // A lookup of HEAD rather than `.git` distinguishes three cases in one system call. An empty `.git` folder is
+        // none of them; git continues with the parent as well.
         match folder.join(".git/HEAD").symlink_metadata() {
             Ok(head) if !head.is_dir() => Some(Self::plain(folder)),
-            // Windows does not tell a file on the way from nothing at all.
+            // Windows reports a file in the path like a missing one.
             Err(error)
                 if error.kind() == ErrorKind::NotADirectory
                     || cfg!(windows) && folder.join(".git").is_file() =>
@@ -63,7 +63,7 @@ impl Repository {
         }
     }
 
-    /// The main working tree's root, or the repository itself when it is bare or does not know.
+    /// Returns the root of the main working tree, or the repository itself if it is bare or does not record one.
     pub(super) fn main_root(&self) -> PathBuf {
         match self.kind {
             Kind::Plain => self.folder.clone(),
@@ -73,19 +73,19 @@ impl Repository {
         }
     }
 
-    /// A path that only this repository has, the same from all of its worktrees.
+    /// Returns a path that is unique to this repository and equal for all of its worktrees.
     pub(super) fn identity(&self) -> PathBuf {
         if self.kind != Kind::Plain {
             return self.owner(&self.common_dir);
         }
-        // Worktrees of a repository whose `.git` is a symlink only know the link's target.
+        // Worktrees of a repository whose `.git` is a symlink record only the target of the link.
         match fs::read_link(&self.git_dir) {
             Ok(_) => self.owner(&files::canonical_or_lexical(&self.git_dir)),
             Err(_) => self.folder.clone(),
         }
     }
 
-    /// The folder the user takes for the repository's, when the climb has not passed it.
+    /// Returns the folder that users regard as the repository, unless the search has visited it already.
     pub(super) fn elsewhere(&self) -> Option<PathBuf> {
         match self.kind {
             Kind::Plain | Kind::Separate => None,
@@ -96,17 +96,17 @@ impl Repository {
         }
     }
 
-    /// The linked worktree's root; `None` in the main working tree.
+    /// Returns the root of the linked worktree; `None` in the main working tree.
     pub(super) fn worktree(&self) -> Option<&Path> {
         (self.kind == Kind::Linked).then_some(self.folder.as_path())
     }
 
-    /// The branch checked out here, or the first digits of the commit.
+    /// Returns the branch that is checked out, or the first digits of the commit.
     pub(super) fn branch(&self) -> Option<String> {
         let head = self.git_dir.join("HEAD");
         match files::read_itself(&head) {
             Ok(text) => branch_in(&text),
-            // The oldest repositories link HEAD to the branch's file.
+            // In the oldest repositories HEAD is a symlink to the branch file.
             Err(_) => {
                 let target = fs::read_link(&head).ok()?;
                 branch_of(target.as_os_str().as_encoded_bytes())
@@ -115,7 +115,7 @@ impl Repository {
         }
     }
 
-    /// The config that all worktrees share; empty when it cannot be read.
+    /// Returns the config that all worktrees share; empty if it cannot be read.
     pub(super) fn config(&self) -> &GitConfig {
         self.config.get_or_init(|| {
             let read = |name| {
@@ -124,7 +124,8 @@ impl Repository {
                     .unwrap_or_default()
             };
             let config: GitConfig = read("config");
-            // It only moves keys that say where the working tree is, which a `.git` folder does by its place.
+            // It only overrides keys about the location of the working tree, which a `.git` folder defines by its own
+            // location.
             if config.has_worktree_config && !is_named(&self.common_dir, ".git") {
                 return config.overridden_by(read("config.worktree"));
             }
@@ -147,7 +148,7 @@ impl Repository {
         }
     }
 
-    /// Follows a `.git` file; `None` when it is not one of git's.
+    /// Follows a `.git` file; `None` if it was not written by git.
     fn behind_file(folder: &Path) -> Option<Self> {
         let target = target_of_git_file(folder)?;
         if let Some(git_dir) = files::canonical(&target) {
@@ -160,7 +161,7 @@ impl Repository {
                 None => Self::new(Kind::Separate, folder, git_dir.clone(), git_dir),
             });
         }
-        // The repository has gone, was moved, or is not mounted here. A worktree's pointer still says which it was.
+        // The repository was deleted or moved, or is not mounted. The pointer of a worktree still identifies it.
         let gone = files::lexical(&target);
         match gone.parent() {
             Some(worktrees) if is_named(worktrees, "worktrees") => {
@@ -171,21 +172,21 @@ impl Repository {
         }
     }
 
-    /// Recognises the repository's own folder by what git itself looks for.
+    /// Recognizes the folder of a repository by the entries that git itself requires.
     fn inside(folder: &Path) -> Option<Self> {
         let head = folder.join("HEAD").symlink_metadata().ok()?;
         let is_repository = !head.is_dir() && folder.join("objects").is_dir() && folder.join("refs").is_dir();
         is_repository.then(|| Self::new(Kind::Inside, folder, folder.to_owned(), folder.to_owned()))
     }
 
-    /// The folder that a repository's folder belongs to, so that no two repositories share one.
+    /// Returns the folder that owns a git folder. No two repositories share one.
     fn owner(&self, common_dir: &Path) -> PathBuf {
         if is_named(common_dir, ".git")
             && let Some(parent) = common_dir.parent()
         {
             return parent.to_owned();
         }
-        // Anyone may write any `core.worktree`: it counts when that folder agrees, as a submodule's does.
+        // `core.worktree` may contain anything: it counts only if that folder points back, as a submodule does.
         let worktree = self
             .config()
             .worktree
@@ -218,7 +219,7 @@ fn first_line(path: &Path) -> Option<PathBuf> {
     line(&files::read(path).ok()?)
 }
 
-/// The path that a file holds: git ends it with a line break, and so do editors on Windows.
+/// Parses the path in a pointer file, which ends with a line break, on Windows possibly CRLF.
 fn line(text: &[u8]) -> Option<PathBuf> {
     let text = text.strip_prefix(b" ").unwrap_or(text);
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))? + 1;
@@ -238,7 +239,7 @@ fn branch_in(head: &[u8]) -> Option<String> {
 
 fn branch_of(reference: &[u8]) -> Option<String> {
     let name = reference.strip_prefix(b"refs/heads/")?;
-    // `.invalid` stands in for the head where it is kept in a reftable.
+    // `.invalid` is a placeholder for a head that is stored in a reftable.
     let is_name = !name.is_empty()
         && name != b".invalid"
         && name.len() < 1024
