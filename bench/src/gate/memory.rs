@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use backstory_capture::spool::{self, Durability, Spool};
+use backstory_model::Timestamp;
 
 use super::past::{Project, Prompt, Session, projects};
 use crate::{Bench, home, home::Home, process};
@@ -108,9 +109,10 @@ impl Memory {
 
     /// Makes what waits as old as it should be: hooks know no other time than now. One event every 20 seconds.
     fn age(&self, bench: &Bench, ages: &HashMap<String, u32>) -> Result<()> {
-        const DAY_MS: i64 = 24 * 3600 * 1000;
+        const DAY: Duration = Duration::from_hours(24);
+        const STEP: Duration = Duration::from_secs(20);
         let spool = Spool::new(bench.folder("gate").join("spool"));
-        let mut begun: HashMap<String, (i64, i64)> = HashMap::new();
+        let mut begun: HashMap<String, (Timestamp, u32)> = HashMap::new();
         let waiting = spool.waiting()?;
         let events: Vec<_> = waiting
             .iter()
@@ -118,10 +120,10 @@ impl Memory {
             .collect::<Result<_, _>>()?;
         for (number, (old, mut event)) in waiting.iter().zip(events).enumerate() {
             let days = ages.get(&event.session_id).context("an event of no session")?;
-            let (start, count) = begun.entry(event.session_id.clone()).or_insert((event.at_ms, 0));
-            event.at_ms = *start - i64::from(*days) * DAY_MS + *count * 20_000;
+            let (start, count) = begun.entry(event.session_id.clone()).or_insert((event.at, 0));
+            event.at = *start - DAY * *days + STEP * *count;
             *count += 1;
-            let at = Duration::from_millis(u64::try_from(event.at_ms)?);
+            let at = event.at.since(Timestamp::EPOCH);
             event.key = spool::key(at, u32::try_from(number)?, event.kind);
             spool.put(&event, Durability::Normal)?;
             spool.remove([old.as_str()])?;

@@ -38,7 +38,7 @@ use backstory_engine::{
     settings::{self, Settings},
     worker as the_worker,
 };
-use backstory_model::{Handle, ObservationType};
+use backstory_model::{Handle, ObservationType, Timestamp};
 use backstory_store::{Project, Store};
 
 /// How a command ended, as the shell sees it.
@@ -112,7 +112,7 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
         Err(error) => anstream::eprintln!("{} events still wait in the spool: {error:#}", waiting.len()),
     }
     // Where no worker has lived since, nobody else has noticed. In a store that is busy now, the next one will.
-    store.mark_interrupted(clock::now_ms(), 0).ok();
+    store.mark_interrupted(clock::timestamp(), Timestamp::EPOCH).ok();
     Ok(Some(store))
 }
 

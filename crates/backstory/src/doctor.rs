@@ -11,6 +11,7 @@ mod round_trip;
 mod worker;
 
 use backstory_engine::{home::Home, settings::Settings};
+use backstory_model::Timestamp;
 use serde::Serialize;
 
 /// How bad a finding is.
@@ -78,7 +79,7 @@ pub(crate) struct CheckContext<'h> {
     pub(crate) settings: Settings,
     /// What is wrong with the settings, in a line each.
     pub(crate) problems: Vec<String>,
-    pub(crate) now_ms: i64,
+    pub(crate) now: Timestamp,
 }
 
 /// A group of checks, as it is shown.

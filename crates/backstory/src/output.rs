@@ -1,11 +1,14 @@
 //! What people see: text from sessions made safe, times made short, lines that fit.
 
+use std::time::Duration;
+
 use anstyle::{AnsiColor, Style};
 use backstory_engine::environment;
 pub(crate) use backstory_engine::time_arg::rfc3339;
+use backstory_model::Timestamp;
 use backstory_text::is_invisible;
 pub(crate) use backstory_text::one_line;
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::tz::TimeZone;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -130,8 +133,8 @@ pub(crate) fn dollars(micro_dollars: u64) -> String {
 }
 
 /// Says how long something lasts.
-pub(crate) fn span(ms: i64) -> String {
-    let seconds = ms.max(0).unsigned_abs().div_ceil(1000);
+pub(crate) fn span(duration: Duration) -> String {
+    let seconds = u64::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
     match seconds {
         0..120 => count(seconds, "second"),
         120..7200 => count(seconds / 60, "minute"),
@@ -140,8 +143,8 @@ pub(crate) fn span(ms: i64) -> String {
 }
 
 /// Says how long ago something was.
-pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
-    let seconds = (now_ms - then_ms).max(0) / 1000;
+pub(crate) fn ago(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
     match seconds {
         0..60 => format!("{seconds}s ago"),
         60..3600 => format!("{}m ago", seconds / 60),
@@ -151,8 +154,8 @@ pub(crate) fn ago(now_ms: i64, then_ms: i64) -> String {
 }
 
 /// Writes a time as people in a time zone do.
-pub(crate) fn local(ms: i64, zone: &TimeZone, format: &str) -> String {
-    Timestamp::from_millisecond(ms)
+pub(crate) fn local(at: Timestamp, zone: &TimeZone, format: &str) -> String {
+    jiff::Timestamp::from_millisecond(at.as_millis())
         .map(|time| time.to_zoned(zone.clone()).strftime(format).to_string())
         .unwrap_or_default()
 }
@@ -215,7 +218,7 @@ mod tests {
             assert_eq!(dollars(micro), text);
         }
         assert_eq!(
-            (span(1_500), span(600_000)),
+            (span(Duration::from_millis(1_500)), span(Duration::from_mins(10))),
             ("2 seconds".to_owned(), "10 minutes".to_owned())
         );
     }
@@ -230,8 +233,8 @@ mod tests {
             (900_000_000, "10d ago"),
         ];
         for (age, text) in cases {
-            assert_eq!(ago(1_000_000_000, 1_000_000_000 - age), text);
+            assert_eq!(ago(Timestamp::from_millis(age), Timestamp::EPOCH), text);
         }
-        assert_eq!(ago(0, 5000), "0s ago");
+        assert_eq!(ago(Timestamp::EPOCH, Timestamp::from_millis(5_000)), "0s ago");
     }
 }

@@ -1,13 +1,17 @@
 //! A line on the terminal that says how far long work is.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
 
 use backstory_engine::clock;
+use backstory_model::Timestamp;
 
 /// Says how far it is, on a terminal; says nothing elsewhere.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    shown: i64,
+    shown: Timestamp,
     is_on: bool,
 }
 
@@ -15,15 +19,15 @@ impl Progress {
     /// Begins; a command that prints JSON is not watched.
     pub(crate) fn new(json: bool) -> Self {
         Self {
-            shown: 0,
+            shown: Timestamp::EPOCH,
             is_on: !json && io::stderr().is_terminal(),
         }
     }
 
     /// Says how far it is, if that was not said a moment ago.
     pub(crate) fn show(&mut self, how_far: &str) {
-        let now = clock::now_ms();
-        if self.is_on && now - self.shown > 100 {
+        let now = clock::timestamp();
+        if self.is_on && now.since(self.shown) > Duration::from_millis(100) {
             self.shown = now;
             // A terminal that went away is no reason to stop.
             write!(io::stderr(), "\r{how_far}\x1b[K").ok();

@@ -15,7 +15,11 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     /// Makes one among the system's temporary files.
     pub(crate) fn new(purpose: &str) -> Result<Self> {
-        let name = format!("backstory-{purpose}-{}-{}", std::process::id(), clock::now_ms());
+        let name = format!(
+            "backstory-{purpose}-{}-{}",
+            std::process::id(),
+            clock::timestamp().as_millis()
+        );
         let path = std::env::temp_dir().join(name);
         // Not `create_dir_all`: a folder that is there already is somebody else's.
         fs::create_dir(&path).with_context(|| format!("could not create {}", path.display()))?;

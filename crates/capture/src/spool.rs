@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 use backstory_system::{self as system, OwnerOnly as _, sync_folder, write_parts};
 use backstory_text::scan;
 use serde::{Deserialize, Serialize};
@@ -215,7 +215,7 @@ fn frame(event: &Event) -> io::Result<(Vec<u8>, Vec<u8>)> {
         format: FORMAT,
         kind: event.kind.name().to_owned(),
         host: event.host.clone(),
-        at_ms: event.at_ms,
+        at_ms: event.at.as_millis(),
         session_id: event.session_id.clone(),
         project: event.project.clone(),
     };
@@ -259,7 +259,7 @@ fn decode(key: &str, bytes: &[u8]) -> Result<Event, SpoolError> {
         source: EventSource::Hook,
         kind,
         host: header.host,
-        at_ms: header.at_ms,
+        at: Timestamp::from_millis(header.at_ms),
         session_id: header.session_id,
         project: header.project,
         payload: payload.to_owned(),
@@ -278,7 +278,7 @@ mod tests {
             source: EventSource::Hook,
             kind: EventKind::Stop,
             host: Host::claude_code(),
-            at_ms: 1_700_000_000_000,
+            at: Timestamp::from_millis(1_700_000_000_000),
             session_id: "s\n1".to_owned(),
             project: None,
             payload: payload.to_owned(),

@@ -7,7 +7,7 @@ mod entities;
 mod refine;
 mod tags;
 
-use backstory_model::ObservationType;
+use backstory_model::{ObservationId, ObservationType};
 use backstory_text::clip;
 
 pub use refine::refine;
@@ -42,7 +42,7 @@ pub struct ModelObservation {
     /// Files that it names; tools decide whether they count.
     pub files: Vec<String>,
     /// Known memories that hold no longer, it says.
-    pub supersedes: Vec<i64>,
+    pub supersedes: Vec<ObservationId>,
 }
 
 /// A summary in the words of a model.
@@ -170,7 +170,7 @@ fn observation(block: &AnswerBlock<'_>) -> Option<ModelObservation> {
             .text(TagName::Supersedes)
             .unwrap_or_default()
             .split(|c: char| !c.is_ascii_digit())
-            .filter_map(|word| word.parse().ok())
+            .filter_map(|word| word.parse().ok().map(ObservationId::new))
             .take(MAX_FILES)
             .collect(),
     })

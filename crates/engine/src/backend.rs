@@ -27,13 +27,13 @@ use crate::{
 pub fn backend(home: &Home) -> Backend {
     let with_home = || home.clone();
     Backend {
-        now_ms: clock::now_ms,
+        now: clock::timestamp,
         moment: {
             let home = with_home();
             Box::new(move |text| {
                 time_arg::parse_time_arg(text)
                     .ok()?
-                    .ms(&models::zone(&current(&home)))
+                    .timestamp(&models::zone(&current(&home)))
                     .ok()
             })
         },
@@ -72,7 +72,7 @@ pub fn backend(home: &Home) -> Backend {
         stats: {
             let home = with_home();
             Box::new(move |store| {
-                Ok(StatsReport::collect(&home, &current(&home), store, clock::now_ms())?.to_json())
+                Ok(StatsReport::collect(&home, &current(&home), store, clock::timestamp())?.to_json())
             })
         },
         settings: {

@@ -14,9 +14,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use backstory_model::Timestamp;
 use backstory_store::{UNFINISHED, check_backup};
 use backstory_system as system;
-use jiff::Timestamp;
 
 use crate::home::Home;
 
@@ -80,8 +80,8 @@ pub struct BackupFile {
 }
 
 /// Returns the path of a copy that is made now.
-pub fn path_for(home: &Home, reason: BackupKind, now_ms: i64) -> PathBuf {
-    let time = Timestamp::from_millisecond(now_ms).unwrap_or_default();
+pub fn path_for(home: &Home, reason: BackupKind, now: Timestamp) -> PathBuf {
+    let time = jiff::Timestamp::from_millisecond(now.as_millis()).unwrap_or_default();
     let name = format!("{}{}.db", reason.prefix(), time.strftime("%Y%m%dT%H%M%S%3fZ"));
     home.backups().join(name)
 }
@@ -142,7 +142,7 @@ pub fn prune(home: &Home, daily: usize, now: SystemTime) -> io::Result<()> {
 pub fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<BackupFile>> {
     // First also what is being made: it may be of an earlier moment. Whoever makes it tries again tomorrow. One that got its
     // name just before is found among the others.
-    let swept = sweep(home, SystemTime::from(Timestamp::MAX));
+    let swept = sweep(home, SystemTime::from(jiff::Timestamp::MAX));
     let (by_hand, others): (Vec<_>, Vec<_>) = list(home)?
         .into_iter()
         .filter(|copy| copy.path != kept)
@@ -203,7 +203,7 @@ mod tests {
         let home = Home::at(folder.path());
         fs::create_dir(home.backups()).unwrap();
         let copies: Vec<PathBuf> = (0..500)
-            .map(|at_ms| path_for(&home, BackupKind::Daily, at_ms))
+            .map(|at| path_for(&home, BackupKind::Daily, Timestamp::from_millis(at)))
             .collect();
         let unfinished = |copy: &Path| copy.with_extension(format!("db{UNFINISHED}"));
         for copy in &copies {

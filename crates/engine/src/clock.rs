@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use backstory_model::Timestamp;
+
 /// Returns the time.
 pub fn now() -> SystemTime {
     #[expect(
@@ -16,7 +18,7 @@ pub fn since_1970() -> Duration {
     now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Returns the time in milliseconds since 1970.
-pub fn now_ms() -> i64 {
-    i64::try_from(since_1970().as_millis()).unwrap_or(i64::MAX)
+/// Returns the time as the store keeps it.
+pub fn timestamp() -> Timestamp {
+    now().into()
 }

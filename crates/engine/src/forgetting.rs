@@ -34,7 +34,7 @@ pub fn forget(
     selection: Selection<'_>,
     settings: &ContextSettings,
 ) -> Result<ForgetReport> {
-    let forgotten = store.forget(selection, clock::now_ms())?;
+    let forgotten = store.forget(selection, clock::timestamp())?;
     zero_vectors(&home.vectors(), &forgotten.documents).context("could not blank the vectors")?;
     injection_log::forget(home, |session| Ok(store.session_db_id(session)?.is_some()))
         .context("could not remove what forgotten sessions were given")?;
@@ -74,7 +74,7 @@ fn renew_backups(home: &Home, store: &Store) -> Result<Vec<backups::BackupFile>>
     {
         return Ok(Vec::new());
     }
-    let new = backups::path_for(home, BackupKind::Daily, clock::now_ms());
+    let new = backups::path_for(home, BackupKind::Daily, clock::timestamp());
     let made = store.back_up(&new);
     // Without a new one too: forgetting comes first.
     let by_hand = backups::remove_all_but(home, &new).context("could not remove older backups")?;

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::{filter, project};
-use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 use backstory_transcript::{
     self as transcript, Position, Record, RecordKind, SessionFacts, Skipped, Transcript,
 };
@@ -117,7 +117,7 @@ struct EventBuilder {
     in_turn: bool,
     /// The ids of the person's prompts.
     prompt_ids: BTreeSet<String>,
-    last: (i64, u64),
+    last: (Timestamp, u64),
     told: TranscriptEvents,
 }
 
@@ -144,7 +144,7 @@ impl EventBuilder {
 
     fn record(&mut self, record: Record) {
         let agent = record.agent_id.or_else(|| self.agent.clone());
-        self.last = (record.at_ms, record.offset);
+        self.last = (Timestamp::from_millis(record.at_ms), record.offset);
         match record.what {
             RecordKind::Facts(facts) if agent.is_none() => self.facts = facts,
             RecordKind::Prompt {
@@ -240,19 +240,19 @@ impl EventBuilder {
     }
 
     fn event(&mut self, kind: EventKind, payload: &Value) {
-        let (at_ms, offset) = self.last;
+        let (at, offset) = self.last;
         let agent = self.agent.as_deref().unwrap_or("session");
         self.told.events.push(Event {
             // Sorts among the keys of live events, and is the same every time.
             key: format!(
                 "{:020}-import-{}-{agent}-{offset:012}-{kind}",
-                i128::from(at_ms) * 1_000_000,
+                i128::from(at.as_millis()) * 1_000_000,
                 self.session_id
             ),
             source: EventSource::Import,
             kind,
             host: Host::claude_code(),
-            at_ms,
+            at,
             session_id: self.session_id.clone(),
             project: None,
             payload: payload.to_string(),

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 use backstory_capture::private;
-use backstory_model::Handle;
+use backstory_model::{Handle, Timestamp};
 use backstory_system::{self as system, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,8 @@ use crate::home::Home;
 /// A memory that was given to a session, or left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InjectionRecord {
-    /// When, in milliseconds since 1970.
-    pub at: i64,
+    /// The time.
+    pub at: Timestamp,
     /// Beside what: `start`, `prompt`, `file` or `failure`.
     pub moment: String,
     /// Which memory; absent when a file was looked at and nothing was worth saying.

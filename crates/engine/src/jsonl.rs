@@ -4,9 +4,9 @@
 //! private or secret is cut here, before anything else sees it.
 
 use backstory_capture::payload;
-use backstory_model::MemoryKind;
+use backstory_model::{MemoryKind, Timestamp};
 use backstory_store::MemoryRecord;
-use jiff::{Timestamp, civil, tz::TimeZone};
+use jiff::{civil, tz::TimeZone};
 use serde_json::{Map, Value};
 
 use crate::sanitize::Sanitizer;
@@ -67,7 +67,7 @@ impl Reader {
         line.external_id = self.name("external_id")?;
         line.branch = self.text("branch")?.map(|name| cut(&name));
         line.type_name = self.text("type")?.map(|name| cut(&name));
-        line.created_ms = self.time()?;
+        line.created_at = self.time()?;
         line.pinned = matches!(self.fields.get("pinned"), Some(Value::Bool(true)))
             || self.fields.get("pinned").and_then(Value::as_i64) == Some(1);
         Ok(())
@@ -192,12 +192,12 @@ impl Reader {
         Ok(texts)
     }
 
-    fn time(&self) -> Result<Option<i64>, String> {
+    fn time(&self) -> Result<Option<Timestamp>, String> {
         let wrong = || Err("`created_at` is no time such as 2026-01-31T12:00:00Z".to_owned());
         match self.fields.get("created_at") {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => match parse_time(text) {
-                Some(ms) => Ok(Some(ms)),
+                Some(time) => Ok(Some(time)),
                 None => wrong(),
             },
             Some(_) => wrong(),
@@ -206,13 +206,13 @@ impl Reader {
 }
 
 /// Reads a time; one without a zone is UTC.
-fn parse_time(text: &str) -> Option<i64> {
+fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    let stamp = text.parse::<Timestamp>().ok().or_else(|| {
+    let stamp = text.parse::<jiff::Timestamp>().ok().or_else(|| {
         let local: civil::DateTime = text.parse().ok()?;
         Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
     })?;
-    Some(stamp.as_millisecond())
+    Some(Timestamp::from_millis(stamp.as_millisecond()))
 }
 
 /// The first line of a text, as a title.
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn times_are_read_as_others_write_them() {
-        let expected = Some(1_769_860_800_000);
+        let expected = Some(Timestamp::from_millis(1_769_860_800_000));
         for time in [
             "2026-01-31T12:00:00Z",
             "2026-01-31T13:00:00+01:00",

@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use backstory_distill::{Anthropic, ApiKey, ClaudeCli, Endpoint, OpenAi, Price, Provider, price};
+use backstory_model::Timestamp;
 use backstory_store::TokenBudget;
-use jiff::{Timestamp, Zoned, tz::TimeZone};
+use jiff::{Zoned, tz::TimeZone};
 
 use crate::{
     environment, process,
@@ -85,9 +86,9 @@ impl Model {
     }
 
     /// Returns what may be spent at a moment.
-    pub fn budget(&self, now_ms: i64) -> TokenBudget {
+    pub fn budget(&self, now: Timestamp) -> TokenBudget {
         TokenBudget {
-            day_from_ms: start_of_day(now_ms, &self.zone),
+            day_start: start_of_day(now, &self.zone),
             daily_tokens: self.daily_tokens,
             session_tokens: self.session_tokens,
         }
@@ -125,9 +126,11 @@ pub fn variables(distill: &Distill) -> Vec<String> {
 }
 
 /// Returns when the day began that a moment belongs to.
-pub fn start_of_day(now_ms: i64, zone: &TimeZone) -> i64 {
-    let start = zoned(now_ms, zone).and_then(|now| now.start_of_day());
-    start.map_or(now_ms, |day| day.timestamp().as_millisecond())
+pub fn start_of_day(now: Timestamp, zone: &TimeZone) -> Timestamp {
+    let start = zoned(now, zone).and_then(|now| now.start_of_day());
+    start.map_or(now, |day| {
+        Timestamp::from_millis(day.timestamp().as_millisecond())
+    })
 }
 
 /// Returns the time zone in which days are counted.
@@ -138,8 +141,8 @@ pub fn zone(settings: &Settings) -> TimeZone {
         .unwrap_or_else(TimeZone::system)
 }
 
-fn zoned(now_ms: i64, zone: &TimeZone) -> Result<Zoned, jiff::Error> {
-    Ok(Timestamp::from_millisecond(now_ms)?.to_zoned(zone.clone()))
+fn zoned(now: Timestamp, zone: &TimeZone) -> Result<Zoned, jiff::Error> {
+    Ok(jiff::Timestamp::from_millisecond(now.as_millis())?.to_zoned(zone.clone()))
 }
 
 fn endpoint(distill: &Distill, address: &str, model: &str) -> Endpoint {
@@ -189,9 +192,9 @@ mod tests {
 
     #[test]
     fn a_day_is_the_users_day() {
-        let noon = 1_763_208_000_000; // 2025-11-15T12:00:00Z
+        let noon = Timestamp::from_millis(1_763_208_000_000); // 2025-11-15T12:00:00Z
         let zone = |name: &str| TimeZone::get(name).unwrap();
-        let hours = |name: &str| (noon - start_of_day(noon, &zone(name))) / 3_600_000;
+        let hours = |name: &str| noon.since(start_of_day(noon, &zone(name))).as_secs() / 3_600;
         assert_eq!(hours("UTC"), 12);
         assert_eq!(hours("Europe/Berlin"), 13);
         assert_eq!(hours("Pacific/Auckland"), 1);

@@ -12,7 +12,7 @@ use backstory_capture::{
     project,
     spool::{self, Spool},
 };
-use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 
 use crate::{clock, environment, home::Home, hook_settings, log, worker};
 
@@ -90,7 +90,7 @@ pub fn record(
         source: EventSource::Hook,
         kind,
         host: host.clone(),
-        at_ms: i64::try_from(at.as_millis()).unwrap_or(i64::MAX),
+        at: Timestamp::EPOCH + at,
         session_id: session_id.into_owned(),
         project: given.or(project),
         payload: json,

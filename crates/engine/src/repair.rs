@@ -16,6 +16,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Salvaged, Store, StoreError};
 use backstory_system::{self as system, END_BY_FORCE, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
@@ -42,8 +43,8 @@ pub enum LockOwner {
 /// What became of a damaged database; kept beside the file that was set aside, where `doctor` finds it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rebuilt {
-    /// When, in milliseconds since 1970.
-    pub at: i64,
+    /// The time.
+    pub at: Timestamp,
     /// What showed the damage.
     pub noticed: String,
     /// Where the damaged database is.
@@ -57,7 +58,7 @@ pub struct Rebuilt {
 }
 
 /// So much of the ledger goes from one database to the next: a day of the user's, wherever its midnight is.
-const LEDGER_MS: i64 = 2 * 24 * 3_600_000;
+const LEDGER_AGE: Duration = Duration::from_hours(2 * 24);
 
 /// Opens the store to read and write. One that is damaged is rebuilt first, and a command says so.
 pub fn open(home: &Home, opener: LockOwner) -> Result<Store> {
@@ -177,11 +178,11 @@ pub fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
     remove_database(&swap::building(home))?;
     let mut built = Store::from_backup(from, &swap::building(home), &home.backups())?;
     built.forget_vectors()?;
-    built.import_ledger(&home.database(), clock::now_ms() - LEDGER_MS)?;
+    built.import_ledger(&home.database(), clock::timestamp() - LEDGER_AGE)?;
     if let Ok(present) = &present {
         built.advance_sequences(&present.sequence_values()?)?;
     }
-    let copy = backups::path_for(home, BackupKind::BeforeRestore, clock::now_ms());
+    let copy = backups::path_for(home, BackupKind::BeforeRestore, clock::timestamp());
     let copied = present.and_then(|present| present.back_up(&copy).map(|_| present));
     let kept = match copied {
         // Other processes may have it open: to them it is a change like any other.
@@ -201,14 +202,14 @@ pub fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
     remove(&home.vectors())?;
     // The last good backup is one of this state from now on, not of the one that was unwanted.
     let store = Store::open(&home.database(), &home.backups())?;
-    store.back_up(&backups::path_for(home, BackupKind::Daily, clock::now_ms()))?;
+    store.back_up(&backups::path_for(home, BackupKind::Daily, clock::timestamp()))?;
     Ok(kept)
 }
 
 /// Builds the database anew and puts it in place.
 fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
     let _gate = SwapLock::exclusive(home)?;
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     let building = swap::building(home);
     remove_database(&building)?;
     let base = backups::last_good(home).context("could not look for a backup")?;
@@ -216,18 +217,18 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
         Some(base) => Store::from_backup(base, &building, &home.backups())?,
         None => Store::open(&building, &home.backups())?,
     };
-    let Salvaged { events, memories } = store.salvage(&home.database(), worker::ingest_hooks(), now_ms)?;
+    let Salvaged { events, memories } = store.salvage(&home.database(), worker::ingest_hooks(), now)?;
     if let Ok(damaged) = Store::open_read_only(&home.database(), BusyTimeout::Command)
         && let Ok(numbers) = damaged.sequence_values()
     {
         store.advance_sequences(&numbers)?;
     }
-    store.import_ledger(&home.database(), now_ms - LEDGER_MS)?;
+    store.import_ledger(&home.database(), now - LEDGER_AGE)?;
     store.forget_vectors()?;
     store.close()?;
     let damaged = swap::swap_in(home, BackupKind::Damaged)?.context("the damaged database is gone")?;
     let rebuilt = Rebuilt {
-        at: now_ms,
+        at: now,
         noticed: error_chain(noticed),
         damaged,
         base,

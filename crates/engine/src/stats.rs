@@ -1,8 +1,8 @@
 //! How much is remembered, and what models cost.
 
-use std::fs;
+use std::{fs, time::Duration};
 
-use backstory_model::MemoryKind;
+use backstory_model::{MemoryKind, Timestamp};
 use backstory_store::{Counts, ProviderBackoff, Spending, Store, StoreError};
 use serde_json::{Map, Value, json};
 
@@ -24,8 +24,8 @@ pub struct StatsReport {
     pub model: Option<Model>,
     /// Model calls of today, of the last seven days and of all time.
     pub spans: [(&'static str, Vec<Spending>); 3],
-    /// Start of the current day, in milliseconds since 1970.
-    pub day_start_ms: i64,
+    /// Start of the current day.
+    pub day_start: Timestamp,
     /// Tokens used since then.
     pub tokens_today: u64,
     /// Token limit of a day.
@@ -36,24 +36,29 @@ pub struct StatsReport {
     pub pauses: Vec<ProviderBackoff>,
 }
 
-const DAY_MS: i64 = 86_400_000;
+const DAY: Duration = Duration::from_hours(24);
 
 impl StatsReport {
-    /// Collects the numbers as of `now_ms`.
-    pub fn collect(home: &Home, settings: &Settings, store: &Store, now_ms: i64) -> Result<Self, StoreError> {
-        let day = models::start_of_day(now_ms, &models::zone(settings));
+    /// Collects the numbers as of `now`.
+    pub fn collect(
+        home: &Home,
+        settings: &Settings,
+        store: &Store,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let day = models::start_of_day(now, &models::zone(settings));
         // Seven days including today; daylight saving time may shift it by an hour.
-        let week = models::start_of_day(day - 6 * DAY_MS, &models::zone(settings));
+        let week = models::start_of_day(day - 6 * DAY, &models::zone(settings));
         Ok(Self {
             counts: store.counts()?,
             bytes: size(home),
             model: Model::from_settings(settings),
             spans: [
-                ("today", store.spending(day, i64::MAX)?),
-                ("7 days", store.spending(week, i64::MAX)?),
-                ("all", store.spending(0, i64::MAX)?),
+                ("today", store.spending(day, Timestamp::MAX)?),
+                ("7 days", store.spending(week, Timestamp::MAX)?),
+                ("all", store.spending(Timestamp::EPOCH, Timestamp::MAX)?),
             ],
-            day_start_ms: day,
+            day_start: day,
             tokens_today: store.tokens_since(day)?,
             daily_tokens: u64::from(settings.distill.daily_tokens),
             waiting: store.pending_model_jobs()?,
@@ -88,15 +93,15 @@ impl StatsReport {
             .counts
             .types
             .iter()
-            .map(|(name, number)| (name.clone(), (*number).into()))
+            .map(|(kind, number)| (kind.name().to_owned(), (*number).into()))
             .collect();
         let pauses: Vec<Value> = self
             .pauses
             .iter()
             .map(|pause| {
                 let mut value = json!(pause);
-                value["since"] = rfc3339(pause.since_ms).into();
-                value["until"] = rfc3339(pause.until_ms).into();
+                value["since"] = rfc3339(pause.since).into();
+                value["until"] = rfc3339(pause.until).into();
                 value
             })
             .collect();
@@ -119,7 +124,7 @@ impl StatsReport {
                     "daily_tokens": self.daily_tokens,
                     "spent": self.tokens_today,
                     "left": self.tokens_left(),
-                    "day_began_at": rfc3339(self.day_start_ms),
+                    "day_began_at": rfc3339(self.day_start),
                 },
                 "waiting_turns": self.waiting,
                 "paused": pauses,

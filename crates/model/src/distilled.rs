@@ -1,60 +1,60 @@
-//! Memories that are not stored yet.
+//! Memories that distillation made and that are not stored yet.
 
-use crate::ObservationType;
+use crate::{ObservationId, ObservationType, PassageKind};
 
-/// Everything that is made of one turn.
+/// Holds the result of distilling one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distilled {
-    /// Memories, in the order in which they came to be.
+    /// Observations, in the order of the turn.
     pub observations: Vec<NewObservation>,
-    /// The checkpoint; absent when nothing happened that is worth one.
+    /// The checkpoint; absent after small talk.
     pub summary: Option<NewSummary>,
-    /// Verbatim evidence, to be found by search.
+    /// Verbatim evidence for search.
     pub passages: Vec<NewPassage>,
-    /// What the session is about, as far as this turn tells: one line.
+    /// The subject of the session according to this turn, in one line.
     pub title: Option<String>,
-    /// A second line to it.
+    /// The second line of the title.
     pub subtitle: Option<String>,
 }
 
-/// A memory.
+/// Holds an observation before it has an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewObservation {
-    /// What it is about.
+    /// The subject.
     pub kind: ObservationType,
-    /// What is true since, in at most 100 characters.
+    /// The statement, in at most 100 characters.
     pub title: String,
     /// The circumstances, in at most 160 characters.
     pub subtitle: Option<String>,
-    /// What happened and why, in a few sentences.
+    /// Events and reasons, in a few sentences.
     pub narrative: Option<String>,
     /// Single facts that keep their names: files, functions, commands, versions, numbers, errors.
     pub facts: Vec<String>,
     /// Words from the list of concepts first: how-it-works, why-it-exists, what-changed, problem-solution, gotcha,
     /// pattern, trade-off.
     pub concepts: Vec<String>,
-    /// Files that were read for it, relative to the root where they can be.
+    /// Files that were read for it, relative to the project root if inside.
     pub files_read: Vec<String>,
-    /// Files that tools changed, relative to the root where they can be; never guessed.
+    /// Files that tools changed, relative to the project root if inside. From tool evidence only.
     pub files_modified: Vec<String>,
-    /// The ids of the tool uses that it rests on.
+    /// The agent's ids of the tool uses that support it.
     pub evidence: Vec<String>,
-    /// The numbers of known observations that hold no longer because of it, where somebody could tell.
-    pub supersedes: Vec<i64>,
+    /// Stored observations that it supersedes, as far as the distiller knows.
+    pub supersedes: Vec<ObservationId>,
 }
 
-/// A checkpoint of a session.
+/// Holds a checkpoint of a session before it has an id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSummary {
-    /// What was asked.
+    /// The request.
     pub request: Option<String>,
-    /// What was looked at.
+    /// The investigation.
     pub investigated: Option<String>,
-    /// What was found out.
+    /// The findings.
     pub learned: Option<String>,
-    /// What was done.
+    /// The completed work.
     pub completed: Option<String>,
-    /// What is left to do, in the agent's or the person's words.
+    /// Open work, offers and questions, as display text.
     pub next_steps: Option<String>,
     /// The entries of `next_steps` that are work to do, without offers and questions to the user. Absent when every entry
     /// is work to do.
@@ -67,36 +67,11 @@ pub struct NewSummary {
     pub notes: Option<String>,
 }
 
-/// A verbatim piece of a turn.
+/// Holds a verbatim piece of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPassage {
-    /// What it is.
+    /// The kind of evidence.
     pub kind: PassageKind,
-    /// The words.
+    /// The text.
     pub text: String,
-}
-
-/// What a passage is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PassageKind {
-    /// What the agent said.
-    Prose,
-    /// A change to a file.
-    Edit,
-    /// A command with its result.
-    Command,
-    /// A failure.
-    Error,
-}
-
-impl PassageKind {
-    /// Returns the name used in the database.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Prose => "prose",
-            Self::Edit => "edit",
-            Self::Command => "command",
-            Self::Error => "error",
-        }
-    }
 }

@@ -1,99 +1,65 @@
-use std::fmt;
+//! Events: what hooks report.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ProjectIdentity;
+use crate::{ProjectIdentity, Timestamp, named::named_enum};
 
-/// The kinds of things that hooks report and that are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EventKind {
-    /// A session began, or went on after a resume, a clear or a compaction.
-    SessionStart,
-    /// A prompt arrived; it opens a turn.
-    UserPromptSubmit,
-    /// A tool was used and answered.
-    PostToolUse,
-    /// A tool was used and failed.
-    PostToolUseFailure,
-    /// A turn ended.
-    Stop,
-    /// A sub-agent finished.
-    SubagentStop,
-    /// The agent is about to compact its context.
-    PreCompact,
-    /// A session ended.
-    SessionEnd,
+named_enum! {
+    /// The kinds of hook reports that are recorded, in the order in which a session meets them.
+    pub enum EventKind {
+        /// A session began, or continued after a resume, a clear or a compaction.
+        SessionStart = "session-start",
+        /// A prompt arrived; it opens a turn.
+        UserPromptSubmit = "user-prompt-submit",
+        /// A tool was used and answered.
+        PostToolUse = "post-tool-use",
+        /// A tool was used and failed.
+        PostToolUseFailure = "post-tool-use-failure",
+        /// A turn ended.
+        Stop = "stop",
+        /// A sub-agent finished.
+        SubagentStop = "subagent-stop",
+        /// The agent is about to compact its context.
+        PreCompact = "pre-compact",
+        /// A session ended.
+        SessionEnd = "session-end",
+    }
 }
 
 impl EventKind {
-    /// All kinds, in the order in which a session meets them.
-    pub const ALL: [Self; 8] = [
-        Self::SessionStart,
-        Self::UserPromptSubmit,
-        Self::PostToolUse,
-        Self::PostToolUseFailure,
-        Self::Stop,
-        Self::SubagentStop,
-        Self::PreCompact,
-        Self::SessionEnd,
-    ];
-
-    /// Returns the name used on the command line, in the spool and in the database.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "session-start",
-            Self::UserPromptSubmit => "user-prompt-submit",
-            Self::PostToolUse => "post-tool-use",
-            Self::PostToolUseFailure => "post-tool-use-failure",
-            Self::Stop => "stop",
-            Self::SubagentStop => "subagent-stop",
-            Self::PreCompact => "pre-compact",
-            Self::SessionEnd => "session-end",
-        }
-    }
-
-    /// Finds the kind that [`name`](Self::name) spells this way.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    /// Returns true for a tool use, failed or not.
+    pub const fn is_tool_use(self) -> bool {
+        matches!(self, Self::PostToolUse | Self::PostToolUseFailure)
     }
 }
 
-impl fmt::Display for EventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named_enum! {
+    /// The origin of an event.
+    pub enum EventSource {
+        /// A hook reported it while it happened.
+        Hook = "hook",
+        /// An import created it from a transcript.
+        Import = "import",
     }
 }
 
-/// The origin of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EventSource {
-    /// A hook reported it while it happened.
-    Hook,
-    /// An import created it from a transcript.
-    Import,
-}
-
-impl EventSource {
-    /// Returns the name used in the database.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hook => "hook",
-            Self::Import => "import",
-        }
-    }
-
-    /// Finds the source that [`name`](Self::name) spells this way.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Hook, Self::Import]
-            .into_iter()
-            .find(|source| source.name() == name)
+named_enum! {
+    /// The state of an event in the queue.
+    pub enum EventState {
+        /// Awaits a worker.
+        Pending = "pending",
+        /// Is claimed by a worker.
+        Processing = "processing",
+        /// Failed for the last time; only a retry brings it back.
+        Failed = "failed",
+        /// Is distilled.
+        Done = "done",
     }
 }
 
-/// The agent program an event came from.
+/// Names the agent program that an event came from.
 ///
-/// Kept as text: a store may hold sessions of hosts that this version does not know yet.
+/// A text and no enum: a store may hold sessions of hosts that this version does not know yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Host(String);
@@ -119,23 +85,23 @@ impl Host {
     }
 }
 
-/// One thing that a hook reported, cleaned of everything that must not be kept.
+/// One hook report, without private spans and secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Names the event once and for all: its spool file's name. Sorts by time.
+    /// Identifies the event: the name of its spool file. Sorts by time.
     pub key: String,
     /// The origin.
     pub source: EventSource,
-    /// What happened.
+    /// The kind of report.
     pub kind: EventKind,
-    /// Who reported it.
+    /// The agent program that reported it.
     pub host: Host,
-    /// When the hook started, in milliseconds since 1970.
-    pub at_ms: i64,
+    /// The start of the hook.
+    pub at: Timestamp,
     /// The agent's own id of the session.
     pub session_id: String,
-    /// Where the session worked, if the hook looked.
+    /// The project, if the hook located it.
     pub project: Option<ProjectIdentity>,
-    /// What the hook was given: one JSON object, cut and redacted.
+    /// The payload of the hook: one JSON object, trimmed and redacted.
     pub payload: String,
 }

@@ -1,56 +1,32 @@
+//! Memories by kind and number.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
-use crate::ObservationType;
+use crate::{ObservationId, ObservationType, TurnId, named::named_enum};
 
-/// What kind of thing is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemoryKind {
-    /// Saved on purpose by a person or an agent.
-    Note,
-    /// Distilled from a turn.
-    Observation,
-    /// A checkpoint of a session.
-    Summary,
-    /// What the person asked; its number is the turn's.
-    Prompt,
-    /// Verbatim evidence.
-    Passage,
+named_enum! {
+    /// The kinds of memories, by authority: the first outrank the last.
+    pub enum MemoryKind {
+        /// Saved on purpose by a user or an agent.
+        Note = "note",
+        /// Distilled from a turn.
+        Observation = "observation",
+        /// A checkpoint of a session.
+        Summary = "summary",
+        /// A prompt of the user; its number is the turn's.
+        Prompt = "prompt",
+        /// Verbatim evidence.
+        Passage = "passage",
+    }
 }
 
 impl MemoryKind {
-    /// All kinds, the most telling first.
-    pub const ALL: [Self; 5] = [
-        Self::Note,
-        Self::Observation,
-        Self::Summary,
-        Self::Prompt,
-        Self::Passage,
-    ];
-
-    /// Returns the name used in the database and outside.
-    pub const fn name(self) -> &'static str {
+    /// Returns the icon shown in lists; an observation has that of its type.
+    pub fn icon(self, observation_type: Option<ObservationType>) -> &'static str {
         match self {
-            Self::Note => "note",
-            Self::Observation => "observation",
-            Self::Summary => "summary",
-            Self::Prompt => "prompt",
-            Self::Passage => "passage",
-        }
-    }
-
-    /// Finds the kind that [`name`](Self::name) spells this way.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// Returns the sign that stands for a memory in lists: an observation's is that of its type.
-    pub fn icon(self, observation_type: Option<&str>) -> &'static str {
-        match self {
-            Self::Observation => observation_type
-                .and_then(ObservationType::from_name)
-                .map_or("⚪", ObservationType::icon),
+            Self::Observation => observation_type.unwrap_or(ObservationType::Change).icon(),
             Self::Summary => "🏁",
             Self::Prompt => "💬",
             Self::Note => "📝",
@@ -69,16 +45,42 @@ impl MemoryKind {
     }
 }
 
-/// How people and agents name a memory: `123`, `S12`, `P34`, `N5`, `V678`.
+/// Identifies a memory for users and agents: `123`, `S12`, `P34`, `N5`, `V678`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
-    /// What it names.
+    /// The kind of memory.
     pub kind: MemoryKind,
     /// The number of the row.
     pub id: i64,
 }
 
-/// Why a word is no handle.
+impl From<ObservationId> for Handle {
+    fn from(id: ObservationId) -> Self {
+        Self {
+            kind: MemoryKind::Observation,
+            id: id.get(),
+        }
+    }
+}
+
+impl From<TurnId> for Handle {
+    /// Returns the handle of the turn's prompt.
+    fn from(id: TurnId) -> Self {
+        Self {
+            kind: MemoryKind::Prompt,
+            id: id.get(),
+        }
+    }
+}
+
+impl Handle {
+    /// Returns the id of the observation that this handle is for.
+    pub fn observation(self) -> Option<ObservationId> {
+        (self.kind == MemoryKind::Observation).then_some(ObservationId::new(self.id))
+    }
+}
+
+/// Reports a word that is no handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no handle: expected a number like 123, or S12, P34, N5, V678")]
 pub struct ParseHandleError(String);
@@ -93,7 +95,7 @@ impl FromStr for Handle {
     type Err = ParseHandleError;
 
     fn from_str(text: &str) -> Result<Self, ParseHandleError> {
-        // Lists show handles with a sign in front.
+        // Lists show handles with a number sign in front.
         let word = text.trim().trim_start_matches('#');
         let digits = word.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
         let letter = &word[..word.len() - digits.len()];
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_reads_what_it_writes() {
+    fn handles_round_trip_through_text() {
         for kind in MemoryKind::ALL {
             let handle = Handle { kind, id: 678 };
             assert_eq!(handle.to_string().parse(), Ok(handle));
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_no_handles() {
+    fn other_words_are_rejected() {
         for word in [
             "",
             "S",

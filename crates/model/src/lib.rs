@@ -1,23 +1,29 @@
-//! The nouns of backstory: what an agent reported and where it happened.
+//! The domain types of backstory: events, sessions, memories, projects, ids and time.
 //!
-//! Owns names and their spelling. No I/O, no clock, no environment: every other crate may depend on this one.
+//! Owns names and their spelling. No I/O, no clock, no environment: every other crate may depend on this one. The feature
+//! `rusqlite` implements the conversions to and from columns, for the store.
 
 mod distilled;
 mod event;
 mod evidence;
 mod handle;
+mod id;
 mod memory;
+mod named;
 mod path;
 mod project;
 mod session_memory;
+mod timestamp;
 mod tool_input;
 
-pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
-pub use event::{Event, EventKind, EventSource, Host};
+pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary};
+pub use event::{Event, EventKind, EventSource, EventState, Host};
 pub use evidence::{EvidenceItem, EvidenceKind};
 pub use handle::{Handle, MemoryKind, ParseHandleError};
-pub use memory::{ObservationType, SessionStatus};
+pub use id::{CallId, ChangeId, DocumentId, EpisodeId, EventId, ObservationId, ProjectId, SessionId, TurnId};
+pub use memory::{Distiller, NoteAuthor, ObservationType, PassageKind, SessionStatus};
 pub use path::{from_drive, has_drive, relative_path};
 pub use project::ProjectIdentity;
 pub use session_memory::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
+pub use timestamp::Timestamp;
 pub use tool_input::{ToolInput, ToolSubject};

@@ -1,42 +1,31 @@
+//! Enums of sessions and memories, and the distiller's name.
+
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
 
-/// What an observation is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ObservationType {
-    /// Something was chosen, with its reason.
-    Decision,
-    /// Something was broken and is mended.
-    Bugfix,
-    /// Something new works.
-    Feature,
-    /// The same behaviour in another shape.
-    Refactor,
-    /// Something was found out.
-    Discovery,
-    /// Anything else that is different now.
-    Change,
+use crate::named::named_enum;
+
+named_enum! {
+    /// The subject of an observation, in display order.
+    pub enum ObservationType {
+        /// A choice, with its reason.
+        Decision = "decision",
+        /// A fixed bug.
+        Bugfix = "bugfix",
+        /// A new capability.
+        Feature = "feature",
+        /// The same behavior in another structure.
+        Refactor = "refactor",
+        /// A finding.
+        Discovery = "discovery",
+        /// Any other change.
+        Change = "change",
+    }
 }
 
 impl ObservationType {
-    /// All types, in the order in which they are shown.
-    pub const ALL: [Self; 6] = [
-        Self::Decision,
-        Self::Bugfix,
-        Self::Feature,
-        Self::Refactor,
-        Self::Discovery,
-        Self::Change,
-    ];
-
-    /// Finds the type that [`name`](Self::name) spells this way.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-
-    /// Returns the sign that stands for it in lists.
+    /// Returns the icon shown in lists.
     pub const fn icon(self) -> &'static str {
         match self {
             Self::Decision => "🎯",
@@ -47,64 +36,108 @@ impl ObservationType {
             Self::Change => "⚪",
         }
     }
+}
 
-    /// Returns the name used everywhere outside.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Decision => "decision",
-            Self::Bugfix => "bugfix",
-            Self::Feature => "feature",
-            Self::Refactor => "refactor",
-            Self::Discovery => "discovery",
-            Self::Change => "change",
-        }
+named_enum! {
+    /// The state of a session.
+    pub enum SessionStatus {
+        /// It is running.
+        Active = "active",
+        /// A turn ended and awaits distillation.
+        Summarizing = "summarizing",
+        /// It ended.
+        Completed = "completed",
+        /// No event arrived for a day.
+        Interrupted = "interrupted",
+        /// Its events failed permanently.
+        Failed = "failed",
     }
 }
 
-/// Where a session stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SessionStatus {
-    /// It goes on.
-    Active,
-    /// A turn ended and waits to be distilled.
-    Summarizing,
-    /// It ended.
-    Completed,
-    /// Nothing was heard of it for a day.
-    Interrupted,
-    /// Its events could not be processed.
-    Failed,
+named_enum! {
+    /// The kind of a passage.
+    pub enum PassageKind {
+        /// Words of the agent.
+        Prose = "prose",
+        /// Words of the user, imported without a session.
+        Prompt = "prompt",
+        /// A change to a file.
+        Edit = "edit",
+        /// A command with its result.
+        Command = "command",
+        /// A failure.
+        Error = "error",
+    }
 }
 
-impl SessionStatus {
-    /// Finds the status that [`name`](Self::name) spells this way.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::Active,
-            Self::Summarizing,
-            Self::Completed,
-            Self::Interrupted,
-            Self::Failed,
-        ]
-        .into_iter()
-        .find(|status| status.name() == name)
+named_enum! {
+    /// The author of a note.
+    pub enum NoteAuthor {
+        /// The user.
+        User = "person",
+        /// An agent.
+        Agent = "agent",
+        /// Another store, by way of an import.
+        Import = "import",
     }
+}
+
+/// Names what made a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Distiller {
+    /// The built-in rules.
+    Builtin,
+    /// Another store, by way of an import.
+    Import,
+    /// A model, by provider and name.
+    Model(String),
+}
+
+impl Distiller {
+    const BUILTIN: &'static str = "builtin";
+    const IMPORT: &'static str = "import";
 
     /// Returns the name used in the database and outside.
-    pub const fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
-            Self::Active => "active",
-            Self::Summarizing => "summarizing",
-            Self::Completed => "completed",
-            Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
+            Self::Builtin => Self::BUILTIN,
+            Self::Import => Self::IMPORT,
+            Self::Model(name) => name,
+        }
+    }
+
+    /// Reads a [`name`](Self::name). Every other name is a model's.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            Self::BUILTIN => Self::Builtin,
+            Self::IMPORT => Self::Import,
+            model => Self::Model(model.to_owned()),
         }
     }
 }
 
-impl fmt::Display for SessionStatus {
+impl fmt::Display for Distiller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+impl Serialize for Distiller {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(feature = "rusqlite")]
+impl rusqlite::ToSql for Distiller {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        Ok(self.name().into())
+    }
+}
+
+#[cfg(feature = "rusqlite")]
+impl rusqlite::types::FromSql for Distiller {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> rusqlite::types::FromSqlResult<Self> {
+        value.as_str().map(Self::from_name)
     }
 }

@@ -2,10 +2,10 @@
 
 use std::{fs, path::Path};
 
-use backstory_model::MemoryKind;
+use backstory_model::Timestamp;
 use backstory_store::{MemoryView, Store, StoreError};
 
-use crate::staleness::{FileStatus, file_status, modified_ms};
+use crate::staleness::{FileStatus, file_status, modified_at};
 
 /// A file that a memory cites, then and now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,27 +21,27 @@ pub struct CitedFileStatus {
     /// Its size now.
     pub size_now: Option<u64>,
     /// When it was last written, in milliseconds since 1970.
-    pub written_ms: Option<i64>,
+    pub written_at: Option<Timestamp>,
 }
 
 /// Says what became of each file that a memory cites.
 pub fn cited_file_statuses(store: &Store, card: &MemoryView) -> Result<Vec<CitedFileStatus>, StoreError> {
-    let (MemoryKind::Observation, Some(root)) = (card.handle.kind, &card.root) else {
+    let (Some(observation), Some(root)) = (card.handle.observation(), &card.root) else {
         return Ok(Vec::new());
     };
     let root = Path::new(root);
-    let files = store.cited_files(card.handle.id)?;
+    let files = store.cited_files(observation)?;
     let now = files.into_iter().map(|file| {
         let metadata = fs::metadata(root.join(&file.path)).ok();
         CitedFileStatus {
             fate: match &file.mark {
-                Some(mark) => file_status(root, &file.path, mark, card.created_ms),
+                Some(mark) => file_status(root, &file.path, mark, card.created_at),
                 None => FileStatus::Unknown,
             },
             is_modified: file.is_modified,
             size_then: file.mark.map(|mark| mark.size),
             size_now: metadata.as_ref().map(fs::Metadata::len),
-            written_ms: metadata.as_ref().and_then(modified_ms),
+            written_at: metadata.as_ref().and_then(modified_at),
             path: file.path,
         }
     });

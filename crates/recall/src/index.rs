@@ -3,6 +3,7 @@
 use std::{path::Path, thread};
 
 use backstory_embed::{Encoder, quantise};
+use backstory_model::DocumentId;
 use backstory_store::{EmbedOrder, Store, StoreError, StoredVector};
 
 use crate::vector_file;
@@ -53,7 +54,7 @@ pub fn embed_next(
     Ok(vectors.len())
 }
 
-fn embed(texts: &[(i64, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
+fn embed(texts: &[(DocumentId, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
     let vectors = texts.iter().map(|(document, text)| {
         let vector = quantise(&encoder.encode(text, MAX_TOKENS));
         StoredVector {
@@ -95,7 +96,7 @@ pub fn file_vectors(store: &mut Store, path: &Path, when: FlushPolicy) -> Result
     let documents = store.embedded_documents()?;
     let lost = vector_file::write(path, &documents, &fresh)?;
     store.mark_missing(&lost)?;
-    let filed: Vec<i64> = fresh.iter().map(|vector| vector.document).collect();
+    let filed: Vec<DocumentId> = fresh.iter().map(|vector| vector.document).collect();
     store.mark_filed(&filed)?;
     Ok(())
 }
@@ -104,16 +105,16 @@ pub fn file_vectors(store: &mut Store, path: &Path, when: FlushPolicy) -> Result
 pub fn repair_vectors(store: &mut Store, path: &Path) -> Result<(), IndexError> {
     let fresh = store.fresh_vectors()?;
     let file = vector_file::VectorFile::open(path);
-    let is_filed = |document: i64| {
+    let is_filed = |document: DocumentId| {
         file.as_ref()
             .is_some_and(|file| !file.places(&(document..=document)).is_empty())
     };
-    let is_fresh = |document: i64| {
+    let is_fresh = |document: DocumentId| {
         fresh
             .binary_search_by_key(&document, |vector| vector.document)
             .is_ok()
     };
-    let lost: Vec<i64> = store
+    let lost: Vec<DocumentId> = store
         .embedded_documents()?
         .into_iter()
         .filter(|document| !is_filed(*document) && !is_fresh(*document))

@@ -7,12 +7,12 @@ use std::{
     path::Path,
 };
 
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{DocumentId, Handle, MemoryKind, ObservationType, SessionId, Timestamp};
 use backstory_store::{MemoryView, Project, Scope, Store, StoreError};
 use backstory_text::{clip, content_words, error_signature, one_line, tokens};
-use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
+    context::in_utc,
     frame::escape_for_frame,
     rank::Ranked,
     search::{Searcher, is_stale},
@@ -96,28 +96,24 @@ pub fn at_prompt(
 
 /// How sure it is that sessions bear on a question, the surest first, each with its documents. One document that is near
 /// may be chance; two of a session that agree seldom are. The record of a command says what was typed, not what it was about.
-fn sessions(ranked: &[Ranked]) -> Vec<(f64, Vec<i64>)> {
+fn sessions(ranked: &[Ranked]) -> Vec<(f64, Vec<DocumentId>)> {
     #[derive(Default)]
     struct Evidence {
-        documents: Vec<i64>,
+        documents: Vec<DocumentId>,
         cosines: Vec<f64>,
         by_words: f64,
     }
-    let mut sessions: HashMap<(Option<i64>, i64), Evidence> = HashMap::new();
+    let mut sessions: HashMap<(Option<SessionId>, Option<DocumentId>), Evidence> = HashMap::new();
     for one in ranked.iter().filter(|one| !one.origin.is_command) {
         // What belongs to no session speaks for itself.
-        let alone = if one.origin.session.is_none() {
-            one.document
-        } else {
-            0
-        };
+        let alone = one.origin.session.is_none().then_some(one.document);
         let evidence = sessions.entry((one.origin.session, alone)).or_default();
         evidence.documents.push(one.document);
         evidence.cosines.push(f64::from(one.cosine.unwrap_or_default()));
         let several = f64::from(one.words.min(3)) / 3.0;
         evidence.by_words = evidence.by_words.max(one.covered * several);
     }
-    let mut sure: Vec<(f64, Vec<i64>)> = sessions
+    let mut sure: Vec<(f64, Vec<DocumentId>)> = sessions
         .into_values()
         .map(|mut evidence| {
             evidence.cosines.sort_by(|one, other| other.total_cmp(one));
@@ -244,12 +240,11 @@ fn is_a_warning(card: &MemoryView) -> bool {
         .concepts
         .iter()
         .any(|concept| telling.contains(&concept.as_str()));
-    let kind = card.kind.as_deref().and_then(ObservationType::from_name);
     card.handle.kind == MemoryKind::Note
         || card.is_pinned
         || is_told
         || matches!(
-            kind,
+            card.kind,
             Some(ObservationType::Decision | ObservationType::Bugfix | ObservationType::Discovery)
         )
 }
@@ -288,16 +283,14 @@ fn say(
 /// A memory in a few lines: title, and facts that say more.
 fn told(card: &MemoryView, is_stale: bool, facts: usize) -> String {
     let fields = &card.fields;
-    let icon = card.handle.kind.icon(card.kind.as_deref());
+    let icon = card.handle.kind.icon(card.kind);
     let title = if fields.title.trim().is_empty() {
         &fields.narrative
     } else {
         &fields.title
     };
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    let day = Timestamp::from_millisecond(card.created_ms)
-        .map(|time| time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string())
-        .unwrap_or_default();
+    let day = in_utc(card.created_at, "%Y-%m-%d");
     let stale = if is_stale { " ⚠ file changed since" } else { "" };
     let mut lines = format!("#{} {day} {icon} {}{stale}\n", card.handle, clip(&title, 200));
     let more = fields.facts.lines().chain(fields.narrative.lines());

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use backstory_model::{DocumentId, SessionId};
 use backstory_store::{Origin, TermMatches};
 
 /// What meaning is worth beside words.
@@ -20,7 +21,7 @@ const SESSION_MEANING: f64 = 0.3;
 /// A document with what speaks for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranked {
-    pub(crate) document: i64,
+    pub(crate) document: DocumentId,
     /// What it is worth in this search; the best is 1.
     pub(crate) score: f64,
     /// The share of what the question's words tell that it has.
@@ -45,11 +46,11 @@ pub(crate) struct ByWords {
 /// Adds up what each word says; of the documents that pass, the best are kept.
 pub(crate) fn by_words(
     words: &[TermMatches],
-    passes: impl Fn(i64) -> bool,
+    passes: impl Fn(DocumentId) -> bool,
     most: usize,
-) -> HashMap<i64, ByWords> {
+) -> HashMap<DocumentId, ByWords> {
     let all: f64 = words.iter().map(|word| word.weight).sum();
-    let mut said: Vec<(i64, usize, f64)> = Vec::new();
+    let mut said: Vec<(DocumentId, usize, f64)> = Vec::new();
     for (index, word) in words.iter().enumerate() {
         let of_word = word.documents.iter().filter(|(document, _)| passes(*document));
         said.extend(of_word.map(|(document, strength)| (*document, index, word.weight * strength)));
@@ -93,19 +94,23 @@ pub(crate) fn by_words(
 /// A document to be ranked.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    pub(crate) document: i64,
+    pub(crate) document: DocumentId,
     pub(crate) origin: Origin,
     pub(crate) cosine: Option<f32>,
 }
 
 impl Candidate {
-    fn session(&self) -> Option<i64> {
+    fn session(&self) -> Option<SessionId> {
         self.origin.session
     }
 }
 
 /// Ranks candidates; `usual` is the cosine of a document that has nothing to do with the question.
-pub(crate) fn rank(mut candidates: Vec<Candidate>, words: &HashMap<i64, ByWords>, usual: f32) -> Vec<Ranked> {
+pub(crate) fn rank(
+    mut candidates: Vec<Candidate>,
+    words: &HashMap<DocumentId, ByWords>,
+    usual: f32,
+) -> Vec<Ranked> {
     candidates.sort_by_key(|candidate| candidate.document);
     candidates.dedup_by_key(|candidate| candidate.document);
     let none = ByWords::default();
@@ -136,7 +141,7 @@ pub(crate) fn rank(mut candidates: Vec<Candidate>, words: &HashMap<i64, ByWords>
                 candidates.get(*other).is_some_and(|neighbour| {
                     candidate.session().is_some()
                         && neighbour.session() == candidate.session()
-                        && neighbour.document.abs_diff(candidate.document) == 1
+                        && neighbour.document.get().abs_diff(candidate.document.get()) == 1
                 })
             });
             other.map_or(0.0, |other| own[other])
@@ -173,14 +178,14 @@ pub(crate) fn rank(mut candidates: Vec<Candidate>, words: &HashMap<i64, ByWords>
 }
 
 /// What sessions are worth: what their documents say together, each word counting less the more often it is said.
-fn sessions(candidates: &[Candidate], said: &[&ByWords], meaning: &[f64]) -> HashMap<i64, f64> {
+fn sessions(candidates: &[Candidate], said: &[&ByWords], meaning: &[f64]) -> HashMap<SessionId, f64> {
     #[derive(Default)]
     struct Session {
         words: HashMap<usize, f64>,
         meaning: f64,
     }
     let mut most: HashMap<usize, f64> = HashMap::new();
-    let mut sessions: HashMap<i64, Session> = HashMap::new();
+    let mut sessions: HashMap<SessionId, Session> = HashMap::new();
     for ((candidate, said), meaning) in candidates.iter().zip(said).zip(meaning) {
         let Some(session) = candidate.session() else {
             continue;
@@ -195,7 +200,7 @@ fn sessions(candidates: &[Candidate], said: &[&ByWords], meaning: &[f64]) -> Has
     }
     // The strongest that a word is anywhere stands for what it tells.
     let all: f64 = most.values().sum();
-    let ids: Vec<i64> = sessions.keys().copied().collect();
+    let ids: Vec<SessionId> = sessions.keys().copied().collect();
     let covered = scaled(
         ids.iter()
             .map(|id| {
@@ -233,7 +238,10 @@ mod tests {
         TermMatches {
             word: word.to_owned(),
             weight,
-            documents: documents.iter().map(|document| (*document, 1.0)).collect(),
+            documents: documents
+                .iter()
+                .map(|document| (DocumentId::new(*document), 1.0))
+                .collect(),
         }
     }
 
@@ -241,9 +249,9 @@ mod tests {
         let candidates = candidates
             .iter()
             .map(|(document, session, cosine)| Candidate {
-                document: *document,
+                document: DocumentId::new(*document),
                 origin: Origin {
-                    session: *session,
+                    session: session.map(SessionId::new),
                     ..Origin::default()
                 },
                 cosine: Some(*cosine),
@@ -251,7 +259,7 @@ mod tests {
             .collect();
         rank(candidates, &by_words(words, |_| true, 100), 0.1)
             .into_iter()
-            .map(|ranked| ranked.document)
+            .map(|ranked| ranked.document.get())
             .collect()
     }
 

@@ -4,9 +4,10 @@ use std::{
     collections::{HashMap, HashSet},
     path::Path,
     thread,
+    time::Duration,
 };
 
-use backstory_model::MemoryKind;
+use backstory_model::{DocumentId, MemoryKind, ObservationId, SessionId, Timestamp, TurnId};
 use backstory_store::{Filter, MemoryView, Scope, Store, StoreError, terms};
 use backstory_text::{one_line, tokens};
 
@@ -29,7 +30,7 @@ pub struct Query<'q> {
     /// The most hits.
     pub limit: usize,
     /// The time, in milliseconds since 1970.
-    pub now_ms: i64,
+    pub now: Timestamp,
 }
 
 /// A memory that was found.
@@ -123,7 +124,7 @@ impl<'s> Searcher<'s> {
         // More than are wanted: what the memory itself says may change the order, and some say the same.
         for ranked in apply_relevance_gate(ranked, usual).take(query.limit.saturating_mul(2) + 20) {
             if let Some(card) = self.store.card_of_document(ranked.document)? {
-                let worth = ranked.score * prior_weight(&card, query.now_ms);
+                let worth = ranked.score * prior_weight(&card, query.now);
                 found.push((worth, ranked, card));
             }
         }
@@ -183,16 +184,16 @@ impl<'s> Searcher<'s> {
                     .flat_map(|word| &word.documents)
                     .map(|(document, _)| *document);
                 let by_meaning = nearness.nearest.iter().map(|(document, _)| *document);
-                let mut found: Vec<i64> = by_words.chain(by_meaning).collect();
+                let mut found: Vec<DocumentId> = by_words.chain(by_meaning).collect();
                 found.sort_unstable();
                 found.dedup();
                 Some(store.passing(&found, filter)?)
             }
         };
-        let passes = |document: i64| pass.as_ref().is_none_or(|pass| pass.contains(&document));
+        let passes = |document: DocumentId| pass.as_ref().is_none_or(|pass| pass.contains(&document));
         let words = by_words(&words, passes, BY_WORDS);
         let nearest = nearness.nearest.iter().map(|(document, _)| *document);
-        let documents: Vec<i64> = words
+        let documents: Vec<DocumentId> = words
             .keys()
             .copied()
             .chain(nearest.filter(|document| passes(*document)))
@@ -203,11 +204,11 @@ impl<'s> Searcher<'s> {
 
     fn candidates(
         &self,
-        documents: &[i64],
+        documents: &[DocumentId],
         nearness: &SemanticMatches,
     ) -> Result<Vec<Candidate>, StoreError> {
         let origins = self.store.origins_of_documents(documents)?;
-        let known: HashMap<i64, f32> = nearness.nearest.iter().copied().collect();
+        let known: HashMap<DocumentId, f32> = nearness.nearest.iter().copied().collect();
         let candidates = documents.iter().map(|document| Candidate {
             document: *document,
             origin: origins.get(document).copied().unwrap_or_default(),
@@ -220,12 +221,12 @@ impl<'s> Searcher<'s> {
     }
 
     /// Nothing was asked but filters: the newest that pass.
-    fn newest(&self, query: &Query<'_>, pass: HashSet<i64>) -> Result<Vec<SearchHit>, StoreError> {
+    fn newest(&self, query: &Query<'_>, pass: HashSet<DocumentId>) -> Result<Vec<SearchHit>, StoreError> {
         let mut cards = Vec::new();
         for document in pass {
             cards.extend(self.store.card_of_document(document)?);
         }
-        cards.sort_by_key(|card| std::cmp::Reverse((card.created_ms, card.handle)));
+        cards.sort_by_key(|card| std::cmp::Reverse((card.created_at, card.handle)));
         cards.truncate(query.limit);
         let hits = cards.into_iter().map(|card| {
             Ok(SearchHit {
@@ -245,18 +246,18 @@ impl<'s> Searcher<'s> {
 
 /// Whether a file that a memory cites has changed or gone since.
 pub fn is_stale(store: &Store, card: &MemoryView) -> Result<bool, StoreError> {
-    let (MemoryKind::Observation, Some(root)) = (card.handle.kind, &card.root) else {
+    let (Some(observation), Some(root)) = (card.handle.observation(), &card.root) else {
         return Ok(false);
     };
-    files_changed(store, card.handle.id, Path::new(root), card.created_ms)
+    files_changed(store, observation, Path::new(root), card.created_at)
 }
 
 /// Whether a file that an observation cites has changed or gone since.
 pub(crate) fn files_changed(
     store: &Store,
-    observation: i64,
+    observation: ObservationId,
     root: &Path,
-    since_ms: i64,
+    since: Timestamp,
 ) -> Result<bool, StoreError> {
     let files = store.cited_files(observation)?;
     // What was only read may have been any file; what was changed is what the memory speaks of.
@@ -268,14 +269,14 @@ pub(crate) fn files_changed(
             let fate = file
                 .mark
                 .as_ref()
-                .map(|mark| staleness::file_status(root, &file.path, mark, since_ms));
+                .map(|mark| staleness::file_status(root, &file.path, mark, since));
             matches!(fate, Some(FileStatus::Changed | FileStatus::Gone))
         });
     Ok(stale)
 }
 
 /// What a memory's kind, age and authority make of its place: a note outranks a guess, what was superseded ranks down.
-fn prior_weight(card: &MemoryView, now_ms: i64) -> f64 {
+fn prior_weight(card: &MemoryView, now: Timestamp) -> f64 {
     let kind = match card.handle.kind {
         MemoryKind::Note => 1.2,
         MemoryKind::Observation => 1.1,
@@ -285,9 +286,9 @@ fn prior_weight(card: &MemoryView, now_ms: i64) -> f64 {
     let pinned = if card.is_pinned { 1.1 } else { 1.0 };
     let superseded = if card.superseded_by.is_some() { 0.6 } else { 1.0 };
     // Old memories lose a tenth at most: there is no age at which they stop counting.
-    const FADING_MS: i32 = i32::MAX; // about 25 days
-    let age = ((now_ms - card.created_ms).max(0) / i64::from(FADING_MS)).min(1_000);
-    let months = f64::from(i32::try_from(age).unwrap_or(i32::MAX));
+    const MONTH: Duration = Duration::from_hours(25 * 24);
+    let age = now.since(card.created_at).as_secs() / MONTH.as_secs();
+    let months = f64::from(u32::try_from(age).unwrap_or(u32::MAX));
     let fresh = 0.9 + 0.1 / (1.0 + months / 6.0);
     kind * pinned * superseded * fresh
 }
@@ -299,7 +300,7 @@ fn collapse_duplicates(
 ) -> Vec<(Ranked, MemoryView)> {
     let wants_evidence = query.filter.kind.is_some();
     let mut texts: HashSet<String> = HashSet::new();
-    let mut turns: HashMap<i64, f64> = HashMap::new();
+    let mut turns: HashMap<TurnId, f64> = HashMap::new();
     let mut kept = Vec::new();
     for (_, ranked, card) in found {
         let is_evidence = matches!(card.handle.kind, MemoryKind::Passage | MemoryKind::Prompt);
@@ -329,7 +330,7 @@ fn apply_relevance_gate(ranked: Vec<Ranked>, usual: f32) -> impl Iterator<Item =
     // Among a thousand memories that have nothing to do with a question, the nearest comes to about a third.
     const MIN: f64 = 0.35;
     const MIN_IN_SESSION: f64 = 0.1;
-    let sessions: HashSet<i64> = ranked
+    let sessions: HashSet<SessionId> = ranked
         .iter()
         .filter(|ranked| ranked.words > 0)
         .filter_map(|ranked| ranked.origin.session)

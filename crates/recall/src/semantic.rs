@@ -3,6 +3,7 @@
 use std::{collections::HashMap, ops::RangeInclusive, path::Path};
 
 use backstory_embed::{DIMENSIONS, Encoder, Quantised, nearest, quantise};
+use backstory_model::DocumentId;
 use backstory_store::{Store, StoreError, StoredVector};
 
 use crate::vector_file::VectorFile;
@@ -23,7 +24,7 @@ pub(crate) struct SemanticIndex {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SemanticMatches {
     /// The nearest documents, each with the cosine of the angle.
-    pub(crate) nearest: Vec<(i64, f32)>,
+    pub(crate) nearest: Vec<(DocumentId, f32)>,
     /// The cosine of a document that has nothing to do with the question.
     pub(crate) usual: f32,
     /// The question itself.
@@ -47,7 +48,7 @@ impl SemanticIndex {
     pub(crate) fn nearest(
         &mut self,
         question: &str,
-        ranges: &[RangeInclusive<i64>],
+        ranges: &[RangeInclusive<DocumentId>],
         wanted: usize,
     ) -> SemanticMatches {
         if self.is_empty() || question.trim().is_empty() {
@@ -55,7 +56,7 @@ impl SemanticIndex {
         }
         let vector = self.encoder.encode(question, MAX_TOKENS);
         let question = quantise(&vector);
-        let mut found: HashMap<i64, f32> = HashMap::new();
+        let mut found: HashMap<DocumentId, f32> = HashMap::new();
         if let Some(file) = &self.file {
             for range in ranges {
                 let places = file.places(range);
@@ -71,7 +72,7 @@ impl SemanticIndex {
                 found.insert(fresh.document, as_quantised(fresh).dot(&question));
             }
         }
-        let mut found: Vec<(i64, f32)> = found.into_iter().collect();
+        let mut found: Vec<(DocumentId, f32)> = found.into_iter().collect();
         found.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
         found.truncate(wanted);
         SemanticMatches {
@@ -82,7 +83,7 @@ impl SemanticIndex {
     }
 
     /// Returns how near a document is; `None` when it has no vector yet.
-    pub(crate) fn cosine(&self, nearness: &SemanticMatches, document: i64) -> Option<f32> {
+    pub(crate) fn cosine(&self, nearness: &SemanticMatches, document: DocumentId) -> Option<f32> {
         let question = nearness.question.as_ref()?;
         let by_number = |vector: &StoredVector| vector.document;
         if let Ok(index) = self.fresh.binary_search_by_key(&document, by_number) {
@@ -94,7 +95,7 @@ impl SemanticIndex {
     }
 
     /// The mean over a sample of all documents.
-    fn usual(&self, question: &Quantised, ranges: &[RangeInclusive<i64>]) -> f32 {
+    fn usual(&self, question: &Quantised, ranges: &[RangeInclusive<DocumentId>]) -> f32 {
         const SAMPLE: usize = 200;
         let (mut sum, mut count) = (0.0, 0.0);
         let mut take = |cosine: f32| {

@@ -4,9 +4,9 @@ use std::{
     fs::{self, DirEntry, Metadata},
     io::Read,
     path::Path,
-    time::UNIX_EPOCH,
 };
 
+use backstory_model::Timestamp;
 use backstory_store::FileFingerprint;
 use backstory_text::sha256;
 
@@ -29,11 +29,11 @@ pub enum FileStatus {
     Unknown,
 }
 
-/// Remembers what a file holds, if it has not been written to since `by_ms`: then it is what the memory speaks of.
-pub fn fingerprint_file(root: &Path, path: &str, by_ms: i64) -> Option<FileFingerprint> {
+/// Remembers what a file holds, if it has not been written to since `by_time`: then it is what the memory speaks of.
+pub fn fingerprint_file(root: &Path, path: &str, by_time: Timestamp) -> Option<FileFingerprint> {
     let path = root.join(path);
     let metadata = fs::metadata(&path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_BYTES || modified_ms(&metadata)? > by_ms {
+    if !metadata.is_file() || metadata.len() > MAX_BYTES || modified_at(&metadata)? > by_time {
         return None;
     }
     let hash = hash(&path)?;
@@ -44,7 +44,7 @@ pub fn fingerprint_file(root: &Path, path: &str, by_ms: i64) -> Option<FileFinge
 }
 
 /// Says what became of a file since a memory was made. Cheap when it was not written to since: then nothing is read.
-pub(crate) fn file_status(root: &Path, path: &str, then: &FileFingerprint, since_ms: i64) -> FileStatus {
+pub(crate) fn file_status(root: &Path, path: &str, then: &FileFingerprint, since: Timestamp) -> FileStatus {
     let full = root.join(path);
     let Ok(metadata) = fs::metadata(&full) else {
         return if was_moved(root, path, then) {
@@ -56,7 +56,7 @@ pub(crate) fn file_status(root: &Path, path: &str, then: &FileFingerprint, since
     if metadata.len() != then.size {
         return FileStatus::Changed;
     }
-    if modified_ms(&metadata).is_some_and(|modified| modified <= since_ms) {
+    if modified_at(&metadata).is_some_and(|modified| modified <= since) {
         return FileStatus::Unchanged;
     }
     match hash(&full) {
@@ -116,9 +116,8 @@ fn hash(path: &Path) -> Option<Vec<u8>> {
     Some(sha256(&content)[..HASH_BYTES].to_vec())
 }
 
-pub(crate) fn modified_ms(metadata: &Metadata) -> Option<i64> {
-    let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok()
+pub(crate) fn modified_at(metadata: &Metadata) -> Option<Timestamp> {
+    metadata.modified().ok().map(Timestamp::from)
 }
 
 #[cfg(test)]
@@ -126,7 +125,7 @@ pub(crate) fn modified_ms(metadata: &Metadata) -> Option<i64> {
 mod tests {
     use super::*;
 
-    const LATER: i64 = i64::MAX;
+    const LATER: Timestamp = Timestamp::MAX;
 
     #[test]
     fn a_file_is_followed_through_its_fates() {
@@ -135,29 +134,47 @@ mod tests {
         fs::create_dir(root.join("src")).unwrap();
         fs::write(root.join("src/a.rs"), "one").unwrap();
         let then = fingerprint_file(root, "src/a.rs", LATER).unwrap();
-        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+        assert_eq!(
+            file_status(root, "src/a.rs", &then, Timestamp::EPOCH),
+            FileStatus::Unchanged
+        );
 
         fs::write(root.join("src/a.rs"), "two").unwrap();
-        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Changed);
+        assert_eq!(
+            file_status(root, "src/a.rs", &then, Timestamp::EPOCH),
+            FileStatus::Changed
+        );
         fs::write(root.join("src/a.rs"), "three").unwrap();
         assert_eq!(file_status(root, "src/a.rs", &then, LATER), FileStatus::Changed);
 
         fs::write(root.join("src/a.rs"), "one").unwrap();
-        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+        assert_eq!(
+            file_status(root, "src/a.rs", &then, Timestamp::EPOCH),
+            FileStatus::Unchanged
+        );
         fs::rename(root.join("src/a.rs"), root.join("src/b.rs")).unwrap();
-        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+        assert_eq!(
+            file_status(root, "src/a.rs", &then, Timestamp::EPOCH),
+            FileStatus::Unchanged
+        );
         fs::create_dir_all(root.join("lib/deep")).unwrap();
         fs::rename(root.join("src/b.rs"), root.join("lib/deep/a.rs")).unwrap();
-        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Unchanged);
+        assert_eq!(
+            file_status(root, "src/a.rs", &then, Timestamp::EPOCH),
+            FileStatus::Unchanged
+        );
         fs::remove_file(root.join("lib/deep/a.rs")).unwrap();
-        assert_eq!(file_status(root, "src/a.rs", &then, 0), FileStatus::Gone);
+        assert_eq!(
+            file_status(root, "src/a.rs", &then, Timestamp::EPOCH),
+            FileStatus::Gone
+        );
     }
 
     #[test]
     fn a_file_that_was_written_since_is_not_what_the_memory_speaks_of() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "one").unwrap();
-        assert_eq!(fingerprint_file(folder.path(), "a", 0), None);
+        assert_eq!(fingerprint_file(folder.path(), "a", Timestamp::EPOCH), None);
         assert_eq!(fingerprint_file(folder.path(), "missing", LATER), None);
     }
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use backstory_embed::{DIMENSIONS, MODEL, SIGN_BYTES, Stored, sign_bits};
+use backstory_model::DocumentId;
 use backstory_store::StoredVector;
 use backstory_system::{self as system, MappedFile, OwnerOnly as _, write_all_at};
 
@@ -33,15 +34,15 @@ impl VectorFile {
     }
 
     /// Returns the numbers of the documents, in order.
-    pub(crate) fn documents(&self) -> impl ExactSizeIterator<Item = i64> + '_ {
-        self.block::<8>(0).iter().map(|bytes| i64::from_le_bytes(*bytes))
+    pub(crate) fn documents(&self) -> impl ExactSizeIterator<Item = DocumentId> + '_ {
+        self.block::<8>(0).iter().map(id)
     }
 
     /// Returns the places of the documents in a range.
-    pub(crate) fn places(&self, range: &RangeInclusive<i64>) -> Range<usize> {
+    pub(crate) fn places(&self, range: &RangeInclusive<DocumentId>) -> Range<usize> {
         let documents = self.block::<8>(0);
-        let start = documents.partition_point(|bytes| i64::from_le_bytes(*bytes) < *range.start());
-        let end = documents.partition_point(|bytes| i64::from_le_bytes(*bytes) <= *range.end());
+        let start = documents.partition_point(|bytes| id(bytes) < *range.start());
+        let end = documents.partition_point(|bytes| id(bytes) <= *range.end());
         start..end.max(start)
     }
 
@@ -55,8 +56,8 @@ impl VectorFile {
     }
 
     /// Returns the number of the document at a place.
-    pub(crate) fn document(&self, place: usize) -> i64 {
-        i64::from_le_bytes(self.block::<8>(0)[place])
+    pub(crate) fn document(&self, place: usize) -> DocumentId {
+        id(&self.block::<8>(0)[place])
     }
 
     fn vector(&self, place: usize) -> StoredVector {
@@ -75,6 +76,10 @@ impl VectorFile {
     }
 }
 
+fn id(bytes: &[u8; 8]) -> DocumentId {
+    DocumentId::new(i64::from_le_bytes(*bytes))
+}
+
 /// Waits until nobody else changes the file. Held while it is written anew or blanked: a forgotten vector that was read before
 /// would otherwise be written after.
 pub(crate) fn lock_exclusive(path: &Path) -> io::Result<File> {
@@ -89,7 +94,7 @@ pub(crate) fn lock_exclusive(path: &Path) -> io::Result<File> {
 }
 
 /// Makes the vectors of forgotten documents meaningless, in place: the next writing of the file leaves them out.
-pub fn zero_vectors(path: &Path, documents: &[i64]) -> io::Result<()> {
+pub fn zero_vectors(path: &Path, documents: &[DocumentId]) -> io::Result<()> {
     if documents.is_empty() || !path.exists() {
         return Ok(());
     }
@@ -111,7 +116,11 @@ pub fn zero_vectors(path: &Path, documents: &[i64]) -> io::Result<()> {
 
 /// Writes the file anew: what it holds of `documents`, which are in order, and `fresh` ones in place of or besides those.
 /// Returns the documents whose vectors were nowhere to be found.
-pub(crate) fn write(path: &Path, documents: &[i64], fresh: &[StoredVector]) -> io::Result<Vec<i64>> {
+pub(crate) fn write(
+    path: &Path,
+    documents: &[DocumentId],
+    fresh: &[StoredVector],
+) -> io::Result<Vec<DocumentId>> {
     let old = VectorFile::open(path);
     let mut vectors = Vec::with_capacity(documents.len());
     let mut lost = Vec::new();
@@ -141,7 +150,7 @@ pub(crate) fn write(path: &Path, documents: &[i64], fresh: &[StoredVector]) -> i
     };
     out.write_all(&head(vectors.len()))?;
     for source in &vectors {
-        out.write_all(&read(source).document.to_le_bytes())?;
+        out.write_all(&read(source).document.get().to_le_bytes())?;
     }
     for source in &vectors {
         out.write_all(&read(source).scale.to_le_bytes())?;
@@ -198,16 +207,20 @@ mod tests {
 
     fn vector(document: i64, byte: u8) -> StoredVector {
         StoredVector {
-            document,
+            document: DocumentId::new(document),
             scale: 0.5,
             bytes: vec![byte; DIMENSIONS],
         }
     }
 
+    fn ids<const N: usize>(numbers: [i64; N]) -> [DocumentId; N] {
+        numbers.map(DocumentId::new)
+    }
+
     fn contents(path: &Path) -> Vec<(i64, u8)> {
         let file = VectorFile::open(path).unwrap();
         (0..file.count)
-            .map(|place| (file.document(place), file.vector(place).bytes[0]))
+            .map(|place| (file.document(place).get(), file.vector(place).bytes[0]))
             .collect()
     }
 
@@ -216,21 +229,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors");
         assert_eq!(
-            write(&path, &[1, 3, 9], &[vector(1, 10), vector(3, 30)]).unwrap(),
-            [9]
+            write(&path, &ids([1, 3, 9]), &[vector(1, 10), vector(3, 30)]).unwrap(),
+            ids([9])
         );
         assert_eq!(contents(&path), [(1, 10), (3, 30)]);
         // 1 was forgotten, 3 embedded again.
         assert_eq!(
-            write(&path, &[3, 5], &[vector(3, 31), vector(5, 50)]).unwrap(),
-            [0; 0]
+            write(&path, &ids([3, 5]), &[vector(3, 31), vector(5, 50)]).unwrap(),
+            []
         );
         assert_eq!(contents(&path), [(3, 31), (5, 50)]);
         let file = VectorFile::open(&path).unwrap();
-        assert_eq!(file.places(&(4..=9)), 1..2);
-        assert_eq!(file.places(&(6..=9)), 2..2);
+        assert_eq!(file.places(&(DocumentId::new(4)..=DocumentId::new(9))), 1..2);
+        assert_eq!(file.places(&(DocumentId::new(6)..=DocumentId::new(9))), 2..2);
 
-        zero_vectors(&path, &[5, 7]).unwrap();
+        zero_vectors(&path, &ids([5, 7])).unwrap();
         assert_eq!(contents(&path), [(3, 31), (5, 0)]);
     }
 
@@ -238,7 +251,7 @@ mod tests {
     fn a_file_that_is_cut_or_foreign_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors");
-        write(&path, &[1], &[vector(1, 10)]).unwrap();
+        write(&path, &ids([1]), &[vector(1, 10)]).unwrap();
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(300).unwrap();
         assert!(VectorFile::open(&path).is_none());

@@ -8,7 +8,7 @@ mod project;
 mod queue;
 mod session;
 
-use jiff::Timestamp;
+use backstory_model::Timestamp;
 
 pub use detail::{Detail, Passage, ProvenanceJson, ToolUseJson};
 pub use memory::{Memory, SearchHitJson, TimelineEntryJson};
@@ -17,8 +17,8 @@ pub use queue::{QueueItemJson, QueueJson};
 pub use session::{SessionJson, TurnJson};
 
 /// Formats a time as RFC 3339.
-pub fn rfc3339(ms: i64) -> String {
-    Timestamp::from_millisecond(ms)
+pub fn rfc3339(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.as_millis())
         .map(|time| time.to_string())
         .unwrap_or_default()
 }

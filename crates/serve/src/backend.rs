@@ -2,7 +2,7 @@
 
 use std::{fmt, path::Path};
 
-use backstory_model::{EventKind, Handle, Host, ProjectIdentity};
+use backstory_model::{EventKind, Handle, Host, ProjectIdentity, Timestamp};
 use backstory_recall::Limits;
 use backstory_store::{Store, StoreError};
 use serde_json::{Map, Value};
@@ -27,7 +27,7 @@ pub struct BackendError {
     pub hint: Option<String>,
 }
 
-type ParseTime = dyn Fn(&str) -> Option<i64> + Send + Sync;
+type ParseTime = dyn Fn(&str) -> Option<Timestamp> + Send + Sync;
 type Record = dyn Fn(EventKind, &Host, &str, Option<ProjectIdentity>) -> RecordOutcome + Send + Sync;
 type Sanitize = dyn Fn(&str) -> Option<String> + Send + Sync;
 type Forget = dyn Fn(&mut Store, &[Handle]) -> Result<(), BackendError> + Send + Sync;
@@ -36,9 +36,9 @@ type Change = dyn Fn(&Map<String, Value>) -> Result<(), BackendError> + Send + S
 
 /// Clock, file system and settings, as the program around the server sees them.
 pub struct Backend {
-    /// The time, in milliseconds since 1970.
-    pub now_ms: fn() -> i64,
-    /// Reads a moment as people write it, in milliseconds since 1970.
+    /// Returns the time.
+    pub now: fn() -> Timestamp,
+    /// Reads a moment as people write it.
     pub moment: Box<ParseTime>,
     /// Finds the project of a folder.
     pub locate: fn(&Path) -> ProjectIdentity,

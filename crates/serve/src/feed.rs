@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backstory_model::{Handle, MemoryKind};
-use backstory_store::{Change, Queue, Store, StoreError};
+use backstory_model::{ChangeId, Handle};
+use backstory_store::{Change, ChangeEvent, Queue, Store, StoreError};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
@@ -45,7 +45,7 @@ const NO_VERSION: i64 = -1;
 #[derive(Clone, Debug)]
 pub(crate) struct SseEvent {
     /// Id of the change; absent for state events (queue, health), which need no replay.
-    pub(crate) id: Option<i64>,
+    pub(crate) id: Option<ChangeId>,
     pub(crate) name: String,
     pub(crate) data: String,
 }
@@ -70,7 +70,7 @@ impl SseEvent {
 pub(crate) struct Feed {
     events: broadcast::Sender<Arc<SseEvent>>,
     listeners: Arc<AtomicUsize>,
-    wake: Option<Sender<i64>>,
+    wake: Option<Sender<ChangeId>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -122,7 +122,7 @@ impl Feed {
     }
 
     /// Starts broadcasting changes after `after`, which the caller must read after subscribing.
-    pub(crate) fn broadcast_after(&self, after: i64) {
+    pub(crate) fn broadcast_after(&self, after: ChangeId) {
         // The thread ends only at shutdown.
         self.wake.as_ref().map(|wake| wake.send(after));
     }
@@ -161,8 +161,8 @@ impl ChangeBroadcaster {
     /// Broadcasts changes until the last subscriber is gone.
     fn broadcast_changes(
         &self,
-        from: i64,
-        woken: &Receiver<i64>,
+        from: ChangeId,
+        woken: &Receiver<ChangeId>,
         stop: &AtomicBool,
     ) -> Result<(), StoreError> {
         let store = self.stores.open_reader()?;
@@ -213,53 +213,44 @@ impl ChangeBroadcaster {
 
 /// Converts a change to an event. Returns `None` if the memory is gone or its kind has no event.
 pub(crate) fn to_sse_event(store: &Store, change: &Change) -> Result<Option<SseEvent>, StoreError> {
-    let memory = |kind| -> Result<Option<Value>, StoreError> {
-        let handle = Handle {
-            kind,
-            id: change.memory_id,
-        };
-        let Some(mut line) = store.line(handle)? else {
-            return Ok(None);
-        };
-        // Bounds the buffer of a slow subscriber; the full text is available over the API.
-        for text in [&mut line.text, &mut line.narrative].into_iter().flatten() {
-            text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
-        }
-        Ok(Some(json!(Memory::new(handle, line))))
-    };
-    let data = match change.name.as_str() {
-        "observation" => memory(MemoryKind::Observation)?,
-        "summary" => memory(MemoryKind::Summary)?,
-        "prompt" => memory(MemoryKind::Prompt)?,
-        "note" => memory(MemoryKind::Note)?,
-        "session_started" | "session_completed" => store
-            .session_by_number(change.memory_id)?
-            .map(|session| json!(SessionJson::from(session))),
-        name => return Ok(forgotten_event(name, change)),
-    };
-    Ok(data.map(|data| SseEvent {
+    let told = |name: &str, data: Value| SseEvent {
         id: Some(change.id),
-        name: change.name.clone(),
+        name: name.to_owned(),
         data: data.to_string(),
-    }))
+    };
+    let session = |name: &str, id| -> Result<Option<SseEvent>, StoreError> {
+        let session = store.session_by_number(id)?;
+        Ok(session.map(|session| told(name, json!(SessionJson::from(session)))))
+    };
+    match change.event {
+        ChangeEvent::SessionStarted(id) => session("session_started", id),
+        ChangeEvent::SessionCompleted(id) => session("session_completed", id),
+        ChangeEvent::Memory(handle) => {
+            let memory = memory(store, handle)?;
+            Ok(memory.map(|memory| told(handle.kind.name(), json!(memory))))
+        }
+        ChangeEvent::MemoryForgotten(handle) => Ok(Some(told(
+            "forgotten",
+            json!({"id": handle, "kind": handle.kind}),
+        ))),
+        ChangeEvent::SessionForgotten(_) => Ok(None),
+    }
 }
 
-fn forgotten_event(name: &str, change: &Change) -> Option<SseEvent> {
-    let kind = MemoryKind::from_name(name.strip_suffix("_forgotten")?)?;
-    let id = Handle {
-        kind,
-        id: change.memory_id,
+fn memory(store: &Store, handle: Handle) -> Result<Option<Memory>, StoreError> {
+    let Some(mut line) = store.line(handle)? else {
+        return Ok(None);
     };
-    Some(SseEvent {
-        id: Some(change.id),
-        name: "forgotten".to_owned(),
-        data: json!({"id": id, "kind": kind.name()}).to_string(),
-    })
+    // Many of these wait at once for a slow listener; a client that wants the whole text requests it.
+    for text in [&mut line.text, &mut line.narrative].into_iter().flatten() {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+    }
+    Ok(Some(Memory::new(handle, line)))
 }
 
 /// Builds an event with the state of the queue.
 pub(crate) fn queue_event(queue: Queue, outside: &Backend) -> SseEvent {
-    let queue = crate::api_types::QueueJson::new(queue, (outside.spooled)(), (outside.now_ms)());
+    let queue = crate::api_types::QueueJson::new(queue, (outside.spooled)(), (outside.now)());
     let data = json!({"pending": queue.pending, "processing": queue.processing, "failed": queue.failed,
         "oldest_seconds": queue.oldest_seconds});
     SseEvent {
@@ -271,7 +262,7 @@ pub(crate) fn queue_event(queue: Queue, outside: &Backend) -> SseEvent {
 
 /// Builds an event with the health of the worker.
 pub(crate) fn health_event(store: &Store, outside: &Backend) -> Result<SseEvent, StoreError> {
-    let queue = crate::api_types::QueueJson::new(store.queue(0)?, (outside.spooled)(), (outside.now_ms)());
+    let queue = crate::api_types::QueueJson::new(store.queue(0)?, (outside.spooled)(), (outside.now)());
     Ok(SseEvent {
         id: None,
         name: "health".to_owned(),

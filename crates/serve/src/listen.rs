@@ -10,6 +10,7 @@ use std::{
 };
 
 use axum::{Router, middleware};
+use backstory_model::Timestamp;
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -115,10 +116,10 @@ impl Serving {
         self.socket.as_ref()
     }
 
-    /// Returns whether live events are subscribed to, or a request arrived since `ms`.
-    pub fn is_used_since(&self, ms: i64) -> bool {
+    /// Returns whether live events are subscribed to, or a request arrived since `time`.
+    pub fn is_used_since(&self, time: Timestamp) -> bool {
         let server = &self.last_use.0;
-        server.feed.listeners() > 0 || server.last_request_ms.load(Ordering::Relaxed) >= ms
+        server.feed.listeners() > 0 || server.last_request_ms.load(Ordering::Relaxed) >= time.as_millis()
     }
 }
 
@@ -151,7 +152,7 @@ pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> 
     let (routes, description) = routes(config.version);
     let stores = Arc::new(config.stores);
     let outside = Arc::new(outside);
-    let now_ms = (outside.now_ms)();
+    let now = (outside.now)();
     let server = Arc::new(Server {
         feed: Feed::start(Arc::clone(&stores), Arc::clone(&outside)).map_err(ServeError::Start)?,
         stores,
@@ -163,8 +164,8 @@ pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> 
         description,
         address: SocketAddr::new(config.bind, port),
         version: config.version,
-        started_ms: now_ms,
-        last_request_ms: AtomicI64::new(now_ms),
+        started_at: now,
+        last_request_ms: AtomicI64::new(now.as_millis()),
     });
     let (stop, stopped) = oneshot::channel();
     let router = with_middleware(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use backstory_model::{Handle, ProjectIdentity};
+use backstory_model::{Handle, ProjectIdentity, Timestamp};
 use backstory_recall::{Query, Searcher};
 use backstory_store::{Filter, Project, ProjectError, Scope, Store};
 
@@ -119,14 +119,14 @@ pub(crate) fn best(
     vectors: &Path,
     scope: Scope<'_>,
     words: &str,
-    now_ms: i64,
+    now: Timestamp,
 ) -> Result<Option<Handle>, ApiError> {
     let query = Query {
         text: words,
         scope,
         filter: &Filter::default(),
         limit: 1,
-        now_ms,
+        now,
     };
     let hits = Searcher::new(store, vectors)?.search(&query)?;
     Ok(hits.first().map(|hit| hit.card.handle))

@@ -12,6 +12,7 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
+use backstory_model::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -31,13 +32,13 @@ pub(crate) struct Server {
     pub(crate) description: Value,
     pub(crate) address: SocketAddr,
     pub(crate) version: &'static str,
-    pub(crate) started_ms: i64,
+    pub(crate) started_at: Timestamp,
     pub(crate) last_request_ms: AtomicI64,
 }
 
 impl Server {
-    pub(crate) fn now_ms(&self) -> i64 {
-        (self.outside.now_ms)()
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.outside.now)()
     }
 
     /// Returns all settings. Reads the file on a blocking thread.
@@ -56,7 +57,9 @@ impl Server {
 /// Counts a request and records its time, which keeps the worker from idling out.
 async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     server.counters.requested();
-    server.last_request_ms.store(server.now_ms(), Ordering::Relaxed);
+    server
+        .last_request_ms
+        .store(server.now().as_millis(), Ordering::Relaxed);
     next.run(request).await
 }
 

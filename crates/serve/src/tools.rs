@@ -9,9 +9,9 @@ mod render;
 
 use std::path::{Path, PathBuf};
 
-use backstory_model::{Handle, ObservationType, relative_path};
+use backstory_model::{Handle, NoteAuthor, relative_path};
 use backstory_recall::{Query, Searcher, is_stale};
-use backstory_store::{Author, Filter, NewNote, Store};
+use backstory_store::{Filter, NewNote, Store};
 use backstory_text::one_line;
 use serde_json::Value;
 
@@ -95,12 +95,12 @@ pub(crate) fn remember(
         &NewNote {
             project: identity.as_ref(),
             text: text.trim(),
-            type_name: kind.map(ObservationType::name),
+            kind,
             files: &files,
             pinned: args.pin,
-            author: Author::Agent,
+            author: NoteAuthor::Agent,
         },
-        (outside.now_ms)(),
+        (outside.now)(),
     )?;
     let project = identity.map_or("all projects".to_owned(), |identity| identity.name);
     Ok(match saved.is_new {
@@ -130,7 +130,7 @@ impl ToolCall<'_> {
     }
 
     fn search(&self, args: &SearchArgs) -> Result<String, ApiError> {
-        let since_ms = match args.since.as_deref() {
+        let since = match args.since.as_deref() {
             None => None,
             Some(text) => Some((self.outside.moment)(text).ok_or_else(|| {
                 ApiError::bad(format!("since `{text}` is not a time"))
@@ -140,7 +140,7 @@ impl ToolCall<'_> {
         let filter = Filter {
             observation_type: args.r#type.as_deref().map(parse_type).transpose()?,
             file: args.file.clone(),
-            since_ms,
+            since,
             ..Filter::default()
         };
         let projects = self.scope(args.project.as_deref())?;
@@ -153,7 +153,7 @@ impl ToolCall<'_> {
             scope,
             filter: &filter,
             limit,
-            now_ms: (self.outside.now_ms)(),
+            now: (self.outside.now)(),
         };
         let hits = Searcher::new(self.store, self.vectors)?.search(&query)?;
         if hits.is_empty() {
@@ -162,7 +162,7 @@ impl ToolCall<'_> {
         let with_project = matches!(projects, ProjectScope::Everywhere);
         let entries = hits.iter().map(|hit| {
             let card = &hit.card;
-            let mut marks = vec![day(card.created_ms), format!("~{} tokens", hit.tokens())];
+            let mut marks = vec![day(card.created_at), format!("~{} tokens", hit.tokens())];
             if with_project {
                 marks.extend(card.project.as_deref().map(name));
             }
@@ -170,7 +170,7 @@ impl ToolCall<'_> {
                 marks.push("a cited file has changed since".to_owned());
             }
             marks.extend(card.superseded_by.map(|by| format!("superseded by {by}")));
-            let icon = card.handle.kind.icon(card.kind.as_deref());
+            let icon = card.handle.kind.icon(card.kind);
             let title = hit.title();
             let head = format!("#{} {icon} {title} ({})", card.handle, marks.join(", "));
             match hit.snippet_below(&title) {
@@ -193,8 +193,8 @@ impl ToolCall<'_> {
                 let Some(scope) = projects.scope() else {
                     return Ok(NO_MEMORIES.to_owned());
                 };
-                let now_ms = (self.outside.now_ms)();
-                match project_scope::best(self.store, self.vectors, scope, words, now_ms)? {
+                let now = (self.outside.now)();
+                match project_scope::best(self.store, self.vectors, scope, words, now)? {
                     Some(handle) => handle,
                     None => return Ok("No results.".to_owned()),
                 }
@@ -209,8 +209,8 @@ impl ToolCall<'_> {
         let entries = timeline.iter().map(|entry| {
             let line = &entry.line;
             let mark = if entry.is_anchor { "▶ " } else { "" };
-            let at = line.created_ms.map(rfc3339).unwrap_or_default();
-            let icon = line.kind.icon(line.type_name.as_deref());
+            let at = line.created_at.map(rfc3339).unwrap_or_default();
+            let icon = line.icon();
             let at = at.get(..16).unwrap_or(&at).replace('T', " ");
             format!(
                 "{mark}{at} #{} {icon} {}",
@@ -263,8 +263,8 @@ impl ToolCall<'_> {
         let mut entries = Vec::new();
         for id in self.store.memories_about_file(&project, &path, limit)? {
             if let Some(line) = self.store.line(id)? {
-                let at = line.created_ms.map(day).unwrap_or_default();
-                let icon = line.kind.icon(line.type_name.as_deref());
+                let at = line.created_at.map(day).unwrap_or_default();
+                let icon = line.icon();
                 let text = line
                     .narrative
                     .as_deref()

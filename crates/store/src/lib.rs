@@ -4,6 +4,7 @@
 //! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
 //! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
 
+mod cursor;
 mod maintenance;
 mod memory;
 mod models;
@@ -15,29 +16,30 @@ mod sessions;
 mod testing;
 mod transfer;
 
+pub use cursor::ParseCursorError;
 pub use maintenance::backup::{UNFINISHED, check_backup};
 pub use maintenance::counts::Counts;
 pub use maintenance::forget::{Forgotten, Selection};
 pub use maintenance::retain::{Retention, RetentionReport};
 pub use maintenance::salvage::Salvaged;
 pub use memory::cards::{CitedFile, MemoryView};
-pub use memory::changes::Change;
+pub use memory::changes::{Change, ChangeEvent};
 pub use memory::distilled::{
-    Distiller, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
+    DistillRun, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
 };
 pub use memory::documents::Fields;
 pub use memory::edit::MemoryEdit;
 pub use memory::memories::{Note, Observation, Summary, TurnMemory, TurnSummary};
-pub use memory::notes::{Author, NewNote, SavedNote};
+pub use memory::notes::{NewNote, SavedNote};
 pub use memory::pages::{Page, PageCursor};
 pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
 pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
 pub use memory::supersede::SupersedeOutcome;
 pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
-pub use models::model_queue::{KnownObservation, MODEL_LATER_MS, MODEL_LEASE_MS, ModelJob, PastTurn};
+pub use models::model_queue::{KnownObservation, MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, PastTurn};
 pub use models::provider_backoff::{NewBackoff, ProviderBackoff};
 pub use queue::ingest::{IngestCounts, IngestHooks};
-pub use queue::{Claim, ClaimedEvent, EventState, MAX_ATTEMPTS, Queue, QueueItem};
+pub use queue::{Claim, ClaimedEvent, MAX_ATTEMPTS, Queue, QueueItem};
 pub use schema::open::{BusyTimeout, Store, StoreError};
 pub use search::filter::Filter;
 pub use search::lexical::{Origin, Scope, TermMatches};
@@ -48,7 +50,7 @@ pub use sessions::active_sessions::{Action, ActiveSession};
 pub use sessions::activity::{Branch, BusyFile, DayCount};
 pub use sessions::hosts::HostSeen;
 pub use sessions::projects::{Project, ProjectCard, ProjectError};
-pub use sessions::{Session, SessionError, SessionFilter, Turn};
+pub use sessions::{Session, SessionCursor, SessionError, SessionFilter, Turn};
 pub use transfer::claude_mem::{ClaudeMem, ForeignMemory};
 pub use transfer::import_lines::{LineImportCounts, PreparedLine};
 pub use transfer::line::MemoryRecord;

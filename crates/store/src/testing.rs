@@ -1,6 +1,6 @@
 //! What the tests of this crate share.
 
-use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 
 use crate::{IngestHooks, Store};
 
@@ -11,11 +11,16 @@ pub(crate) fn event(key: &str, session: &str) -> Event {
         source: EventSource::Hook,
         kind: EventKind::PostToolUse,
         host: Host::claude_code(),
-        at_ms: 1_000,
+        at: at(1_000),
         session_id: session.to_owned(),
         project: None,
         payload: "{}".to_owned(),
     }
+}
+
+/// Returns a moment in milliseconds since 1970.
+pub(crate) const fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
 }
 
 /// Where everything happens that says nothing else.

@@ -35,7 +35,7 @@ pub(crate) fn run(home: &Home, arguments: &Backup) -> Result<ExitStatus> {
     };
     let path = match &arguments.file {
         Some(file) => std::path::absolute(file)?,
-        None => backups::path_for(home, BackupKind::ByHand, clock::now_ms()),
+        None => backups::path_for(home, BackupKind::ByHand, clock::timestamp()),
     };
     // Our own folder is made when it is missing; another that is not there is a slip of the hand.
     let folder = path.parent().filter(|_| arguments.file.is_some());

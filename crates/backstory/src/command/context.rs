@@ -8,7 +8,6 @@ use backstory_capture::project::locate;
 use backstory_engine::{clock, home::Home};
 use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context};
 use backstory_text::tokens;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{ExitStatus, open_store, project, settings};
@@ -83,7 +82,7 @@ fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<ContextBloc
         project: &project,
         branch: branch.as_deref(),
         compacted_session: None,
-        now: Timestamp::from_millisecond(clock::now_ms())?,
+        now: clock::timestamp(),
     };
     Ok(context(&store, &situation, &limits)?)
 }

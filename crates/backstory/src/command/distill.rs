@@ -15,6 +15,7 @@ use backstory_engine::{
     time_arg::{self, TimeArg},
     worker::{self, EXPECTED_ANSWER, ModelConfig},
 };
+use backstory_model::Timestamp;
 use backstory_store::{PastTurn, Store};
 use serde_json::json;
 
@@ -96,13 +97,13 @@ pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<ExitStatu
         }
     }
     // Whoever asks by hand wants to know now whether the provider is well again.
-    store.end_pause(&asking.model.place, clock::now_ms())?;
+    store.end_pause(&asking.model.place, clock::timestamp())?;
     drop(store);
-    let start_ms = clock::now_ms();
+    let start = clock::timestamp();
     let turns = plan.turns.iter().map(|(turn, _)| turn.id).collect();
     let outcome = ask(home, &asking, turns, &mut progress)?;
     progress.end();
-    report(home, &outcome, &plan, start_ms, arguments)
+    report(home, &outcome, &plan, start, arguments)
 }
 
 /// The settings with another provider, whose model and address are its own.
@@ -131,11 +132,11 @@ fn plan(
             Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
         },
     };
-    let since_ms = arguments
+    let since = arguments
         .since
-        .map(|when| when.ms(&asking.model.zone))
+        .map(|when| when.timestamp(&asking.model.zone))
         .transpose()?;
-    let past = store.past_turns(session.as_deref(), since_ms)?;
+    let past = store.past_turns(session.as_deref(), since)?;
     let all = past.len();
     let mut turns = Vec::new();
     for (at, turn) in past.into_iter().enumerate() {
@@ -144,13 +145,13 @@ fn plan(
             turns.push((turn, question.prompt.tokens() as u64));
         }
     }
-    let budget = asking.model.budget(clock::now_ms());
+    let budget = asking.model.budget(clock::timestamp());
     Ok(Plan {
         tokens_in: turns.iter().map(|(_, tokens)| tokens).sum(),
         tokens_out: turns.len() as u64 * EXPECTED_ANSWER,
         left: budget
             .daily_tokens
-            .saturating_sub(store.tokens_since(budget.day_from_ms)?),
+            .saturating_sub(store.tokens_since(budget.day_start)?),
         turns,
     })
 }
@@ -208,11 +209,11 @@ fn report(
     home: &Home,
     outcome: &DistillReport,
     plan: &Plan,
-    start_ms: i64,
+    start: Timestamp,
     arguments: &DistillArguments,
 ) -> Result<ExitStatus> {
     let store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
-    let spent = store.spending(start_ms, i64::MAX)?;
+    let spent = store.spending(start, Timestamp::MAX)?;
     let tokens_in: u64 = spent.iter().map(|one| one.tokens_in).sum();
     let tokens_out: u64 = spent.iter().map(|one| one.tokens_out).sum();
     let costs: Vec<u64> = spent.iter().filter_map(|one| one.cost_micro_dollars).collect();

@@ -61,7 +61,7 @@ fn examine(home: &Home) -> CheckContext<'_> {
         home,
         settings,
         problems: problems.collect(),
-        now_ms: clock::now_ms(),
+        now: clock::timestamp(),
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn run(home: &Home, arguments: &EditArguments) -> Result<ExitStatus> 
             fields.join(", ")
         );
     }
-    open_store_with(home, &[handle])?.edit(handle, &edit, clock::now_ms())?;
+    open_store_with(home, &[handle])?.edit(handle, &edit, clock::timestamp())?;
     println!("Changed {handle}: {}", changed.join(", "));
     Ok(ExitStatus::Done)
 }

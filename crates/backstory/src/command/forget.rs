@@ -10,7 +10,7 @@ use backstory_engine::{
     models,
     time_arg::{self, TimeArg},
 };
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, Timestamp};
 use backstory_store::{Forgotten, Project, Selection, Session, Store};
 use jiff::tz::TimeZone;
 use serde_json::{Map, json};
@@ -57,13 +57,13 @@ pub(crate) struct Forget {
 struct ForgetTargets {
     session: Option<Session>,
     project: Option<Project>,
-    before_ms: Option<i64>,
+    before: Option<Timestamp>,
 }
 
 impl ForgetTargets {
     fn selection<'f>(&'f self, arguments: &'f Forget) -> Selection<'f> {
         let project = self.project.as_ref();
-        match (&self.session, &arguments.words, self.before_ms, project) {
+        match (&self.session, &arguments.words, self.before, project) {
             (Some(session), ..) => Selection::Session(session),
             (None, Some(words), ..) => Selection::Match(words, project),
             (None, None, Some(ms), _) => Selection::Before(ms, project),
@@ -143,7 +143,7 @@ fn find(store: &Store, arguments: &Forget, zone: &TimeZone) -> Result<ForgetTarg
     if let Some(named) = &arguments.project {
         found.project = Some(project(store, named)?);
     }
-    found.before_ms = arguments.before.map(|when| when.ms(zone)).transpose()?;
+    found.before = arguments.before.map(|when| when.timestamp(zone)).transpose()?;
     Ok(found)
 }
 
@@ -179,10 +179,10 @@ fn print_plan(store: &Store, plan: &Forgotten, selection: Selection<'_>) -> Resu
         println!("  {BOLD}{} pinned{BOLD:#}", plan.pinned);
     }
     for (handle, title) in &plan.titles {
-        let type_name = store.card(*handle)?.and_then(|card| card.kind);
+        let kind = store.card(*handle)?.and_then(|card| card.kind);
         println!(
             "  {} {} {DIM}#{handle}{DIM:#}",
-            handle.kind.icon(type_name.as_deref()),
+            handle.kind.icon(kind),
             output::one_line(title, output::width() - 16)
         );
     }

@@ -22,10 +22,10 @@ use backstory_engine::{
     time_arg::{self, TimeArg},
     worker,
 };
-use backstory_model::Event;
+use backstory_model::{Event, Timestamp};
 use backstory_store::Store;
 use backstory_transcript::{self as transcript, Transcript};
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::{ExitStatus, open_store, settings};
@@ -176,8 +176,8 @@ fn find(arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
         transcripts.extend(found.transcripts);
     }
     if let Some(since) = arguments.since {
-        let from = SystemTime::from(Timestamp::from_millisecond(since.ms(zone)?)?);
-        transcripts.retain(|transcript| transcript.modified >= from);
+        let from = since.timestamp(zone)?;
+        transcripts.retain(|transcript| Timestamp::from(transcript.modified) >= from);
     }
     Ok(transcripts)
 }
@@ -265,12 +265,12 @@ fn take(
 fn new_events(events: Vec<Event>, session_id: &str, store: Option<&Store>) -> Result<Vec<Event>> {
     let Some(store) = store else { return Ok(events) };
     // What was seen live is there already, and better: only what came before is taken from the transcript.
-    let live_from = store.first_live_event(session_id)?.unwrap_or(i64::MAX);
+    let live_from = store.first_live_event(session_id)?.unwrap_or(Timestamp::MAX);
     // What a person wanted gone does not come back by the back door.
-    let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(i64::MIN);
+    let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(Timestamp::MIN);
     let mut new = Vec::new();
     for event in events {
-        if (forgotten_until..live_from).contains(&event.at_ms) && !store.has_event(&event.key)? {
+        if (forgotten_until..live_from).contains(&event.at) && !store.has_event(&event.key)? {
             new.push(event);
         }
     }
@@ -301,7 +301,7 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
         anstream::eprintln!("The worker makes memories of it in the background.");
         return Ok(0);
     };
-    store.recover(clock::now_ms())?;
+    store.recover(clock::timestamp())?;
     let total = store.queue(0)?.pending;
     let mut finished = 0;
     worker::distill_queue(

@@ -3,8 +3,9 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::{clock, home::Home};
+use backstory_model::{EventId, EventState, Timestamp};
 use backstory_serve::api_types;
-use backstory_store::{EventState, Queue};
+use backstory_store::Queue;
 
 use super::{ExitStatus, open_store};
 use crate::output::{self, BAD, BUSY, DIM, GOOD};
@@ -34,7 +35,8 @@ enum Action {
 
 pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<ExitStatus> {
     if let Some(Action::Retry { ids }) = &arguments.action {
-        return retry(home, ids);
+        let ids: Vec<EventId> = ids.iter().copied().map(EventId::new).collect();
+        return retry(home, &ids);
     }
     let queue = match open_store(home)? {
         Some(store) => store.queue(arguments.limit)?,
@@ -42,23 +44,23 @@ pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<ExitStatus>
             pending: 0,
             processing: 0,
             failed: 0,
-            oldest_ms: None,
+            oldest_at: None,
             items: Vec::new(),
         },
     };
     // What cannot be taken in (a newer version's events) waits too.
     let spooled = home.spool().waiting()?.len();
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     if arguments.json {
-        let queue = api_types::QueueJson::new(queue, spooled as u64, now_ms);
+        let queue = api_types::QueueJson::new(queue, spooled as u64, now);
         println!("{}", serde_json::to_string(&queue)?);
     } else {
-        print(&queue, spooled, now_ms);
+        print(&queue, spooled, now);
     }
     Ok(ExitStatus::Done)
 }
 
-fn retry(home: &Home, ids: &[i64]) -> Result<ExitStatus> {
+fn retry(home: &Home, ids: &[EventId]) -> Result<ExitStatus> {
     let retried = match open_store(home)? {
         Some(mut store) => store.retry(ids)?,
         None => 0,
@@ -79,31 +81,30 @@ fn retry(home: &Home, ids: &[i64]) -> Result<ExitStatus> {
     })
 }
 
-fn print(queue: &Queue, spooled: usize, now_ms: i64) {
+fn print(queue: &Queue, spooled: usize, now: Timestamp) {
     let pending = queue.pending + spooled as u64;
     let failed_style = if queue.failed > 0 { BAD } else { DIM };
     println!(
         "{pending} pending, {} processing, {failed_style}{} failed{failed_style:#}",
         queue.processing, queue.failed
     );
-    if let Some(oldest) = queue.oldest_ms {
-        println!(
-            "{DIM}the oldest was reported {}{DIM:#}",
-            output::ago(now_ms, oldest)
-        );
+    if let Some(oldest) = queue.oldest_at {
+        println!("{DIM}the oldest was reported {}{DIM:#}", output::ago(now, oldest));
     }
     for item in &queue.items {
         let (style, state) = match item.state {
             EventState::Pending => (GOOD, "pending"),
             EventState::Processing => (BUSY, "processing"),
             EventState::Failed => (BAD, "failed"),
+            // Not listed.
+            EventState::Done => (DIM, "done"),
         };
         let tool = output::one_line(item.tool_name.as_deref().unwrap_or(""), 16);
         let session: String = item.session_id.chars().take(8).collect();
         println!(
             "{DIM}{:>7}{DIM:#} {style}{state:<10}{style:#} {:>8}  {:<22} {tool:<16} {DIM}{}{DIM:#}",
             item.id,
-            output::ago(now_ms, item.at_ms),
+            output::ago(now, item.at),
             item.kind,
             output::one_line(&session, 8)
         );

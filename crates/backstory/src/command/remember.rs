@@ -14,8 +14,8 @@ use backstory_engine::{
     repair::{self, LockOwner},
     sanitize::Sanitizer,
 };
-use backstory_model::{ObservationType, ProjectIdentity, relative_path};
-use backstory_store::{Author, NewNote};
+use backstory_model::{NoteAuthor, ObservationType, ProjectIdentity, relative_path};
+use backstory_store::NewNote;
 use serde_json::json;
 
 use super::{ExitStatus, settings};
@@ -78,12 +78,12 @@ pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<ExitStatus> {
         &NewNote {
             project: (!arguments.global).then_some(&facts),
             text: text.trim(),
-            type_name: arguments.kind.map(ObservationType::name),
+            kind: arguments.kind,
             files: &files,
             pinned: arguments.pin,
-            author: Author::Person,
+            author: NoteAuthor::User,
         },
-        clock::now_ms(),
+        clock::timestamp(),
     )?;
     let handle = saved.handle;
     if arguments.json {

@@ -3,14 +3,13 @@
 use std::{
     io::{self, IsTerminal, Write},
     path::PathBuf,
-    time::SystemTime,
 };
 
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
 use backstory_engine::{backups, clock, home::Home, repair, worker};
+use backstory_model::Timestamp;
 use backstory_store::{StoreError, check_backup};
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::ExitStatus;
@@ -87,19 +86,19 @@ fn is_meant() -> Result<bool> {
 
 fn list(home: &Home, json: bool) -> Result<ExitStatus> {
     let copies = backups::list(home).context("could not list the backups")?;
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     for copy in &copies {
-        let at_ms = milliseconds(copy.modified);
+        let at = Timestamp::from(copy.modified);
         if json {
             println!(
                 "{}",
-                json!({"path": copy.path, "created_at": output::rfc3339(at_ms), "bytes": copy.bytes})
+                json!({"path": copy.path, "created_at": output::rfc3339(at), "bytes": copy.bytes})
             );
         } else {
             println!(
                 "{}  {DIM}{}, {}{DIM:#}",
                 copy.path.display(),
-                output::ago(now_ms, at_ms),
+                output::ago(now, at),
                 output::size(copy.bytes)
             );
         }
@@ -109,8 +108,4 @@ fn list(home: &Home, json: bool) -> Result<ExitStatus> {
         return Ok(ExitStatus::Failed);
     }
     Ok(ExitStatus::Done)
-}
-
-fn milliseconds(at: SystemTime) -> i64 {
-    Timestamp::try_from(at).map_or(0, Timestamp::as_millisecond)
 }

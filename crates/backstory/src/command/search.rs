@@ -14,7 +14,7 @@ use backstory_engine::{
     models,
     time_arg::{self, TimeArg},
 };
-use backstory_model::{MemoryKind, ObservationType};
+use backstory_model::{MemoryKind, ObservationType, Timestamp};
 use backstory_recall::{Query, SearchHit, Searcher, matches};
 use backstory_serve::api_types;
 use backstory_store::{Filter, Project, Scope, Store, terms};
@@ -129,9 +129,9 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<ExitStatus> {
         return Ok(ExitStatus::Failed);
     }
     let asked: Vec<String> = terms(&question).into_iter().map(|term| term.word).collect();
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     for hit in &hits {
-        print(hit, &asked, matches!(scope, SearchScope::Everywhere), now_ms);
+        print(hit, &asked, matches!(scope, SearchScope::Everywhere), now);
     }
     Ok(ExitStatus::Done)
 }
@@ -168,15 +168,15 @@ struct SearchSession<'s> {
 
 impl Search {
     fn filter(&self, zone: &TimeZone) -> Result<Filter> {
-        let ms = |when: Option<TimeArg>| when.map(|when| when.ms(zone)).transpose();
+        let at = |when: Option<TimeArg>| when.map(|when| when.timestamp(zone)).transpose();
         Ok(Filter {
             kind: self.kind,
             observation_type: self.observation_type,
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
-            since_ms: ms(self.since)?,
-            until_ms: ms(self.until)?,
+            since: at(self.since)?,
+            until: at(self.until)?,
         })
     }
 
@@ -211,7 +211,7 @@ fn ask(
         scope,
         filter,
         limit: arguments.limit.into(),
-        now_ms: clock::now_ms(),
+        now: clock::timestamp(),
     };
     Ok(session.searcher.search(&query)?)
 }
@@ -236,15 +236,15 @@ fn as_json(
     Ok((answer, !hits.is_empty()))
 }
 
-fn print(hit: &SearchHit, asked: &[String], with_project: bool, now_ms: i64) {
+fn print(hit: &SearchHit, asked: &[String], with_project: bool, now: Timestamp) {
     let card = &hit.card;
     let width = output::width();
-    let icon = card.handle.kind.icon(card.kind.as_deref());
+    let icon = card.handle.kind.icon(card.kind);
     let mut marks: Vec<String> = Vec::new();
     if with_project && let Some(project) = &card.project {
         marks.push(project.clone());
     }
-    marks.push(output::ago(now_ms, card.created_ms));
+    marks.push(output::ago(now, card.created_at));
     let mut warnings = String::new();
     if hit.is_stale {
         warnings.push_str(" · file changed since");

@@ -3,7 +3,6 @@
 use anstream::println;
 use anyhow::{Result, bail};
 use backstory_engine::{clock, home::Home};
-use backstory_model::ObservationType;
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
 use serde_json::{Map, Value, json};
@@ -90,14 +89,14 @@ fn turn_json(turn: &Turn) -> Value {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    fields.insert("started_at".to_owned(), output::rfc3339(turn.started_ms).into());
-    fields.insert("ended_at".to_owned(), turn.ended_ms.map(output::rfc3339).into());
+    fields.insert("started_at".to_owned(), output::rfc3339(turn.started_at).into());
+    fields.insert("ended_at".to_owned(), turn.ended_at.map(output::rfc3339).into());
     Value::Object(fields)
 }
 
 fn print(story: &SessionView) {
     let session = &story.session;
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     let width = output::width();
     let style = sessions::status_style(session.status);
     println!(
@@ -117,8 +116,8 @@ fn print(story: &SessionView) {
     line("branch", session.branch.as_deref());
     line("worktree", session.worktree.as_deref());
     line("agent", Some(&session.host));
-    line("started", Some(&output::ago(now_ms, session.started_ms)));
-    line("last", Some(&output::ago(now_ms, session.last_event_ms)));
+    line("started", Some(&output::ago(now, session.started_at)));
+    line("last", Some(&output::ago(now, session.last_event_at)));
     line("events", Some(&session.events.to_string()));
     for turn in &story.turns {
         print_turn(story, turn, width);
@@ -140,7 +139,7 @@ fn print_turn(story: &SessionView, turn: &Turn, width: usize) {
         0 => String::new(),
         failures => format!(", {BAD}{failures} failed{BAD:#}"),
     };
-    let open = if turn.ended_ms.is_none() {
+    let open = if turn.ended_at.is_none() {
         ", not ended"
     } else {
         ""
@@ -150,7 +149,7 @@ fn print_turn(story: &SessionView, turn: &Turn, width: usize) {
         facts.join(", ")
     );
     for memory in story.memories(turn) {
-        let icon = ObservationType::from_name(&memory.kind).map_or("⚪", ObservationType::icon);
+        let icon = memory.kind.icon();
         println!(
             "     {icon} {} {DIM}#{}{DIM:#}",
             output::one_line(&memory.title, width - 18),

@@ -3,7 +3,7 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::{clock, home::Home};
-use backstory_model::SessionStatus;
+use backstory_model::{SessionStatus, Timestamp};
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionFilter};
 
@@ -50,8 +50,8 @@ pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<ExitStatus> {
     } else if sessions.is_empty() {
         println!("No sessions yet.");
     } else {
-        let now_ms = clock::now_ms();
-        sessions.iter().for_each(|session| print(session, now_ms));
+        let now = clock::timestamp();
+        sessions.iter().for_each(|session| print(session, now));
     }
     Ok(ExitStatus::Done)
 }
@@ -66,7 +66,7 @@ pub(crate) fn status_style(status: SessionStatus) -> anstyle::Style {
     }
 }
 
-fn print(session: &Session, now_ms: i64) {
+fn print(session: &Session, now: Timestamp) {
     /// What stands before the place.
     const BEFORE: usize = 31;
     let style = status_style(session.status);
@@ -88,7 +88,7 @@ fn print(session: &Session, now_ms: i64) {
     println!(
         "{BOLD}{:<8}{BOLD:#} {DIM}{:>8}{DIM:#}  {style}{:<11}{style:#} {place}{DIM}{gap}{counts}{DIM:#}",
         output::one_line(&id, 8),
-        output::ago(now_ms, session.last_event_ms),
+        output::ago(now, session.last_event_at),
         session.status,
     );
     let title = session

@@ -3,7 +3,7 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::{clock, home::Home, models};
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, Timestamp};
 use backstory_serve::api_types::Detail;
 use backstory_store::{MemoryDetail, MemoryRecord};
 use jiff::tz::TimeZone;
@@ -68,7 +68,7 @@ fn print(shown: &MemoryDetail, zone: &TimeZone) {
         (Some(name), kind) => format!("{} · {name}", kind.name()),
         (None, kind) => kind.name().to_owned(),
     };
-    let icon = line.kind.icon(line.type_name.as_deref());
+    let icon = line.icon();
     let name = format!("#{} · {}", shown.handle, output::one_line(&kind, 40));
     print_headline(line, icon, &name);
     print_content(line);
@@ -156,7 +156,7 @@ fn is_headline(line: &MemoryRecord, text: &str) -> bool {
 
 fn print_origin(shown: &MemoryDetail, zone: &TimeZone) {
     let (line, origin) = (&shown.line, &shown.provenance);
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     println!();
     match (&origin.project_name, &line.project) {
         (Some(name), Some(id)) if name != id => field("project", &format!("{name} ({id})")),
@@ -176,9 +176,9 @@ fn print_origin(shown: &MemoryDetail, zone: &TimeZone) {
             None => tool.tool_use_id.clone(),
         })
         .collect();
-    let since = |ms: i64| {
-        let time = output::local(ms, zone, "%Y-%m-%d %H:%M:%S %Z");
-        format!("{time} ({})", output::ago(now_ms, ms))
+    let since = |at: Timestamp| {
+        let time = output::local(at, zone, "%Y-%m-%d %H:%M:%S %Z");
+        format!("{time} ({})", output::ago(now, at))
     };
     let supersedes: Vec<String> = origin.supersedes.iter().map(|old| format!("#{old}")).collect();
     let fields = [
@@ -193,15 +193,15 @@ fn print_origin(shown: &MemoryDetail, zone: &TimeZone) {
                 .as_deref()
                 .map(|prompt| output::one_line(prompt, PROMPT_LENGTH)),
         ),
-        ("made by", origin.distiller.clone()),
-        ("saved by", origin.author.clone()),
+        ("made by", origin.distiller.as_ref().map(ToString::to_string)),
+        ("saved by", origin.author.map(|author| author.to_string())),
         ("rests on", Some(tools.join(", "))),
-        ("created", line.created_ms.map(since)),
+        ("created", line.created_at.map(since)),
         (
             "last seen",
             origin
-                .last_seen_ms
-                .filter(|seen| Some(*seen) != line.created_ms)
+                .last_seen_at
+                .filter(|seen| Some(*seen) != line.created_at)
                 .map(since),
         ),
         (
@@ -217,7 +217,7 @@ fn print_origin(shown: &MemoryDetail, zone: &TimeZone) {
         ),
         ("replaces", Some(supersedes.join(", "))),
         ("pinned", line.pinned.then(|| "yes".to_owned())),
-        ("edited", origin.edited_ms.map(since)),
+        ("edited", origin.edited_at.map(since)),
         ("external id", line.external_id.clone()),
     ];
     for (name, value) in fields {

@@ -3,7 +3,7 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::{clock, home::Home, stats::StatsReport};
-use backstory_model::MemoryKind;
+use backstory_model::{MemoryKind, Timestamp};
 use backstory_store::Spending;
 use serde_json::json;
 
@@ -30,15 +30,15 @@ pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<ExitStatus> {
         }
         return Ok(ExitStatus::Done);
     };
-    let facts = StatsReport::collect(home, &settings, &store, clock::now_ms())?;
+    let facts = StatsReport::collect(home, &settings, &store, clock::timestamp())?;
     match arguments.json {
         true => println!("{}", facts.to_json()),
-        false => print(&facts, clock::now_ms()),
+        false => print(&facts, clock::timestamp()),
     }
     Ok(ExitStatus::Done)
 }
 
-fn print(facts: &StatsReport, now_ms: i64) {
+fn print(facts: &StatsReport, now: Timestamp) {
     let kinds = MemoryKind::ALL.iter().filter_map(|kind| {
         let number = *facts.counts.memories.get(kind)?;
         let name = match kind {
@@ -77,7 +77,7 @@ fn print(facts: &StatsReport, now_ms: i64) {
     if let Some(tokens) = facts.tokens_per_memory() {
         field("per memory", &format!("{} tokens", thousands(tokens)));
     }
-    print_state(facts, now_ms);
+    print_state(facts, now);
 }
 
 fn print_span(name: &str, spending: &[Spending]) {
@@ -106,7 +106,7 @@ fn print_span(name: &str, spending: &[Spending]) {
     }
 }
 
-fn print_state(facts: &StatsReport, now_ms: i64) {
+fn print_state(facts: &StatsReport, now: Timestamp) {
     let left = facts.tokens_left();
     let budget = format!(
         "{} of {} tokens left today",
@@ -127,9 +127,11 @@ fn print_state(facts: &StatsReport, now_ms: i64) {
         );
     }
     for pause in &facts.pauses {
-        let when = match pause.until_ms - now_ms {
-            ..=0 => "the next call looks whether it is well again".to_owned(),
-            rest => format!("left alone for {} more", output::span(rest)),
+        let rest = pause.until.since(now);
+        let when = if rest.is_zero() {
+            "the next call looks whether it is well again".to_owned()
+        } else {
+            format!("left alone for {} more", output::span(rest))
         };
         let said = output::one_line(&pause.said, 200);
         println!("{BAD}{:<11}{BAD:#} {}: {said}; {when}", "trouble", pause.provider);

@@ -92,22 +92,22 @@ fn best_hit(home: &Home, store: &Store, arguments: &Timeline) -> Result<Option<H
         scope: named.as_ref().map_or(Scope::Everywhere, Scope::Project),
         filter: &Filter::default(),
         limit: 1,
-        now_ms: clock::now_ms(),
+        now: clock::timestamp(),
     };
     let hits = Searcher::new(store, &home.vectors())?.search(&query)?;
     Ok(hits.first().map(|hit| hit.card.handle))
 }
 
 fn print(moments: &[TimelineEntry], zone: &TimeZone) {
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     let width = output::width();
     let mut day = String::new();
     for moment in moments {
         let line = &moment.line;
-        let at_ms = line.created_ms.unwrap_or_default();
-        let date = output::local(at_ms, zone, "%Y-%m-%d");
+        let at = line.created_at.unwrap_or_default();
+        let date = output::local(at, zone, "%Y-%m-%d");
         if date != day {
-            println!("{DIM}{date} · {}{DIM:#}", output::ago(now_ms, at_ms));
+            println!("{DIM}{date} · {}{DIM:#}", output::ago(now, at));
             day = date;
         }
         let (mark, style) = match moment.is_anchor {
@@ -116,8 +116,8 @@ fn print(moments: &[TimelineEntry], zone: &TimeZone) {
         };
         println!(
             "{mark} {DIM}{}{DIM:#} {} {style}{}{style:#} {DIM}#{}{DIM:#}",
-            output::local(at_ms, zone, "%H:%M"),
-            line.kind.icon(line.type_name.as_deref()),
+            output::local(at, zone, "%H:%M"),
+            line.icon(),
             output::one_line(line.headline(), width - 22),
             moment.handle,
         );

@@ -55,7 +55,7 @@ pub(crate) fn run(home: &Home, arguments: &Why) -> Result<ExitStatus> {
         println!("No session was told this yet, and none was considered for it.");
         return Ok(ExitStatus::Done);
     }
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     for (session, given) in &given {
         let verdict = match given.told {
             true => format!("told at the {}", place(&given.moment)),
@@ -63,7 +63,7 @@ pub(crate) fn run(home: &Home, arguments: &Why) -> Result<ExitStatus> {
         };
         println!(
             "  {:>8}  session {}  {verdict}: {}",
-            output::ago(now_ms, given.at),
+            output::ago(now, given.at),
             output::one_line(session, 12),
             given.reason
         );

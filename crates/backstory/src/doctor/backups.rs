@@ -8,6 +8,7 @@ use backstory_engine::{
     backups::{self, BackupKind},
     clock,
 };
+use backstory_model::Timestamp;
 
 /// A daily backup that is older than this while the store changes is overdue.
 const OVERDUE: Duration = Duration::from_secs(3 * 24 * 3600);
@@ -38,12 +39,11 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
             .remedy("`backstory config unset retention.backups`, or `backstory backup` now and then"),
         Some(age) => {
             let bytes: u64 = copies.iter().map(|copy| copy.bytes).sum();
-            let now = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
             let message = format!(
                 "{}, {} in all, the last {}",
                 count(copies.len() as u64, "file"),
                 output::size(bytes),
-                output::ago(now, 0)
+                output::ago(Timestamp::EPOCH + age, Timestamp::EPOCH)
             );
             match is_behind {
                 false => Finding::ok("backups", message),

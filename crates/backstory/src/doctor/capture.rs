@@ -48,7 +48,7 @@ fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
             let message = format!(
                 "{}: last heard of {}, {} remembered",
                 seen.host,
-                output::ago(patient.now_ms, seen.last_ms),
+                output::ago(patient.now, seen.last_at),
                 count(seen.sessions, "session")
             );
             Finding::ok("last-hook", message)

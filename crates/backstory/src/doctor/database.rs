@@ -1,6 +1,9 @@
 //! The database: its schema, whether it is whole, and whether it ever was not.
 
-use std::{fs, time::Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use backstory_engine::error::error_chain;
 use backstory_engine::{backups, repair};
@@ -10,7 +13,7 @@ use super::{CheckContext, Finding};
 use crate::output;
 
 /// A repair is worth mentioning for so long.
-const MONTH_MS: i64 = 30 * 24 * 3_600_000;
+const MONTH: Duration = Duration::from_hours(30 * 24);
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = vec![whole(patient)];
@@ -66,9 +69,9 @@ fn repairs(patient: &CheckContext<'_>) -> Vec<Finding> {
     let receipts = repair::receipts(patient.home).unwrap_or_default();
     receipts
         .into_iter()
-        .filter(|rebuilt| patient.now_ms - rebuilt.at < MONTH_MS)
+        .filter(|rebuilt| patient.now.since(rebuilt.at) < MONTH)
         .map(|rebuilt| {
-            let when = output::ago(patient.now_ms, rebuilt.at);
+            let when = output::ago(patient.now, rebuilt.at);
             Finding::warning("repair", format!("{when}: {rebuilt}")).remedy(
                 "`backstory import claude-code` brings back sessions that are missing; delete the damaged file when nothing is",
             )

@@ -1,7 +1,8 @@
 //! The machine: room on the disk, and a clock that can be believed.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
+use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Store};
 use backstory_system::free_bytes;
 
@@ -12,10 +13,10 @@ const SCARCE: u64 = 1_000_000_000;
 const NONE: u64 = 50_000_000;
 
 /// Clocks differ a little, and a hook may be ahead of us by the time it takes to look.
-const AHEAD_MS: i64 = 5 * 60 * 1000;
+const AHEAD: Duration = Duration::from_mins(5);
 
 /// Before this program existed: 2026-01-01.
-const LONG_AGO_MS: i64 = 1_767_225_600_000;
+const LONG_AGO: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     vec![disk(patient.home.root()), clock(patient)]
@@ -41,14 +42,14 @@ fn disk(root: &Path) -> Finding {
 
 fn clock(patient: &CheckContext<'_>) -> Finding {
     let remedy = "set the clock; memories are ordered by it";
-    if patient.now_ms < LONG_AGO_MS {
-        return Finding::broken("clock", format!("it is {} here", output::rfc3339(patient.now_ms)))
+    if patient.now < LONG_AGO {
+        return Finding::broken("clock", format!("it is {} here", output::rfc3339(patient.now)))
             .remedy(remedy);
     }
     let hosts =
         Store::open_read_only(&patient.home.database(), BusyTimeout::Command).and_then(|store| store.hosts());
-    let last = hosts.unwrap_or_default().iter().map(|seen| seen.last_ms).max();
-    match last.filter(|last| *last > patient.now_ms + AHEAD_MS) {
+    let last = hosts.unwrap_or_default().iter().map(|seen| seen.last_at).max();
+    match last.filter(|last| *last > patient.now + AHEAD) {
         Some(last) => Finding::warning(
             "clock",
             format!("the last event is from the future: {}", output::rfc3339(last)),

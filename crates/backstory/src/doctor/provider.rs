@@ -45,7 +45,7 @@ fn troubles(patient: &CheckContext<'_>) -> Vec<Finding> {
         });
     }
     let distill = &patient.settings.distill;
-    let day = models::start_of_day(clock::now_ms(), &models::zone(&patient.settings));
+    let day = models::start_of_day(clock::timestamp(), &models::zone(&patient.settings));
     let spent = store.tokens_since(day).unwrap_or_default();
     if distill.provider != ProviderName::Builtin && spent >= u64::from(distill.daily_tokens) {
         let told = format!(

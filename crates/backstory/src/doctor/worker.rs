@@ -1,8 +1,9 @@
 //! The worker and its queue: does what comes in become memories?
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use backstory_engine::worker;
+use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Store};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::{CheckContext, Finding};
 use crate::output::{self, count};
 
 /// An event that waits longer than this is stuck: a worker needs a second.
-const STUCK_MS: i64 = 15 * 60 * 1000;
+const STUCK: Duration = Duration::from_mins(15);
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = vec![process(patient)];
@@ -45,14 +46,14 @@ fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
     let oldest_spooled = spooled
         .first()
         .and_then(|key| key.split('-').next()?.parse::<i64>().ok())
-        .map(|at| at / 1_000_000);
+        .map(|at| Timestamp::from_millis(at / 1_000_000));
     let queue = Store::open_read_only(&patient.home.database(), BusyTimeout::Command)
         .and_then(|store| store.queue(0));
     // What is wrong with the database is said elsewhere.
     let queue = queue.ok();
     let waiting = spooled.len() as u64 + queue.as_ref().map_or(0, |queue| queue.pending + queue.processing);
     let failed = queue.as_ref().map_or(0, |queue| queue.failed);
-    let oldest = [oldest_spooled, queue.and_then(|queue| queue.oldest_ms)]
+    let oldest = [oldest_spooled, queue.and_then(|queue| queue.oldest_at)]
         .into_iter()
         .flatten()
         .min();
@@ -66,7 +67,7 @@ fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
             .remedy("`backstory queue` says why, `backstory queue retry` tries again"),
         );
     }
-    let stuck = oldest.filter(|oldest| waiting > 0 && patient.now_ms - oldest > STUCK_MS);
+    let stuck = oldest.filter(|oldest| waiting > 0 && patient.now.since(*oldest) > STUCK);
     findings.push(match (waiting, stuck) {
         (0, _) => Finding::ok("queue", "nothing waits"),
         (_, None) => Finding::ok("queue", format!("{} on the way", count(waiting, "event"))),
@@ -75,7 +76,7 @@ fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
             format!(
                 "{} waiting, the oldest since {}",
                 count(waiting, "event"),
-                output::ago(patient.now_ms, oldest)
+                output::ago(patient.now, oldest)
             ),
         )
         .remedy(format!(

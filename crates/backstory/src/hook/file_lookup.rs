@@ -4,6 +4,7 @@ use std::path::Path;
 
 use backstory_capture::{hook_payload::HookPayload, payload, private::PrivateTurns, project};
 use backstory_engine::{clock, environment, home::Home, hook_settings};
+use backstory_model::Timestamp;
 
 /// Which file, in which session.
 #[derive(Clone, Debug)]
@@ -11,7 +12,7 @@ pub(crate) struct FileLookup {
     pub(crate) session_id: String,
     pub(crate) cwd: String,
     pub(crate) path: String,
-    pub(crate) at_ms: i64,
+    pub(crate) at: Timestamp,
 }
 
 impl FileLookup {
@@ -41,7 +42,7 @@ impl FileLookup {
             session_id: session_id.into_owned(),
             cwd: cwd.into_owned(),
             path: path.into_owned(),
-            at_ms: clock::now_ms(),
+            at: clock::timestamp(),
         })
     }
 }

@@ -21,10 +21,9 @@ use backstory_engine::{
     injection_log::{InjectionLog, InjectionRecord},
     settings::{self, ContextSettings, hook_cache},
 };
-use backstory_model::{Event, EventKind, Handle, ProjectIdentity, relative_path};
+use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, relative_path};
 use backstory_recall::{ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context};
 use backstory_store::{BusyTimeout, Store};
-use jiff::Timestamp;
 
 use super::{Hook, file_lookup::FileLookup};
 
@@ -153,14 +152,13 @@ fn session_start(home: &Home, event: &Event) -> Option<HookOutput> {
         return None;
     }
     let facts = event.project.as_ref()?;
-    let now = Timestamp::from_millisecond(event.at_ms).ok()?;
     let look = |store: &Store| {
         let project = store.project_of(facts)?;
         let situation = ContextRequest {
             project: &project,
             branch: facts.branch.as_deref(),
             compacted_session: (source.as_deref() == Some("compact")).then_some(event.session_id.as_str()),
-            now,
+            now: event.at,
         };
         context(store, &situation, &settings.limits())
     };
@@ -172,7 +170,7 @@ fn session_start(home: &Home, event: &Event) -> Option<HookOutput> {
         entry.is_included || left_out <= MAX_SKIPPED
     });
     let given = noted.map(|entry| InjectionRecord {
-        at: event.at_ms,
+        at: event.at,
         moment: "start".to_owned(),
         id: Some(entry.handle.to_string()),
         file: None,
@@ -196,7 +194,7 @@ fn prompt(home: &Home, event: &Event) -> Option<HookOutput> {
     if !settings.on_prompt || filter::is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
         return None;
     }
-    let here = SessionContext::find(home, event.project.as_ref()?, &event.session_id, event.at_ms)?;
+    let here = SessionContext::find(home, event.project.as_ref()?, &event.session_id, event.at)?;
     let look = || at_prompt(here.store, &home.vectors(), &prompt, &here.listener(&settings));
     let said = here.store.read_transaction(look).ok()??;
     Some(here.answer("prompt", None, Some(said)))
@@ -211,7 +209,7 @@ fn failure(home: &Home, event: &Event) -> Option<HookOutput> {
         return None;
     }
     let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
-    let here = SessionContext::find(home, &facts, &event.session_id, event.at_ms)?;
+    let here = SessionContext::find(home, &facts, &event.session_id, event.at)?;
     let said = at_failure(here.store, &home.vectors(), &error, &here.listener(&settings)).ok()??;
     Some(here.answer("failure", None, Some(said)))
 }
@@ -223,7 +221,7 @@ fn file(home: &Home, look: &FileLookup) -> Option<HookOutput> {
         return None;
     }
     let facts = project::locate(look.cwd.as_ref()).facts;
-    let here = SessionContext::find(home, &facts, &look.session_id, look.at_ms)?;
+    let here = SessionContext::find(home, &facts, &look.session_id, look.at)?;
     let path = Path::new(&look.cwd).join(&look.path);
     let path = relative_path(
         &path.to_string_lossy(),
@@ -247,7 +245,7 @@ struct SessionContext {
 }
 
 impl SessionContext {
-    fn find(home: &Home, facts: &ProjectIdentity, session_id: &str, at_ms: i64) -> Option<Self> {
+    fn find(home: &Home, facts: &ProjectIdentity, session_id: &str, at: Timestamp) -> Option<Self> {
         let store = open(home)?;
         let log = InjectionLog::of(home, session_id);
         Some(Self {
@@ -256,7 +254,7 @@ impl SessionContext {
             session_id: session_id.to_owned(),
             told: log.injected(),
             log,
-            now: Timestamp::from_millisecond(at_ms).ok()?,
+            now: at,
         })
     }
 
@@ -272,7 +270,7 @@ impl SessionContext {
 
     fn answer(self, moment: &str, file: Option<&str>, said: Option<Injection>) -> HookOutput {
         let entry = |id: Option<Handle>, reason: String, tokens: usize| InjectionRecord {
-            at: self.now.as_millisecond(),
+            at: self.now,
             moment: moment.to_owned(),
             id: id.map(|id| id.to_string()),
             file: file.map(ToOwned::to_owned),

@@ -4,13 +4,19 @@ use crate::{
     Answer, Distilled, NewObservation, NewSummary, ToolEvidence,
     answer::{ModelObservation, ModelSummary},
 };
+use backstory_model::ObservationId;
 
 /// The most files of one memory.
 const MAX_FILES: usize = 24;
 
 /// Puts a model's words in place of the rules' and keeps what only evidence may say: files, tool uses, passages. Memories that a
 /// model says it supersedes count only if it was shown them.
-pub fn refine(answer: Answer, builtin: &Distilled, evidence: &ToolEvidence, shown: &[i64]) -> Distilled {
+pub fn refine(
+    answer: Answer,
+    builtin: &Distilled,
+    evidence: &ToolEvidence,
+    shown: &[ObservationId],
+) -> Distilled {
     let mut observations: Vec<NewObservation> = answer
         .observations
         .into_iter()
@@ -38,7 +44,7 @@ fn observation(
     told: ModelObservation,
     builtin: &Distilled,
     evidence: &ToolEvidence,
-    shown: &[i64],
+    shown: &[ObservationId],
 ) -> NewObservation {
     let named = |files: &[String]| -> Vec<String> {
         files
@@ -159,7 +165,12 @@ mod tests {
     }
 
     fn refined(text: &str) -> Distilled {
-        refine(read(text, "m").unwrap(), &Distilled::default(), &evidence(), &[7])
+        refine(
+            read(text, "m").unwrap(),
+            &Distilled::default(),
+            &evidence(),
+            &[ObservationId::new(7)],
+        )
     }
 
     #[test]
@@ -186,7 +197,7 @@ mod tests {
     #[test]
     fn only_memories_that_were_shown_are_superseded() {
         let made = refined("<observation><title>A</title><supersedes>#7, 8</supersedes></observation>");
-        assert_eq!(made.observations[0].supersedes, [7]);
+        assert_eq!(made.observations[0].supersedes, [ObservationId::new(7)]);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_system::{self as system, OwnerOnly as _};
-use jiff::Timestamp;
 
 use super::{SwapLock, remove, with_suffix};
 use crate::{
@@ -87,11 +86,11 @@ fn swap(home: &Home, reason: BackupKind) -> io::Result<Option<PathBuf>> {
 /// Where the present database goes: named by when the other was built, so that the log and the database of one moment stay
 /// together when a crash came between them.
 fn set_aside_path(home: &Home, reason: BackupKind, ready: &Path) -> io::Result<PathBuf> {
-    let built = Timestamp::try_from(fs::metadata(ready)?.modified()?).map_err(io::Error::other)?;
-    let aside = backups::path_for(home, reason, built.as_millisecond());
+    let built = fs::metadata(ready)?.modified()?.into();
+    let aside = backups::path_for(home, reason, built);
     // Somebody has begun a new database where none was for a moment.
     Ok(match aside.exists() {
-        true => backups::path_for(home, reason, clock::now_ms()),
+        true => backups::path_for(home, reason, clock::timestamp()),
         false => aside,
     })
 }

@@ -18,6 +18,7 @@ mod value;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use backstory_capture::filter;
 use backstory_distill::Price;
@@ -208,9 +209,10 @@ pub struct RetentionSettings {
 impl RetentionSettings {
     /// Returns how long things are kept, as the store counts it.
     pub fn to_retention(&self) -> backstory_store::Retention {
-        const DAY_MS: i64 = 24 * 3_600_000;
         backstory_store::Retention {
-            passages_ms: self.passages_days.map(|days| i64::from(days.get()) * DAY_MS),
+            passages_max_age: self
+                .passages_days
+                .map(|days| Duration::from_hours(24) * days.get()),
             most_bytes: self.max_db_mb.map(|megabytes| u64::from(megabytes.get()) << 20),
         }
     }

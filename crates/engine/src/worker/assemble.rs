@@ -133,8 +133,8 @@ fn turn(stored: &StoredTurn, prose: &Prose) -> TurnInput {
         // Checked when it was taken in.
         let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
         let text = |name: &str| payload[name].as_str().map(ToOwned::to_owned);
-        match EventKind::from_name(&event.kind) {
-            Some(EventKind::PostToolUse | EventKind::PostToolUseFailure) => {
+        match event.kind {
+            EventKind::PostToolUse | EventKind::PostToolUseFailure => {
                 let id = text("tool_use_id");
                 let said = id.as_ref().and_then(|id| prose.before.get(id));
                 steps.extend(said.into_iter().flatten().cloned());
@@ -147,7 +147,7 @@ fn turn(stored: &StoredTurn, prose: &Prose) -> TurnInput {
                 );
                 steps.push(TurnStep::Tool(tool_use(event, payload, id)));
             }
-            Some(EventKind::SubagentStop) => {
+            EventKind::SubagentStop => {
                 let agent_id = text("agent_id");
                 running.retain(|task| Some(task) != agent_id.as_ref());
                 if end == TurnEnd::Background && running.is_empty() {
@@ -160,8 +160,8 @@ fn turn(stored: &StoredTurn, prose: &Prose) -> TurnInput {
                 });
             }
             // Imported; a live session's stands in its transcript.
-            Some(EventKind::PreCompact) => steps.extend(text("compact_summary").map(TurnStep::Compaction)),
-            Some(EventKind::Stop) => {
+            EventKind::PreCompact => steps.extend(text("compact_summary").map(TurnStep::Compaction)),
+            EventKind::Stop => {
                 // Some hosts say the last words and the end of the turn in two events.
                 last_message = text("last_assistant_message").or(last_message);
                 let tasks = payload["background_tasks"].as_array().into_iter().flatten();
@@ -191,9 +191,7 @@ fn turn(stored: &StoredTurn, prose: &Prose) -> TurnInput {
 
 fn tool_use(event: &TurnEvent, mut payload: Value, id: Option<String>) -> ToolUse {
     let outcome = match payload["error"].as_str() {
-        Some(error) if event.kind == EventKind::PostToolUseFailure.name() => {
-            ToolOutcome::Failed(error.to_owned())
-        }
+        Some(error) if event.kind == EventKind::PostToolUseFailure => ToolOutcome::Failed(error.to_owned()),
         _ if payload["tool_response"].is_null() => ToolOutcome::Unknown,
         _ => ToolOutcome::Answered(payload["tool_response"].take()),
     };
@@ -203,6 +201,6 @@ fn tool_use(event: &TurnEvent, mut payload: Value, id: Option<String>) -> ToolUs
         name: payload["tool_name"].as_str().unwrap_or_default().to_owned(),
         input: payload["tool_input"].take(),
         outcome,
-        at_ms: event.at_ms,
+        at_ms: event.at.as_millis(),
     }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use backstory_model::Timestamp;
 use backstory_serve::Counters;
 use backstory_store::{Store, StoreError};
 
@@ -21,10 +22,10 @@ use crate::{clock, home::Home, log};
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// How far back the worker looks for sessions that fell silent once it has looked at all: it looks far more often.
-const RECENT_MS: i64 = 14 * 24 * 3600 * 1000;
+const RECENT: Duration = Duration::from_hours(14 * 24);
 
 /// So many changes are kept for listeners that come back.
-const KEPT_CHANGES: i64 = 50_000;
+const KEPT_CHANGES: u32 = 50_000;
 
 /// The rounds over one database, with what each leaves to the next.
 pub(super) struct WorkCycle<'h> {
@@ -34,7 +35,7 @@ pub(super) struct WorkCycle<'h> {
     course: CycleState,
     /// Sessions whose rules files are to be written anew.
     readers: BTreeSet<String>,
-    silent_since: i64,
+    silent_since: Timestamp,
     upkeep: Option<(Instant, Option<Receiver<anyhow::Error>>)>,
 }
 
@@ -57,7 +58,7 @@ impl<'h> WorkCycle<'h> {
             store,
             course: CycleState::First,
             readers: BTreeSet::new(),
-            silent_since: 0,
+            silent_since: Timestamp::EPOCH,
             upkeep: None,
         }
     }
@@ -94,7 +95,7 @@ impl<'h> WorkCycle<'h> {
         stop: &AtomicBool,
     ) -> Result<WorkerReport> {
         if self.course != CycleState::Finished {
-            self.store.recover(clock::now_ms())?;
+            self.store.recover(clock::timestamp())?;
         }
         let mut taken = ingest(&self.home.spool(), &mut self.store)?;
         for (host, events) in &taken.hosts {
@@ -102,9 +103,9 @@ impl<'h> WorkCycle<'h> {
         }
         self.readers.append(&mut taken.readers);
         // After each round: the worker may run for weeks. After the first: events may have waited for years.
-        let now_ms = clock::now_ms();
-        self.store.mark_interrupted(now_ms, self.silent_since)?;
-        self.silent_since = now_ms - RECENT_MS;
+        let now = clock::timestamp();
+        self.store.mark_interrupted(now, self.silent_since)?;
+        self.silent_since = now - RECENT;
         let begun = Instant::now();
         let distilled = distill_queue(&mut self.store, &duties.rules, stop, &mut |_| {})?;
         if distilled > 0 {
@@ -112,13 +113,13 @@ impl<'h> WorkCycle<'h> {
         }
         rules_file::refresh(self.home, &self.store, &self.readers, &duties.context)?;
         self.readers.clear();
-        self.keep_up(duties, now_ms)?;
+        self.keep_up(duties, now)?;
         Ok(WorkerReport { taken, distilled })
     }
 
-    fn keep_up(&mut self, duties: &WorkerConfig, now_ms: i64) -> Result<()> {
+    fn keep_up(&mut self, duties: &WorkerConfig, now: Timestamp) -> Result<()> {
         if self.upkeep.as_ref().is_none_or(|(last, _)| last.elapsed() >= DAY) {
-            self.store.apply_retention(duties.retention, now_ms)?;
+            self.store.apply_retention(duties.retention, now)?;
             self.store.drop_old_changes(KEPT_CHANGES)?;
             let damage = match self.until {
                 RunMode::Done => None,

@@ -13,22 +13,23 @@ use std::{
         mpsc::{SyncSender, sync_channel},
     },
     thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, anyhow};
 use backstory_capture::filter;
 use backstory_distill::{TurnInput, TurnStep, distil};
-use backstory_model::{Distilled, EventKind};
+use backstory_model::{Distilled, EventId, EventKind, Timestamp, TurnId};
 use backstory_recall::fingerprint_file;
 use backstory_store::{
-    Claim, Distiller, FileFingerprint, ModelFollowUp, Store, StoredTurn, TurnProgress, TurnResult,
+    Claim, DistillRun, FileFingerprint, ModelFollowUp, Store, StoredTurn, TurnProgress, TurnResult,
 };
 
 use super::assemble::{Assembled, assemble};
 use crate::clock;
 
 /// How long a share of the queue is kept for one worker: far longer than any share takes.
-const LEASE_MS: i64 = 60_000;
+const LEASE: Duration = Duration::from_mins(1);
 
 /// The most events of one share, so that sessions take turns.
 const BATCH_SIZE: u32 = 200;
@@ -87,15 +88,15 @@ pub fn distill_queue(
                 send
             })
             .collect();
-        let (mut after, mut under_way, mut events) = (0, 0, 0);
+        let (mut after, mut under_way, mut events) = (None, 0, 0);
         let mut idle = pool.iter().cycle();
         loop {
             let claim = match under_way < CONCURRENCY && !stop.load(Ordering::Relaxed) {
-                true => store.claim(clock::now_ms(), LEASE_MS, after, BATCH_SIZE)?,
+                true => store.claim(clock::timestamp(), LEASE, after, BATCH_SIZE)?,
                 false => None,
             };
             if let (Some(claim), Some(thinker)) = (claim, idle.next()) {
-                after = claim.session_db_id;
+                after = Some(claim.session_db_id);
                 under_way += 1;
                 let turns = ready_turns(store, &claim)?;
                 thinker
@@ -121,10 +122,10 @@ pub fn distill_queue(
 
 /// Reads the turns of a share that are worth distilling now.
 fn ready_turns(store: &Store, claim: &Claim) -> Result<Vec<StoredTurn>> {
-    let mut ids: BTreeSet<i64> = claim.events.iter().filter_map(|event| event.turn_id).collect();
+    let mut ids: BTreeSet<TurnId> = claim.events.iter().filter_map(|event| event.turn_id).collect();
     for event in &claim.events {
         // Esc and a closed window end a turn without an event of its own; the next prompt or the end of the session tells.
-        if let Some(EventKind::UserPromptSubmit | EventKind::SessionEnd) = EventKind::from_name(&event.kind) {
+        if let EventKind::UserPromptSubmit | EventKind::SessionEnd = event.kind {
             ids.extend(store.interrupted_turn(claim.session_db_id, event.turn_id)?);
         }
     }
@@ -193,8 +194,8 @@ pub(super) fn marks(turn: &StoredTurn, distilled: &Distilled) -> BTreeMap<String
     /// A turn that touched more than this is not judged by its files.
     const MAX_FILES: usize = 64;
     /// Clocks of file systems are coarse.
-    const SLACK_MS: i64 = 50;
-    let by_ms = turn.events.last().map_or(0, |event| event.at_ms) + SLACK_MS;
+    const SLACK: Duration = Duration::from_millis(50);
+    let by_time = last_event(turn) + SLACK;
     let paths: BTreeSet<&String> = distilled
         .observations
         .iter()
@@ -205,31 +206,35 @@ pub(super) fn marks(turn: &StoredTurn, distilled: &Distilled) -> BTreeMap<String
         .filter_map(|path| {
             Some((
                 path.clone(),
-                fingerprint_file(Path::new(&turn.root), path, by_ms)?,
+                fingerprint_file(Path::new(&turn.root), path, by_time)?,
             ))
         })
         .collect()
 }
 
+/// Returns the time of a turn's last event.
+pub(super) fn last_event(turn: &StoredTurn) -> Timestamp {
+    turn.events.last().map_or(Timestamp::EPOCH, |event| event.at)
+}
+
 /// Stores what was made of a share; returns how many events are finished with it.
 fn store_result(store: &mut Store, job: &Job) -> Result<usize> {
-    let ids: Vec<i64> = job.claim.events.iter().map(|event| event.id).collect();
+    let ids: Vec<EventId> = job.claim.events.iter().map(|event| event.id).collect();
     let made = match &job.made {
         Ok(made) => made,
         Err(error) => {
-            store.fail(&ids, &format!("{error:#}"), clock::now_ms())?;
+            store.fail(&ids, &format!("{error:#}"), clock::timestamp())?;
             return Ok(0);
         }
     };
     for (turn, made) in job.turns.iter().zip(made) {
-        let at_ms = turn.events.last().map_or(0, |event| event.at_ms);
         let made = TurnResult {
             distilled: &made.distilled,
             files: &made.files,
             transcript_read: made.read.as_deref(),
-            by: Distiller::Rules(made.then),
+            by: DistillRun::Rules(made.then),
         };
-        store.replace_turn(turn, &made, at_ms)?;
+        store.replace_turn(turn, &made, last_event(turn))?;
     }
     store.finish(job.claim.session_db_id, &ids)?;
     Ok(ids.len())

@@ -4,22 +4,23 @@ use std::{
     fs::File,
     io::{Read as _, Seek as _, SeekFrom},
     path::Path,
+    time::Duration,
 };
 
+use backstory_model::Timestamp;
 use backstory_store::StoredTurn;
-use jiff::Timestamp;
 use serde_json::Value;
 
 /// How much of the record is looked at.
 const TAIL: u64 = 256 << 10;
 
 /// The end of a turn is reported a moment before or after its last words are written.
-const SLACK_MS: i64 = 2_000;
+const SLACK: Duration = Duration::from_secs(2);
 
 /// Reads the last words of a turn; a record of another kind has none.
 pub(super) fn of(turn: &StoredTurn) -> Option<String> {
     let path = turn.transcript_path.as_deref()?;
-    let (first, last) = (turn.events.first()?.at_ms, turn.events.last()?.at_ms);
+    let (first, last) = (turn.events.first()?.at, turn.events.last()?.at);
     let tail = tail(Path::new(path))?;
     let lines = tail
         .lines()
@@ -29,8 +30,8 @@ pub(super) fn of(turn: &StoredTurn) -> Option<String> {
     let is_of_turn = |message: &Value| {
         let at = message["timestamp"]
             .as_str()
-            .and_then(|at| at.parse::<Timestamp>().ok());
-        at.is_some_and(|at| (first..=last + SLACK_MS).contains(&at.as_millisecond()))
+            .and_then(|at| at.parse::<jiff::Timestamp>().ok());
+        at.is_some_and(|at| (first..=last + SLACK).contains(&Timestamp::from_millis(at.as_millisecond())))
     };
     let words = messages
         .filter(is_of_turn)

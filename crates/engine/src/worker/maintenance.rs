@@ -50,7 +50,7 @@ fn keep_up(home: &Home, keep: usize) -> Result<()> {
             anyhow::bail!("no backup was taken: the disk is too full for one");
         }
         let store = Store::open_read_only(&home.database(), BusyTimeout::Command)?;
-        store.back_up(&backups::path_for(home, BackupKind::Daily, clock::now_ms()))?;
+        store.back_up(&backups::path_for(home, BackupKind::Daily, clock::timestamp()))?;
     }
     backups::prune(home, keep, clock::now()).context("could not remove old backups")
 }

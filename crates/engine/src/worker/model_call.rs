@@ -13,12 +13,17 @@ use backstory_capture::filter;
 use backstory_distill::{
     Distilled, KnownMemory, Prompt, Reply, ToolEvidence, Trouble, digest, distil, prompt, read_answer, refine,
 };
+use backstory_model::{ObservationId, Timestamp, TurnId};
 use backstory_store::{
-    CallEnd, Distiller, MODEL_LATER_MS, ModelJob, NewBackoff, NewCall, Permit, Store, StoredTurn, TurnResult,
+    CallEnd, DistillRun, MODEL_RETRY_DELAY, ModelJob, NewBackoff, NewCall, Permit, Store, StoredTurn,
+    TurnResult,
 };
 use backstory_text::tokens;
 
-use super::{assemble::assemble, distill::marks};
+use super::{
+    assemble::assemble,
+    distill::{last_event, marks},
+};
 use crate::{clock, models::Model, sanitize::Sanitizer};
 
 /// About how many tokens an answer has.
@@ -49,13 +54,13 @@ pub struct ModelRequest {
     turn: StoredTurn,
     rules: Distilled,
     evidence: ToolEvidence,
-    shown: Vec<i64>,
+    shown: Vec<ObservationId>,
 }
 
 /// Puts a question about a turn together; `None` when there is nothing to ask about.
 pub fn build_request(
     store: &Store,
-    turn_id: i64,
+    turn_id: TurnId,
     model: &Model,
     settings: &filter::CaptureSettings,
 ) -> Result<Option<ModelRequest>> {
@@ -126,7 +131,7 @@ pub fn distill_with_model(
                 return Ok(CallOutcome::Left("the session's tokens are spent".to_owned()));
             }
             Err(Refusal::Permit(permit)) => {
-                store.release_model_job(claim, 0)?;
+                store.release_model_job(claim, Timestamp::EPOCH)?;
                 return Ok(CallOutcome::Waits(permit));
             }
             Err(Refusal::Trouble(Trouble::Nonsense(said))) => {
@@ -138,12 +143,12 @@ pub fn distill_with_model(
                 return Ok(CallOutcome::Left(format!("refused: {said}")));
             }
             Err(Refusal::Trouble(trouble)) => {
-                let not_before_ms = match trouble {
+                let not_before = match trouble {
                     // It may be this very turn that they cannot answer.
-                    Trouble::BrokenOff { .. } => clock::now_ms() + MODEL_LATER_MS,
-                    _ => 0,
+                    Trouble::BrokenOff { .. } => clock::timestamp() + MODEL_RETRY_DELAY,
+                    _ => Timestamp::EPOCH,
                 };
-                store.release_model_job(claim, not_before_ms)?;
+                store.release_model_job(claim, not_before)?;
                 return Ok(CallOutcome::Troubled(trouble));
             }
         };
@@ -177,7 +182,7 @@ fn call(
     model: &Model,
     stop: &AtomicBool,
 ) -> Result<Result<Reply, Refusal>> {
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     let estimated_in = prompt.tokens() as u64;
     let new = NewCall {
         provider: model.provider_name,
@@ -188,13 +193,13 @@ fn call(
         estimated_in,
         estimated_out: EXPECTED_ANSWER,
     };
-    let entry = match store.reserve_call(&new, &model.budget(now_ms), now_ms)? {
+    let entry = match store.reserve_call(&new, &model.budget(now), now)? {
         Permit::Granted(entry) => entry,
         permit => return Ok(Err(Refusal::Permit(permit))),
     };
     let start = Instant::now();
     let result = model.provider.ask(prompt, stop);
-    let duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let duration = start.elapsed();
     match result {
         Ok(reply) => {
             let (tokens_in, tokens_out) = reply.usage.map_or_else(
@@ -208,7 +213,7 @@ fn call(
                     outcome: if is_readable { "ok" } else { "nonsense" },
                     tokens: Some((tokens_in, tokens_out)),
                     cost: model.cost(tokens_in, tokens_out),
-                    duration_ms,
+                    duration,
                 },
             )?;
             store.resume_provider(&model.place)?;
@@ -220,7 +225,7 @@ fn call(
                 outcome: trouble.name(),
                 tokens,
                 cost: tokens.and_then(|(tokens_in, tokens_out)| model.cost(tokens_in, tokens_out)),
-                duration_ms,
+                duration,
             };
             store.close_call(entry, &end)?;
             note_trouble(store, model, &trouble)?;
@@ -243,20 +248,19 @@ fn tokens_used(trouble: &Trouble) -> Option<(u64, u64)> {
 }
 
 fn note_trouble(store: &mut Store, model: &Model, trouble: &Trouble) -> Result<()> {
-    let now_ms = clock::now_ms();
+    let now = clock::timestamp();
     let pauses = store.provider_pauses()?;
     let before = pauses.iter().find(|pause| pause.provider == model.place);
     let failures = before.map_or(0, |pause| pause.failures);
     match trouble.pause(failures) {
         Some(pause) => {
-            let until_ms = now_ms.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX));
             let said = trouble.to_string();
             let pause = NewBackoff {
                 reason: trouble.name(),
                 said: &said,
-                until_ms,
+                until: now + pause,
             };
-            store.back_off_provider(&model.place, &pause, now_ms)?;
+            store.back_off_provider(&model.place, &pause, now)?;
         }
         // Stopped in the middle of looking: whoever comes next looks again.
         None if *trouble == Trouble::Stopped => store.end_probe(&model.place)?,
@@ -273,17 +277,16 @@ fn keep_answer(
     distilled: &Distilled,
     model: &Model,
 ) -> Result<()> {
-    let at_ms = turn.events.last().map_or(0, |event| event.at_ms);
     let made = TurnResult {
         distilled,
         files: &marks(turn, distilled),
         transcript_read: None,
-        by: Distiller::Model {
+        by: DistillRun::Model {
             name: &model.distiller(),
             claim,
         },
     };
-    store.replace_turn(turn, &made, at_ms)?;
+    store.replace_turn(turn, &made, last_event(turn))?;
     Ok(())
 }
 

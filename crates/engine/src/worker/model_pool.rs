@@ -13,7 +13,8 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use backstory_capture::filter;
-use backstory_store::{MODEL_LATER_MS, MODEL_LEASE_MS, ModelJob, Store};
+use backstory_model::Timestamp;
+use backstory_store::{MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, Store};
 
 use super::model_call::{CallOutcome, distill_with_model};
 use crate::{clock, home::Home, log, models::Model};
@@ -113,7 +114,7 @@ impl Shared {
 fn serve(home: &Home, shared: &Shared) -> Result<()> {
     let mut store = Store::open(&home.database(), &home.backups())?;
     // In a store that is locked now, the next worker closes them.
-    if let Err(error) = store.close_lost_calls(clock::now_ms() - MODEL_LEASE_MS) {
+    if let Err(error) = store.close_lost_calls(clock::timestamp() - MODEL_LEASE) {
         note(home, &error.into());
     }
     let mut heard = 0;
@@ -148,7 +149,7 @@ fn work(store: &mut Store, asking: &ModelConfig, stop: &AtomicBool, busy: &Atomi
         if let Some(rest) = blocked_for(store, &asking.model)? {
             return Ok(rest);
         }
-        let Some(claim) = store.claim_model_job(clock::now_ms(), MODEL_LEASE_MS)? else {
+        let Some(claim) = store.claim_model_job(clock::timestamp(), MODEL_LEASE)? else {
             break;
         };
         busy.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +176,7 @@ fn call_guarded(
     }));
     let asked = asked.unwrap_or_else(|_| Err(anyhow!("asking about turn {} panicked", claim.turn_id)));
     if asked.is_err() {
-        store.release_model_job(claim, clock::now_ms() + MODEL_LATER_MS)?;
+        store.release_model_job(claim, clock::timestamp() + MODEL_RETRY_DELAY)?;
     }
     asked
 }
@@ -188,16 +189,16 @@ fn note(home: &Home, error: &anyhow::Error) {
 
 /// Says how long it makes no sense to put a question together: the day's tokens are spent, or the provider is left alone.
 fn blocked_for(store: &Store, model: &Model) -> Result<Option<Duration>> {
-    let now_ms = clock::now_ms();
-    let budget = model.budget(now_ms);
-    if store.tokens_since(budget.day_from_ms)? >= budget.daily_tokens {
+    let now = clock::timestamp();
+    let budget = model.budget(now);
+    if store.tokens_since(budget.day_start)? >= budget.daily_tokens {
         return Ok(Some(POLL_INTERVAL));
     }
     let pauses = store.provider_pauses()?;
-    let until_ms = pauses
+    let until = pauses
         .iter()
         .find(|pause| pause.provider == model.place)
-        .map_or(0, |pause| pause.until_ms);
-    let rest = u64::try_from(until_ms - now_ms).ok().filter(|rest| *rest > 0);
-    Ok(rest.map(|rest| Duration::from_millis(rest).min(POLL_INTERVAL)))
+        .map_or(Timestamp::EPOCH, |pause| pause.until);
+    let rest = until.since(now);
+    Ok((!rest.is_zero()).then(|| rest.min(POLL_INTERVAL)))
 }

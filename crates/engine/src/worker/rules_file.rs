@@ -18,7 +18,6 @@ use backstory_capture::{
 use backstory_recall::{ContextRequest, context};
 use backstory_store::Store;
 use backstory_system as system;
-use jiff::Timestamp;
 
 use crate::{atomic_file, clock, environment, home::Home, settings::ContextSettings};
 
@@ -74,7 +73,7 @@ fn refresh_one(
                 project: &project,
                 branch: facts.branch.as_deref(),
                 compacted_session: None,
-                now: Timestamp::from_millisecond(clock::now_ms())?,
+                now: clock::timestamp(),
             };
             context(store, &situation, &settings.limits())?
         }

@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::private;
+use backstory_model::Timestamp;
 use backstory_serve::{Counters, Serving};
 use backstory_store::Retention;
 use backstory_system::{self as system, DirWatcher, OwnerOnly as _, lower_priority, shutdown_flag};
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
@@ -32,6 +32,7 @@ use crate::{
     injection_log, log,
     repair::{self, LockOwner},
     settings::{ContextSettings, hook_cache::Stamp},
+    time_arg::rfc3339,
 };
 
 /// When the worker ends.
@@ -92,7 +93,7 @@ const POLL: Duration = Duration::from_secs(2);
 const GATHER: Duration = Duration::from_millis(50);
 
 /// A worker that somebody asked something this long ago is in use.
-const USED_MS: i64 = 60_000;
+const USED: Duration = Duration::from_millis(60_000);
 
 /// What killed hooks left in `tmp/` is swept after this long.
 const LEFTOVER: Duration = Duration::from_secs(3600);
@@ -159,7 +160,7 @@ fn work(
     loop {
         let done = rounds.next(duties, &staff.counters, stop)?;
         // Asked in any case: it wakes them.
-        let is_busy = staff.is_busy(clock::now_ms());
+        let is_busy = staff.is_busy(clock::timestamp());
         if done.taken.new > 0 || done.distilled > 0 || is_busy {
             last_event = Instant::now();
         }
@@ -243,10 +244,10 @@ impl BackgroundTasks {
     }
 
     /// Wakes everybody; says whether somebody is at work, or was asked for something lately.
-    fn is_busy(&self, now_ms: i64) -> bool {
+    fn is_busy(&self, now: Timestamp) -> bool {
         let is_indexing = self.indexer.as_ref().is_some_and(Indexer::look);
         let is_asking = self.askers.as_ref().is_some_and(ModelPool::wake);
-        let is_used = |serving: &Serving| serving.is_used_since(now_ms - USED_MS);
+        let is_used = |serving: &Serving| serving.is_used_since(now - USED);
         is_indexing || is_asking || self.serving.as_ref().is_some_and(is_used)
     }
 }
@@ -299,13 +300,12 @@ fn start_http(home: &Home, door: HttpAddress, counters: &Arc<Counters>) -> Optio
 }
 
 fn write_worker_json(home: &Home, serving: Option<&Serving>) -> Result<()> {
-    let started = Timestamp::from_millisecond(clock::now_ms())?;
     let facts = json!({
         "pid": std::process::id(),
         "socket": serving.and_then(Serving::socket),
         "port": serving.map(Serving::port),
         "version": env!("CARGO_PKG_VERSION"),
-        "started_at": started.to_string(),
+        "started_at": rfc3339(clock::timestamp()),
     });
     let path = home.worker_json();
     let unfinished = path.with_extension("json.tmp");

@@ -8,16 +8,16 @@ mod open_work;
 mod select;
 mod writer;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
-use backstory_model::{Handle, ObservationType};
+use backstory_model::{Handle, ObservationType, SessionId, Timestamp};
 use backstory_store::{Project, Store, StoreError, Summary};
 use backstory_text::WordSet;
-use jiff::Timestamp;
 
 pub use open_work::{OpenWork, open_work};
 use select::select;
 use writer::Writer;
+pub(crate) use writer::in_utc;
 
 /// How much may be said, and of what.
 #[derive(Clone, Debug)]
@@ -148,9 +148,9 @@ fn stated(summary: &Summary) -> WordSet {
 fn latest_summary<'s>(
     summaries: &'s [Summary],
     branch: Option<&str>,
-    own: Option<i64>,
+    own: Option<SessionId>,
 ) -> Option<&'s Summary> {
-    const NOT_MUCH_MS: i64 = 7 * 24 * 3_600_000;
+    const NOT_MUCH: Duration = Duration::from_hours(7 * 24);
     let says_something = |summary: &&Summary| {
         let fields = [
             &summary.completed,
@@ -170,14 +170,14 @@ fn latest_summary<'s>(
     let on_branch = summaries.iter().filter(says_something).find(|summary| {
         branch.is_some()
             && summary.branch.as_deref() == branch
-            && latest.created_ms - summary.created_ms < NOT_MUCH_MS
+            && latest.created_at.since(summary.created_at) < NOT_MUCH
     });
     Some(on_branch.unwrap_or(latest))
 }
 
 /// Says how old something is.
-pub(crate) fn age(now: Timestamp, then_ms: i64) -> String {
-    let hours = (now.as_millisecond() - then_ms).max(0) / 3_600_000;
+pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
+    let hours = now.since(then).as_secs() / 3_600;
     match hours {
         0 => "less than an hour ago".to_owned(),
         1..48 => format!("{hours} h ago"),

@@ -1,14 +1,18 @@
 //! What earlier sessions left to do and nobody did since: a small session after them does not make it go away.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
+use backstory_model::SessionId;
 use backstory_store::Summary;
 use backstory_text::WordSet;
 
 use super::ContextRequest;
 
 /// What was left longer ago than this was given up, or done without a word.
-const TOO_OLD_MS: i64 = 3 * 7 * 24 * 3_600_000;
+const TOO_OLD: Duration = Duration::from_hours(3 * 7 * 24);
 
 /// What a session left to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,16 +31,15 @@ pub fn open_work<'s>(
     situation: &ContextRequest<'_>,
     most: usize,
 ) -> Vec<OpenWork<'s>> {
-    let now_ms = situation.now.as_millisecond();
     let mut later: Vec<WordSet> = told.map(said).into_iter().collect();
-    let mut next_requests: HashMap<i64, &str> = HashMap::new();
-    let mut has_one: HashSet<i64> = HashSet::new();
+    let mut next_requests: HashMap<SessionId, &str> = HashMap::new();
+    let mut has_one: HashSet<SessionId> = HashSet::new();
     let mut open = Vec::new();
     let is_elsewhere =
         |summary: &Summary| situation.branch.is_some() && summary.branch.as_deref() != situation.branch;
     let mut here = 0;
     for summary in summaries {
-        if here == most || now_ms - summary.created_ms > TOO_OLD_MS {
+        if here == most || situation.now.since(summary.created_at) > TOO_OLD {
             break;
         }
         let session = summary.session_db_id;
@@ -99,19 +102,21 @@ fn agrees(request: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use backstory_model::{ProjectId, Timestamp};
     use backstory_store::Project;
-    use jiff::Timestamp;
 
     use super::*;
 
-    const DAY_MS: i64 = 24 * 3_600_000;
+    const DAY: Duration = Duration::from_hours(24);
+
+    const NOW: Timestamp = Timestamp::from_millis(100 * 24 * 3_600_000);
 
     /// A summary of a session, so many days ago: request, what was done, what is left.
-    fn summary(id: i64, session: i64, days: i64, says: [&str; 3]) -> Summary {
+    fn summary(id: i64, session: i64, days: u32, says: [&str; 3]) -> Summary {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Summary {
             id,
-            session_db_id: Some(session),
+            session_db_id: Some(SessionId::new(session)),
             request: text(says[0]),
             learned: None,
             completed: text(says[1]),
@@ -119,13 +124,13 @@ mod tests {
             open_steps: None,
             notes: None,
             branch: (session == 1).then(|| "topic".to_owned()),
-            created_ms: 100 * DAY_MS - days * DAY_MS,
+            created_at: NOW - DAY * days,
         }
     }
 
     fn open(summaries: &[Summary], told: usize) -> Vec<(i64, String)> {
         let project = Project {
-            db_id: 1,
+            db_id: ProjectId::new(1),
             id: "p".to_owned(),
             name: "p".to_owned(),
             root: "/p".to_owned(),
@@ -134,7 +139,7 @@ mod tests {
             project: &project,
             branch: Some("topic"),
             compacted_session: None,
-            now: Timestamp::from_millisecond(100 * DAY_MS).unwrap(),
+            now: NOW,
         };
         let open = open_work(summaries, summaries.get(told), &situation, 9);
         open.into_iter()

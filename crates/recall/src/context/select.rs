@@ -3,10 +3,10 @@
 use std::{
     collections::{HashMap, HashSet},
     fs,
-    time::UNIX_EPOCH,
+    time::Duration,
 };
 
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{ObservationType, SessionId, Timestamp};
 use backstory_store::Observation;
 use backstory_text::WordSet;
 
@@ -36,7 +36,7 @@ pub(super) fn select<'c>(
     candidates: &'c [Observation],
     situation: &ContextRequest<'_>,
     limits: &Limits,
-    session: Option<i64>,
+    session: Option<SessionId>,
     stated: &WordSet,
 ) -> ContextSelection<'c> {
     let in_work = recently_changed_files(candidates, situation);
@@ -56,7 +56,7 @@ pub(super) fn select<'c>(
             .total_cmp(&one.worth)
             .then(other.observation.id.cmp(&one.observation.id))
     });
-    let mut sessions: HashSet<i64> = HashSet::new();
+    let mut sessions: HashSet<SessionId> = HashSet::new();
     let mut titles: Vec<WordSet> = Vec::new();
     for one in worths {
         // Only of those that may still be told.
@@ -89,18 +89,16 @@ pub(super) fn select<'c>(
 
 /// What a mended fault came from is part of the mending: where that is told, in these words, the cause needs no line.
 fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
-    let is_of = |one: &ScoredObservation<'_>, kind: ObservationType| {
-        ObservationType::from_name(&one.observation.kind) == Some(kind)
-    };
+    let is_of = |one: &ScoredObservation<'_>, kind: ObservationType| one.observation.kind == kind;
     // What one turn left came to be at once.
-    let turn = |one: &ScoredObservation<'_>| (one.observation.session_db_id, one.observation.created_ms);
+    let turn = |one: &ScoredObservation<'_>| (one.observation.session_db_id, one.observation.created_at);
     let is_cause = |one: &ScoredObservation<'_>| {
         let warns = one.observation.concepts.iter().any(|concept| concept == "gotcha");
         is_of(one, ObservationType::Discovery) && !warns && !one.observation.is_pinned
     };
     let causes = chosen.included.iter().filter(|one| is_cause(one));
     let with_cause: HashSet<_> = causes.map(turn).collect();
-    let mut fixes: HashMap<(Option<i64>, i64), WordSet> = HashMap::new();
+    let mut fixes: HashMap<(Option<SessionId>, Timestamp), WordSet> = HashMap::new();
     for fix in chosen
         .included
         .iter()
@@ -131,10 +129,7 @@ pub(super) fn states(said: &WordSet, text: &str) -> bool {
 
 fn skipped(observation: &Observation, reason: &str) -> ContextEntry {
     ContextEntry {
-        handle: Handle {
-            kind: MemoryKind::Observation,
-            id: observation.id,
-        },
+        handle: observation.id.into(),
         title: observation.title.clone(),
         reason: reason.to_owned(),
         tokens: 0,
@@ -144,8 +139,7 @@ fn skipped(observation: &Observation, reason: &str) -> ContextEntry {
 }
 
 fn is_wanted(observation: &Observation, limits: &Limits) -> bool {
-    let of_type =
-        ObservationType::from_name(&observation.kind).is_none_or(|kind| limits.types.contains(&kind));
+    let of_type = limits.types.contains(&observation.kind);
     let of_concept = limits.concepts.is_empty()
         || observation
             .concepts
@@ -157,11 +151,11 @@ fn is_wanted(observation: &Observation, limits: &Limits) -> bool {
 fn worth<'c>(
     observation: &'c Observation,
     situation: &ContextRequest<'_>,
-    session: Option<i64>,
+    session: Option<SessionId>,
     in_work: &HashSet<&str>,
 ) -> ScoredObservation<'c> {
-    let age_ms = (situation.now.as_millisecond() - observation.created_ms).max(0);
-    let days = f64::from(i32::try_from(age_ms / 3_600_000).unwrap_or(i32::MAX)) / 24.0;
+    let hours = situation.now.since(observation.created_at).as_secs() / 3_600;
+    let days = f64::from(u32::try_from(hours).unwrap_or(u32::MAX)) / 24.0;
     // Half of it is gone after a week, and it never falls to nothing.
     let mut worth = 1.0 / (1.0 + days / 7.0);
     let mut reasons = Vec::new();
@@ -194,13 +188,13 @@ fn worth<'c>(
     {
         add(0.5, "about a file in work");
     }
-    let (more, reason) = match ObservationType::from_name(&observation.kind) {
-        Some(ObservationType::Decision) => (0.5, "a decision"),
-        Some(ObservationType::Bugfix) => (0.3, "a mended fault"),
-        Some(ObservationType::Discovery) => (0.3, "a discovery"),
-        Some(ObservationType::Feature) => (0.25, "a feature"),
-        Some(ObservationType::Refactor) => (0.15, "a refactoring"),
-        Some(ObservationType::Change) | None => (0.0, "a change"),
+    let (more, reason) = match observation.kind {
+        ObservationType::Decision => (0.5, "a decision"),
+        ObservationType::Bugfix => (0.3, "a mended fault"),
+        ObservationType::Discovery => (0.3, "a discovery"),
+        ObservationType::Feature => (0.25, "a feature"),
+        ObservationType::Refactor => (0.15, "a refactoring"),
+        ObservationType::Change => (0.0, "a change"),
     };
     add(more, reason);
     if observation.concepts.iter().any(|concept| concept == "gotcha") {
@@ -221,31 +215,25 @@ fn recently_changed_files<'c>(
     candidates: &'c [Observation],
     situation: &ContextRequest<'_>,
 ) -> HashSet<&'c str> {
-    const LAST_DAYS_MS: i64 = 2 * 24 * 3_600_000;
+    const LAST_DAYS: Duration = Duration::from_hours(2 * 24);
     const MAX_FILES: usize = 60;
-    let mut latest: HashMap<&str, i64> = HashMap::new();
+    let mut latest: HashMap<&str, Timestamp> = HashMap::new();
     for observation in candidates {
         for path in observation.files_modified.iter().take(4) {
             if latest.len() < MAX_FILES || latest.contains_key(path.as_str()) {
-                let when = latest.entry(path).or_insert(observation.created_ms);
-                *when = (*when).max(observation.created_ms);
+                let when = latest.entry(path).or_insert(observation.created_at);
+                *when = (*when).max(observation.created_at);
             }
         }
     }
-    let now_ms = situation.now.as_millisecond();
-    let is_in_work = |path: &str, memory_ms: i64| {
+    let is_in_work = |path: &str, memory: Timestamp| {
         let modified = fs::metadata(root(situation.project).join(path)).and_then(|file| file.modified());
-        let since = modified
-            .ok()
-            .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let modified_ms = since
-            .and_then(|since| i64::try_from(since.as_millis()).ok())
-            .unwrap_or(0);
-        modified_ms > memory_ms && now_ms - modified_ms < LAST_DAYS_MS
+        let modified = modified.map_or(Timestamp::EPOCH, Timestamp::from);
+        modified > memory && situation.now.since(modified) < LAST_DAYS
     };
     let in_work = latest
         .into_iter()
-        .filter(|(path, memory_ms)| is_in_work(path, *memory_ms));
+        .filter(|(path, memory)| is_in_work(path, *memory));
     in_work.map(|(path, _)| path).collect()
 }
 

@@ -1,9 +1,9 @@
 //! Writes the block: its sections in their order, each line with the reason why it is told.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, Timestamp};
 use backstory_store::{Note, Observation, Project, Store, StoreError, Summary};
 use backstory_text::{WordSet, clip, one_line, tokens};
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::tz::TimeZone;
 
 use super::{
     ContextBlock, ContextEntry, ContextRequest, FullField, Limits, age,
@@ -50,11 +50,10 @@ impl<'w> Writer<'w> {
     }
 
     pub(super) fn title(&mut self) {
-        let time = self.now.to_zoned(TimeZone::UTC);
         self.block.line(&format!(
             "# {} · {}\n{INTRODUCTION}\n{MORE}",
             one_line(&self.project.name, 80),
-            time.strftime("%Y-%m-%d %H:%M UTC")
+            in_utc(self.now, "%Y-%m-%d %H:%M UTC")
         ));
     }
 
@@ -77,7 +76,7 @@ impl<'w> Writer<'w> {
             let line = format!(
                 "{heading}N{} {text} ({})",
                 note.id,
-                age(self.now, note.created_ms)
+                age(self.now, note.created_at)
             );
             self.tell_note(note, "a recent note", &line);
         }
@@ -107,7 +106,7 @@ impl<'w> Writer<'w> {
             true => format!("This session so far{branch}"),
             false => format!(
                 "Where work stopped{branch}, {}",
-                age(self.now, summary.created_ms)
+                age(self.now, summary.created_at)
             ),
         };
         let mut lines = vec![format!("\n## {heading} (S{})", summary.id)];
@@ -152,7 +151,7 @@ impl<'w> Writer<'w> {
             let line = format!(
                 "{heading}S{} left{branch} {}: {}",
                 summary.id,
-                age(self.now, summary.created_ms),
+                age(self.now, summary.created_at),
                 clip(&open.steps, 240)
             );
             let handle = Handle {
@@ -170,7 +169,7 @@ impl<'w> Writer<'w> {
         chosen: &ContextSelection<'_>,
         stated: &WordSet,
     ) -> Result<(), StoreError> {
-        let mut fitting: Vec<(i64, RenderedLine)> = Vec::new();
+        let mut fitting: Vec<(Timestamp, RenderedLine)> = Vec::new();
         let mut full = 0;
         for one in &chosen.included {
             let told = self.told(one.observation, &one.reason)?;
@@ -186,11 +185,11 @@ impl<'w> Writer<'w> {
             match self.block.would_fit(&text) {
                 Fits::Yes => {
                     full += usize::from(text.len() > told.line.len());
-                    fitting.push((one.observation.created_ms, RenderedLine { text, ..told }));
+                    fitting.push((one.observation.created_at, RenderedLine { text, ..told }));
                 }
                 Fits::No => match self.block.would_fit(&told.line) {
                     Fits::Yes => fitting.push((
-                        one.observation.created_ms,
+                        one.observation.created_at,
                         RenderedLine {
                             text: told.line.clone(),
                             ..told
@@ -204,10 +203,10 @@ impl<'w> Writer<'w> {
             }
         }
         self.block.release_reserved();
-        fitting.sort_by_key(|(created_ms, told)| std::cmp::Reverse((*created_ms, told.entry.handle.id)));
+        fitting.sort_by_key(|(created_at, told)| std::cmp::Reverse((*created_at, told.entry.handle.id)));
         let mut day = String::new();
-        for (created_ms, told) in fitting {
-            let this_day = day_of(created_ms);
+        for (created_at, told) in fitting {
+            let this_day = day_of(created_at);
             let heading = match this_day == day {
                 true => String::new(),
                 false => format!("\n## {this_day}\n"),
@@ -222,22 +221,19 @@ impl<'w> Writer<'w> {
     }
 
     fn told(&self, observation: &Observation, reason: &str) -> Result<RenderedLine, StoreError> {
-        let icon = MemoryKind::Observation.icon(Some(&observation.kind));
-        let handle = Handle {
-            kind: MemoryKind::Observation,
-            id: observation.id,
-        };
+        let icon = MemoryKind::Observation.icon(Some(observation.kind));
+        let handle = Handle::from(observation.id);
         let is_stale = files_changed(
             self.store,
             observation.id,
             root(self.project),
-            observation.created_ms,
+            observation.created_at,
         )?;
         let stale = if is_stale { " ⚠ file changed since" } else { "" };
         let line = format!(
             "#{} {} {icon} {} (~{}){stale}",
             observation.id,
-            time_of(observation.created_ms),
+            time_of(observation.created_at),
             one_line(&observation.title, 200),
             observation.size().div_ceil(4)
         );
@@ -319,16 +315,17 @@ fn says_the_same(more: &str, title: &str) -> bool {
     more.len() - more.shared(&title) <= 2
 }
 
-fn day_of(ms: i64) -> String {
-    at(ms, "%Y-%m-%d")
+fn day_of(at: Timestamp) -> String {
+    in_utc(at, "%Y-%m-%d")
 }
 
-fn time_of(ms: i64) -> String {
-    at(ms, "%H:%M")
+fn time_of(at: Timestamp) -> String {
+    in_utc(at, "%H:%M")
 }
 
-fn at(ms: i64, format: &str) -> String {
-    Timestamp::from_millisecond(ms)
+/// Formats a moment with `strftime` directives.
+pub(crate) fn in_utc(at: Timestamp, format: &str) -> String {
+    jiff::Timestamp::from_millisecond(at.as_millis())
         .map(|time| time.to_zoned(TimeZone::UTC).strftime(format).to_string())
         .unwrap_or_default()
 }

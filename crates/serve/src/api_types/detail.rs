@@ -87,8 +87,8 @@ impl From<store::MemoryDetail> for Detail {
                 turn: origin.turn,
                 prompt_id: origin.prompt_id.map(|handle| handle.to_string()),
                 prompt: origin.prompt.map(|text| one_line(&text, PROMPT_LENGTH)),
-                distiller: origin.distiller,
-                author: origin.author,
+                distiller: origin.distiller.map(|distiller| distiller.to_string()),
+                author: origin.author.map(|author| author.to_string()),
                 tools: origin
                     .tools
                     .into_iter()
@@ -100,15 +100,15 @@ impl From<store::MemoryDetail> for Detail {
                 seen: origin.seen,
                 superseded_by: origin.superseded_by.map(|handle| handle.to_string()),
                 supersedes: origin.supersedes.iter().map(Handle::to_string).collect(),
-                last_seen_at: origin.last_seen_ms.map(rfc3339),
-                edited_at: origin.edited_ms.map(rfc3339),
+                last_seen_at: origin.last_seen_at.map(rfc3339),
+                edited_at: origin.edited_at.map(rfc3339),
             },
             passages: detail
                 .passages
                 .into_iter()
                 .map(|passage| Passage {
                     id: passage.id.to_string(),
-                    type_name: passage.kind,
+                    type_name: passage.kind.to_string(),
                     first_line: passage.first_line,
                 })
                 .collect(),

@@ -31,7 +31,7 @@ impl From<store::ProjectCard> for ProjectJson {
             root: card.project.root,
             sessions: card.sessions,
             observations: card.observations,
-            last_event_at: card.last_event_ms.map(rfc3339),
+            last_event_at: card.last_event_at.map(rfc3339),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The queue: pending and failed events of the store and the spool.
 
+use backstory_model::Timestamp;
 use backstory_store as store;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +30,7 @@ pub struct QueueItemJson {
     /// The agent's id of the session.
     pub session_id: String,
     /// Kind of the event.
-    pub kind: String,
+    pub kind: &'static str,
     /// Tool of a tool use.
     pub tool_name: Option<String>,
     /// pending, processing or failed.
@@ -46,33 +47,31 @@ pub struct QueueItemJson {
 
 impl QueueJson {
     /// Converts the stored queue; spooled events count as pending.
-    pub fn new(queue: store::Queue, spooled: u64, now_ms: i64) -> Self {
+    pub fn new(queue: store::Queue, spooled: u64, now: Timestamp) -> Self {
         Self {
             pending: queue.pending + spooled,
             processing: queue.processing,
             failed: queue.failed,
-            oldest_seconds: queue.oldest_ms.map_or(0.0, |oldest| seconds(now_ms, oldest)),
+            oldest_seconds: queue.oldest_at.map_or(0.0, |oldest| seconds(now, oldest)),
             items: queue
                 .items
                 .into_iter()
                 .map(|item| QueueItemJson {
-                    id: item.id,
+                    id: item.id.get(),
                     session_id: item.session_id,
-                    kind: item.kind,
+                    kind: item.kind.name(),
                     tool_name: item.tool_name,
                     state: item.state.name(),
                     tries: item.tries,
                     error: item.error,
-                    created_at: rfc3339(item.at_ms),
-                    age_seconds: seconds(now_ms, item.at_ms),
+                    created_at: rfc3339(item.at),
+                    age_seconds: seconds(now, item.at),
                 })
                 .collect(),
         }
     }
 }
 
-fn seconds(now_ms: i64, then_ms: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 ms, 285,000 years")]
-    let ms = (now_ms - then_ms).max(0) as f64;
-    ms / 1000.0
+fn seconds(now: Timestamp, then: Timestamp) -> f64 {
+    now.since(then).as_secs_f64()
 }

@@ -1,6 +1,6 @@
 //! Sessions and turns.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::Handle;
 use backstory_store as store;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub struct SessionJson {
 impl From<store::Session> for SessionJson {
     fn from(session: store::Session) -> Self {
         Self {
-            session_db_id: session.db_id,
+            session_db_id: session.db_id.get(),
             session_id: session.session_id,
             host: session.host,
             project: session.project,
@@ -66,9 +66,9 @@ impl From<store::Session> for SessionJson {
             prompts: session.prompts,
             turns: session.turns,
             events: session.events,
-            started_at: rfc3339(session.started_ms),
-            last_event_at: rfc3339(session.last_event_ms),
-            ended_at: session.ended_ms.map(rfc3339),
+            started_at: rfc3339(session.started_at),
+            last_event_at: rfc3339(session.last_event_at),
+            ended_at: session.ended_at.map(rfc3339),
         }
     }
 }
@@ -103,21 +103,17 @@ pub struct TurnJson {
 impl TurnJson {
     /// Converts a stored turn and its memories.
     pub fn new(turn: store::Turn, memories: Vec<Memory>) -> Self {
-        let prompt = Handle {
-            kind: MemoryKind::Prompt,
-            id: turn.id,
-        };
         Self {
             number: turn.number,
-            prompt_id: prompt.to_string(),
+            prompt_id: Handle::from(turn.id).to_string(),
             prompt: turn.prompt,
             machine_made: turn.machine_made,
             branch: turn.branch,
             tools: turn.tools,
             failures: turn.failures,
             subagent_tools: turn.subagent_tools,
-            started_at: rfc3339(turn.started_ms),
-            ended_at: turn.ended_ms.map(rfc3339),
+            started_at: rfc3339(turn.started_at),
+            ended_at: turn.ended_at.map(rfc3339),
             memories,
         }
     }

@@ -8,8 +8,8 @@ use axum::{
     http::StatusCode,
     routing::{delete, patch, post},
 };
-use backstory_model::{MemoryKind, ObservationType};
-use backstory_store::{Author, MemoryEdit, NewNote};
+use backstory_model::{MemoryKind, NoteAuthor, ObservationType};
+use backstory_store::{MemoryEdit, NewNote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -154,12 +154,12 @@ async fn remember(
                 &NewNote {
                     project: identity.as_ref(),
                     text: text.trim(),
-                    type_name: type_name.map(ObservationType::name),
+                    kind: type_name,
                     files: &new.files,
                     pinned: new.pin,
-                    author: Author::Person,
+                    author: NoteAuthor::User,
                 },
-                state.now_ms(),
+                state.now(),
             )?;
             Ok(Json(SavedMemory {
                 id: saved.handle.to_string(),
@@ -243,7 +243,7 @@ async fn change(
                 return Err(project_scope::unknown(handle));
             }
             if !edit.changed().is_empty() {
-                store.edit(handle, &edit, state.now_ms())?;
+                store.edit(handle, &edit, state.now())?;
             }
             if let Some(pinned) = pinned {
                 store.set_pinned(&[handle], pinned)?;

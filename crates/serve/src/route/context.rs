@@ -9,7 +9,6 @@ use axum::{
     routing::get,
 };
 use backstory_recall::{ContextRequest, context};
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -72,7 +71,7 @@ async fn inject(
                 project: &project,
                 branch: branch.as_deref(),
                 compacted_session: None,
-                now: Timestamp::from_millisecond((outside.now_ms)()).unwrap_or(Timestamp::UNIX_EPOCH),
+                now: (outside.now)(),
             };
             let block = context(store, &request, &limits)?;
             Ok(block.map(|block| block.text).unwrap_or_default())

@@ -11,6 +11,7 @@ use axum::{
     },
     routing::get,
 };
+use backstory_model::ChangeId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_stream::{StreamExt, wrappers::BroadcastStream};
@@ -57,7 +58,7 @@ async fn events(
     let header = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
-    let last: Option<i64> = header.or(query.last_event_id);
+    let last = header.or(query.last_event_id).map(ChangeId::new);
     // Subscribes before reading: changes committed in between arrive twice and are filtered by id.
     let (live, guard) = server.feed.listen();
     let state = Arc::clone(&server);

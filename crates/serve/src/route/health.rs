@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use backstory_model::Timestamp;
 use backstory_store::Spending;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -60,7 +61,7 @@ struct Health {
     /// Version of the binary.
     version: &'static str,
     /// Uptime of the worker.
-    uptime_seconds: i64,
+    uptime_seconds: u64,
     /// Number of live event subscribers.
     listeners: usize,
 }
@@ -110,7 +111,7 @@ async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
         .stores
         .read(move |store| {
             let spooled = (state.outside.spooled)();
-            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now_ms());
+            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now());
             let backoffs = store.provider_pauses()?;
             let trouble = backoffs
                 .first()
@@ -131,7 +132,7 @@ async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
             .to_owned(),
         provider_trouble: trouble,
         version: server.version,
-        uptime_seconds: (server.now_ms() - server.started_ms).max(0) / 1000,
+        uptime_seconds: server.now().since(server.started_at).as_secs(),
         listeners: server.feed.listeners(),
     }))
 }
@@ -142,8 +143,8 @@ async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError
         .stores
         .read(move |store| {
             let spooled = (state.outside.spooled)();
-            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now_ms());
-            Ok((queue, store.spending(0, i64::MAX)?))
+            let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now());
+            Ok((queue, store.spending(Timestamp::EPOCH, Timestamp::MAX)?))
         })
         .await?;
     let mut text = String::new();

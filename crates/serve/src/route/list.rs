@@ -10,7 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use backstory_model::{Handle, MemoryKind};
-use backstory_store::{PageCursor, SessionFilter, Store};
+use backstory_store::{PageCursor, SessionCursor, SessionFilter, Store};
 use backstory_text::sha256_hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -335,10 +335,8 @@ async fn sessions(
     let after = match &query.cursor {
         None => None,
         Some(cursor) => {
-            let parts = cursor
-                .rsplit_once('-')
-                .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-            Some(parts.ok_or_else(|| ApiError::bad("invalid cursor"))?)
+            let cursor = cursor.parse::<SessionCursor>();
+            Some(cursor.map_err(|_| ApiError::bad("invalid cursor"))?)
         }
     };
     let state = Arc::clone(&server);
@@ -361,7 +359,7 @@ async fn sessions(
             let more = found.len() > limit;
             found.truncate(limit);
             let last = found.last().filter(|_| more);
-            let next_cursor = last.map(|last| format!("{}-{}", last.last_event_ms, last.db_id));
+            let next_cursor = last.map(|last| last.cursor().to_string());
             Ok(Json(SessionPage {
                 items: found.into_iter().map(SessionJson::from).collect(),
                 next_cursor,

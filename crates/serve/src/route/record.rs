@@ -8,7 +8,7 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use backstory_model::{EventKind, Host, ProjectIdentity};
+use backstory_model::{EventKind, Host, ProjectIdentity, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -327,7 +327,7 @@ async fn init_known(
         .map_err(|_| ApiError::bad("db_id must be a number: /sessions/{db_id}/init"))?;
     let known = server
         .stores
-        .read(move |store| Ok(store.session_by_number(number)?))
+        .read(move |store| Ok(store.session_by_number(SessionId::new(number))?))
         .await?
         .ok_or_else(|| ApiError::missing(format!("no session with db_id {number}")))?;
     body.source.cwd = body.source.cwd.or(known.cwd);
@@ -378,7 +378,7 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
         })
         .await?;
     Ok(Json(InitAnswer {
-        session_db_id,
+        session_db_id: session_db_id.map(SessionId::get),
         prompt_number: turns,
         skipped: status.status == "skipped",
         reason: status.reason,
@@ -451,11 +451,7 @@ async fn queue(server: &Arc<Server>, max: u32) -> Result<api_types::QueueJson, A
         .stores
         .read(move |store| {
             let spooled = (state.outside.spooled)();
-            Ok(api_types::QueueJson::new(
-                store.queue(max)?,
-                spooled,
-                state.now_ms(),
-            ))
+            Ok(api_types::QueueJson::new(store.queue(max)?, spooled, state.now()))
         })
         .await
 }

@@ -102,8 +102,8 @@ impl WireFilter {
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
-            since_ms: time("since", &self.since)?,
-            until_ms: time("until", &self.until)?,
+            since: time("since", &self.since)?,
+            until: time("until", &self.until)?,
         })
     }
 }
@@ -215,7 +215,7 @@ async fn search(
                         scope,
                         filter: &filter,
                         limit: max,
-                        now_ms: state.now_ms(),
+                        now: state.now(),
                     })?
                 }
                 (ProjectScope::Project(project), _) => latest(store, project, max)?,
@@ -290,7 +290,7 @@ async fn timeline(
                     )?;
                     match scope.scope() {
                         Some(scope) => {
-                            project_scope::best(store, state.stores.vectors(), scope, words, state.now_ms())?
+                            project_scope::best(store, state.stores.vectors(), scope, words, state.now())?
                         }
                         None => None,
                     }

@@ -1,6 +1,6 @@
 //! Renders a memory as text for an agent.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, Timestamp};
 use backstory_store::MemoryRecord;
 use backstory_text::one_line;
 
@@ -9,14 +9,14 @@ use crate::api_types::rfc3339;
 /// Renders a memory with all its fields and its provenance.
 pub(super) fn render_full(id: Handle, detail: &backstory_store::MemoryDetail, is_stale: bool) -> String {
     let (line, origin) = (&detail.line, &detail.provenance);
-    let icon = line.kind.icon(line.type_name.as_deref());
+    let icon = line.icon();
     let mut text = format!("#{id} {icon} {}", one_line(line.headline(), 300));
     let kind = line
         .type_name
         .as_deref()
         .filter(|_| line.kind == MemoryKind::Observation);
     let mut about = vec![kind.unwrap_or(line.kind.name()).to_owned()];
-    about.extend(line.created_ms.map(day));
+    about.extend(line.created_at.map(day));
     about.extend(origin.project_name.as_deref().map(name));
     about.extend(
         origin
@@ -87,8 +87,8 @@ fn indented(text: &str, blanks: usize) -> String {
     text.replace('\n', &format!("\n{}", " ".repeat(blanks)))
 }
 
-pub(super) fn day(ms: i64) -> String {
-    rfc3339(ms).get(..10).unwrap_or_default().to_owned()
+pub(super) fn day(at: Timestamp) -> String {
+    rfc3339(at).get(..10).unwrap_or_default().to_owned()
 }
 
 /// Returns the name of a project or branch as one short line; imported names can be arbitrary text.

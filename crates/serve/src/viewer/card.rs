@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
 use backstory_recall::matches;
 use backstory_store::{MemoryRecord, MemoryView};
 use backstory_text::one_line;
@@ -26,7 +26,7 @@ pub(super) struct MemoryCard {
     pub(super) more: Option<String>,
     pub(super) project: Option<String>,
     pub(super) project_id: Option<String>,
-    pub(super) created_ms: i64,
+    pub(super) created_at: Timestamp,
     pub(super) is_pinned: bool,
     pub(super) is_superseded: bool,
     pub(super) is_stale: bool,
@@ -51,7 +51,7 @@ impl MemoryCard {
                 .as_ref()
                 .map(|id| names.get(id).cloned().unwrap_or_else(|| id.clone())),
             project_id: line.project.clone(),
-            created_ms: line.created_ms.unwrap_or_default(),
+            created_at: line.created_at.unwrap_or_default(),
             is_pinned: line.pinned,
             is_superseded: false,
             is_stale: false,
@@ -67,12 +67,12 @@ impl MemoryCard {
             .find(|text| !text.trim().is_empty());
         Self {
             handle: card.handle,
-            type_name: card.kind.clone(),
+            type_name: card.kind.map(|kind| kind.name().to_owned()),
             title: single_line(title.map_or("", String::as_str), MAX_TITLE),
             more: Some(single_line(&fields.subtitle, 180)).filter(|text| !text.is_empty()),
             project: card.project.clone(),
             project_id: None,
-            created_ms: card.created_ms,
+            created_at: card.created_at,
             is_pinned: card.is_pinned,
             is_superseded: card.superseded_by.is_some(),
             is_stale: false,
@@ -98,7 +98,7 @@ impl MemoryCard {
                         (Some(project), None) => { span { (inline_text(project)) } }
                         _ => {}
                     }
-                    (view.clock.ago(self.created_ms))
+                    (view.clock.ago(self.created_at))
                     @if self.is_pinned { span.badge.pin { "pinned" } }
                     @if self.is_stale { span.badge.stale { "file changed since" } }
                     @if self.is_superseded { span.badge { "superseded" } }

@@ -12,7 +12,6 @@ use backstory_model::ObservationType;
 use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits, context};
 use backstory_store::{Project, Store};
 use backstory_text::tokens;
-use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
@@ -60,7 +59,7 @@ impl ContextPage {
                     project,
                     branch: branch.as_deref(),
                     compacted_session: None,
-                    now: Timestamp::from_millisecond(server.now_ms()).unwrap_or(Timestamp::UNIX_EPOCH),
+                    now: server.now(),
                 };
                 context(store, &request, &limits)?
             }

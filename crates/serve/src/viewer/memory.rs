@@ -72,13 +72,13 @@ impl MemoryPageView {
             for other in store.file_history(project.as_ref(), &file.path, 20)? {
                 let is_known = later.iter().any(|known| known.handle == other);
                 if let (false, Some(card)) = (is_known || other == handle, store.card(other)?)
-                    && card.created_ms > shown.line.created_ms.unwrap_or_default()
+                    && card.created_at > shown.line.created_at.unwrap_or_default()
                 {
                     later.push(MemoryCard::of_card(&card));
                 }
             }
         }
-        later.sort_by_key(|item| std::cmp::Reverse(item.created_ms));
+        later.sort_by_key(|item| std::cmp::Reverse(item.created_at));
         later.truncate(LATER);
         Ok(Self {
             shown,
@@ -102,7 +102,7 @@ impl MemoryPageView {
                     p.meta {
                         (kind_label(handle.kind, line.type_name.as_deref()))
                         span.handle { (shown_handle(handle)) }
-                        @if let Some(created) = line.created_ms { (view.clock.ago(created)) }
+                        @if let Some(created) = line.created_at { (view.clock.ago(created)) }
                         @if line.pinned { span.badge.pin { "pinned" } }
                         @if self.files.iter().any(super::memory_parts::is_stale) { span.badge.stale { "file changed since" } }
                         @if self.shown.provenance.superseded_by.is_some() { span.badge { "superseded" } }

@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     response::IntoResponse,
 };
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{MemoryKind, ObservationId};
 use backstory_store::{MemoryEdit, SupersedeOutcome};
 use serde_json::{Map, Value};
 
@@ -47,14 +47,14 @@ pub(super) async fn edit(
             return Ok((StatusCode::BAD_REQUEST, show_page(&view, &page, mode)).into_response());
         }
     };
-    let now_ms = server.now_ms();
+    let now = server.now();
     server
         .stores
         .write(move |store| {
             if !store.exists(handle)? {
                 return Err(project_scope::unknown(handle));
             }
-            store.edit(handle, &edit, now_ms)?;
+            store.edit(handle, &edit, now)?;
             Ok(())
         })
         .await?;
@@ -141,14 +141,14 @@ pub(super) async fn supersede(
 ) -> Paged {
     let old = observation(&id)?;
     let by = field(&pairs, "by").map(observation).transpose()?;
-    let now_ms = server.now_ms();
+    let now = server.now();
     let done = server
         .stores
-        .write(move |store| Ok(store.supersede(old.id, by.map(|by| by.id), now_ms)?))
+        .write(move |store| Ok(store.supersede(old, by, now)?))
         .await?;
     let by = by.map_or_else(String::new, |by| format!("#{by}"));
     match done {
-        SupersedeOutcome::Done => Ok(back(&pairs, &link::memory(old))),
+        SupersedeOutcome::Done => Ok(back(&pairs, &link::memory(old.into()))),
         SupersedeOutcome::Missing => Err(ApiError::missing(format!("no observation with id {by}")).into()),
         SupersedeOutcome::OtherProject => {
             Err(ApiError::bad(format!("{by} belongs to another project")).into())
@@ -157,12 +157,12 @@ pub(super) async fn supersede(
     }
 }
 
-fn observation(text: &str) -> Result<Handle, ApiError> {
-    match handle(text)? {
-        observation if observation.kind == MemoryKind::Observation => Ok(observation),
-        other => Err(ApiError::bad(format!(
-            "{other} is a {}: only an observation can supersede another",
-            other.kind.name()
-        ))),
-    }
+fn observation(text: &str) -> Result<ObservationId, ApiError> {
+    let handle = handle(text)?;
+    handle.observation().ok_or_else(|| {
+        ApiError::bad(format!(
+            "{handle} is a {}: only an observation can supersede another",
+            handle.kind
+        ))
+    })
 }

@@ -56,7 +56,7 @@ fn file_status(file: &CitedFileStatus, view: &View) -> Markup {
             FileStatus::Changed => {
                 span.badge.stale { "changed since" }
                 @if let Some(sizes) = sizes { span { (sizes) } }
-                @if let Some(written) = file.written_ms { span { "written " (view.clock.ago(written)) } }
+                @if let Some(written) = file.written_at { span { "written " (view.clock.ago(written)) } }
             }
         }
     }
@@ -117,17 +117,17 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                         }
                     }
                 }
-                @if let Some(created) = line.created_ms { dt { "Created" } dd { (view.clock.exact(created)) } }
-                @if let Some(edited) = origin.edited_ms { dt { "Edited" } dd { (view.clock.exact(edited)) } }
+                @if let Some(created) = line.created_at { dt { "Created" } dd { (view.clock.exact(created)) } }
+                @if let Some(edited) = origin.edited_at { dt { "Edited" } dd { (view.clock.exact(edited)) } }
                 @if let Some(host) = &origin.host { dt { "Agent" } dd { (inline_text(host)) } }
                 @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (inline_text(branch)) } }
-                @if let Some(distiller) = &origin.distiller { dt { "Distilled by" } dd { (inline_text(distiller)) } }
-                @if let Some(author) = &origin.author { dt { "Saved by" } dd { (inline_text(author)) } }
+                @if let Some(distiller) = &origin.distiller { dt { "Distilled by" } dd { (inline_text(distiller.name())) } }
+                @if let Some(author) = &origin.author { dt { "Saved by" } dd { (inline_text(author.name())) } }
                 @if !tools.is_empty() {
                     dt { "Based on" } dd { (many(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
                 }
                 @if let Some(seen) = origin.seen.filter(|seen| *seen > 1) {
-                    dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_ms { ", last " (view.clock.ago(last)) } }
+                    dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_at { ", last " (view.clock.ago(last)) } }
                 }
                 @if let Some(external) = &line.external_id { dt { "External id" } dd.path { (inline_text(external)) } }
             }

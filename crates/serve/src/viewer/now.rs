@@ -1,6 +1,6 @@
 //! `/`: the latest memories, the active sessions and the queue, updated live.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::extract::{Query, State};
 use backstory_model::MemoryKind;
@@ -20,7 +20,7 @@ use crate::{api_types::QueueJson, problem::ApiError, server::Server};
 const PAGE_SIZE: usize = 20;
 
 /// A session without events for this long no longer counts as active.
-const IDLE_MS: i64 = 6 * 3_600_000;
+const IDLE: Duration = Duration::from_hours(6);
 
 const SHOWN: [MemoryKind; 4] = [
     MemoryKind::Prompt,
@@ -39,7 +39,7 @@ struct NowPage {
 
 impl NowPage {
     fn read(store: &Store, server: &Server, after: Option<PageCursor>) -> Result<Self, ApiError> {
-        let now_ms = server.now_ms();
+        let now = server.now();
         let page = store.page(&SHOWN, None, &Filter::default(), after, PAGE_SIZE)?;
         let names = store.project_names()?;
         let items = page
@@ -50,8 +50,8 @@ impl NowPage {
         Ok(Self {
             items: items.collect(),
             next: page.next,
-            running: store.running(now_ms - IDLE_MS, 8)?,
-            queue: QueueJson::new(store.queue(0)?, (server.outside.spooled)(), now_ms),
+            running: store.running(now - IDLE, 8)?,
+            queue: QueueJson::new(store.queue(0)?, (server.outside.spooled)(), now),
             is_first: after.is_none(),
         })
     }
@@ -109,10 +109,10 @@ fn running(session: &ActiveSession, view: &View) -> Markup {
                 @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
                 @if let Some(turn) = session.turn { span { "turn " (turn) } }
                 @if session.tools > 0 { span { (many(session.tools, "tool use", "tool uses")) } }
-                @if let (false, Some(started)) = (session.is_waiting, session.turn_started_ms) {
-                    span { "for " (duration(view.clock.now_ms - started)) }
+                @if let (false, Some(started)) = (session.is_waiting, session.turn_started_at) {
+                    span { "for " (duration(view.clock.now.since(started))) }
                 }
-                (view.clock.ago(session.last_event_ms))
+                (view.clock.ago(session.last_event_at))
             }
         }
     }

@@ -1,12 +1,11 @@
 //! `/projects/{id}`: activity, open next steps, latest memories, files and branches of one project.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::extract::{Path, State};
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{Handle, MemoryKind, Timestamp};
 use backstory_recall::{ContextRequest, MAX_SUMMARIES, OpenWork, open_work};
 use backstory_store::{Branch, BusyFile, DayCount, Filter, Project, Session, SessionFilter, Store, Summary};
-use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::{
@@ -25,7 +24,7 @@ const DAY_MS: i64 = 86_400_000;
 const DAYS: i64 = 90;
 
 /// After this long without observations the chart ends at the last active day instead of today.
-const INACTIVE_MS: i64 = 45 * DAY_MS;
+const INACTIVE: Duration = Duration::from_hours(45 * 24);
 
 /// Maximum number of sessions with open next steps.
 const MAX_OPEN: usize = 5;
@@ -91,7 +90,7 @@ impl ProjectPage {
             project: &self.project,
             branch: None,
             compacted_session: None,
-            now: Timestamp::from_millisecond(view.clock.now_ms).unwrap_or(Timestamp::UNIX_EPOCH),
+            now: view.clock.now,
         };
         open_work(&self.summaries, None, &request, MAX_OPEN)
     }
@@ -138,19 +137,20 @@ impl ProjectPage {
 
 impl Activity {
     fn read(store: &Store, project: &Project, view: &View) -> Result<Self, ApiError> {
-        let now_ms = view.clock.now_ms;
-        let last_ms = store.last_observation_ms(project)?.unwrap_or(now_ms);
-        let end_ms = match now_ms - last_ms > INACTIVE_MS {
-            true => last_ms,
-            false => now_ms,
+        let now = view.clock.now;
+        let last_at = store.last_observation_at(project)?.unwrap_or(now);
+        let end = if now.since(last_at) > INACTIVE {
+            last_at
+        } else {
+            now
         };
-        let offset_ms = view.clock.offset_ms(end_ms);
-        let last_day = (end_ms + offset_ms).div_euclid(DAY_MS);
-        let from_ms = (last_day - DAYS + 1) * DAY_MS - offset_ms;
-        let until_ms = (last_day + 1) * DAY_MS - offset_ms;
+        let offset_ms = view.clock.offset_ms(end);
+        let last_day = (end.as_millis() + offset_ms).div_euclid(DAY_MS);
+        let start_of = |day: i64| Timestamp::from_millis(day * DAY_MS - offset_ms);
+        let days = start_of(last_day - DAYS + 1)..start_of(last_day + 1);
         Ok(Self {
             last_day,
-            counts: store.observations_by_day(project, from_ms, until_ms, offset_ms)?,
+            counts: store.observations_by_day(project, days, offset_ms)?,
         })
     }
 
@@ -159,18 +159,21 @@ impl Activity {
         let mut by_day: BTreeMap<i64, Vec<(&'static str, u64)>> = BTreeMap::new();
         let mut by_type: BTreeMap<&str, u64> = BTreeMap::new();
         for count in &self.counts {
-            let kind = ObservationType::from_name(&count.type_name).map_or("change", ObservationType::name);
+            let kind = count.kind.name();
             by_day.entry(count.day).or_default().push((kind, count.count));
             *by_type.entry(kind).or_default() += count.count;
         }
         let bars: Vec<plot::Bar> = (first_day..=self.last_day)
             .map(|day| plot::Bar {
-                label: day_name(day * DAY_MS),
+                label: day_name(Timestamp::from_millis(day * DAY_MS)),
                 parts: by_day.remove(&day).unwrap_or_default(),
             })
             .collect();
         let total: u64 = by_type.values().sum();
-        let (first, last) = (day_name(first_day * DAY_MS), day_name(self.last_day * DAY_MS));
+        let (first, last) = (
+            day_name(Timestamp::from_millis(first_day * DAY_MS)),
+            day_name(Timestamp::from_millis(self.last_day * DAY_MS)),
+        );
         let about = format!("{} from {first} to {last}", many(total, "memory", "memories"));
         html! {
             section.panel aria-labelledby="activity" {
@@ -202,7 +205,7 @@ fn steps(view: &View, open: &[OpenWork<'_>]) -> Markup {
                     p.meta {
                         a href=(link::memory(handle(summary))) { (handle(summary)) }
                         @if let Some(branch) = &summary.branch { span { (inline_text(branch)) } }
-                        (view.clock.ago(summary.created_ms))
+                        (view.clock.ago(summary.created_at))
                     }
                 }
             }
@@ -236,7 +239,7 @@ fn branches(view: &View, branches: &[Branch]) -> Markup {
                     @for branch in branches {
                         li {
                             span.path { (inline_text(&branch.name)) }
-                            span.meta { (many(branch.sessions, "session", "sessions")) ", " (view.clock.ago(branch.last_ms)) }
+                            span.meta { (many(branch.sessions, "session", "sessions")) ", " (view.clock.ago(branch.last_at)) }
                         }
                     }
                 }

@@ -1,8 +1,9 @@
 //! `/projects`: all projects, most recent first, with their weekly activity.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
+use backstory_model::Timestamp;
 use backstory_store::{ProjectCard, Store};
 use maud::{Markup, html};
 
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{problem::ApiError, server::Server};
 
-const WEEK_MS: i64 = 7 * 86_400_000;
+const WEEK: Duration = Duration::from_hours(7 * 24);
 const WEEKS: usize = 16;
 
 /// Number of projects with an activity chart; each one costs a query.
@@ -24,13 +25,13 @@ struct Row {
     weeks: Vec<u64>,
 }
 
-fn read(store: &Store, now_ms: i64) -> Result<Vec<Row>, ApiError> {
-    let from_ms = now_ms - i64::try_from(WEEKS).unwrap_or(0) * WEEK_MS;
+fn read(store: &Store, now: Timestamp) -> Result<Vec<Row>, ApiError> {
+    let from = now - WEEK * u32::try_from(WEEKS).unwrap_or(0);
     let mut rows = Vec::new();
     for card in store.projects()? {
         let mut weeks = vec![0; WEEKS];
         if rows.len() < MAX_CHARTS {
-            for (week, count) in store.activity_by_interval(&card.project, from_ms, WEEK_MS)? {
+            for (week, count) in store.activity_by_interval(&card.project, from, WEEK)? {
                 if let Some(slot) = usize::try_from(week).ok().and_then(|week| weeks.get_mut(week)) {
                     *slot += count;
                 }
@@ -60,7 +61,7 @@ fn show(view: &View, rows: &[Row]) -> Markup {
                     p.meta {
                         span { (many(card.observations, "memory", "memories")) }
                         span { (many(card.sessions, "session", "sessions")) }
-                        @if let Some(last) = card.last_event_ms { (view.clock.ago(last)) }
+                        @if let Some(last) = card.last_event_at { (view.clock.ago(last)) }
                         span.path { (inline_text(&card.project.id)) }
                     }
                 }
@@ -70,7 +71,7 @@ fn show(view: &View, rows: &[Row]) -> Markup {
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged {
-    let now_ms = view.clock.now_ms;
-    let rows = server.stores.read(move |store| read(store, now_ms)).await?;
+    let now = view.clock.now;
+    let rows = server.stores.read(move |store| read(store, now)).await?;
     Ok(view.page("Projects", NavItem::Projects, &show(&view, &rows)))
 }

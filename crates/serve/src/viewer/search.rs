@@ -174,7 +174,7 @@ fn by_question(
         scope,
         filter,
         limit: skip + PAGE_SIZE + 1,
-        now_ms: server.now_ms(),
+        now: server.now(),
     };
     let hits = Searcher::new(store, server.stores.vectors())?.search(&question)?;
     let query = words(text);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::extract::{Path, Query, State};
-use backstory_model::Handle;
+use backstory_model::{Handle, TurnId};
 use backstory_store::{Session, Store, Turn};
 use backstory_text::one_line;
 use maud::{Markup, html};
@@ -45,7 +45,7 @@ impl SessionPage {
     ) -> Result<Self, ApiError> {
         let session = store.session(id)?;
         let turns = store.turns(&session)?;
-        let mut by_turn: BTreeMap<i64, Vec<Handle>> = store.memories_by_turn(&session)?;
+        let mut by_turn: BTreeMap<TurnId, Vec<Handle>> = store.memories_by_turn(&session)?;
         for handles in by_turn.values_mut() {
             handles.retain(|handle| !server.pending_deletes.has(*handle));
         }
@@ -123,9 +123,9 @@ impl SessionPage {
                 span { (many(session.turns, "turn", "turns")) }
                 span { (many(self.memories as u64, "memory", "memories")) }
                 span { (many(session.events, "event", "events")) }
-                span { "started " (view.clock.exact(session.started_ms)) }
-                @if session.last_event_ms > session.started_ms {
-                    span { "lasted " (duration(session.last_event_ms - session.started_ms)) }
+                span { "started " (view.clock.exact(session.started_at)) }
+                @if session.last_event_at > session.started_at {
+                    span { "lasted " (duration(session.last_event_at.since(session.started_at))) }
                 }
                 @if let Some(reason) = &session.end_reason { span { "ended: " (inline_text(reason)) } }
                 span.path { (inline_text(&session.session_id)) }

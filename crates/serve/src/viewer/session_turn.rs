@@ -1,6 +1,6 @@
 //! Renders one turn of a session: prompt, actions and memories.
 
-use backstory_model::{Handle, MemoryKind, relative_path};
+use backstory_model::{EventKind, Handle, MemoryKind, relative_path};
 use backstory_store::{Action, MemoryRecord, Session, Store, Turn};
 use backstory_text::one_line;
 use maud::{Markup, html};
@@ -72,17 +72,14 @@ impl FullTurn {
             .memories
             .iter()
             .filter(|(handle, _)| handle.kind == MemoryKind::Summary);
-        let prompt = Handle {
-            kind: MemoryKind::Prompt,
-            id: turn.id,
-        };
+        let prompt = Handle::from(turn.id);
         html! {
             article.turn #{ "turn-" (turn.number) } data-key={ "turn-" (turn.number) } aria-label={ "Turn " (turn.number) } data-item {
                 header {
                     h2 { a href={ (link::session(&session.session_id)) "?turn=" (turn.number) } { "Turn " (turn.number) } }
                     p.meta {
-                        (view.clock.exact(turn.started_ms))
-                        @if let Some(ended) = turn.ended_ms { span { (duration(ended - turn.started_ms)) } }
+                        (view.clock.exact(turn.started_at))
+                        @if let Some(ended) = turn.ended_at { span { (duration(ended.since(turn.started_at))) } }
                         @else { span.state data-status="active" { "in progress" } }
                         @if let Some(branch) = &turn.branch { span { (inline_text(branch)) } }
                         @if turn.machine_made { span.badge { "machine-made prompt" } }
@@ -96,7 +93,7 @@ impl FullTurn {
                     None => { p.muted { "Prompt unavailable: private, forgotten or not recorded." } }
                 }
                 (self.actions(session))
-                @if self.memories.is_empty() && turn.ended_ms.is_some() {
+                @if self.memories.is_empty() && turn.ended_at.is_some() {
                     p.muted { "No memories from this turn." }
                 }
                 ol.list { @for (handle, line) in observations { (MemoryCard { project: None, ..MemoryCard::of_line(*handle, line, &names) }.show(view, &html! {})) } }
@@ -149,7 +146,7 @@ fn prompt_text(text: &str) -> Markup {
 fn tally(actions: &[Action]) -> String {
     let mut tools: Vec<(&str, usize)> = Vec::new();
     for action in actions {
-        let name = action.tool.as_deref().unwrap_or(&action.kind);
+        let name = action.tool.as_deref().unwrap_or(action.kind.name());
         match tools.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => tools.push((name, 1)),
@@ -168,8 +165,8 @@ fn actions(group: &[Action], session: &Session) -> Markup {
     let Some(first) = group.first() else {
         return html! {};
     };
-    let name = match first.kind.as_str() {
-        "pre-compact" => "Conversation compacted",
+    let name = match first.kind {
+        EventKind::PreCompact => "Conversation compacted",
         _ => first.tool.as_deref().unwrap_or("Unknown tool"),
     };
     html! {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
-use backstory_store::{Project, Session, SessionFilter};
+use backstory_store::{Project, Session, SessionCursor, SessionFilter};
 use backstory_text::one_line;
 use maud::{Markup, html};
 
@@ -34,10 +34,10 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
                 @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
                 span { (inline_text(&session.host)) }
                 span { (many(session.turns, "turn", "turns")) }
-                @if session.last_event_ms > session.started_ms {
-                    span { (duration(session.last_event_ms - session.started_ms)) }
+                @if session.last_event_at > session.started_at {
+                    span { (duration(session.last_event_at.since(session.started_at))) }
                 }
-                (view.clock.ago(session.last_event_ms))
+                (view.clock.ago(session.last_event_at))
             }
         }
     }
@@ -72,10 +72,8 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     let after = match field(&pairs, "after") {
         None => None,
         Some(text) => {
-            let parts = text
-                .rsplit_once('-')
-                .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-            Some(parts.ok_or_else(|| ApiError::bad("invalid cursor"))?)
+            let cursor = text.parse::<SessionCursor>();
+            Some(cursor.map_err(|_| ApiError::bad("invalid cursor"))?)
         }
     };
     let named = field(&pairs, "project").map(ToOwned::to_owned);
@@ -99,7 +97,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
     let more = sessions.len() > PAGE_SIZE as usize;
     sessions.truncate(PAGE_SIZE as usize);
     let last = sessions.last().filter(|_| more);
-    let next = last.map(|last| format!("{}-{}", last.last_event_ms, last.db_id));
+    let next = last.map(|last| last.cursor().to_string());
     let main = show(&view, &sessions, project.as_ref(), next);
     Ok(view.page("Sessions", NavItem::Sessions, &main))
 }

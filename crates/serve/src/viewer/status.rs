@@ -1,8 +1,9 @@
 //! `/status`: health of the worker, pending and failed queue items, and model spending.
 
-use std::{fs, sync::Arc};
+use std::{fs, sync::Arc, time::Duration};
 
 use axum::extract::{Form, State};
+use backstory_model::{EventId, Timestamp};
 use backstory_store::{ProviderBackoff, Store};
 use maud::{Markup, html};
 
@@ -31,7 +32,7 @@ const DAY_MS: i64 = 86_400_000;
 #[derive(Clone, Debug, Default)]
 struct Spending {
     /// Start of each day, with its tokens in and out.
-    days: Vec<(i64, u64)>,
+    days: Vec<(Timestamp, u64)>,
     calls: u64,
     failed: u64,
     /// Micro-dollars, for models with a known price.
@@ -44,10 +45,10 @@ struct Spending {
 
 impl Spending {
     fn read(store: &Store, clock: &Clock, budget: u64) -> Result<Self, ApiError> {
-        let offset_ms = clock.offset_ms(clock.now_ms);
-        let today = (clock.now_ms + offset_ms).div_euclid(DAY_MS);
-        let starts: Vec<i64> = (today - DAYS + 1..=today)
-            .map(|day| day * DAY_MS - offset_ms)
+        let offset_ms = clock.offset_ms(clock.now);
+        let today = (clock.now.as_millis() + offset_ms).div_euclid(DAY_MS);
+        let starts: Vec<Timestamp> = (today - DAYS + 1..=today)
+            .map(|day| Timestamp::from_millis(day * DAY_MS - offset_ms))
             .collect();
         let mut spending = Self {
             budget,
@@ -59,7 +60,8 @@ impl Spending {
                 .iter()
                 .map(|model| model.tokens_in + model.tokens_out)
                 .sum();
-            spending.days.push((start + offset_ms, tokens));
+            let local = Timestamp::from_millis(start.as_millis() + offset_ms);
+            spending.days.push((local, tokens));
             for model in &models {
                 spending.calls += model.calls;
                 spending.failed += model.failed;
@@ -128,7 +130,7 @@ impl StatusPage {
             section aria-labelledby="worker" {
                 h2 #worker { "Worker" }
                 dl.facts {
-                    dt { "Started" } dd { (view.clock.ago(server.started_ms)) }
+                    dt { "Started" } dd { (view.clock.ago(server.started_at)) }
                     dt { "Version" } dd { (server.version) }
                     dt { "Process" } dd { (std::process::id()) }
                     dt { "Address" } dd.path { (server.address) }
@@ -147,11 +149,11 @@ fn number(name: &str, value: u64) -> Markup {
 }
 
 fn age(seconds: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "an age in milliseconds fits")]
-    let ms = (seconds * 1000.0) as i64;
-    match ms {
-        0 => "–".to_owned(),
-        ms => duration(ms),
+    let age = Duration::from_secs_f64(seconds);
+    if age.is_zero() {
+        "–".to_owned()
+    } else {
+        duration(age)
     }
 }
 
@@ -185,8 +187,8 @@ fn items(queue: &QueueJson, view: &View) -> Markup {
 }
 
 fn row(item: &QueueItemJson, view: &View) -> Markup {
-    let label = item.tool_name.as_deref().unwrap_or(&item.kind);
-    let at_ms = view.clock.now_ms - age_ms(item.age_seconds);
+    let label = item.tool_name.as_deref().unwrap_or(item.kind);
+    let at = view.clock.now - Duration::from_secs_f64(item.age_seconds);
     html! {
         li.item data-item data-status=(item.state) {
             div.head {
@@ -201,18 +203,12 @@ fn row(item: &QueueItemJson, view: &View) -> Markup {
             @if let Some(error) = &item.error { p.error { (inline_text(error)) } }
             p.meta {
                 span.state data-status=(item.state) { (item.state) }
-                span { (inline_text(&item.kind)) }
+                span { (inline_text(item.kind)) }
                 @if item.tries > 0 { span { (many(item.tries.unsigned_abs(), "attempt", "attempts")) } }
-                (view.clock.ago(at_ms))
+                (view.clock.ago(at))
             }
         }
     }
-}
-
-fn age_ms(seconds: f64) -> i64 {
-    #[expect(clippy::cast_possible_truncation, reason = "an age in milliseconds fits")]
-    let ms = (seconds * 1000.0) as i64;
-    ms
 }
 
 /// Renders model spending per day against the daily budget.
@@ -273,7 +269,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged
         .stores
         .read(move |store| {
             let spooled = (state.outside.spooled)();
-            let queue = QueueJson::new(store.queue(MAX_ITEMS)?, spooled, state.now_ms());
+            let queue = QueueJson::new(store.queue(MAX_ITEMS)?, spooled, state.now());
             let spending = Spending::read(store, &clock, budget)?;
             Ok((queue, store.coverage()?.share(), spending))
         })
@@ -297,7 +293,7 @@ pub(super) async fn retry(State(server): State<Arc<Server>>, Form(pairs): Form<P
         .map(str::parse::<i64>)
         .transpose()
         .map_err(|_| ApiError::bad("invalid event id"))?;
-    let ids: Vec<i64> = one.into_iter().collect();
+    let ids: Vec<EventId> = one.into_iter().map(EventId::new).collect();
     server.stores.write(move |store| Ok(store.retry(&ids)?)).await?;
     Ok(back(&pairs, "/status"))
 }

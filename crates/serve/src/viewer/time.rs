@@ -2,23 +2,26 @@
 //!
 //! The script formats the same times in the browser's zone; keep [`ago`] in step with `app.js`.
 
-use jiff::{Timestamp, tz::TimeZone};
+use std::time::Duration;
+
+use backstory_model::Timestamp;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use serde_json::Value;
 
 /// Current time and time zone of the user.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    pub(super) now_ms: i64,
+    pub(super) now: Timestamp,
     /// Zone from the settings. Without one the script uses the browser's zone; without the script times are UTC.
     zone: Option<TimeZone>,
 }
 
 impl Clock {
-    pub(super) fn new(now_ms: i64, settings: &Value) -> Self {
+    pub(super) fn new(now: Timestamp, settings: &Value) -> Self {
         let named = settings["ui.timezone"]["value"].as_str();
         Self {
-            now_ms,
+            now,
             zone: named
                 .filter(|name| !name.is_empty())
                 .and_then(|name| TimeZone::get(name).ok()),
@@ -26,43 +29,44 @@ impl Clock {
     }
 
     /// Renders a time as an age, such as "5 min ago".
-    pub(super) fn ago(&self, ms: i64) -> Markup {
-        self.element(ms, &ago(self.now_ms - ms), Some("ago"))
+    pub(super) fn ago(&self, at: Timestamp) -> Markup {
+        self.element(at, &ago(self.now.since(at)), Some("ago"))
     }
 
     /// Renders a time to the minute.
-    pub(super) fn exact(&self, ms: i64) -> Markup {
-        let text = self.format(ms, "%Y-%m-%d %H:%M");
-        self.element(ms, &text, Some("exact"))
+    pub(super) fn exact(&self, at: Timestamp) -> Markup {
+        let text = self.format(at, "%Y-%m-%d %H:%M");
+        self.element(at, &text, Some("exact"))
     }
 
     /// Returns the zone's UTC offset at a time, in milliseconds.
-    pub(super) fn offset_ms(&self, ms: i64) -> i64 {
+    pub(super) fn offset_ms(&self, at: Timestamp) -> i64 {
         let Some(zone) = &self.zone else { return 0 };
-        let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
-        i64::from(zone.to_offset(at).seconds()) * 1000
+        i64::from(zone.to_offset(calendar(at)).seconds()) * 1000
     }
 
-    fn element(&self, ms: i64, text: &str, kind: Option<&str>) -> Markup {
-        let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
+    fn element(&self, at: Timestamp, text: &str, kind: Option<&str>) -> Markup {
         // The script converts these to the browser's zone, unless the settings name one.
         let kind = kind.filter(|kind| *kind == "ago" || self.zone.is_none());
         html! {
-            time datetime=(at.to_string()) title=(self.format(ms, "%A, %-d %B %Y, %H:%M:%S %Z")) data-time=[kind]
+            time datetime=(calendar(at).to_string()) title=(self.format(at, "%A, %-d %B %Y, %H:%M:%S %Z")) data-time=[kind]
                 data-zone=[self.zone.as_ref().map(|_| "set")] { (text) }
         }
     }
 
-    fn format(&self, ms: i64, format: &str) -> String {
-        let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
+    fn format(&self, at: Timestamp, format: &str) -> String {
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
-        at.to_zoned(zone).strftime(format).to_string()
+        calendar(at).to_zoned(zone).strftime(format).to_string()
     }
 }
 
+fn calendar(at: Timestamp) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(at.as_millis()).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
 /// Formats an age. `ago` in `app.js` uses the same words.
-fn ago(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
+fn ago(age: Duration) -> String {
+    let seconds = age.as_secs();
     match seconds {
         ..45 => "just now".to_owned(),
         45..5400 => format!("{} min ago", (seconds + 30) / 60),
@@ -74,14 +78,16 @@ fn ago(ms: i64) -> String {
 }
 
 /// Formats the day that starts at a time.
-pub(super) fn day_name(ms: i64) -> String {
-    let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
-    at.to_zoned(TimeZone::UTC).strftime("%-d %b %Y").to_string()
+pub(super) fn day_name(at: Timestamp) -> String {
+    calendar(at)
+        .to_zoned(TimeZone::UTC)
+        .strftime("%-d %b %Y")
+        .to_string()
 }
 
 /// Formats a duration.
-pub(super) fn duration(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
+pub(super) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
     match seconds {
         ..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", seconds / 60),
@@ -97,7 +103,7 @@ mod tests {
     #[test]
     fn ages_use_rounded_units() {
         let ages: Vec<String> = [0, 60, 3_600, 7_200, 86_400, 3 * 86_400, 90 * 86_400, 900 * 86_400]
-            .map(|seconds: i64| ago(seconds * 1000))
+            .map(|seconds| ago(Duration::from_secs(seconds)))
             .to_vec();
         assert_eq!(
             ages,
@@ -117,16 +123,16 @@ mod tests {
     #[test]
     fn a_chosen_zone_is_kept() {
         let settings = serde_json::json!({"ui.timezone": {"value": "Asia/Tokyo"}});
-        let clock = Clock::new(0, &settings);
-        let shown = clock.exact(0).into_string();
+        let clock = Clock::new(Timestamp::EPOCH, &settings);
+        let shown = clock.exact(Timestamp::EPOCH).into_string();
         assert!(
             shown.contains("1970-01-01 09:00") && shown.contains("data-zone"),
             "{shown}"
         );
-        assert_eq!(clock.offset_ms(0), 9 * 3_600_000);
+        assert_eq!(clock.offset_ms(Timestamp::EPOCH), 9 * 3_600_000);
         assert!(
-            Clock::new(0, &Value::Null)
-                .exact(0)
+            Clock::new(Timestamp::EPOCH, &Value::Null)
+                .exact(Timestamp::EPOCH)
                 .into_string()
                 .contains("1970-01-01 00:00")
         );

@@ -86,7 +86,7 @@ impl View {
             .find(|(name, _)| *name == THEME_COOKIE)
             .and_then(|(_, value)| THEMES.into_iter().find(|theme| *theme == value));
         Self {
-            clock: Clock::new(server.now_ms(), &settings),
+            clock: Clock::new(server.now(), &settings),
             theme: chosen.unwrap_or("auto"),
             pending_deletes: server.pending_deletes.list(),
             here: parts

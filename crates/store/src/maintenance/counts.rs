@@ -12,7 +12,7 @@ pub struct Counts {
     /// Memories, by kind.
     pub memories: BTreeMap<MemoryKind, u64>,
     /// Observations, by type, in the order in which types are shown.
-    pub types: Vec<(String, u64)>,
+    pub types: BTreeMap<ObservationType, u64>,
     /// Projects.
     pub projects: u64,
     /// Sessions.
@@ -57,11 +57,6 @@ impl Store {
             counts.types = rows.collect::<Result<_, _>>()?;
             Ok(counts)
         };
-        let mut counts = run().map_err(attempt)?;
-        let order = |name: &str| ObservationType::ALL.iter().position(|one| one.name() == name);
-        counts
-            .types
-            .sort_by_key(|(name, _)| (order(name).unwrap_or(usize::MAX), name.clone()));
-        Ok(counts)
+        run().map_err(attempt)
     }
 }

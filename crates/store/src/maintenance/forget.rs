@@ -5,12 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{DocumentId, Handle, MemoryKind, Timestamp};
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde_json::Value;
 
 use crate::{
-    Project, Session, Store, StoreError, memory::documents::range, schema::open::query, search::words,
+    Project, Session, Store, StoreError,
+    memory::documents::{everywhere, range},
+    schema::open::query,
+    search::words,
     transfer::export,
 };
 
@@ -24,7 +27,7 @@ pub enum Selection<'s> {
     /// A project with all its sessions and memories.
     Project(&'s Project),
     /// Sessions and turns that were over before a time, and memories that are older.
-    Before(i64, Option<&'s Project>),
+    Before(Timestamp, Option<&'s Project>),
     /// Memories that contain all of these words, and the raw record of events that do.
     Match(&'s str, Option<&'s Project>),
 }
@@ -43,7 +46,7 @@ pub struct Forgotten {
     /// What the first few memories are called.
     pub titles: Vec<(Handle, String)>,
     /// The numbers that the memories had as documents.
-    pub documents: Vec<i64>,
+    pub documents: Vec<DocumentId>,
 }
 
 impl Forgotten {
@@ -68,7 +71,7 @@ impl Store {
     }
 
     /// Forgets. All of it or nothing; the bytes are gone from the files once [`Store::leave_no_trace`] is through.
-    pub fn forget(&mut self, selection: Selection<'_>, now_ms: i64) -> Result<Forgotten, StoreError> {
+    pub fn forget(&mut self, selection: Selection<'_>, now: Timestamp) -> Result<Forgotten, StoreError> {
         let attempt = query("forget");
         let transaction = self
             .connection
@@ -77,11 +80,11 @@ impl Store {
         let run = || -> rusqlite::Result<Forgotten> {
             collect_targets(&transaction, selection)?;
             let forgotten = tally(&transaction)?;
-            let until_ms = match selection {
+            let until = match selection {
                 Selection::Before(ms, _) => ms,
-                _ => now_ms,
+                _ => now,
             };
-            remove(&transaction, now_ms, until_ms)?;
+            remove(&transaction, now, until)?;
             if let Selection::Match(text, project) = selection {
                 clear_titles(&transaction, &Words::of(text), project)?;
             }
@@ -127,7 +130,7 @@ impl Store {
     }
 
     /// Returns until when a session was forgotten, in milliseconds since 1970: its transcript tells nothing older.
-    pub fn forgotten_until(&self, session_id: &str) -> Result<Option<i64>, StoreError> {
+    pub fn forgotten_until(&self, session_id: &str) -> Result<Option<Timestamp>, StoreError> {
         const UNTIL: &str = "select max(cast(stamp as integer)) from import where path = ?1";
         self.connection
             .query_row(UNTIL, [mark(session_id)], |row| row.get(0))
@@ -151,7 +154,7 @@ fn collect_targets(connection: &Connection, selection: Selection<'_>) -> rusqlit
                 goes(connection, handle.kind.name(), handle.id)?;
             }
         }
-        Selection::Session(session) => goes(connection, "session", session.db_id)?,
+        Selection::Session(session) => goes(connection, "session", session.db_id.get())?,
         Selection::Project(project) => gather_project(connection, project)?,
         Selection::Before(ms, project) => gather_before(connection, ms, project)?,
         Selection::Match(text, project) => gather_matching(connection, &Words::of(text), project)?,
@@ -194,7 +197,11 @@ fn gather_project(connection: &Connection, project: &Project) -> rusqlite::Resul
     Ok(())
 }
 
-fn gather_before(connection: &Connection, ms: i64, project: Option<&Project>) -> rusqlite::Result<()> {
+fn gather_before(
+    connection: &Connection,
+    before: Timestamp,
+    project: Option<&Project>,
+) -> rusqlite::Result<()> {
     for sql in [
         "insert into going select 'session', id from session
             where last_event_at < ?1 and (?2 is null or project_id = ?2)",
@@ -208,7 +215,7 @@ fn gather_before(connection: &Connection, ms: i64, project: Option<&Project>) ->
             where created_at < ?1 and (?2 is null or project_id = ?2)",
         "insert into going select 'note', id from note where created_at < ?1 and (?2 is null or project_id = ?2)",
     ] {
-        connection.execute(sql, params![ms, project.map(|project| project.db_id)])?;
+        connection.execute(sql, params![before, project.map(|project| project.db_id)])?;
     }
     Ok(())
 }
@@ -276,7 +283,7 @@ fn gather_matching(
     if terms.is_empty() {
         return Ok(());
     }
-    let range = project.map_or(0..=i64::MAX, |project| range(project.db_id));
+    let range = project.map_or_else(everywhere, |project| range(project.db_id));
     let mut statement = connection.prepare(DOCUMENTS)?;
     let mut rows = statement.query(params![terms.join(" AND "), range.start(), range.end()])?;
     while let Some(row) = rows.next()? {
@@ -351,7 +358,7 @@ fn tally(connection: &Connection) -> rusqlite::Result<Forgotten> {
     Ok(forgotten)
 }
 
-fn remove(connection: &Connection, now_ms: i64, until_ms: i64) -> rusqlite::Result<()> {
+fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite::Result<()> {
     // A session's transcript may still be on the disk: what it told must not come back by an import.
     const MARK: &str = "insert into import select 'forgotten:' || session_id, ?1, session_id from session
             where id in (select id from going where kind = 'session')
@@ -361,8 +368,8 @@ fn remove(connection: &Connection, now_ms: i64, until_ms: i64) -> rusqlite::Resu
             where turn.id in (select id from going where kind = 'turn')
                 and session.id not in (select id from going where kind = 'session')
         on conflict (path) do update set stamp = max(cast(stamp as integer), cast(excluded.stamp as integer))";
-    connection.execute(MARK, [now_ms.max(until_ms).to_string()])?;
-    connection.execute(MARK_PARTS, [until_ms.to_string()])?;
+    connection.execute(MARK, [now.max(until).as_millis().to_string()])?;
+    connection.execute(MARK_PARTS, [until.as_millis().to_string()])?;
     // The first request names a session, the latest turn is its second line: they say what the prompt said. Whoever is to
     // distil the turn again, or does so now, would bring back what a person wanted gone, a model in other words.
     const REMOVE: &str = "

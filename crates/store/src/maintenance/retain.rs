@@ -1,5 +1,8 @@
 //! What is dropped when it has been kept long enough. Distilled memories stay; what they were made of goes.
 
+use backstory_model::Timestamp;
+use std::time::Duration;
+
 use rusqlite::params;
 
 use crate::{Store, StoreError, schema::open::query};
@@ -8,7 +11,7 @@ use crate::{Store, StoreError, schema::open::query};
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
     /// Verbatim evidence older than this goes; `None` keeps it for ever.
-    pub passages_ms: Option<i64>,
+    pub passages_max_age: Option<Duration>,
     /// The size of the database above which the oldest evidence goes; `None` is no limit.
     pub most_bytes: Option<u64>,
 }
@@ -23,7 +26,7 @@ pub struct RetentionReport {
 }
 
 /// What hooks reported is needed while a turn may be distilled again.
-const PAYLOADS_MS: i64 = 30 * 24 * 3_600_000;
+const PAYLOADS_MAX_AGE: Duration = Duration::from_hours(30 * 24);
 
 /// So many rows go at once.
 const BATCH_SIZE: u32 = 5_000;
@@ -33,7 +36,7 @@ impl Store {
     pub fn apply_retention(
         &mut self,
         retention: Retention,
-        now_ms: i64,
+        now: Timestamp,
     ) -> Result<RetentionReport, StoreError> {
         const PAYLOADS: &str = "update event set payload = '{}' where id in
             (select id from event where state = 'done' and payload <> '{}' and at < ?1 limit ?2)";
@@ -41,10 +44,10 @@ impl Store {
             (select id from passage where pinned = 0 and created_at < ?1 limit ?2)";
         let attempt = query("drop what has been kept long enough");
         // A share at a time: whoever else writes gets its turn in between.
-        let run = |sql: &str, before_ms: i64| -> Result<usize, StoreError> {
+        let run = |sql: &str, before: Timestamp| -> Result<usize, StoreError> {
             let mut all = 0;
             loop {
-                let now = self.connection.execute(sql, params![before_ms, BATCH_SIZE]);
+                let now = self.connection.execute(sql, params![before, BATCH_SIZE]);
                 match now.map_err(attempt)? {
                     0 => return Ok(all),
                     some => all += some,
@@ -52,11 +55,11 @@ impl Store {
             }
         };
         let mut dropped = RetentionReport {
-            payloads: run(PAYLOADS, now_ms - PAYLOADS_MS)?,
+            payloads: run(PAYLOADS, now - PAYLOADS_MAX_AGE)?,
             passages: 0,
         };
-        if let Some(age) = retention.passages_ms {
-            dropped.passages = run(PASSAGES, now_ms - age)?;
+        if let Some(age) = retention.passages_max_age {
+            dropped.passages = run(PASSAGES, now - age)?;
         }
         if let Some(most) = retention.most_bytes {
             dropped.passages += self.shrink(most).map_err(attempt)?;
@@ -85,7 +88,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{event, store};
+    use crate::testing::{at, event, store};
 
     fn passages(store: &Store) -> Vec<String> {
         let mut statement = store
@@ -104,10 +107,10 @@ mod tests {
             update event set state = 'done', payload = '{\"x\":1}'";
         store.connection.execute_batch(sql).unwrap();
         let retention = Retention {
-            passages_ms: Some(50),
+            passages_max_age: Some(Duration::from_millis(50)),
             most_bytes: None,
         };
-        let dropped = store.apply_retention(retention, 100).unwrap();
+        let dropped = store.apply_retention(retention, at(100)).unwrap();
         assert_eq!(
             dropped,
             RetentionReport {
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(passages(&store), ["pinned", "new"]);
         assert_eq!(
             store
-                .apply_retention(retention, 2_000 + PAYLOADS_MS)
+                .apply_retention(retention, at(2_000) + PAYLOADS_MAX_AGE)
                 .unwrap()
                 .payloads,
             1
@@ -137,10 +140,10 @@ mod tests {
             )
             .unwrap();
         let retention = Retention {
-            passages_ms: None,
+            passages_max_age: None,
             most_bytes: Some(2 << 20),
         };
-        let dropped = store.apply_retention(retention, 0).unwrap();
+        let dropped = store.apply_retention(retention, at(0)).unwrap();
         let left = passages(&store);
         assert!((1..12_000).contains(&left.len()), "{}", left.len());
         assert_eq!(left.len(), 12_000 - dropped.passages);

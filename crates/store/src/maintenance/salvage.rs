@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use backstory_model::{Event, EventKind, EventSource, Handle, Host, MemoryKind, ProjectIdentity};
+use backstory_model::{Event, EventKind, EventSource, Handle, Host, MemoryKind, ProjectIdentity, Timestamp};
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
 use crate::{
@@ -33,7 +33,7 @@ impl Store {
         &mut self,
         damaged: &Path,
         senses: IngestHooks<'_>,
-        now_ms: i64,
+        now: Timestamp,
     ) -> Result<Salvaged, StoreError> {
         let mut salvaged = Salvaged::default();
         let Ok(damaged) = connect(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command) else {
@@ -58,7 +58,7 @@ impl Store {
                 .filter(|line| line.project.is_some() || line.kind == MemoryKind::Note)
                 .map(PreparedLine::from)
                 .collect();
-            salvaged.memories += self.import_lines(&lines, &nowhere, now_ms)?.new;
+            salvaged.memories += self.import_lines(&lines, &nowhere, now)?.new;
         }
         self.take_authors(&damaged)?;
         Ok(salvaged)
@@ -66,7 +66,7 @@ impl Store {
 
     /// Takes over which calls to models another database has on record since a moment: what was spent stays spent, whatever
     /// becomes of the memories. One that cannot be read has none.
-    pub fn import_ledger(&mut self, from: &Path, since_ms: i64) -> Result<(), StoreError> {
+    pub fn import_ledger(&mut self, from: &Path, since: Timestamp) -> Result<(), StoreError> {
         // The same call may be here as it was before it ended.
         const SAME: &str =
             "delete from model_call where at = ?1 and provider = ?2 and model = ?3 and estimated_in = ?4";
@@ -76,7 +76,7 @@ impl Store {
         let Ok(other) = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command) else {
             return Ok(());
         };
-        let calls = calls(&other, since_ms);
+        let calls = calls(&other, since);
         let attempt = query("take the ledger over");
         let transaction = self.connection.transaction().map_err(attempt)?;
         let run = || -> rusqlite::Result<()> {
@@ -189,7 +189,7 @@ fn events(damaged: &Connection) -> Vec<Event> {
             source,
             kind,
             host,
-            at_ms: row.get(4)?,
+            at: row.get(4)?,
             session_id: row.get(5)?,
             payload: row.get(6)?,
             project: Some(ProjectIdentity {
@@ -208,14 +208,14 @@ fn events(damaged: &Connection) -> Vec<Event> {
 }
 
 /// The columns of each call since a moment, the last of them the agent's id of its session.
-fn calls(other: &Connection, since_ms: i64) -> Vec<Vec<Value>> {
+fn calls(other: &Connection, since: Timestamp) -> Vec<Vec<Value>> {
     const CALLS: &str =
         "select id, at, provider, model, estimated_in, estimated_out, tokens_in, tokens_out, cost,
             duration_ms, outcome, session_db_id
         from model_call";
     const SESSION: &str = "select session_id from session where id = ?1";
     let read = |row: &Row<'_>| -> rusqlite::Result<Option<Vec<Value>>> {
-        if row.get::<_, i64>("at")? < since_ms {
+        if row.get::<_, Timestamp>("at")? < since {
             return Ok(None);
         }
         let mut columns: Vec<Value> = (1..=10).map(|column| row.get(column)).collect::<Result<_, _>>()?;
@@ -260,11 +260,13 @@ fn without_events(damaged: &Connection) -> Vec<Handle> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{
         CallEnd, Permit,
         models::ledger::tests::{BUDGET, call},
-        testing::{SENSES, event},
+        testing::{SENSES, at, event},
     };
 
     #[test]
@@ -273,18 +275,18 @@ mod tests {
         let path = folder.path().join("b.db");
         let mut store = Store::open(&path, folder.path()).unwrap();
         store.ingest_batch(&[event("1", "a")], SENSES).unwrap();
-        let enter = |store: &mut Store, now_ms| match store.reserve_call(&call(1), &BUDGET, now_ms).unwrap() {
+        let enter = |store: &mut Store, now| match store.reserve_call(&call(1), &BUDGET, now).unwrap() {
             Permit::Granted(id) => id,
             other => panic!("{other:?}"),
         };
-        let running = enter(&mut store, 5_000);
+        let running = enter(&mut store, at(5_000));
         let copy = folder.path().join("copy.db");
         store.back_up(&copy).unwrap();
         let end = CallEnd {
             outcome: "ok",
             tokens: Some((70, 7)),
             cost: None,
-            duration_ms: 1,
+            duration: Duration::from_millis(1),
         };
         store.close_call(running, &end).unwrap();
         // Two of the same moment, and one of long ago.
@@ -294,8 +296,8 @@ mod tests {
 
         let mut built = Store::open(&copy, folder.path()).unwrap();
         for _ in 0..2 {
-            built.import_ledger(&path, 1_000).unwrap();
-            assert_eq!(built.tokens_since(0).unwrap(), 277);
+            built.import_ledger(&path, at(1_000)).unwrap();
+            assert_eq!(built.tokens_since(at(0)).unwrap(), 277);
         }
         let of_session = "select count(*) from model_call where session_db_id = 1";
         let count: i64 = built
@@ -303,6 +305,6 @@ mod tests {
             .query_row(of_session, [], |row| row.get(0))
             .unwrap();
         assert_eq!(count, 2);
-        built.import_ledger(Path::new("/nowhere.db"), 0).unwrap();
+        built.import_ledger(Path::new("/nowhere.db"), at(0)).unwrap();
     }
 }

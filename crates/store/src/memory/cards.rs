@@ -1,6 +1,6 @@
 //! A memory as every list, search and context shows it.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{DocumentId, Handle, MemoryKind, ObservationId, ObservationType, Timestamp, TurnId};
 use rusqlite::{OptionalExtension, Row};
 
 use crate::{Fields, FileFingerprint, Store, StoreError, schema::open::query};
@@ -11,7 +11,7 @@ pub struct MemoryView {
     /// How it is named.
     pub handle: Handle,
     /// An observation's type, or the type that a note was given.
-    pub kind: Option<String>,
+    pub kind: Option<ObservationType>,
     /// What it says.
     pub fields: Fields,
     /// The project's display name; absent when it holds everywhere.
@@ -23,19 +23,19 @@ pub struct MemoryView {
     /// The branch that its session was on.
     pub branch: Option<String>,
     /// The number of its turn's row.
-    pub turn_id: Option<i64>,
+    pub turn_id: Option<TurnId>,
     /// Concepts.
     pub concepts: Vec<String>,
     /// Whether a person pinned it.
     pub is_pinned: bool,
     /// The memory that holds in its place.
-    pub superseded_by: Option<i64>,
+    pub superseded_by: Option<ObservationId>,
     /// How often it was seen.
     pub seen: u32,
     /// The name that another store gave it.
     pub external_id: Option<String>,
     /// When it came to be, in milliseconds since 1970.
-    pub created_ms: i64,
+    pub created_at: Timestamp,
 }
 
 /// A file that a memory cites.
@@ -51,7 +51,7 @@ pub struct CitedFile {
 
 impl Store {
     /// Returns the memory of a document; `None` when it was forgotten meanwhile.
-    pub fn card_of_document(&self, document: i64) -> Result<Option<MemoryView>, StoreError> {
+    pub fn card_of_document(&self, document: DocumentId) -> Result<Option<MemoryView>, StoreError> {
         const HANDLE: &str = "select kind, memory_id from document where id = ?1";
         let attempt = query("read a memory");
         let mut statement = self.connection.prepare_cached(HANDLE).map_err(attempt)?;
@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// Returns the files that an observation cites, those that were changed first.
-    pub fn cited_files(&self, observation: i64) -> Result<Vec<CitedFile>, StoreError> {
+    pub fn cited_files(&self, observation: ObservationId) -> Result<Vec<CitedFile>, StoreError> {
         // In the order of the key: SQLite would set up a sorter for each of the many memories that a session start asks about.
         const FILES: &str = "select path, modified, content_hash, size from observation_file
             where observation_id = ?1 order by path";
@@ -155,6 +155,6 @@ fn read(row: &Row<'_>, handle: Handle) -> rusqlite::Result<MemoryView> {
         superseded_by: row.get(8)?,
         seen: row.get(9)?,
         external_id: row.get(10)?,
-        created_ms: row.get(11)?,
+        created_at: row.get(11)?,
     })
 }

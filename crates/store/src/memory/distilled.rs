@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use backstory_model::Distilled;
+use backstory_model::{Distilled, EventKind, ProjectId, SessionId, Timestamp, TurnId};
 use rusqlite::{OptionalExtension, params};
 
 use crate::{ModelJob, Store, StoreError, schema::open::query};
@@ -11,11 +11,11 @@ use crate::{ModelJob, Store, StoreError, schema::open::query};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTurn {
     /// The number of the turn.
-    pub id: i64,
+    pub id: TurnId,
     /// The session it belongs to.
-    pub session_db_id: i64,
+    pub session_db_id: SessionId,
     /// The project it belongs to.
-    pub project_db_id: i64,
+    pub project_db_id: ProjectId,
     /// What was asked.
     pub prompt: Option<String>,
     /// The agent's id of the prompt.
@@ -42,9 +42,9 @@ pub struct StoredTurn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnEvent {
     /// What happened.
-    pub kind: String,
+    pub kind: EventKind,
     /// When, in milliseconds since 1970.
-    pub at_ms: i64,
+    pub at: Timestamp,
     /// What the hook was given, cleaned.
     pub payload: String,
 }
@@ -59,12 +59,12 @@ pub struct TurnResult<'m> {
     /// How far the transcript was read, in the reader's own terms.
     pub transcript_read: Option<&'m str>,
     /// Who made them.
-    pub by: Distiller<'m>,
+    pub by: DistillRun<'m>,
 }
 
 /// Who makes memories of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distiller<'n> {
+pub enum DistillRun<'n> {
     /// The built-in rules.
     Rules(ModelFollowUp),
     /// A model.
@@ -113,7 +113,7 @@ const MAX_BYTES: usize = 16 << 20;
 
 impl Store {
     /// Says how far a turn is; `None` when it was forgotten meanwhile.
-    pub fn turn_progress(&self, id: i64) -> Result<Option<TurnProgress>, StoreError> {
+    pub fn turn_progress(&self, id: TurnId) -> Result<Option<TurnProgress>, StoreError> {
         const PROGRESS: &str = "select ended_at is not null, distilled, (select count(*) from event
                 where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure'))
             from turn where id = ?1";
@@ -132,9 +132,9 @@ impl Store {
     /// Returns the turn before a turn, or the last of a session, if it ended without a word: none of its own events told.
     pub fn interrupted_turn(
         &self,
-        session_db_id: i64,
-        before: Option<i64>,
-    ) -> Result<Option<i64>, StoreError> {
+        session_db_id: SessionId,
+        before: Option<TurnId>,
+    ) -> Result<Option<TurnId>, StoreError> {
         const LAST: &str = "with last as (select id, ended_at from turn where session_db_id = ?1
                 and (?2 is null or number < (select number from turn where id = ?2)) order by number desc limit 1)
             select id from last where ended_at is not null
@@ -146,7 +146,7 @@ impl Store {
     }
 
     /// Reads a turn with its events; `None` when it was forgotten meanwhile.
-    pub fn turn_to_distil(&self, id: i64) -> Result<Option<StoredTurn>, StoreError> {
+    pub fn turn_to_distil(&self, id: TurnId) -> Result<Option<StoredTurn>, StoreError> {
         const TURN: &str = "select turn.id, session.id, project.id, turn.prompt, turn.prompt_id, turn.machine_made,
                 coalesce(turn.branch, session.branch), coalesce(session.worktree, project.root), turn.ended_at is not null,
                 session.transcript_path, coalesce(turn.transcript_from, session.transcript_read),
@@ -182,7 +182,7 @@ impl Store {
         let rows = statement.query_map((id, MAX_EVENTS), |row| {
             Ok(TurnEvent {
                 kind: row.get(0)?,
-                at_ms: row.get(1)?,
+                at: row.get(1)?,
                 payload: row.get(2)?,
             })
         });

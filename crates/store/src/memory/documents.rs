@@ -5,11 +5,15 @@
 
 use std::ops::RangeInclusive;
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{DocumentId, Handle, MemoryKind, ProjectId, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
-    Store, StoreError, memory::changes, memory::pack::unpack, schema::open::query, search::words::to_index,
+    Store, StoreError,
+    memory::changes::{ChangeEvent, record_change},
+    memory::pack::unpack,
+    schema::open::query,
+    search::words::to_index,
 };
 
 /// How many bits of a document's number count documents; those above are the project's.
@@ -44,9 +48,17 @@ impl Fields {
 }
 
 /// The numbers that documents of a project have; those that hold everywhere are project 0.
-pub(crate) fn range(project_db_id: i64) -> RangeInclusive<i64> {
-    let first = project_db_id << COUNTING_BITS;
-    first..=first + (1 << COUNTING_BITS) - 1
+pub(crate) fn range(project_db_id: ProjectId) -> RangeInclusive<DocumentId> {
+    let first = project_db_id.get() << COUNTING_BITS;
+    DocumentId::new(first)..=DocumentId::new(first + (1 << COUNTING_BITS) - 1)
+}
+
+/// The project of documents that belong to no project.
+pub(crate) const EVERYWHERE: ProjectId = ProjectId::new(0);
+
+/// The numbers that documents of all projects have.
+pub(crate) fn everywhere() -> RangeInclusive<DocumentId> {
+    DocumentId::new(0)..=DocumentId::new(i64::MAX)
 }
 
 impl Store {
@@ -73,8 +85,8 @@ pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<(
     const FORGET: &str = "delete from document where kind = ?1 and memory_id = ?2";
     connection
         .prepare_cached(FORGET)?
-        .execute(params![handle.kind.name(), handle.id])?;
-    let Some((project, session, created_ms, fields)) = fields(connection, handle)? else {
+        .execute(params![handle.kind, handle.id])?;
+    let Some((project, session, created_at, fields)) = fields(connection, handle)? else {
         return Ok(());
     };
     let indexed = Fields {
@@ -84,14 +96,14 @@ pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<(
         narrative: to_index(&fields.narrative),
         files: to_index(&fields.files),
     };
-    insert(connection, handle, (project, session, created_ms), &indexed)
+    insert(connection, handle, (project, session, created_at), &indexed)
 }
 
 /// Makes a new memory of a project, a session and a time findable; its words are those of [`to_index`].
 pub(crate) fn insert(
     connection: &Connection,
     handle: Handle,
-    (project, session, created_ms): (i64, Option<i64>, i64),
+    (project, session, created_at): (ProjectId, Option<SessionId>, Timestamp),
     indexed: &Fields,
 ) -> rusqlite::Result<()> {
     const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
@@ -105,14 +117,10 @@ pub(crate) fn insert(
     let count: i64 = connection
         .prepare_cached(NEXT)?
         .query_row([project], |row| row.get(0))?;
-    let id = range(project).start() + count;
-    connection.prepare_cached(DOCUMENT)?.execute(params![
-        id,
-        handle.kind.name(),
-        handle.id,
-        session,
-        created_ms
-    ])?;
+    let id = DocumentId::new(range(project).start().get() + count);
+    connection
+        .prepare_cached(DOCUMENT)?
+        .execute(params![id, handle.kind, handle.id, session, created_at])?;
     let values = params![
         id,
         indexed.title,
@@ -124,9 +132,9 @@ pub(crate) fn insert(
     connection.prepare_cached(WORDS)?.execute(values)?;
     // Prompts are told of when they come, not when they become findable.
     match handle.kind {
-        MemoryKind::Observation => changes::record_change(connection, "observation", handle.id),
-        MemoryKind::Summary => changes::record_change(connection, "summary", handle.id),
-        MemoryKind::Note => changes::record_change(connection, "note", handle.id),
+        MemoryKind::Observation | MemoryKind::Summary | MemoryKind::Note => {
+            record_change(connection, ChangeEvent::Memory(handle))
+        }
         MemoryKind::Prompt | MemoryKind::Passage => Ok(()),
     }
 }
@@ -152,7 +160,7 @@ pub(crate) fn reindex_all(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-type Found = (i64, Option<i64>, i64, Fields);
+type Found = (ProjectId, Option<SessionId>, Timestamp, Fields);
 
 /// Reads the project, the session, the time and the fields of a memory.
 fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Found>> {

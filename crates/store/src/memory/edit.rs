@@ -1,11 +1,15 @@
 //! Corrections: what a person pins or puts right.
 
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
 use crate::{
-    Store, StoreError, memory::changes, memory::documents, memory::next_steps::open_steps_json,
-    schema::open::query, transfer::import_lines::exists,
+    Store, StoreError,
+    memory::changes::{ChangeEvent, record_change},
+    memory::documents,
+    memory::next_steps::open_steps_json,
+    schema::open::query,
+    transfer::import_lines::exists,
 };
 
 /// New values for some fields of a memory; the others stay as they are.
@@ -72,23 +76,23 @@ impl Store {
             transaction
                 .execute(sql, params![handle.id, pinned])
                 .map_err(attempt)?;
-            changes::record_change(&transaction, handle.kind.name(), handle.id).map_err(attempt)?;
+            record_change(&transaction, ChangeEvent::Memory(*handle)).map_err(attempt)?;
         }
         transaction.commit().map_err(attempt)
     }
 
     /// Changes a memory, and what is found of it. Fields that its kind does not have are passed over:
     /// see [`Edit::fields`].
-    pub fn edit(&mut self, handle: Handle, edit: &MemoryEdit, now_ms: i64) -> Result<(), StoreError> {
+    pub fn edit(&mut self, handle: Handle, edit: &MemoryEdit, now: Timestamp) -> Result<(), StoreError> {
         let attempt = query("change a memory");
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
-        apply(&transaction, handle, edit, now_ms).map_err(attempt)?;
+        apply(&transaction, handle, edit, now).map_err(attempt)?;
         documents::put(&transaction, handle).map_err(attempt)?;
         if handle.kind == MemoryKind::Prompt {
-            changes::record_change(&transaction, "prompt", handle.id).map_err(attempt)?;
+            record_change(&transaction, ChangeEvent::Memory(handle)).map_err(attempt)?;
         }
         transaction.commit().map_err(attempt)
     }
@@ -98,7 +102,7 @@ fn apply(
     transaction: &Transaction<'_>,
     handle: Handle,
     edit: &MemoryEdit,
-    now_ms: i64,
+    now: Timestamp,
 ) -> rusqlite::Result<()> {
     for (name, text) in &edit.texts {
         if let Some(sql) = set_text(handle.kind, name) {
@@ -120,7 +124,7 @@ fn apply(
         )?;
     }
     if let (Some(kind), Some(sql)) = (edit.kind, set_text(handle.kind, "type")) {
-        transaction.execute(sql, params![handle.id, kind.name()])?;
+        transaction.execute(sql, params![handle.id, kind])?;
     }
     let noted = match handle.kind {
         MemoryKind::Observation => "update observation set edited_at = ?2 where id = ?1",
@@ -128,7 +132,7 @@ fn apply(
         MemoryKind::Note => "update note set updated_at = ?2 where id = ?1",
         MemoryKind::Prompt | MemoryKind::Passage => return Ok(()),
     };
-    transaction.execute(noted, params![handle.id, now_ms]).map(drop)
+    transaction.execute(noted, params![handle.id, now]).map(drop)
 }
 
 fn set_text(kind: MemoryKind, field: &str) -> Option<&'static str> {

@@ -1,5 +1,6 @@
 //! Distilled memories, as recall reads them.
 
+use backstory_model::{ObservationId, ObservationType, SessionId, Timestamp, TurnId};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -9,9 +10,9 @@ use crate::{Project, Session, Store, StoreError, memory::next_steps, schema::ope
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// Its handle.
-    pub id: i64,
-    /// What it is about: the name of an observation type.
-    pub kind: String,
+    pub id: ObservationId,
+    /// What it is about.
+    pub kind: ObservationType,
     /// What is true since.
     pub title: String,
     /// What happened and why.
@@ -22,7 +23,7 @@ pub struct Observation {
     /// Files that tools changed.
     pub files_modified: Vec<String>,
     /// Its session.
-    pub session_db_id: Option<i64>,
+    pub session_db_id: Option<SessionId>,
     /// The branch that its session was on.
     pub branch: Option<String>,
     /// How often it was seen.
@@ -30,7 +31,7 @@ pub struct Observation {
     /// Whether a person pinned it.
     pub is_pinned: bool,
     /// When it came to be, in milliseconds since 1970.
-    pub created_ms: i64,
+    pub created_at: Timestamp,
 }
 
 impl Observation {
@@ -51,7 +52,7 @@ pub struct Summary {
     /// Its number: its handle is `S` and this.
     pub id: i64,
     /// Its session.
-    pub session_db_id: Option<i64>,
+    pub session_db_id: Option<SessionId>,
     /// What was asked.
     pub request: Option<String>,
     /// What was found out.
@@ -67,7 +68,7 @@ pub struct Summary {
     /// The branch that the session was on.
     pub branch: Option<String>,
     /// When it was made, in milliseconds since 1970.
-    pub created_ms: i64,
+    pub created_at: Timestamp,
 }
 
 impl Summary {
@@ -87,20 +88,20 @@ pub struct Note {
     /// What it says.
     pub text: String,
     /// When it was saved, in milliseconds since 1970.
-    pub created_ms: i64,
+    pub created_at: Timestamp,
 }
 
 /// A memory of one turn, as the turn's session shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TurnMemory {
     /// Its handle.
-    pub id: i64,
+    pub id: ObservationId,
     /// The turn it was made of.
     #[serde(skip)]
-    pub turn_id: i64,
-    /// What it is about: the name of an observation type.
+    pub turn_id: TurnId,
+    /// What it is about.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ObservationType,
     /// What is true since.
     pub title: String,
     /// The circumstances.
@@ -117,7 +118,7 @@ pub struct TurnMemory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnSummary {
     /// The turn it was made of.
-    pub turn_id: i64,
+    pub turn_id: TurnId,
     /// What was done.
     pub completed: Option<String>,
     /// What is left to do.
@@ -198,7 +199,7 @@ impl Store {
                 open_steps: optional_list(row, 6)?,
                 notes: row.get(7)?,
                 branch: row.get(8)?,
-                created_ms: row.get(9)?,
+                created_at: row.get(9)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
@@ -245,7 +246,7 @@ impl Store {
                 branch: row.get(8)?,
                 seen: row.get(9)?,
                 is_pinned: row.get(10)?,
-                created_ms: row.get(11)?,
+                created_at: row.get(11)?,
             })
         });
         let mut found = Vec::with_capacity(most as usize);
@@ -277,20 +278,20 @@ impl Store {
                 Ok(Note {
                     id: row.get(0)?,
                     text: row.get(1)?,
-                    created_ms: row.get(2)?,
+                    created_at: row.get(2)?,
                 })
             });
             for note in rows.map_err(attempt)? {
                 notes.push(note.map_err(attempt)?);
             }
         }
-        notes.sort_by_key(|note: &Note| std::cmp::Reverse((note.created_ms, note.id)));
+        notes.sort_by_key(|note: &Note| std::cmp::Reverse((note.created_at, note.id)));
         notes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         Ok(notes)
     }
 
     /// Returns the number of a session's row.
-    pub fn session_db_id(&self, session_id: &str) -> Result<Option<i64>, StoreError> {
+    pub fn session_db_id(&self, session_id: &str) -> Result<Option<SessionId>, StoreError> {
         const BY_ID: &str = "select id from session where session_id = ?1";
         let attempt = query("look for a session");
         let mut statement = self.connection.prepare_cached(BY_ID).map_err(attempt)?;

@@ -2,15 +2,17 @@
 
 use std::{fmt, str::FromStr};
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, Timestamp};
 use rusqlite::params;
 
-use crate::{Filter, MemoryRecord, Project, Store, StoreError, schema::open::query, transfer::export};
+use crate::{
+    Filter, MemoryRecord, ParseCursorError, Project, Store, StoreError, schema::open::query, transfer::export,
+};
 
 /// Where a page ends: what comes next is older.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PageCursor {
-    at_ms: i64,
+    at: Timestamp,
     order: u8,
     id: i64,
 }
@@ -84,19 +86,19 @@ impl Store {
         let file = filter.file.as_deref().map(|file| file.trim_start_matches("./"));
         let order = order(kind);
         // Where times are the same, kinds come in their order: before, at or behind the memory that the last page ended with.
-        let (at_ms, id) = match after {
-            None => (i64::MAX, i64::MAX),
-            Some(after) if order < after.order => (after.at_ms, i64::MAX),
-            Some(after) if order == after.order => (after.at_ms, after.id),
-            Some(after) => (after.at_ms, i64::MIN),
+        let (at, id) = match after {
+            None => (Timestamp::MAX, i64::MAX),
+            Some(after) if order < after.order => (after.at, i64::MAX),
+            Some(after) if order == after.order => (after.at, after.id),
+            Some(after) => (after.at, i64::MIN),
         };
         let values = params![
             project.map(|project| project.db_id),
-            at_ms,
+            at,
             id,
             limit,
-            filter.since_ms,
-            filter.until_ms,
+            filter.since,
+            filter.until,
             filter
                 .session
                 .as_deref()
@@ -109,7 +111,7 @@ impl Store {
         let mut statement = self.connection.prepare_cached(&sql(kind, project.is_some()))?;
         let rows = statement.query_map(values, |row| {
             Ok(PageCursor {
-                at_ms: row.get(0)?,
+                at: row.get(0)?,
                 order,
                 id: row.get(1)?,
             })
@@ -163,14 +165,9 @@ fn sql(kind: MemoryKind, in_project: bool) -> String {
 
 impl fmt::Display for PageCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}-{}", self.at_ms, self.order, self.id)
+        write!(f, "{}-{}-{}", self.at.as_millis(), self.order, self.id)
     }
 }
-
-/// Why a word is no place in a list.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no cursor")]
-pub struct ParseCursorError(String);
 
 impl FromStr for PageCursor {
     type Err = ParseCursorError;
@@ -180,9 +177,9 @@ impl FromStr for PageCursor {
             let mut parts = text.rsplitn(3, '-');
             let id = parts.next()?.parse().ok()?;
             let order: u8 = parts.next()?.parse().ok()?;
-            let at_ms = parts.next()?.parse().ok()?;
-            (usize::from(order) < ORDER.len()).then_some(Self { at_ms, order, id })
+            let at = Timestamp::from_millis(parts.next()?.parse().ok()?);
+            (usize::from(order) < ORDER.len()).then_some(Self { at, order, id })
         };
-        read().ok_or_else(|| ParseCursorError(text.to_owned()))
+        read().ok_or_else(|| ParseCursorError::new(text))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use backstory_model::NewObservation;
+use backstory_model::{NewObservation, ObservationId, ProjectId, SessionId, Timestamp};
 use backstory_text::WordSet;
 use rusqlite::{Connection, params};
 
@@ -15,7 +15,7 @@ use crate::{memory::documents::range, search::words};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Related {
     /// The memory that says the same.
-    pub(crate) same: Option<i64>,
+    pub(crate) same: Option<ObservationId>,
     /// Memories that hold no longer.
     pub(crate) outdated: Vec<Known>,
 }
@@ -23,17 +23,17 @@ pub(crate) struct Related {
 /// A memory that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
-    pub(crate) id: i64,
-    pub(crate) created_ms: i64,
+    pub(crate) id: ObservationId,
+    pub(crate) created_at: Timestamp,
 }
 
 /// The place of a new memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelationScope<'m> {
     /// Its project: only memories of the same project are related.
-    pub(crate) project_db_id: i64,
+    pub(crate) project_db_id: ProjectId,
     /// Its session: memories of the same session are kept apart by the distiller.
-    pub(crate) session_db_id: i64,
+    pub(crate) session_db_id: SessionId,
     /// The error that it resolves.
     pub(crate) error_signature: Option<&'m str>,
 }
@@ -72,7 +72,7 @@ fn same_error(
     while let Some(row) = rows.next()? {
         let known = Known {
             id: row.get("id")?,
-            created_ms: row.get("created_at")?,
+            created_at: row.get("created_at")?,
         };
         let title = row.get_ref("title")?.as_str()?;
         if backstory_text::similarity(title, &new.title) >= SAME_REMEDY {
@@ -117,7 +117,7 @@ fn similar_titles(
     while let Some(row) = rows.next()? {
         let known = Known {
             id: row.get(0)?,
-            created_ms: row.get(2)?,
+            created_at: row.get(2)?,
         };
         let mut files: Vec<String> = Vec::new();
         for column in [3, 4] {

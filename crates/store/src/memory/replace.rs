@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use backstory_model::{Distilled, Handle, MemoryKind, NewObservation, NewPassage, NewSummary};
+use backstory_model::{
+    Distilled, Distiller, Handle, MemoryKind, NewObservation, NewPassage, NewSummary, ObservationId,
+    Timestamp,
+};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Distiller, FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn, TurnResult, memory::changes,
-    memory::distilled::list, memory::documents, memory::pack::pack, memory::relation, memory::user_edits,
-    models::model_queue, schema::open::query,
+    DistillRun, FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn, TurnResult,
+    memory::changes::{ChangeEvent, record_change},
+    memory::distilled::list,
+    memory::documents,
+    memory::pack::pack,
+    memory::relation,
+    memory::user_edits,
+    models::model_queue,
+    schema::open::query,
 };
-
-/// The name of the rules, as it is stored.
-const BUILTIN: &str = "builtin";
 
 impl Store {
     /// Stores what was made of a turn in place of what was made of it before, and notes how far the transcript was read.
@@ -21,7 +27,7 @@ impl Store {
         &mut self,
         turn: &StoredTurn,
         made: &TurnResult<'_>,
-        now_ms: i64,
+        now: Timestamp,
     ) -> Result<(), StoreError> {
         let distilled = made.distilled;
         let attempt = query("store what was distilled");
@@ -34,10 +40,10 @@ impl Store {
             turn,
             files: made.files,
             distiller: match made.by {
-                Distiller::Rules(_) => BUILTIN,
-                Distiller::Model { name, .. } => name,
+                DistillRun::Rules(_) => Distiller::Builtin,
+                DistillRun::Model { name, .. } => Distiller::Model(name.to_owned()),
             },
-            now_ms,
+            now,
         };
         let run = || -> rusqlite::Result<()> {
             match place.is_forgotten()? {
@@ -50,19 +56,19 @@ impl Store {
                 Some(false) => {}
             }
             match made.by {
-                Distiller::Model { claim, .. } if !model_queue::is_claimed(&transaction, claim)? => {
+                DistillRun::Model { claim, .. } if !model_queue::is_claimed(&transaction, claim)? => {
                     return Ok(());
                 }
                 // What a model made of less than the whole turn still says more than the rules do of all of it.
-                Distiller::Rules(ModelFollowUp::Wanted | ModelFollowUp::NotNow)
+                DistillRun::Rules(ModelFollowUp::Wanted | ModelFollowUp::NotNow)
                     if place.has_model_memories()? => {}
                 _ => place.memories(distilled)?,
             }
-            if let Distiller::Rules(_) = made.by {
+            if let DistillRun::Rules(_) = made.by {
                 place.note_progress()?;
             }
             if turn.prompt.is_some() && !turn.machine_made {
-                place.index(MemoryKind::Prompt, turn.id)?;
+                place.index(turn.id.into())?;
             }
             place.clear_passages()?;
             for passage in &distilled.passages {
@@ -72,10 +78,10 @@ impl Store {
             }
             place.session(distilled, made.transcript_read)?;
             match made.by {
-                Distiller::Rules(ModelFollowUp::Wanted) => model_queue::ask(&transaction, turn.id),
-                Distiller::Rules(_) => Ok(()),
-                Distiller::Model { claim, .. } => {
-                    model_queue::mark_modeled(&transaction, turn)?;
+                DistillRun::Rules(ModelFollowUp::Wanted) => model_queue::ask(&transaction, turn.id),
+                DistillRun::Rules(_) => Ok(()),
+                DistillRun::Model { claim, .. } => {
+                    model_queue::mark_modeled(&transaction, turn.id, turn.events.len())?;
                     model_queue::finish(&transaction, claim)
                 }
             }
@@ -89,8 +95,8 @@ struct TurnWriter<'t> {
     transaction: &'t Transaction<'t>,
     turn: &'t StoredTurn,
     files: &'t BTreeMap<String, FileFingerprint>,
-    distiller: &'t str,
-    now_ms: i64,
+    distiller: Distiller,
+    now: Timestamp,
 }
 
 impl TurnWriter<'_> {
@@ -149,7 +155,7 @@ impl TurnWriter<'_> {
             union all select 1 from summary where turn_id = ?1 and distiller <> ?2";
         self.transaction
             .prepare_cached(MODEL)?
-            .exists(params![self.turn.id, BUILTIN])
+            .exists(params![self.turn.id, Distiller::Builtin])
     }
 
     fn note_progress(&self) -> rusqlite::Result<()> {
@@ -186,17 +192,17 @@ impl TurnWriter<'_> {
         if let Some(same) = related.same {
             self.transaction
                 .prepare_cached(SEEN_AGAIN)?
-                .execute(params![same, turn.id, self.now_ms])?;
+                .execute(params![same, turn.id, self.now])?;
             self.transaction
                 .prepare_cached(COUNT)?
-                .execute(params![same, self.now_ms])?;
-            return changes::record_change(self.transaction, "observation", same);
+                .execute(params![same, self.now])?;
+            return record_change(self.transaction, ChangeEvent::Memory(same.into()));
         }
         let values = params![
             turn.project_db_id,
             turn.session_db_id,
             turn.id,
-            new.kind.name(),
+            new.kind,
             new.title,
             new.subtitle,
             new.narrative,
@@ -206,9 +212,9 @@ impl TurnWriter<'_> {
             list(&new.files_modified),
             list(&new.evidence),
             self.distiller,
-            self.now_ms
+            self.now
         ];
-        let id: i64 = self
+        let id: ObservationId = self
             .transaction
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))?;
@@ -223,7 +229,7 @@ impl TurnWriter<'_> {
         }
         for older in related.outdated {
             // Imported history may come after what happened later.
-            let (old, by) = match older.created_ms > self.now_ms {
+            let (old, by) = match older.created_at > self.now {
                 true => (id, older.id),
                 false => (older.id, id),
             };
@@ -231,15 +237,15 @@ impl TurnWriter<'_> {
                 .prepare_cached(SUPERSEDE)?
                 .execute(params![old, by])?;
             if old != id {
-                changes::record_change(self.transaction, "observation", old)?;
+                record_change(self.transaction, ChangeEvent::Memory(old.into()))?;
             }
         }
         self.supersede(id, &new.supersedes)?;
-        self.index(MemoryKind::Observation, id)
+        self.index(id.into())
     }
 
     /// Marks memories that a model says hold no longer: of the same project, of other turns, and not a person's own.
-    fn supersede(&self, by: i64, older: &[i64]) -> rusqlite::Result<()> {
+    fn supersede(&self, by: ObservationId, older: &[ObservationId]) -> rusqlite::Result<()> {
         const SUPERSEDE: &str = "update observation set superseded_by = ?2 where id = ?1 and project_id = ?3
             and turn_id is not ?4 and pinned = 0 and created_at <= ?5";
         for id in older {
@@ -248,10 +254,10 @@ impl TurnWriter<'_> {
                 by,
                 self.turn.project_db_id,
                 self.turn.id,
-                self.now_ms
+                self.now
             ])?;
             if changed > 0 {
-                changes::record_change(self.transaction, "observation", *id)?;
+                record_change(self.transaction, ChangeEvent::Memory((*id).into()))?;
             }
         }
         Ok(())
@@ -277,13 +283,16 @@ impl TurnWriter<'_> {
             list(&new.files_edited),
             new.notes,
             self.distiller,
-            self.now_ms
+            self.now
         ];
         let id = self
             .transaction
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))?;
-        self.index(MemoryKind::Summary, id)
+        self.index(Handle {
+            kind: MemoryKind::Summary,
+            id,
+        })
     }
 
     fn passage(&self, new: &NewPassage) -> rusqlite::Result<()> {
@@ -296,20 +305,23 @@ impl TurnWriter<'_> {
             turn.project_db_id,
             turn.session_db_id,
             turn.id,
-            new.kind.name(),
+            new.kind,
             if packed.is_some() { "" } else { &new.text },
             packed,
-            self.now_ms
+            self.now
         ];
         let id = self
             .transaction
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))?;
-        self.index(MemoryKind::Passage, id)
+        self.index(Handle {
+            kind: MemoryKind::Passage,
+            id,
+        })
     }
 
-    fn index(&self, kind: MemoryKind, id: i64) -> rusqlite::Result<()> {
-        documents::put(self.transaction, Handle { kind, id })
+    fn index(&self, handle: Handle) -> rusqlite::Result<()> {
+        documents::put(self.transaction, handle)
     }
 
     fn session(&self, distilled: &Distilled, transcript_read: Option<&str>) -> rusqlite::Result<()> {
@@ -333,12 +345,14 @@ impl TurnWriter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use backstory_model::{Event, EventKind, ObservationType};
+    use std::time::Duration;
+
+    use backstory_model::{Event, EventKind, ObservationType, TurnId};
 
     use super::*;
     use crate::{
         ModelJob, Selection,
-        testing::{SENSES, event, store},
+        testing::{SENSES, at, event, store},
     };
 
     fn ended() -> Store {
@@ -350,10 +364,10 @@ mod tests {
         let events: Vec<Event> = kinds
             .into_iter()
             .enumerate()
-            .map(|(at, kind)| Event {
+            .map(|(number, kind)| Event {
                 kind,
                 payload: r#"{"prompt": "mend it"}"#.to_owned(),
-                ..event(&at.to_string(), "s")
+                ..event(&number.to_string(), "s")
             })
             .collect();
         store(&events)
@@ -378,32 +392,32 @@ mod tests {
         }
     }
 
-    fn replace(store: &mut Store, by: Distiller<'_>, title: &str) -> Vec<String> {
-        let turn = store.turn_to_distil(1).unwrap().unwrap();
+    fn replace(store: &mut Store, by: DistillRun<'_>, title: &str) -> Vec<String> {
+        let turn = store.turn_to_distil(TurnId::new(1)).unwrap().unwrap();
         let made = TurnResult {
             distilled: &says(title),
             files: &BTreeMap::new(),
             transcript_read: None,
             by,
         };
-        store.replace_turn(&turn, &made, 2_000).unwrap();
+        store.replace_turn(&turn, &made, at(2_000)).unwrap();
         let mut statement = store.connection.prepare("select title from observation").unwrap();
         let rows = statement.query_map([], |row| row.get(0)).unwrap();
         rows.map(Result::unwrap).collect()
     }
 
     fn claim(store: &mut Store) -> Option<ModelJob> {
-        store.claim_model_job(5_000, 1_000).unwrap()
+        store.claim_model_job(at(5_000), Duration::from_secs(1)).unwrap()
     }
 
     #[test]
     fn a_model_is_asked_once_and_again_when_the_turn_goes_on() {
         let mut store = ended();
-        let wanted = Distiller::Rules(ModelFollowUp::Wanted);
+        let wanted = DistillRun::Rules(ModelFollowUp::Wanted);
         assert_eq!(replace(&mut store, wanted, "by rules"), ["by rules"]);
         let claimed = claim(&mut store).unwrap();
         assert_eq!(claim(&mut store), None, "somebody has it");
-        let model = Distiller::Model {
+        let model = DistillRun::Model {
             name: "m",
             claim: claimed,
         };
@@ -416,19 +430,19 @@ mod tests {
         assert_eq!(replace(&mut store, wanted, "by rules"), ["by a model"]);
         assert_eq!(store.pending_model_jobs().unwrap(), 1);
         // Without a model the rules have to do, and they do it with the whole turn.
-        let never = Distiller::Rules(ModelFollowUp::Never);
+        let never = DistillRun::Rules(ModelFollowUp::Never);
         assert_eq!(replace(&mut store, never, "by rules"), ["by rules"]);
     }
 
     #[test]
     fn a_turn_that_goes_on_while_a_model_thinks_is_asked_about_again() {
         let mut store = ended();
-        let wanted = Distiller::Rules(ModelFollowUp::Wanted);
+        let wanted = DistillRun::Rules(ModelFollowUp::Wanted);
         replace(&mut store, wanted, "by rules");
         let claimed = claim(&mut store).unwrap();
         store.ingest_batch(&[event("9", "s")], SENSES).unwrap();
         replace(&mut store, wanted, "by rules");
-        let model = Distiller::Model {
+        let model = DistillRun::Model {
             name: "m",
             claim: claimed,
         };
@@ -443,19 +457,19 @@ mod tests {
     #[test]
     fn what_comes_without_a_claim_is_not_kept() {
         let mut store = ended();
-        replace(&mut store, Distiller::Rules(ModelFollowUp::Wanted), "by rules");
+        replace(&mut store, DistillRun::Rules(ModelFollowUp::Wanted), "by rules");
         let claim = claim(&mut store).unwrap();
         store.finish_model_job(claim).unwrap();
-        let model = Distiller::Model { name: "m", claim };
+        let model = DistillRun::Model { name: "m", claim };
         assert_eq!(replace(&mut store, model, "by a model"), ["by rules"]);
     }
 
     #[test]
     fn what_was_forgotten_meanwhile_stays_so() {
         let mut store = ended();
-        let rules = Distiller::Rules(ModelFollowUp::Never);
+        let rules = DistillRun::Rules(ModelFollowUp::Never);
         replace(&mut store, rules, "by rules");
-        let in_hand = store.turn_to_distil(1).unwrap().unwrap();
+        let in_hand = store.turn_to_distil(TurnId::new(1)).unwrap().unwrap();
         let made = TurnResult {
             distilled: &says("from memory"),
             files: &BTreeMap::new(),
@@ -463,16 +477,16 @@ mod tests {
             by: rules,
         };
         let memory = "1".parse().unwrap();
-        store.forget(Selection::Memories(&[memory]), 3_000).unwrap();
-        store.replace_turn(&in_hand, &made, 4_000).unwrap();
+        store.forget(Selection::Memories(&[memory]), at(3_000)).unwrap();
+        store.replace_turn(&in_hand, &made, at(4_000)).unwrap();
         let session = store.session("s").unwrap();
         let count = |store: &Store| -> i64 {
             let sql = "select count(*) from observation";
             store.connection.query_row(sql, [], |row| row.get(0)).unwrap()
         };
         assert_eq!(count(&store), 0);
-        store.forget(Selection::Session(&session), 5_000).unwrap();
-        store.replace_turn(&in_hand, &made, 6_000).unwrap();
+        store.forget(Selection::Session(&session), at(5_000)).unwrap();
+        store.replace_turn(&in_hand, &made, at(6_000)).unwrap();
         assert_eq!(count(&store), 0);
     }
 }

@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use backstory_model::{
-    EvidenceItem, Handle, Handover, MemoryKind, NewObservation, NewSummary, SessionMemory, SessionObservation,
+    Distiller, EpisodeId, EvidenceItem, Handle, Handover, MemoryKind, NewObservation, NewSummary,
+    ObservationId, ProjectId, SessionId, SessionMemory, SessionObservation, Timestamp, TurnId,
 };
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{
     FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn,
     memory::{
-        changes,
+        changes::{ChangeEvent, record_change},
         distilled::list,
         documents,
         pack::{pack, pack_bytes, unpack_bytes},
@@ -24,9 +25,6 @@ use crate::{
     models::model_queue,
     schema::open::query,
 };
-
-/// The name of the built-in rules in the database.
-const BUILTIN: &str = "builtin";
 
 /// The evidence of one turn.
 #[derive(Clone, Copy, Debug)]
@@ -56,14 +54,14 @@ pub struct StoredLog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionRef {
     /// The session.
-    pub session_db_id: i64,
+    pub session_db_id: SessionId,
     /// Its project.
-    pub project_db_id: i64,
+    pub project_db_id: ProjectId,
 }
 
 impl Store {
     /// Reads the work logs of a session, in the order of its turns.
-    pub fn turn_logs(&self, session_db_id: i64) -> Result<Vec<StoredLog>, StoreError> {
+    pub fn turn_logs(&self, session_db_id: SessionId) -> Result<Vec<StoredLog>, StoreError> {
         const LOGS: &str =
             "select number, log from turn where session_db_id = ?1 and log is not null order by number";
         let attempt = query("read the work logs of a session");
@@ -78,7 +76,7 @@ impl Store {
     }
 
     /// Reads the hand-over of a session.
-    pub fn handover(&self, session_db_id: i64) -> Result<Option<Handover>, StoreError> {
+    pub fn handover(&self, session_db_id: SessionId) -> Result<Option<Handover>, StoreError> {
         const BODY: &str = "select body from handover where session_db_id = ?1";
         let body: Option<String> = self
             .connection
@@ -126,7 +124,7 @@ struct SessionWriter<'t> {
 
 /// A turn of the session, as far as writing needs it.
 struct TurnRow {
-    id: i64,
+    id: TurnId,
     number: u32,
     /// Memories of this turn come from a model.
     has_model_memories: bool,
@@ -136,9 +134,9 @@ struct TurnRow {
 
 /// An observation that the built-in rules made before.
 struct KnownObservation {
-    id: i64,
+    id: ObservationId,
     title: String,
-    episode_id: Option<i64>,
+    episode_id: Option<EpisodeId>,
     is_users: bool,
     digest: u64,
 }
@@ -177,7 +175,7 @@ impl SessionWriter<'_> {
                 or exists (select 1 from summary where turn_id = turn.id and distiller <> ?2) as by_model
             from turn where session_db_id = ?1";
         let mut statement = self.tx.prepare_cached(TURNS)?;
-        let rows = statement.query_map(params![self.session.session_db_id, BUILTIN], |row| {
+        let rows = statement.query_map(params![self.session.session_db_id, Distiller::Builtin], |row| {
             Ok(TurnRow {
                 id: row.get("id")?,
                 number: row.get("number")?,
@@ -197,14 +195,14 @@ impl SessionWriter<'_> {
             for sql in [OBSERVATIONS, SUMMARIES] {
                 self.tx
                     .prepare_cached(sql)?
-                    .execute(params![record.turn.id, BUILTIN])?;
+                    .execute(params![record.turn.id, Distiller::Builtin])?;
             }
         }
         Ok(())
     }
 
     /// Forgets that this session saw memories of other sessions again; returns those memories.
-    fn clear_sightings(&self) -> rusqlite::Result<Vec<i64>> {
+    fn clear_sightings(&self) -> rusqlite::Result<Vec<ObservationId>> {
         const CLEAR: &str =
             "delete from sighting where turn_id in (select id from turn where session_db_id = ?1)
             returning observation_id";
@@ -214,7 +212,7 @@ impl SessionWriter<'_> {
     }
 
     /// Stores the episodes; returns the row of each by its number.
-    fn episodes(&self) -> rusqlite::Result<BTreeMap<u32, i64>> {
+    fn episodes(&self) -> rusqlite::Result<BTreeMap<u32, EpisodeId>> {
         const PUT: &str = "insert into episode (session_db_id, number, request, title) values (?1, ?2, ?3, ?4)
             on conflict (session_db_id, number) do update set request = excluded.request, title = excluded.title
             returning id";
@@ -238,7 +236,7 @@ impl SessionWriter<'_> {
     }
 
     /// Returns the episode of an item.
-    fn episode_of(&self, turn: u32, item: u32, ids: &BTreeMap<u32, i64>) -> Option<i64> {
+    fn episode_of(&self, turn: u32, item: u32, ids: &BTreeMap<u32, EpisodeId>) -> Option<EpisodeId> {
         let at = backstory_model::ItemRef { turn, item };
         let episode = self
             .memory
@@ -254,7 +252,7 @@ impl SessionWriter<'_> {
         &self,
         record: &TurnRecord<'_>,
         row: &TurnRow,
-        episodes: &BTreeMap<u32, i64>,
+        episodes: &BTreeMap<u32, EpisodeId>,
     ) -> rusqlite::Result<()> {
         // Distilled again, the turn is read from the same place, whatever was read since.
         const PROGRESS: &str =
@@ -277,19 +275,13 @@ impl SessionWriter<'_> {
         Ok(())
     }
 
-    fn index_prompt(&self, turn: i64) -> rusqlite::Result<()> {
+    fn index_prompt(&self, turn: TurnId) -> rusqlite::Result<()> {
         const KNOWN: &str = "select 1 from document where kind = 'prompt' and memory_id = ?1";
         // A prompt never changes.
         if self.tx.prepare_cached(KNOWN)?.exists([turn])? {
             return Ok(());
         }
-        documents::put(
-            self.tx,
-            Handle {
-                kind: MemoryKind::Prompt,
-                id: turn,
-            },
-        )
+        documents::put(self.tx, turn.into())
     }
 
     /// Stores the items of a turn in place of those that were there. An item that is there already keeps its number.
@@ -297,7 +289,7 @@ impl SessionWriter<'_> {
         &self,
         record: &TurnRecord<'_>,
         row: &TurnRow,
-        episodes: &BTreeMap<u32, i64>,
+        episodes: &BTreeMap<u32, EpisodeId>,
     ) -> rusqlite::Result<()> {
         const KNOWN: &str = "select id, item_key from passage where turn_id = ?1 and item_key is not null";
         const LEGACY: &str = "delete from passage where turn_id = ?1 and item_key is null and external_id is null and pinned = 0";
@@ -344,7 +336,7 @@ impl SessionWriter<'_> {
                 episode,
                 key,
                 position,
-                item.kind.name(),
+                item.kind,
                 item.path,
                 item.intent,
                 if packed.is_some() { "" } else { &item.text },
@@ -372,7 +364,7 @@ impl SessionWriter<'_> {
     fn observations(
         &self,
         turns: &HashMap<u32, &TurnRow>,
-        episodes: &BTreeMap<u32, i64>,
+        episodes: &BTreeMap<u32, EpisodeId>,
     ) -> rusqlite::Result<()> {
         const COUNT: &str = "update observation
             set seen = 1 + (select count(*) from sighting where observation_id = observation.id) where id = ?1";
@@ -463,7 +455,7 @@ impl SessionWriter<'_> {
         }
         // Memories of earlier versions have no key: they go when their session is distilled again.
         let mut statement = self.tx.prepare_cached(LEGACY)?;
-        let mut rows = statement.query(params![self.session.session_db_id, BUILTIN])?;
+        let mut rows = statement.query(params![self.session.session_db_id, Distiller::Builtin])?;
         while let Some(row) = rows.next()? {
             known.insert(
                 row.get("item_key")?,
@@ -484,7 +476,7 @@ impl SessionWriter<'_> {
         &self,
         turn: &TurnRow,
         new: &SessionObservation,
-        episode: Option<i64>,
+        episode: Option<EpisodeId>,
     ) -> rusqlite::Result<Inserted> {
         const INSERT: &str =
             "insert into observation (project_id, session_db_id, turn_id, episode_id, item_key, type,
@@ -510,7 +502,7 @@ impl SessionWriter<'_> {
             self.tx
                 .prepare_cached(SEEN_AT)?
                 .execute(params![same, new.at_ms])?;
-            changes::record_change(self.tx, "observation", same)?;
+            record_change(self.tx, ChangeEvent::Memory(same.into()))?;
             return Ok(Inserted::SeenAgain(same));
         }
         let values = params![
@@ -519,7 +511,7 @@ impl SessionWriter<'_> {
             turn.id,
             episode,
             new.key,
-            observation.kind.name(),
+            observation.kind,
             observation.title,
             observation.subtitle,
             observation.narrative,
@@ -530,24 +522,24 @@ impl SessionWriter<'_> {
             list(&observation.evidence),
             new.rejected,
             new.error_signature,
-            BUILTIN,
+            Distiller::Builtin,
             new.at_ms
         ];
-        let id: i64 = self
+        let id: ObservationId = self
             .tx
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))?;
         self.cite(id, observation)?;
         for older in related.outdated {
             // Imported history may come after what happened later.
-            let (old, by) = if older.created_ms > new.at_ms {
+            let (old, by) = if older.created_at > Timestamp::from_millis(new.at_ms) {
                 (id, older.id)
             } else {
                 (older.id, id)
             };
             self.tx.prepare_cached(SUPERSEDE)?.execute(params![old, by])?;
             if old != id {
-                changes::record_change(self.tx, "observation", old)?;
+                record_change(self.tx, ChangeEvent::Memory(old.into()))?;
             }
         }
         self.index(id)?;
@@ -556,10 +548,10 @@ impl SessionWriter<'_> {
 
     fn update(
         &self,
-        id: i64,
+        id: ObservationId,
         turn: &TurnRow,
         new: &SessionObservation,
-        episode: Option<i64>,
+        episode: Option<EpisodeId>,
     ) -> rusqlite::Result<()> {
         const UPDATE: &str = "update observation set turn_id = ?2, episode_id = ?3, type = ?4, title = ?5, subtitle = ?6,
                 narrative = ?7, facts = ?8, concepts = ?9, files_read = ?10, files_modified = ?11, evidence = ?12,
@@ -571,7 +563,7 @@ impl SessionWriter<'_> {
             id,
             turn.id,
             episode,
-            observation.kind.name(),
+            observation.kind,
             observation.title,
             observation.subtitle,
             observation.narrative,
@@ -590,7 +582,7 @@ impl SessionWriter<'_> {
     }
 
     /// Notes which files an observation cites, and what they held.
-    fn cite(&self, id: i64, observation: &NewObservation) -> rusqlite::Result<()> {
+    fn cite(&self, id: ObservationId, observation: &NewObservation) -> rusqlite::Result<()> {
         const FILE: &str =
             "insert or ignore into observation_file (observation_id, path, modified, content_hash, size)
             values (?1, ?2, ?3, ?4, ?5)";
@@ -609,14 +601,8 @@ impl SessionWriter<'_> {
         Ok(())
     }
 
-    fn index(&self, id: i64) -> rusqlite::Result<()> {
-        documents::put(
-            self.tx,
-            Handle {
-                kind: MemoryKind::Observation,
-                id,
-            },
-        )
+    fn index(&self, id: ObservationId) -> rusqlite::Result<()> {
+        documents::put(self.tx, id.into())
     }
 
     /// Removes an observation whose key is gone; its number leads to the nearest memory of the session.
@@ -640,7 +626,7 @@ impl SessionWriter<'_> {
                 .execute(params![old.id, successor.id])?;
         }
         self.tx.prepare_cached(DELETE)?.execute([old.id])?;
-        changes::record_change(self.tx, "observation_forgotten", old.id)
+        record_change(self.tx, ChangeEvent::MemoryForgotten(old.id.into()))
     }
 
     fn summaries(&self, turns: &HashMap<u32, &TurnRow>) -> rusqlite::Result<()> {
@@ -653,10 +639,10 @@ impl SessionWriter<'_> {
             is_fixed: bool,
             digest: u64,
         }
-        let mut known: HashMap<i64, Known> = HashMap::new();
+        let mut known: HashMap<TurnId, Known> = HashMap::new();
         {
             let mut statement = self.tx.prepare_cached(KNOWN)?;
-            let mut rows = statement.query(params![self.session.session_db_id, BUILTIN])?;
+            let mut rows = statement.query(params![self.session.session_db_id, Distiller::Builtin])?;
             while let Some(row) = rows.next()? {
                 let text = |column: &str| -> rusqlite::Result<String> {
                     Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
@@ -694,12 +680,18 @@ impl SessionWriter<'_> {
         }
         for old in known.into_values().filter(|old| !old.is_fixed) {
             self.tx.prepare_cached(DELETE)?.execute([old.id])?;
-            changes::record_change(self.tx, "summary_forgotten", old.id)?;
+            record_change(
+                self.tx,
+                ChangeEvent::MemoryForgotten(Handle {
+                    kind: MemoryKind::Summary,
+                    id: old.id,
+                }),
+            )?;
         }
         Ok(())
     }
 
-    fn put_summary(&self, known: Option<i64>, turn: i64, new: &NewSummary) -> rusqlite::Result<()> {
+    fn put_summary(&self, known: Option<i64>, turn: TurnId, new: &NewSummary) -> rusqlite::Result<()> {
         const PUT: &str = "insert into summary (id, project_id, session_db_id, turn_id, request, investigated, learned,
                 completed, next_steps, open_steps, files_read, files_edited, notes, distiller, created_at)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
@@ -723,7 +715,7 @@ impl SessionWriter<'_> {
             list(&new.files_read),
             list(&new.files_edited),
             new.notes,
-            BUILTIN
+            Distiller::Builtin
         ];
         let id = self.tx.prepare_cached(PUT)?.query_row(values, |row| row.get(0))?;
         documents::put(
@@ -773,15 +765,15 @@ impl SessionWriter<'_> {
 /// The outcome of inserting an observation.
 enum Inserted {
     /// It is stored.
-    New(i64),
+    New(ObservationId),
     /// Another session has the same memory: it was seen once more.
-    SeenAgain(i64),
+    SeenAgain(ObservationId),
 }
 
 /// A memory that may take the place of a removed one.
 struct Successor<'m> {
-    id: i64,
-    episode: Option<i64>,
+    id: ObservationId,
+    episode: Option<EpisodeId>,
     title: &'m str,
 }
 
@@ -830,8 +822,8 @@ mod tests {
     use crate::testing::{event, store};
 
     const SESSION: SessionRef = SessionRef {
-        session_db_id: 1,
-        project_db_id: 1,
+        session_db_id: SessionId::new(1),
+        project_db_id: ProjectId::new(1),
     };
 
     fn ended() -> Store {
@@ -887,7 +879,7 @@ mod tests {
     }
 
     fn put(store: &mut Store, items: &[EvidenceItem], observations: Vec<SessionObservation>) {
-        let turn = store.turn_to_distil(1).unwrap().unwrap();
+        let turn = store.turn_to_distil(TurnId::new(1)).unwrap().unwrap();
         let record = TurnRecord {
             turn: &turn,
             items,
@@ -996,7 +988,10 @@ mod tests {
     fn the_hand_over_is_read_back() {
         let mut store = ended();
         put(&mut store, &[], Vec::new());
-        assert_eq!(store.handover(1).unwrap().unwrap().open, ["Release notes"]);
-        assert_eq!(store.turn_logs(1).unwrap()[0].json, "{}");
+        assert_eq!(
+            store.handover(SessionId::new(1)).unwrap().unwrap().open,
+            ["Release notes"]
+        );
+        assert_eq!(store.turn_logs(SessionId::new(1)).unwrap()[0].json, "{}");
     }
 }

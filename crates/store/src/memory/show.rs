@@ -1,6 +1,8 @@
 //! Everything about one memory: what it says, where it comes from, what it rests on.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{
+    Distiller, EvidenceKind, Handle, MemoryKind, NoteAuthor, ObservationId, Timestamp, TurnId,
+};
 use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
 
@@ -37,9 +39,9 @@ pub struct Provenance {
     /// What was asked in the turn.
     pub prompt: Option<String>,
     /// Who made it of the turn.
-    pub distiller: Option<String>,
+    pub distiller: Option<Distiller>,
     /// Who saved it: person, agent or import.
-    pub author: Option<String>,
+    pub author: Option<NoteAuthor>,
     /// The tool uses that it rests on.
     pub tools: Vec<EvidenceToolUse>,
     /// How often it was seen.
@@ -50,10 +52,10 @@ pub struct Provenance {
     pub supersedes: Vec<Handle>,
     /// When it was last seen, in milliseconds since 1970.
     #[serde(skip)]
-    pub last_seen_ms: Option<i64>,
+    pub last_seen_at: Option<Timestamp>,
     /// When a person corrected it, in milliseconds since 1970.
     #[serde(skip)]
-    pub edited_ms: Option<i64>,
+    pub edited_at: Option<Timestamp>,
 }
 
 /// A tool use that a memory rests on.
@@ -70,9 +72,9 @@ pub struct EvidenceToolUse {
 pub struct EvidencePassage {
     /// What names it.
     pub id: Handle,
-    /// What it is: prose, edit, command, error, prompt.
+    /// What it is.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: EvidenceKind,
     /// Its first line.
     pub first_line: String,
 }
@@ -88,8 +90,8 @@ impl Store {
             .map_err(query("read where a memory comes from"))?;
         let (turn_id, mut provenance) = origin.unwrap_or_default();
         let attempt = query("read what a memory rests on");
-        if handle.kind == MemoryKind::Observation {
-            provenance.supersedes = self.supersedes(handle.id).map_err(attempt)?;
+        if let Some(id) = handle.observation() {
+            provenance.supersedes = self.supersedes(id).map_err(attempt)?;
         }
         let mut passages = Vec::new();
         if let Some(turn) = turn_id {
@@ -105,7 +107,7 @@ impl Store {
         }))
     }
 
-    fn origin(&self, handle: Handle) -> rusqlite::Result<Option<(Option<i64>, Provenance)>> {
+    fn origin(&self, handle: Handle) -> rusqlite::Result<Option<(Option<TurnId>, Provenance)>> {
         const OBSERVATION: &str = "select project.name, host, coalesce(turn.branch, session.branch), turn.id, turn.number,
                 turn.prompt, distiller, null, edited_at, seen, last_seen_at, superseded_by, evidence
             from observation as memory join project on project.id = memory.project_id
@@ -143,14 +145,14 @@ impl Store {
             .optional()
     }
 
-    fn supersedes(&self, id: i64) -> rusqlite::Result<Vec<Handle>> {
+    fn supersedes(&self, id: ObservationId) -> rusqlite::Result<Vec<Handle>> {
         const OLDER: &str = "select id from observation where superseded_by = ?1 order by id";
         let mut statement = self.connection.prepare_cached(OLDER)?;
-        let rows = statement.query_map([id], |row| Ok(observation(row.get(0)?)))?;
+        let rows = statement.query_map([id], |row| row.get(0).map(|id: ObservationId| id.into()))?;
         rows.collect()
     }
 
-    fn name_tools(&self, turn: i64, tools: &mut [EvidenceToolUse]) -> rusqlite::Result<()> {
+    fn name_tools(&self, turn: TurnId, tools: &mut [EvidenceToolUse]) -> rusqlite::Result<()> {
         const TOOL: &str =
             "select tool_name from event where turn_id = ?1 and tool_use_id = ?2 and tool_name is not null";
         let mut statement = self.connection.prepare_cached(TOOL)?;
@@ -162,7 +164,7 @@ impl Store {
         Ok(())
     }
 
-    fn passages(&self, turn: i64) -> rusqlite::Result<Vec<EvidencePassage>> {
+    fn passages(&self, turn: TurnId) -> rusqlite::Result<Vec<EvidencePassage>> {
         const OF_TURN: &str =
             "select id, kind, text, packed from passage where turn_id = ?1 order by id limit 50";
         let mut statement = self.connection.prepare_cached(OF_TURN)?;
@@ -190,33 +192,23 @@ pub(crate) fn first_line(text: &str) -> String {
         .to_owned()
 }
 
-fn observation(id: i64) -> Handle {
-    Handle {
-        kind: MemoryKind::Observation,
-        id,
-    }
-}
-
-fn read_origin(row: &Row<'_>) -> rusqlite::Result<(Option<i64>, Provenance)> {
-    let turn_id: Option<i64> = row.get(3)?;
-    let superseded_by: Option<i64> = row.get(11)?;
+fn read_origin(row: &Row<'_>) -> rusqlite::Result<(Option<TurnId>, Provenance)> {
+    let turn_id: Option<TurnId> = row.get(3)?;
+    let superseded_by: Option<ObservationId> = row.get(11)?;
     let prompt: Option<String> = row.get(5)?;
     let provenance = Provenance {
         project_name: row.get(0)?,
         host: row.get(1)?,
         branch: row.get(2)?,
         turn: row.get(4)?,
-        prompt_id: turn_id.filter(|_| prompt.is_some()).map(|id| Handle {
-            kind: MemoryKind::Prompt,
-            id,
-        }),
+        prompt_id: turn_id.filter(|_| prompt.is_some()).map(Handle::from),
         prompt,
         distiller: row.get(6)?,
         author: row.get(7)?,
-        edited_ms: row.get(8)?,
+        edited_at: row.get(8)?,
         seen: row.get(9)?,
-        last_seen_ms: row.get(10)?,
-        superseded_by: superseded_by.map(observation),
+        last_seen_at: row.get(10)?,
+        superseded_by: superseded_by.map(Handle::from),
         supersedes: Vec::new(),
         tools: list(row, 12)?
             .into_iter()

@@ -1,8 +1,13 @@
 //! A person says that one memory holds in place of another.
 
+use backstory_model::{ObservationId, ProjectId, Timestamp};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, memory::changes, schema::open::query};
+use crate::{
+    Store, StoreError,
+    memory::changes::{ChangeEvent, record_change},
+    schema::open::query,
+};
 
 /// What became of the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +27,9 @@ impl Store {
     /// alone.
     pub fn supersede(
         &mut self,
-        old: i64,
-        by: Option<i64>,
-        now_ms: i64,
+        old: ObservationId,
+        by: Option<ObservationId>,
+        now: Timestamp,
     ) -> Result<SupersedeOutcome, StoreError> {
         const SET: &str = "update observation set superseded_by = ?2, edited_at = ?3 where id = ?1";
         const KEEP: &str = "update observation set edited_at = coalesce(edited_at, ?2) where id = ?1";
@@ -38,12 +43,12 @@ impl Store {
             return Ok(why_not);
         }
         let run = || -> rusqlite::Result<usize> {
-            let changed = transaction.execute(SET, params![old, by, now_ms])?;
+            let changed = transaction.execute(SET, params![old, by, now])?;
             if let Some(by) = by {
-                transaction.execute(KEEP, params![by, now_ms])?;
+                transaction.execute(KEEP, params![by, now])?;
             }
             if changed > 0 {
-                changes::record_change(&transaction, "observation", old)?;
+                record_change(&transaction, ChangeEvent::Memory(old.into()))?;
             }
             Ok(changed)
         };
@@ -60,15 +65,18 @@ impl Store {
 /// Why one cannot hold in place of the other.
 fn supersede_error(
     transaction: &Transaction<'_>,
-    old: i64,
-    by: i64,
+    old: ObservationId,
+    by: ObservationId,
 ) -> rusqlite::Result<Option<SupersedeOutcome>> {
     const PLACE: &str = "select project_id, superseded_by from observation where id = ?1";
-    let place = |id: i64| {
+    let place = |id: ObservationId| {
         transaction
             .prepare_cached(PLACE)?
             .query_row([id], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?))
+                Ok((
+                    row.get::<_, ProjectId>(0)?,
+                    row.get::<_, Option<ObservationId>>(1)?,
+                ))
             })
             .optional()
     };
@@ -94,7 +102,7 @@ fn supersede_error(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{event, store};
+    use crate::testing::{at, event, store};
 
     #[test]
     fn one_memory_holds_in_place_of_another_but_not_in_a_circle() {
@@ -104,13 +112,17 @@ mod tests {
         for _ in 0..3 {
             store.connection.execute(insert, []).unwrap();
         }
-        assert_eq!(store.supersede(1, Some(2), 5).unwrap(), SupersedeOutcome::Done);
-        assert_eq!(store.supersede(2, Some(3), 5).unwrap(), SupersedeOutcome::Done);
-        assert_eq!(store.supersede(3, Some(1), 5).unwrap(), SupersedeOutcome::Circle);
-        assert_eq!(store.supersede(3, Some(3), 5).unwrap(), SupersedeOutcome::Circle);
-        assert_eq!(store.supersede(1, Some(9), 5).unwrap(), SupersedeOutcome::Missing);
-        assert_eq!(store.supersede(9, None, 5).unwrap(), SupersedeOutcome::Missing);
-        assert_eq!(store.supersede(2, None, 6).unwrap(), SupersedeOutcome::Done);
-        assert_eq!(store.supersede(3, Some(1), 7).unwrap(), SupersedeOutcome::Done);
+        let mut supersede = |old, by: Option<i64>, now| {
+            let by = by.map(ObservationId::new);
+            store.supersede(ObservationId::new(old), by, at(now)).unwrap()
+        };
+        assert_eq!(supersede(1, Some(2), 5), SupersedeOutcome::Done);
+        assert_eq!(supersede(2, Some(3), 5), SupersedeOutcome::Done);
+        assert_eq!(supersede(3, Some(1), 5), SupersedeOutcome::Circle);
+        assert_eq!(supersede(3, Some(3), 5), SupersedeOutcome::Circle);
+        assert_eq!(supersede(1, Some(9), 5), SupersedeOutcome::Missing);
+        assert_eq!(supersede(9, None, 5), SupersedeOutcome::Missing);
+        assert_eq!(supersede(2, None, 6), SupersedeOutcome::Done);
+        assert_eq!(supersede(3, Some(1), 7), SupersedeOutcome::Done);
     }
 }

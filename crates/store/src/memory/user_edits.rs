@@ -1,13 +1,13 @@
 //! What a person pinned or corrected outlives a new distilling of its turn, and is not told a second time.
 
-use backstory_model::NewObservation;
+use backstory_model::{NewObservation, ObservationType, SessionId, TurnId};
 use rusqlite::{Connection, params};
 
 use crate::{memory::pack::pack, transfer::export::list};
 
 /// An observation that stays whatever is found out later.
 struct UserEdit {
-    kind: String,
+    kind: ObservationType,
     title: String,
     evidence: Vec<String>,
 }
@@ -18,7 +18,7 @@ struct UserEdit {
 /// words are no help, since a person may have changed them; where several fit, title and type decide.
 pub(crate) fn not_covered_by_user_edits<'n>(
     connection: &Connection,
-    turn: i64,
+    turn: TurnId,
     new: &'n [NewObservation],
 ) -> rusqlite::Result<Vec<&'n NewObservation>> {
     const SURVIVORS: &str = "select type, title, evidence from observation
@@ -48,11 +48,11 @@ pub(crate) fn not_covered_by_user_edits<'n>(
 
 /// Observations of a session that a user pinned or edited and that have no key to be recognized by: those of earlier
 /// versions and of models.
-pub(crate) struct SessionEdits(Vec<(i64, UserEdit)>);
+pub(crate) struct SessionEdits(Vec<(TurnId, UserEdit)>);
 
 impl SessionEdits {
     /// Reads those of a session.
-    pub(crate) fn read(connection: &Connection, session: i64) -> rusqlite::Result<Self> {
+    pub(crate) fn read(connection: &Connection, session: SessionId) -> rusqlite::Result<Self> {
         const EDITS: &str = "select turn_id, type, title, evidence from observation
             where session_db_id = ?1 and turn_id is not null and item_key is null
                 and (pinned <> 0 or edited_at is not null) order by id";
@@ -69,7 +69,7 @@ impl SessionEdits {
     }
 
     /// Tells whether one of them stands for a new observation of a turn. Each stands for one at most.
-    pub(crate) fn cover(&mut self, turn: i64, new: &NewObservation) -> bool {
+    pub(crate) fn cover(&mut self, turn: TurnId, new: &NewObservation) -> bool {
         let known = self
             .0
             .iter()
@@ -81,7 +81,7 @@ impl SessionEdits {
 impl UserEdit {
     fn likeness(&self, new: &NewObservation) -> Option<u8> {
         let same_title = self.title.eq_ignore_ascii_case(&new.title);
-        let same_type = self.kind == new.kind.name();
+        let same_type = self.kind == new.kind;
         let rests_on_same = if self.evidence.is_empty() {
             new.evidence.is_empty() && (same_title || same_type)
         } else {
@@ -93,14 +93,14 @@ impl UserEdit {
 }
 
 /// Says whether the turn has a summary that stays.
-pub(crate) fn has_summary(connection: &Connection, turn: i64) -> rusqlite::Result<bool> {
+pub(crate) fn has_summary(connection: &Connection, turn: TurnId) -> rusqlite::Result<bool> {
     const SUMMARY: &str =
         "select 1 from summary where turn_id = ?1 and (pinned <> 0 or edited_at is not null)";
     connection.prepare_cached(SUMMARY)?.exists([turn])
 }
 
 /// Says whether the turn has a pinned passage with these words.
-pub(crate) fn has_passage(connection: &Connection, turn: i64, text: &str) -> rusqlite::Result<bool> {
+pub(crate) fn has_passage(connection: &Connection, turn: TurnId, text: &str) -> rusqlite::Result<bool> {
     // Packing the same text gives the same bytes.
     const PASSAGE: &str =
         "select 1 from passage where turn_id = ?1 and pinned <> 0 and text = ?2 and packed is ?3";

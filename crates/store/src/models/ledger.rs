@@ -3,10 +3,17 @@
 //! A call is entered with its estimate before it is made, in the same transaction that looks at the budget: however many ask at
 //! once, the budget is passed by the last call that was let through and by no other. What the provider counted comes after.
 
+use backstory_model::{CallId, SessionId, Timestamp, TurnId};
+use std::time::Duration;
+
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, models::provider_backoff::paused_until, schema::open::query};
+use crate::{
+    Store, StoreError,
+    models::provider_backoff::paused_until,
+    schema::open::{millis, query},
+};
 
 /// A call that somebody wants to make.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +25,9 @@ pub struct NewCall<'c> {
     /// What a pause of this provider is noted under.
     pub place: &'c str,
     /// The session that it is about.
-    pub session_db_id: i64,
+    pub session_db_id: SessionId,
     /// The turn that it is about.
-    pub turn_id: i64,
+    pub turn_id: TurnId,
     /// About how many tokens are sent.
     pub estimated_in: u64,
     /// About how many tokens come back.
@@ -31,7 +38,7 @@ pub struct NewCall<'c> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBudget {
     /// When the day began, in milliseconds since 1970: the user's day, which only the caller knows.
-    pub day_from_ms: i64,
+    pub day_start: Timestamp,
     /// The most tokens of a day.
     pub daily_tokens: u64,
     /// The most tokens of a session.
@@ -42,7 +49,7 @@ pub struct TokenBudget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// It may, and has this number in the ledger.
-    Granted(i64),
+    Granted(CallId),
     /// The day's tokens are spent.
     DaySpent,
     /// The session's tokens are spent.
@@ -50,7 +57,7 @@ pub enum Permit {
     /// The provider is left alone.
     Paused {
         /// Until when, in milliseconds since 1970.
-        until_ms: i64,
+        until: Timestamp,
     },
 }
 
@@ -64,7 +71,7 @@ pub struct CallEnd<'c> {
     /// In millionths of a dollar, where the price is known.
     pub cost: Option<u64>,
     /// How long it took.
-    pub duration_ms: u64,
+    pub duration: Duration,
 }
 
 /// What one model took in a span of time.
@@ -95,7 +102,7 @@ impl Store {
         &mut self,
         call: &NewCall<'_>,
         budget: &TokenBudget,
-        now_ms: i64,
+        now: Timestamp,
     ) -> Result<Permit, StoreError> {
         const ENTER: &str = "insert into model_call (at, provider, model, session_db_id, turn_id, estimated_in, estimated_out)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
@@ -105,17 +112,17 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
         let run = || -> rusqlite::Result<Permit> {
-            if spent(&transaction, budget.day_from_ms)? >= budget.daily_tokens {
+            if spent(&transaction, budget.day_start)? >= budget.daily_tokens {
                 return Ok(Permit::DaySpent);
             }
             if session_spent(&transaction, call.session_db_id)? >= budget.session_tokens {
                 return Ok(Permit::SessionSpent);
             }
-            if let Some(until_ms) = paused_until(&transaction, call.place, now_ms)? {
-                return Ok(Permit::Paused { until_ms });
+            if let Some(until) = paused_until(&transaction, call.place, now)? {
+                return Ok(Permit::Paused { until });
             }
             let values = params![
-                now_ms,
+                now,
                 call.provider,
                 call.model,
                 call.session_db_id,
@@ -134,12 +141,19 @@ impl Store {
     }
 
     /// Enters how a call ended.
-    pub fn close_call(&mut self, id: i64, end: &CallEnd<'_>) -> Result<(), StoreError> {
+    pub fn close_call(&mut self, id: CallId, end: &CallEnd<'_>) -> Result<(), StoreError> {
         const CLOSE: &str =
             "update model_call set tokens_in = ?2, tokens_out = ?3, cost = ?4, duration_ms = ?5, outcome = ?6
             where id = ?1";
         let (tokens_in, tokens_out) = end.tokens.unzip();
-        let values = params![id, tokens_in, tokens_out, end.cost, end.duration_ms, end.outcome];
+        let values = params![
+            id,
+            tokens_in,
+            tokens_out,
+            end.cost,
+            millis(end.duration),
+            end.outcome
+        ];
         self.connection
             .execute(CLOSE, values)
             .map(drop)
@@ -147,26 +161,26 @@ impl Store {
     }
 
     /// Closes the calls of a process that is gone. What they were estimated at stays spent: nobody knows better.
-    pub fn close_lost_calls(&mut self, before_ms: i64) -> Result<usize, StoreError> {
+    pub fn close_lost_calls(&mut self, before: Timestamp) -> Result<usize, StoreError> {
         const LOST: &str = "update model_call set outcome = 'lost' where outcome is null and at < ?1";
         self.connection
-            .execute(LOST, [before_ms])
+            .execute(LOST, [before])
             .map_err(query("close lost calls"))
     }
 
     /// Returns how many tokens were spent, or set aside, since a moment.
-    pub fn tokens_since(&self, from_ms: i64) -> Result<u64, StoreError> {
-        spent(&self.connection, from_ms).map_err(query("read what was spent"))
+    pub fn tokens_since(&self, from: Timestamp) -> Result<u64, StoreError> {
+        spent(&self.connection, from).map_err(query("read what was spent"))
     }
 
     /// Returns what each model took from one moment to before another, the most expensive first.
-    pub fn spending(&self, from_ms: i64, to_ms: i64) -> Result<Vec<Spending>, StoreError> {
+    pub fn spending(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Spending>, StoreError> {
         const SPENDING: &str = "select provider, model, count(*), count(*) filter (where outcome <> 'ok'),
                 sum(coalesce(tokens_in, estimated_in)), sum(coalesce(tokens_out, estimated_out)), sum(cost)
             from model_call where at >= ?1 and at < ?2 group by provider, model order by 5 desc, 1, 2";
         let attempt = query("read what was spent");
         let mut statement = self.connection.prepare_cached(SPENDING).map_err(attempt)?;
-        let rows = statement.query_map([from_ms, to_ms], |row| {
+        let rows = statement.query_map([from, to], |row| {
             Ok(Spending {
                 provider: row.get(0)?,
                 model: row.get(1)?,
@@ -181,21 +195,24 @@ impl Store {
     }
 
     /// Returns what was spent on each of some days, each given by its beginning; the last one goes on until now.
-    pub fn spending_by_day(&self, starts_ms: &[i64]) -> Result<Vec<(i64, Vec<Spending>)>, StoreError> {
-        let ends = starts_ms.iter().skip(1).copied().chain([i64::MAX]);
-        let days = starts_ms.iter().zip(ends);
+    pub fn spending_by_day(
+        &self,
+        starts: &[Timestamp],
+    ) -> Result<Vec<(Timestamp, Vec<Spending>)>, StoreError> {
+        let ends = starts.iter().skip(1).copied().chain([Timestamp::MAX]);
+        let days = starts.iter().zip(ends);
         days.map(|(&start, end)| Ok((start, self.spending(start, end)?)))
             .collect()
     }
 }
 
-fn spent(connection: &Connection, from_ms: i64) -> rusqlite::Result<u64> {
+fn spent(connection: &Connection, from: Timestamp) -> rusqlite::Result<u64> {
     connection
         .prepare_cached(&format!("select {TOKENS} where at >= ?1"))?
-        .query_row([from_ms], |row| row.get(0))
+        .query_row([from], |row| row.get(0))
 }
 
-fn session_spent(connection: &Connection, session_db_id: i64) -> rusqlite::Result<u64> {
+fn session_spent(connection: &Connection, session_db_id: SessionId) -> rusqlite::Result<u64> {
     connection
         .prepare_cached(&format!("select {TOKENS} where session_db_id = ?1"))?
         .query_row([session_db_id], |row| row.get(0))
@@ -204,22 +221,22 @@ fn session_spent(connection: &Connection, session_db_id: i64) -> rusqlite::Resul
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::testing::{event, store};
+    use crate::testing::{at, event, store};
 
     pub(crate) fn call(turn: i64) -> NewCall<'static> {
         NewCall {
             provider: "anthropic",
             model: "m",
             place: "anthropic",
-            session_db_id: turn,
-            turn_id: turn,
+            session_db_id: SessionId::new(turn),
+            turn_id: TurnId::new(turn),
             estimated_in: 600,
             estimated_out: 200,
         }
     }
 
     pub(crate) const BUDGET: TokenBudget = TokenBudget {
-        day_from_ms: 1_000,
+        day_start: at(1_000),
         daily_tokens: 1_000,
         session_tokens: 5_000,
     };
@@ -231,15 +248,15 @@ pub(crate) mod tests {
     #[test]
     fn the_call_that_passes_the_budget_is_the_last_one() {
         let mut store = two_sessions();
-        let Permit::Granted(first) = store.reserve_call(&call(1), &BUDGET, 2_000).unwrap() else {
+        let Permit::Granted(first) = store.reserve_call(&call(1), &BUDGET, at(2_000)).unwrap() else {
             panic!("the first call is within the budget");
         };
         assert!(matches!(
-            store.reserve_call(&call(2), &BUDGET, 2_001).unwrap(),
+            store.reserve_call(&call(2), &BUDGET, at(2_001)).unwrap(),
             Permit::Granted(_)
         ));
         assert_eq!(
-            store.reserve_call(&call(1), &BUDGET, 2_002).unwrap(),
+            store.reserve_call(&call(1), &BUDGET, at(2_002)).unwrap(),
             Permit::DaySpent
         );
         // It took less than was set aside: there is room again.
@@ -247,24 +264,24 @@ pub(crate) mod tests {
             outcome: "ok",
             tokens: Some((100, 50)),
             cost: Some(7),
-            duration_ms: 5,
+            duration: Duration::from_millis(5),
         };
         store.close_call(first, &end).unwrap();
-        assert_eq!(store.tokens_since(0).unwrap(), 950);
+        assert_eq!(store.tokens_since(at(0)).unwrap(), 950);
         assert!(matches!(
-            store.reserve_call(&call(1), &BUDGET, 2_003).unwrap(),
+            store.reserve_call(&call(1), &BUDGET, at(2_003)).unwrap(),
             Permit::Granted(_)
         ));
         // Another day has a budget of its own.
         let tomorrow = TokenBudget {
-            day_from_ms: 90_000,
+            day_start: at(90_000),
             ..BUDGET
         };
         assert!(matches!(
-            store.reserve_call(&call(1), &tomorrow, 90_001).unwrap(),
+            store.reserve_call(&call(1), &tomorrow, at(90_001)).unwrap(),
             Permit::Granted(_)
         ));
-        let days = store.spending_by_day(&[0, 90_000]).unwrap();
+        let days = store.spending_by_day(&[at(0), at(90_000)]).unwrap();
         assert_eq!((days[0].1[0].calls, days[1].1[0].calls), (3, 1));
         assert_eq!(days[0].1[0].cost_micro_dollars, Some(7));
     }
@@ -278,15 +295,15 @@ pub(crate) mod tests {
             ..BUDGET
         };
         assert!(matches!(
-            store.reserve_call(&call(1), &budget, 2_000).unwrap(),
+            store.reserve_call(&call(1), &budget, at(2_000)).unwrap(),
             Permit::Granted(_)
         ));
         assert_eq!(
-            store.reserve_call(&call(1), &budget, 2_000).unwrap(),
+            store.reserve_call(&call(1), &budget, at(2_000)).unwrap(),
             Permit::SessionSpent
         );
         assert!(matches!(
-            store.reserve_call(&call(2), &budget, 2_000).unwrap(),
+            store.reserve_call(&call(2), &budget, at(2_000)).unwrap(),
             Permit::Granted(_)
         ));
     }
@@ -294,9 +311,9 @@ pub(crate) mod tests {
     #[test]
     fn what_a_lost_call_was_estimated_at_stays_spent() {
         let mut store = two_sessions();
-        store.reserve_call(&call(1), &BUDGET, 2_000).unwrap();
-        assert_eq!(store.close_lost_calls(3_000).unwrap(), 1);
-        assert_eq!(store.close_lost_calls(3_000).unwrap(), 0);
-        assert_eq!(store.tokens_since(0).unwrap(), 800);
+        store.reserve_call(&call(1), &BUDGET, at(2_000)).unwrap();
+        assert_eq!(store.close_lost_calls(at(3_000)).unwrap(), 1);
+        assert_eq!(store.close_lost_calls(at(3_000)).unwrap(), 0);
+        assert_eq!(store.tokens_since(at(0)).unwrap(), 800);
     }
 }

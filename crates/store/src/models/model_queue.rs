@@ -1,20 +1,23 @@
 //! Turns that a model is to distil after the rules: which, and what is known about their files.
 
+use backstory_model::{ObservationId, ObservationType, ProjectId, Timestamp, TurnId};
+use std::time::Duration;
+
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::{Store, StoreError, StoredTurn, schema::open::query};
+use crate::{Store, StoreError, schema::open::query};
 
 /// How long a turn is kept for one thread at most: longer than two calls and their time-outs.
-pub const MODEL_LEASE_MS: i64 = 900_000;
+pub const MODEL_LEASE: Duration = Duration::from_mins(15);
 
 /// How long a turn waits that made us fail: each try may cost tokens, and others come first.
-pub const MODEL_LATER_MS: i64 = 6 * 3_600_000;
+pub const MODEL_RETRY_DELAY: Duration = Duration::from_hours(6);
 
 /// A turn under a lease: nobody else asks a model about it until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelJob {
     /// The number of the turn.
-    pub turn_id: i64,
+    pub turn_id: TurnId,
     /// Which wish it is: the turn may go on while a model thinks.
     pub revision: i64,
 }
@@ -23,9 +26,9 @@ pub struct ModelJob {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownObservation {
     /// Its number.
-    pub id: i64,
+    pub id: ObservationId,
     /// What it is about.
-    pub kind: String,
+    pub kind: ObservationType,
     /// What it says.
     pub title: String,
 }
@@ -33,8 +36,8 @@ pub struct KnownObservation {
 /// A turn that can be distilled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastTurn {
-    /// The number of the turn.
-    pub id: i64,
+    /// The turn.
+    pub id: TurnId,
     /// Its number in its session.
     pub number: i64,
     /// The agent's id of its session.
@@ -43,28 +46,32 @@ pub struct PastTurn {
 
 impl Store {
     /// Claims the newest turn that waits for a model: what happened last is asked for first.
-    pub fn claim_model_job(&mut self, now_ms: i64, lease_ms: i64) -> Result<Option<ModelJob>, StoreError> {
+    pub fn claim_model_job(
+        &mut self,
+        now: Timestamp,
+        lease: Duration,
+    ) -> Result<Option<ModelJob>, StoreError> {
         const NEXT: &str =
             "update turn_for_model set lease_until = ?2 where turn_id = (select turn_id from turn_for_model
                 where not_before <= ?1 and coalesce(lease_until, 0) <= ?1 order by turn_id desc limit 1)
             returning turn_id, revision";
         let claimed = self
             .connection
-            .query_row(NEXT, params![now_ms, now_ms + lease_ms], claimed);
+            .query_row(NEXT, params![now, now + lease], claimed);
         claimed.optional().map_err(query("claim a turn for a model"))
     }
 
     /// Claims one turn, whether it waits or not; `None` when somebody else has it.
     pub fn claim_turn(
         &mut self,
-        turn_id: i64,
-        now_ms: i64,
-        lease_ms: i64,
+        turn_id: TurnId,
+        now: Timestamp,
+        lease: Duration,
     ) -> Result<Option<ModelJob>, StoreError> {
         const CLAIM: &str = "insert into turn_for_model (turn_id, lease_until) values (?1, ?3)
             on conflict (turn_id) do update set lease_until = ?3 where coalesce(lease_until, 0) <= ?2
             returning turn_id, revision";
-        let values = params![turn_id, now_ms, now_ms + lease_ms];
+        let values = params![turn_id, now, now + lease];
         let claimed = self.connection.query_row(CLAIM, values, claimed);
         claimed.optional().map_err(query("claim a turn for a model"))
     }
@@ -81,11 +88,11 @@ impl Store {
     }
 
     /// Gives a turn back that no model has distilled; it waits at least until then.
-    pub fn release_model_job(&mut self, turn: ModelJob, not_before_ms: i64) -> Result<(), StoreError> {
+    pub fn release_model_job(&mut self, turn: ModelJob, not_before: Timestamp) -> Result<(), StoreError> {
         const RELEASE: &str =
             "update turn_for_model set lease_until = null, not_before = ?2 where turn_id = ?1";
         self.connection
-            .execute(RELEASE, params![turn.turn_id, not_before_ms])
+            .execute(RELEASE, params![turn.turn_id, not_before])
             .map(drop)
             .map_err(query("give a turn back"))
     }
@@ -102,7 +109,7 @@ impl Store {
     pub fn past_turns(
         &self,
         session_id: Option<&str>,
-        since_ms: Option<i64>,
+        since: Option<Timestamp>,
     ) -> Result<Vec<PastTurn>, StoreError> {
         const TURNS: &str = "select turn.id, turn.number, session.session_id
             from turn join session on session.id = turn.session_db_id
@@ -113,7 +120,7 @@ impl Store {
             order by turn.id desc";
         let attempt = query("read past turns");
         let mut statement = self.connection.prepare_cached(TURNS).map_err(attempt)?;
-        let rows = statement.query_map(params![session_id, since_ms], |row| {
+        let rows = statement.query_map(params![session_id, since], |row| {
             Ok(PastTurn {
                 id: row.get(0)?,
                 number: row.get(1)?,
@@ -127,8 +134,8 @@ impl Store {
     /// whatever a model says.
     pub fn related_observations(
         &self,
-        project_db_id: i64,
-        turn_id: i64,
+        project_db_id: ProjectId,
+        turn_id: TurnId,
         paths: &[String],
         most: usize,
     ) -> Result<Vec<KnownObservation>, StoreError> {
@@ -168,18 +175,18 @@ impl Store {
 }
 
 /// Shortens leases and waits that are longer than any that is given: the clock was set back since.
-pub(crate) fn clamp_leases(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
+pub(crate) fn clamp_leases(transaction: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<()> {
     // Not ended: `backstory distill` may be at work beside a worker that starts.
     const SHORTEN: &str = "update turn_for_model
-        set lease_until = min(lease_until, ?1 + ?2), not_before = min(not_before, ?1 + ?3)
-        where lease_until > ?1 + ?2 or not_before > ?1 + ?3";
+        set lease_until = min(lease_until, ?1), not_before = min(not_before, ?2)
+        where lease_until > ?1 or not_before > ?2";
     transaction
-        .execute(SHORTEN, params![now_ms, MODEL_LEASE_MS, MODEL_LATER_MS])
+        .execute(SHORTEN, params![now + MODEL_LEASE, now + MODEL_RETRY_DELAY])
         .map(drop)
 }
 
 /// Puts a turn on the list, unless a model has seen all of it, or it is history that was imported.
-pub(crate) fn ask(transaction: &Transaction<'_>, turn_id: i64) -> rusqlite::Result<()> {
+pub(crate) fn ask(transaction: &Transaction<'_>, turn_id: TurnId) -> rusqlite::Result<()> {
     const ASK: &str = "insert into turn_for_model (turn_id) select id from turn where id = ?1
             and coalesce(modelled, 0) < (select count(*) from event where turn_id = turn.id)
             and exists (select 1 from event where turn_id = turn.id and source = 'hook')
@@ -194,11 +201,15 @@ pub(crate) fn is_claimed(transaction: &Transaction<'_>, claim: ModelJob) -> rusq
 }
 
 /// Notes how much of a turn a model has seen.
-pub(crate) fn mark_modeled(transaction: &Transaction<'_>, turn: &StoredTurn) -> rusqlite::Result<()> {
+pub(crate) fn mark_modeled(
+    transaction: &Transaction<'_>,
+    turn: TurnId,
+    events: usize,
+) -> rusqlite::Result<()> {
     const MODELLED: &str = "update turn set modelled = ?2 where id = ?1";
     transaction
         .prepare_cached(MODELLED)?
-        .execute(params![turn.id, turn.events.len()])
+        .execute(params![turn, events])
         .map(drop)
 }
 

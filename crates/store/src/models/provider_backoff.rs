@@ -2,6 +2,9 @@
 //!
 //! When the time is over, one call is let through to see whether all is well again; the others wait for it.
 
+use backstory_model::Timestamp;
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
@@ -15,7 +18,7 @@ pub struct NewBackoff<'c> {
     /// What was said about it.
     pub said: &'c str,
     /// Until when, in milliseconds since 1970.
-    pub until_ms: i64,
+    pub until: Timestamp,
 }
 
 /// A provider that is left alone.
@@ -29,19 +32,19 @@ pub struct ProviderBackoff {
     pub said: String,
     /// Since when, in milliseconds since 1970.
     #[serde(skip)]
-    pub since_ms: i64,
+    pub since: Timestamp,
     /// Until when, in milliseconds since 1970. Past that, one call looks whether all is well again.
     #[serde(skip)]
-    pub until_ms: i64,
+    pub until: Timestamp,
     /// How often in a row it went wrong.
     pub failures: u32,
 }
 
 /// How long somebody may look whether a provider is well again.
-const PROBE_MS: i64 = 900_000;
+const PROBE: Duration = Duration::from_mins(15);
 
 /// No provider is left alone for longer, whatever its server says.
-const MAX_PAUSE_MS_LEN: i64 = 24 * 3_600_000;
+const MAX_BACKOFF: Duration = Duration::from_hours(24);
 
 impl Store {
     /// Leaves a provider alone for a while.
@@ -49,12 +52,12 @@ impl Store {
         &mut self,
         provider: &str,
         pause: &NewBackoff<'_>,
-        now_ms: i64,
+        now: Timestamp,
     ) -> Result<(), StoreError> {
         const PAUSE: &str = "insert into provider_pause (provider, reason, said, since, until, failures)
             values (?1, ?2, ?3, ?4, ?5, 1)
             on conflict (provider) do update set reason = ?2, said = ?3, until = ?5, failures = failures + 1, probe_until = null";
-        let values = params![provider, pause.reason, pause.said, now_ms, pause.until_ms];
+        let values = params![provider, pause.reason, pause.said, now, pause.until];
         self.connection
             .execute(PAUSE, values)
             .map(drop)
@@ -71,11 +74,11 @@ impl Store {
     }
 
     /// Ends the wait of a provider: the next call looks whether all is well again.
-    pub fn end_pause(&mut self, provider: &str, now_ms: i64) -> Result<(), StoreError> {
+    pub fn end_pause(&mut self, provider: &str, now: Timestamp) -> Result<(), StoreError> {
         const END: &str =
             "update provider_pause set until = min(until, ?2), probe_until = null where provider = ?1";
         self.connection
-            .execute(END, params![provider, now_ms])
+            .execute(END, params![provider, now])
             .map(drop)
             .map_err(query("end the wait of a provider"))
     }
@@ -100,8 +103,8 @@ impl Store {
                 provider: row.get(0)?,
                 reason: row.get(1)?,
                 said: row.get(2)?,
-                since_ms: row.get(3)?,
-                until_ms: row.get(4)?,
+                since: row.get(3)?,
+                until: row.get(4)?,
                 failures: row.get(5)?,
             })
         });
@@ -110,12 +113,11 @@ impl Store {
 }
 
 /// Shortens pauses that are longer than any that is given: the clock was set back since.
-pub(crate) fn clamp_backoffs(connection: &Connection, now_ms: i64) -> rusqlite::Result<()> {
-    const SHORTEN: &str = "update provider_pause set since = min(since, ?1), until = min(until, ?1 + ?2),
-            probe_until = min(probe_until, ?1 + ?3)
-        where since > ?1 or until > ?1 + ?2 or probe_until > ?1 + ?3";
+pub(crate) fn clamp_backoffs(connection: &Connection, now: Timestamp) -> rusqlite::Result<()> {
+    const SHORTEN: &str = "update provider_pause set since = min(since, ?1), until = min(until, ?2), probe_until = min(probe_until, ?3)
+        where since > ?1 or until > ?2 or probe_until > ?3";
     connection
-        .execute(SHORTEN, params![now_ms, MAX_PAUSE_MS_LEN, PROBE_MS])
+        .execute(SHORTEN, params![now, now + MAX_BACKOFF, now + PROBE])
         .map(drop)
 }
 
@@ -123,21 +125,21 @@ pub(crate) fn clamp_backoffs(connection: &Connection, now_ms: i64) -> rusqlite::
 pub(crate) fn paused_until(
     connection: &Connection,
     provider: &str,
-    now_ms: i64,
-) -> rusqlite::Result<Option<i64>> {
+    now: Timestamp,
+) -> rusqlite::Result<Option<Timestamp>> {
     const PAUSE: &str = "select max(until, coalesce(probe_until, 0)) from provider_pause where provider = ?1";
-    const PROBE: &str = "update provider_pause set probe_until = ?2 where provider = ?1";
+    const START_PROBE: &str = "update provider_pause set probe_until = ?2 where provider = ?1";
     let mut statement = connection.prepare_cached(PAUSE)?;
-    let until: Option<i64> = statement
+    let until: Option<Timestamp> = statement
         .query_row([provider], |row| row.get(0))
         .optional()?
         .flatten();
-    if until.is_some_and(|until| until <= now_ms) {
+    if until.is_some_and(|until| until <= now) {
         connection
-            .prepare_cached(PROBE)?
-            .execute(params![provider, now_ms + PROBE_MS])?;
+            .prepare_cached(START_PROBE)?
+            .execute(params![provider, now + PROBE])?;
     }
-    Ok(until.filter(|until| *until > now_ms))
+    Ok(until.filter(|until| *until > now))
 }
 
 #[cfg(test)]
@@ -146,6 +148,7 @@ mod tests {
     use crate::{
         Permit, TokenBudget,
         models::ledger::tests::{BUDGET, call, two_sessions},
+        testing::at,
     };
 
     #[test]
@@ -155,25 +158,25 @@ mod tests {
             daily_tokens: 1_000_000,
             ..BUDGET
         };
-        let pause = |until_ms| NewBackoff {
+        let pause = |until| NewBackoff {
             reason: "quota-spent",
             said: "no credit",
-            until_ms,
+            until: at(until),
         };
         store
-            .back_off_provider("anthropic", &pause(5_000), 2_000)
+            .back_off_provider("anthropic", &pause(5_000), at(2_000))
             .unwrap();
-        let ask = |store: &mut Store, now| store.reserve_call(&call(1), &budget, now).unwrap();
-        assert_eq!(ask(&mut store, 4_999), Permit::Paused { until_ms: 5_000 });
+        let ask = |store: &mut Store, now| store.reserve_call(&call(1), &budget, at(now)).unwrap();
+        assert_eq!(ask(&mut store, 4_999), Permit::Paused { until: at(5_000) });
         assert!(matches!(ask(&mut store, 5_000), Permit::Granted(_)));
         assert!(matches!(ask(&mut store, 5_001), Permit::Paused { .. }));
         // The look failed: a longer wait, and one more look.
         store
-            .back_off_provider("anthropic", &pause(9_000), 5_002)
+            .back_off_provider("anthropic", &pause(9_000), at(5_002))
             .unwrap();
-        assert_eq!(ask(&mut store, 6_000), Permit::Paused { until_ms: 9_000 });
+        assert_eq!(ask(&mut store, 6_000), Permit::Paused { until: at(9_000) });
         let pauses = store.provider_pauses().unwrap();
-        assert_eq!((pauses[0].failures, pauses[0].since_ms), (2, 2_000));
+        assert_eq!((pauses[0].failures, pauses[0].since), (2, at(2_000)));
         assert!(matches!(ask(&mut store, 9_000), Permit::Granted(_)));
         store.resume_provider("anthropic").unwrap();
         assert!(matches!(ask(&mut store, 9_001), Permit::Granted(_)));

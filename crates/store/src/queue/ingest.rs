@@ -1,6 +1,6 @@
 //! Takes events in: from the spool into sessions, turns and the queue, exactly once.
 
-use backstory_model::{Event, EventKind, ProjectIdentity};
+use backstory_model::{Event, EventKind, ProjectIdentity, SessionId, Timestamp, TurnId};
 use backstory_text::hash64;
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Store, StoreError,
-    memory::changes,
+    memory::changes::{ChangeEvent, record_change},
     schema::open::{check_not_newer, query},
     schema_version,
     sessions::projects,
@@ -124,7 +124,7 @@ impl Store {
     }
 
     /// Returns when a session was first heard of by a hook, in milliseconds since 1970.
-    pub fn first_live_event(&self, session_id: &str) -> Result<Option<i64>, StoreError> {
+    pub fn first_live_event(&self, session_id: &str) -> Result<Option<Timestamp>, StoreError> {
         const FIRST: &str = "select min(event.at) from event join session on session.id = event.session_db_id
             where session.session_id = ?1 and event.source = 'hook'";
         self.connection
@@ -164,14 +164,14 @@ fn take_one(transaction: &Transaction<'_>, event: &Event, senses: IngestHooks<'_
     let payload = without_repetition(transaction, session, &event.payload, shown)?;
     cached(transaction, INSERT)?.execute(params![
         event.key,
-        event.source.name(),
+        event.source,
         session,
         turn,
-        event.kind.name(),
+        event.kind,
         text(wire.agent_id),
         tool_name,
         text(wire.tool_use_id),
-        event.at_ms,
+        event.at,
         payload.as_deref().unwrap_or(&event.payload),
         read_hash,
     ])?;
@@ -181,7 +181,7 @@ fn take_one(transaction: &Transaction<'_>, event: &Event, senses: IngestHooks<'_
 /// Agents read the same file again and again: what it shows is kept once per session while it stays the same.
 fn without_repetition(
     transaction: &Transaction<'_>,
-    session: i64,
+    session: SessionId,
     payload: &str,
     shown: Option<&str>,
 ) -> rusqlite::Result<Option<String>> {
@@ -209,7 +209,7 @@ fn session(
     event: &Event,
     wire: &Wire<'_>,
     senses: IngestHooks<'_>,
-) -> rusqlite::Result<i64> {
+) -> rusqlite::Result<SessionId> {
     const FIND: &str = "select id from session where session_id = ?1";
     const CREATE: &str = "insert into session (session_id, host, project_id, cwd, started_at, last_event_at)
         values (?1, ?2, ?3, ?4, ?5, ?5) returning id";
@@ -223,14 +223,14 @@ fn session(
         .query_row([&event.session_id], |row| row.get(0))
         .optional()?;
     let mut facts = event.project.clone();
-    let id: i64 = match known {
+    let id: SessionId = match known {
         Some(id) => id,
         None => {
             let found = facts.get_or_insert_with(|| (senses.locate)(cwd.as_deref().unwrap_or("")));
-            let project = projects::find_or_create(transaction, found, event.at_ms)?;
-            let values = params![event.session_id, event.host.as_str(), project, cwd, event.at_ms];
+            let project = projects::find_or_create(transaction, found, event.at)?;
+            let values = params![event.session_id, event.host.as_str(), project, cwd, event.at];
             let id = cached(transaction, CREATE)?.query_row(values, |row| row.get(0))?;
-            changes::record_change(transaction, "session_started", id)?;
+            record_change(transaction, ChangeEvent::SessionStarted(id))?;
             id
         }
     };
@@ -239,7 +239,7 @@ fn session(
         .unwrap_or_default();
     let values = params![
         id,
-        event.at_ms,
+        event.at,
         branch,
         worktree,
         text(wire.model),
@@ -263,9 +263,9 @@ fn turn(
     transaction: &Transaction<'_>,
     event: &Event,
     wire: &Wire<'_>,
-    session: i64,
+    session: SessionId,
     senses: IngestHooks<'_>,
-) -> rusqlite::Result<Option<i64>> {
+) -> rusqlite::Result<Option<TurnId>> {
     // Work that runs on in the background belongs to the prompt that asked for it.
     const FIND: &str = "select id, prompt_id from turn where session_db_id = ?1
         order by coalesce(prompt_id = ?2, 0) desc, number desc limit 1";
@@ -276,13 +276,13 @@ fn turn(
     let prompt_id = text(wire.prompt_id);
     let create = |prompt: Option<&str>| {
         // Esc ends a turn without a word: the next one shows that it is over.
-        close_open(transaction, session, event.at_ms)?;
+        close_open(transaction, session, event.at)?;
         let machine_made = prompt.is_some_and(senses.is_machine_made);
         let branch = event.project.as_ref().and_then(|facts| facts.branch.as_deref());
-        let values = params![session, prompt, prompt_id, machine_made, branch, event.at_ms];
-        let id = cached(transaction, CREATE)?.query_row(values, |row| row.get::<_, i64>(0))?;
+        let values = params![session, prompt, prompt_id, machine_made, branch, event.at];
+        let id = cached(transaction, CREATE)?.query_row(values, |row| row.get::<_, TurnId>(0))?;
         if prompt.is_some_and(|prompt| !prompt.is_empty()) && !machine_made {
-            changes::record_change(transaction, "prompt", id)?;
+            record_change(transaction, ChangeEvent::Memory(id.into()))?;
         }
         Ok(id)
     };
@@ -305,7 +305,7 @@ fn turn(
         | EventKind::SubagentStop => {
             let found = cached(transaction, FIND)?
                 .query_row(params![session, prompt_id], |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?))
+                    Ok((row.get::<_, TurnId>(0)?, row.get::<_, Option<String>>(1)?))
                 })
                 .optional()?;
             let is_another = |of: &Option<String>| of.is_some() && prompt_id.is_some() && *of != prompt_id;
@@ -317,34 +317,34 @@ fn turn(
                 None => create(None)?,
             };
             if event.kind == EventKind::Stop {
-                cached(transaction, CLOSE)?.execute(params![id, event.at_ms])?;
+                cached(transaction, CLOSE)?.execute(params![id, event.at])?;
             }
             Ok(Some(id))
         }
     }
 }
 
-fn close_open(transaction: &Transaction<'_>, session: i64, at_ms: i64) -> rusqlite::Result<usize> {
+fn close_open(transaction: &Transaction<'_>, session: SessionId, at: Timestamp) -> rusqlite::Result<usize> {
     const CLOSE_OPEN: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
-    cached(transaction, CLOSE_OPEN)?.execute(params![session, at_ms])
+    cached(transaction, CLOSE_OPEN)?.execute(params![session, at])
 }
 
 fn end_session(
     transaction: &Transaction<'_>,
     event: &Event,
     wire: &Wire<'_>,
-    session: i64,
+    session: SessionId,
 ) -> rusqlite::Result<()> {
     // What was given up stays visible after the end.
     const END: &str = "update session set ended_at = ?2, end_reason = ?3, status = case when exists (
             select 1 from event where state <> 'done' and state = 'failed' and session_db_id = ?1)
             then 'failed' else 'completed' end
         where id = ?1";
-    close_open(transaction, session, event.at_ms)?;
+    close_open(transaction, session, event.at)?;
     let reason = text(wire.reason);
     if reason.as_deref() != Some("clear") {
-        cached(transaction, END)?.execute(params![session, event.at_ms, reason])?;
-        changes::record_change(transaction, "session_completed", session)?;
+        cached(transaction, END)?.execute(params![session, event.at, reason])?;
+        record_change(transaction, ChangeEvent::SessionCompleted(session))?;
     }
     Ok(())
 }

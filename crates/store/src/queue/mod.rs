@@ -9,6 +9,7 @@ mod attempts;
 mod claim;
 pub(crate) mod ingest;
 
+use backstory_model::{EventId, EventKind, EventState, Timestamp};
 use rusqlite::{Row, TransactionBehavior};
 use serde::Serialize;
 
@@ -16,29 +17,6 @@ use crate::{Store, StoreError, schema::open::query};
 
 pub use attempts::MAX_ATTEMPTS;
 pub use claim::{Claim, ClaimedEvent};
-
-/// Where an event stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EventState {
-    /// It waits.
-    Pending,
-    /// Somebody works on it.
-    Processing,
-    /// It was given up; a person can ask for another round.
-    Failed,
-}
-
-impl EventState {
-    /// Returns the name used outside.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Processing => "processing",
-            Self::Failed => "failed",
-        }
-    }
-}
 
 /// The queue at one moment.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +29,7 @@ pub struct Queue {
     pub failed: u64,
     /// Since when the oldest event that waits or is under way does so, in milliseconds since 1970: since it was reported, or
     /// since it was put back.
-    pub oldest_ms: Option<i64>,
+    pub oldest_at: Option<Timestamp>,
     /// Some of them: failed first, then the oldest.
     pub items: Vec<QueueItem>,
 }
@@ -60,11 +38,11 @@ pub struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueItem {
     /// The number to use with `queue retry`.
-    pub id: i64,
+    pub id: EventId,
     /// The agent's id of the session.
     pub session_id: String,
     /// What happened.
-    pub kind: String,
+    pub kind: EventKind,
     /// The tool, for tool events.
     pub tool_name: Option<String>,
     /// Where it stands.
@@ -75,7 +53,7 @@ pub struct QueueItem {
     pub error: Option<String>,
     /// When it was reported, in milliseconds since 1970.
     #[serde(skip)]
-    pub at_ms: i64,
+    pub at: Timestamp,
 }
 
 impl Store {
@@ -94,7 +72,7 @@ impl Store {
                 pending: row.get(0)?,
                 processing: row.get(1)?,
                 failed: row.get(2)?,
-                oldest_ms: row.get(3)?,
+                oldest_at: row.get(3)?,
                 items: Vec::new(),
             })
         });
@@ -107,9 +85,9 @@ impl Store {
 
     fn for_each(
         &mut self,
-        ids: &[i64],
+        ids: &[EventId],
         attempt: &'static str,
-        mut run: impl FnMut(&mut rusqlite::Statement<'_>, i64) -> rusqlite::Result<usize>,
+        mut run: impl FnMut(&mut rusqlite::Statement<'_>, EventId) -> rusqlite::Result<usize>,
         sql: &str,
     ) -> Result<(), StoreError> {
         let attempt = query(attempt);
@@ -125,33 +103,30 @@ impl Store {
 }
 
 fn item(row: &Row<'_>) -> rusqlite::Result<QueueItem> {
-    let state: String = row.get(4)?;
     Ok(QueueItem {
         id: row.get(0)?,
         session_id: row.get(1)?,
         kind: row.get(2)?,
         tool_name: row.get(3)?,
-        state: match state.as_str() {
-            "processing" => EventState::Processing,
-            "failed" => EventState::Failed,
-            _ => EventState::Pending,
-        },
+        state: row.get(4)?,
         tries: row.get(5)?,
         error: row.get(6)?,
-        at_ms: row.get(7)?,
+        at: row.get(7)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::testing::{event, store};
 
-    pub(super) const LEASE: i64 = 60_000;
+    pub(super) const LEASE: Duration = Duration::from_mins(1);
 
     pub(super) fn kinds(claim: Option<Claim>) -> Vec<i64> {
         claim
-            .map(|claim| claim.events.iter().map(|event| event.id).collect())
+            .map(|claim| claim.events.iter().map(|event| event.id.get()).collect())
             .unwrap_or_default()
     }
 

@@ -98,8 +98,10 @@ pub(crate) fn connect_unchanging(path: &Path) -> Result<Connection, StoreError> 
 
 #[cfg(test)]
 mod tests {
+    use backstory_model::NoteAuthor;
+
     use super::*;
-    use crate::{Author, NewNote, Store};
+    use crate::{NewNote, Store, testing::at};
 
     #[test]
     fn a_glance_sees_the_log_and_leaves_nothing_behind() {
@@ -115,10 +117,10 @@ mod tests {
         let note = |text| NewNote {
             text,
             project: Some(&facts),
-            type_name: None,
+            kind: None,
             files: &[],
             pinned: false,
-            author: Author::Person,
+            author: NoteAuthor::User,
         };
         let count = || {
             Store::open_immutable(&path)
@@ -127,7 +129,7 @@ mod tests {
                 .unwrap()
         };
         let mut store = Store::open(&path, folder.path()).unwrap();
-        store.remember(&note("one"), 1).unwrap();
+        store.remember(&note("one"), at(1)).unwrap();
         assert_eq!(count(), 1, "from the log");
         store.close().unwrap();
         assert_eq!(count(), 1, "from the file");
@@ -142,10 +144,10 @@ mod tests {
         let note = NewNote {
             text: "one",
             project: Some(&facts),
-            type_name: None,
+            kind: None,
             files: &[],
             pinned: false,
-            author: Author::Person,
+            author: NoteAuthor::User,
         };
         Store::open(&path, folder.path()).unwrap().close().unwrap();
         let looks = std::cell::Cell::new(0);
@@ -156,7 +158,7 @@ mod tests {
                 if write && looks.get() == 1 {
                     // Closed at once: the log is empty again, and the file is another.
                     let mut other = Store::open(&path, folder.path())?;
-                    other.remember(&note, 1)?;
+                    other.remember(&note, at(1))?;
                     other.close()?;
                 }
                 store.count_memories(&facts.key, 9)

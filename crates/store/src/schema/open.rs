@@ -260,6 +260,11 @@ pub(crate) fn query(attempt: &'static str) -> impl Fn(rusqlite::Error) -> StoreE
     move |source| StoreError::Query { attempt, source }
 }
 
+/// Returns a duration as columns keep it.
+pub(crate) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
 fn open_error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     |source| StoreError::Open {
         path: path.to_owned(),

@@ -1,6 +1,6 @@
 //! What is remembered of one file.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, Timestamp};
 use rusqlite::params;
 
 use crate::{Project, Store, StoreError, schema::open::query};
@@ -24,7 +24,7 @@ impl Store {
             where value = ?1 and (?2 is null or project_id is null or project_id = ?2)
             order by note.created_at desc limit ?3";
         let attempt = query("read the history of a file");
-        let mut found: Vec<(i64, Handle)> = Vec::new();
+        let mut found: Vec<(Timestamp, Handle)> = Vec::new();
         for (kind, sql) in [(MemoryKind::Observation, OBSERVATIONS), (MemoryKind::Note, NOTES)] {
             let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
             let values = params![path, project.map(|project| project.db_id), most];

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use backstory_model::{MemoryKind, ObservationType, relative_path};
+use backstory_model::{DocumentId, MemoryKind, ObservationType, Timestamp, relative_path};
 use rusqlite::Params;
 
 use crate::{Scope, Store, StoreError, schema::open::query};
@@ -21,9 +21,9 @@ pub struct Filter {
     /// Of the session whose id begins like this.
     pub session: Option<String>,
     /// Not older, in milliseconds since 1970.
-    pub since_ms: Option<i64>,
+    pub since: Option<Timestamp>,
     /// Not younger.
-    pub until_ms: Option<i64>,
+    pub until: Option<Timestamp>,
 }
 
 impl Filter {
@@ -35,7 +35,11 @@ impl Filter {
 
 impl Store {
     /// Returns the documents that pass.
-    pub fn documents_that_pass(&self, scope: Scope<'_>, filter: &Filter) -> Result<HashSet<i64>, StoreError> {
+    pub fn documents_that_pass(
+        &self,
+        scope: Scope<'_>,
+        filter: &Filter,
+    ) -> Result<HashSet<DocumentId>, StoreError> {
         let sql = format!("{PASS} and document.id between ?9 and ?10");
         let attempt = query("look for what passes the filters");
         let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
@@ -52,7 +56,11 @@ impl Store {
     }
 
     /// Returns those of some documents that pass.
-    pub fn passing(&self, documents: &[i64], filter: &Filter) -> Result<HashSet<i64>, StoreError> {
+    pub fn passing(
+        &self,
+        documents: &[DocumentId],
+        filter: &Filter,
+    ) -> Result<HashSet<DocumentId>, StoreError> {
         let attempt = query("look for what passes the filters");
         let sql = format!("{PASS} and document.id = ?9 and ?10 = ?9");
         let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
@@ -111,16 +119,16 @@ impl<'f> Wanted<'f> {
     }
 
     /// All values, and which documents are looked at.
-    fn values(&self, first: i64, last: i64) -> impl Params {
+    fn values(&self, first: DocumentId, last: DocumentId) -> impl Params {
         (
-            self.filter.kind.map(MemoryKind::name),
-            self.filter.observation_type.map(ObservationType::name),
+            self.filter.kind,
+            self.filter.observation_type,
             self.filter.concept.as_deref(),
             self.file.as_deref(),
             self.file_end.as_deref(),
             self.session.as_deref(),
-            self.filter.since_ms,
-            self.filter.until_ms,
+            self.filter.since,
+            self.filter.until,
             first,
             last,
         )

@@ -1,6 +1,6 @@
 //! What is asked in the middle of a session: about a file, a turn, a failure.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, TurnId};
 use rusqlite::OptionalExtension;
 
 use crate::{Project, Store, StoreError, schema::open::query};
@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// Returns the memory that was distilled from a turn: its first observation, else its summary.
-    pub fn memory_of_turn(&self, turn_id: i64) -> Result<Option<Handle>, StoreError> {
+    pub fn memory_of_turn(&self, turn_id: TurnId) -> Result<Option<Handle>, StoreError> {
         const OBSERVATION: &str =
             "select id from observation where turn_id = ?1 and superseded_by is null order by id limit 1";
         const SUMMARY: &str = "select id from summary where turn_id = ?1 order by id desc limit 1";
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// Returns what helped against a failure of a turn: what was mended or found out in that turn, else later in its session.
-    pub fn solutions(&self, turn_id: i64) -> Result<Vec<Handle>, StoreError> {
+    pub fn solutions(&self, turn_id: TurnId) -> Result<Vec<Handle>, StoreError> {
         const SOLUTIONS: &str = "select solution.id from turn
                 join observation as solution on solution.session_db_id = turn.session_db_id and solution.turn_id >= turn.id
             where turn.id = ?1 and solution.superseded_by is null

@@ -6,12 +6,12 @@
 
 use std::{collections::HashMap, ops::RangeInclusive};
 
-use backstory_model::MemoryKind;
+use backstory_model::{DocumentId, EpisodeId, MemoryKind, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
     Project, Store, StoreError,
-    memory::documents::range,
+    memory::documents::{EVERYWHERE, everywhere, range},
     schema::open::query,
     search::words::{self, Term},
 };
@@ -27,10 +27,10 @@ pub enum Scope<'p> {
 
 impl Scope<'_> {
     /// Returns the numbers of the documents in question.
-    pub fn ranges(self) -> Vec<RangeInclusive<i64>> {
+    pub fn ranges(self) -> Vec<RangeInclusive<DocumentId>> {
         match self {
-            Self::Project(project) => vec![range(project.db_id), range(0)],
-            Self::Everywhere => vec![0..=i64::MAX],
+            Self::Project(project) => vec![range(project.db_id), range(EVERYWHERE)],
+            Self::Everywhere => vec![everywhere()],
         }
     }
 }
@@ -43,7 +43,7 @@ pub struct TermMatches {
     /// What it tells: much for a rare word, little for one that stands nearly everywhere.
     pub weight: f64,
     /// The documents, each with how strongly it has the word: 1 is once in a document of usual length.
-    pub documents: Vec<(i64, f64)>,
+    pub documents: Vec<(DocumentId, f64)>,
 }
 
 /// Up to so many documents, a word is looked at closely: how often it stands in each, and in which field.
@@ -87,7 +87,10 @@ impl Store {
     }
 
     /// Says where documents belong.
-    pub fn origins_of_documents(&self, documents: &[i64]) -> Result<HashMap<i64, Origin>, StoreError> {
+    pub fn origins_of_documents(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, Origin>, StoreError> {
         const ORIGIN: &str = "select document.session_db_id, document.kind, passage.kind = 'command',
                 coalesce(passage.episode_id, observation.episode_id)
             from document left join passage on document.kind = 'passage' and passage.id = document.memory_id
@@ -117,9 +120,9 @@ impl Store {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The number of its session's row.
-    pub session: Option<i64>,
+    pub session: Option<SessionId>,
     /// The row of its episode.
-    pub episode: Option<i64>,
+    pub episode: Option<EpisodeId>,
     /// What kind of memory it is.
     pub kind: Option<MemoryKind>,
     /// Whether it is the record of a command.
@@ -128,14 +131,14 @@ pub struct Origin {
 
 struct TermSearch<'s> {
     connection: &'s Connection,
-    range: RangeInclusive<i64>,
+    range: RangeInclusive<DocumentId>,
     is_everything: bool,
 }
 
 /// A word, and the documents that have it: all of them when they are few.
 struct Listed {
     term: Term,
-    documents: Vec<i64>,
+    documents: Vec<DocumentId>,
 }
 
 impl TermSearch<'_> {

@@ -1,6 +1,6 @@
 //! What happened around a memory, in the order of time.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, ProjectId, Timestamp};
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::{MemoryRecord, Store, StoreError, schema::open::query, transfer::export};
@@ -28,7 +28,7 @@ const ORDER: [MemoryKind; 5] = [
 /// Where a memory stands in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct TimelineAnchor {
-    at_ms: i64,
+    at: Timestamp,
     order: usize,
     id: i64,
 }
@@ -49,11 +49,11 @@ impl Store {
         after: u32,
     ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
         let attempt = query("read what happened around a memory");
-        let Some((project, at_ms)) = self.where_and_when(anchor).map_err(attempt)? else {
+        let Some((project, at)) = self.where_and_when(anchor).map_err(attempt)? else {
             return Ok(None);
         };
         let place = TimelineAnchor {
-            at_ms,
+            at,
             order: order(anchor.kind),
             id: anchor.id,
         };
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// The project of a memory, absent when it holds everywhere, and its time.
-    fn where_and_when(&self, handle: Handle) -> rusqlite::Result<Option<(Option<i64>, i64)>> {
+    fn where_and_when(&self, handle: Handle) -> rusqlite::Result<Option<(Option<ProjectId>, Timestamp)>> {
         let sql = match handle.kind {
             MemoryKind::Observation => "select project_id, created_at from observation where id = ?1",
             MemoryKind::Summary => "select project_id, created_at from summary where id = ?1",
@@ -110,7 +110,7 @@ impl Store {
     fn neighbors(
         &self,
         anchor: MemoryKind,
-        project: Option<i64>,
+        project: Option<ProjectId>,
         place: TimelineAnchor,
         side: Side,
         wanted: u32,
@@ -127,9 +127,9 @@ impl Store {
                 std::cmp::Ordering::Greater => -1,
             };
             let mut statement = self.connection.prepare_cached(one_side(kind, side))?;
-            let rows = statement.query_map(params![project, place.at_ms, bound, wanted], |row| {
+            let rows = statement.query_map(params![project, place.at, bound, wanted], |row| {
                 Ok(TimelineAnchor {
-                    at_ms: row.get(0)?,
+                    at: row.get(0)?,
                     order,
                     id: row.get(1)?,
                 })

@@ -1,6 +1,6 @@
 //! Which memories have a vector, and the vectors that are not in the file beside the database yet.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{DocumentId, Handle, MemoryKind};
 use rusqlite::{TransactionBehavior, params};
 
 use crate::{Store, StoreError, schema::open::query};
@@ -9,7 +9,7 @@ use crate::{Store, StoreError, schema::open::query};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToEmbed {
     /// The number of its document.
-    pub document: i64,
+    pub document: DocumentId,
     /// How it is named.
     pub handle: Handle,
 }
@@ -27,7 +27,7 @@ pub enum EmbedOrder {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredVector {
     /// The number of the document that it stands for.
-    pub document: i64,
+    pub document: DocumentId,
     /// What one step is worth.
     pub scale: f32,
     /// One signed byte per dimension.
@@ -58,7 +58,7 @@ impl Store {
         let mut found: Vec<ToEmbed> = Vec::new();
         for kind in MemoryKind::ALL {
             let left = i64::try_from(most.saturating_sub(found.len())).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![kind.name(), left], |row| {
+            let rows = statement.query_map(params![kind, left], |row| {
                 Ok(ToEmbed {
                     document: row.get(0)?,
                     handle: Handle {
@@ -123,7 +123,7 @@ impl Store {
     }
 
     /// Removes vectors that are in the file now.
-    pub fn mark_filed(&mut self, documents: &[i64]) -> Result<(), StoreError> {
+    pub fn mark_filed(&mut self, documents: &[DocumentId]) -> Result<(), StoreError> {
         const FILED: &str = "delete from vector where document_id = ?1";
         let attempt = query("remove vectors that are in the file");
         let transaction = self.connection.transaction().map_err(attempt)?;
@@ -135,7 +135,7 @@ impl Store {
     }
 
     /// Returns the documents that have a vector, in their order.
-    pub fn embedded_documents(&self) -> Result<Vec<i64>, StoreError> {
+    pub fn embedded_documents(&self) -> Result<Vec<DocumentId>, StoreError> {
         const EMBEDDED: &str = "select id from document where embedded = 1 order by id";
         let attempt = query("read which memories have a vector");
         let mut statement = self.connection.prepare_cached(EMBEDDED).map_err(attempt)?;
@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// Takes note that documents have no vector after all: they are embedded again.
-    pub fn mark_missing(&mut self, documents: &[i64]) -> Result<(), StoreError> {
+    pub fn mark_missing(&mut self, documents: &[DocumentId]) -> Result<(), StoreError> {
         const LOST: &str = "update document set embedded = 0 where id = ?1";
         let attempt = query("take note of lost vectors");
         let transaction = self.connection.transaction().map_err(attempt)?;

@@ -1,6 +1,6 @@
 //! What goes on right now: sessions that run, and what their turns do.
 
-use backstory_model::{ToolInput, ToolSubject};
+use backstory_model::{EventKind, SessionStatus, Timestamp, ToolInput, ToolSubject, TurnId};
 use rusqlite::params;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,13 +25,13 @@ pub struct ActiveSession {
     /// Whether the end of a turn waits to be distilled.
     pub is_summarizing: bool,
     /// When it was last heard of, in milliseconds since 1970.
-    pub last_event_ms: i64,
+    pub last_event_at: Timestamp,
     /// The number of its current turn.
     pub turn: Option<i64>,
     /// What was asked in it.
     pub prompt: Option<String>,
     /// When the turn began, in milliseconds since 1970.
-    pub turn_started_ms: Option<i64>,
+    pub turn_started_at: Option<Timestamp>,
     /// Whether the turn is over: the agent waits for the person.
     pub is_waiting: bool,
     /// How many tools were used in it.
@@ -44,7 +44,7 @@ pub struct Action {
     /// The tool; absent when it is another event.
     pub tool: Option<String>,
     /// The kind of the event.
-    pub kind: String,
+    pub kind: EventKind,
     /// What the tool was used on: a file, a command, a pattern.
     pub about: Option<String>,
     /// Whether the about is a file's path.
@@ -54,12 +54,12 @@ pub struct Action {
     /// Whether a sub-agent did it.
     pub is_subagent: bool,
     /// When, in milliseconds since 1970.
-    pub at_ms: i64,
+    pub at: Timestamp,
 }
 
 impl Store {
     /// Returns the sessions that go on and were heard of since a time, the latest first.
-    pub fn running(&self, since_ms: i64, most: u32) -> Result<Vec<ActiveSession>, StoreError> {
+    pub fn running(&self, since: Timestamp, most: u32) -> Result<Vec<ActiveSession>, StoreError> {
         const RUNNING: &str = "select session.session_id, host, project.name, project.key, session.branch, session.title,
                 status, last_event_at, turn.number, turn.prompt, turn.started_at, turn.ended_at,
                 (select count(*) from event where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure'))
@@ -70,7 +70,7 @@ impl Store {
             order by last_event_at desc limit ?2";
         let attempt = query("look for running sessions");
         let mut statement = self.connection.prepare_cached(RUNNING).map_err(attempt)?;
-        let rows = statement.query_map(params![since_ms, most], |row| {
+        let rows = statement.query_map(params![since, most], |row| {
             let number: Option<i64> = row.get(8)?;
             Ok(ActiveSession {
                 session_id: row.get(0)?,
@@ -79,12 +79,12 @@ impl Store {
                 project_id: row.get(3)?,
                 branch: row.get(4)?,
                 title: row.get(5)?,
-                is_summarizing: row.get_ref(6)?.as_str()? == "summarizing",
-                last_event_ms: row.get(7)?,
+                is_summarizing: row.get::<_, SessionStatus>(6)? == SessionStatus::Summarizing,
+                last_event_at: row.get(7)?,
                 turn: number,
                 prompt: row.get(9)?,
-                turn_started_ms: row.get(10)?,
-                is_waiting: number.is_none() || row.get::<_, Option<i64>>(11)?.is_some(),
+                turn_started_at: row.get(10)?,
+                is_waiting: number.is_none() || row.get::<_, Option<Timestamp>>(11)?.is_some(),
                 tools: row.get(12)?,
             })
         });
@@ -92,7 +92,7 @@ impl Store {
     }
 
     /// Returns what was done in a turn, in its order, so much at most.
-    pub fn actions(&self, turn_id: i64, most: u32) -> Result<Vec<Action>, StoreError> {
+    pub fn actions(&self, turn_id: TurnId, most: u32) -> Result<Vec<Action>, StoreError> {
         const ACTIONS: &str = "select kind, tool_name, agent_id is not null, at, payload
             from event indexed by event_by_turn
             where turn_id = ?1 and kind in ('post-tool-use', 'post-tool-use-failure', 'pre-compact')
@@ -100,10 +100,10 @@ impl Store {
         let attempt = query("read what was done in a turn");
         let mut statement = self.connection.prepare_cached(ACTIONS).map_err(attempt)?;
         let rows = statement.query_map(params![turn_id, most], |row| {
-            let kind: String = row.get(0)?;
+            let kind = row.get(0)?;
             let payload = Payload::read(row.get_ref(4)?.as_str()?);
             let (about, is_file) = payload.about();
-            let failed = kind == "post-tool-use-failure";
+            let failed = kind == EventKind::PostToolUseFailure;
             Ok(Action {
                 error: failed.then(|| payload.error()),
                 kind,
@@ -111,7 +111,7 @@ impl Store {
                 about,
                 is_file,
                 is_subagent: row.get(2)?,
-                at_ms: row.get(3)?,
+                at: row.get(3)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)

@@ -2,10 +2,15 @@
 //!
 //! Looks at the latest memories of a project, so many at most: what a page reads does not grow with the store.
 
-use backstory_model::{Handle, MemoryKind};
+use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
+use std::{ops::Range, time::Duration};
+
 use rusqlite::params;
 
-use crate::{Project, Store, StoreError, schema::open::query};
+use crate::{
+    Project, Store, StoreError,
+    schema::open::{millis, query},
+};
 
 /// So many of the latest observations are counted by day and type.
 const COUNTED: u32 = 10_000;
@@ -20,8 +25,8 @@ const DAY_MS: i64 = 86_400_000;
 pub struct DayCount {
     /// Days since 1970.
     pub day: i64,
-    /// The name of the observation type.
-    pub type_name: String,
+    /// The type.
+    pub kind: ObservationType,
     /// How many.
     pub count: u64,
 }
@@ -36,7 +41,7 @@ pub struct BusyFile {
     /// In how many of them it was changed.
     pub changes: u64,
     /// When the latest of them came to be, in milliseconds since 1970.
-    pub last_ms: i64,
+    pub last_at: Timestamp,
 }
 
 /// A branch that sessions worked on.
@@ -47,12 +52,12 @@ pub struct Branch {
     /// How many of the latest sessions were on it.
     pub sessions: u64,
     /// When the latest of them was last heard of, in milliseconds since 1970.
-    pub last_ms: i64,
+    pub last_at: Timestamp,
 }
 
 impl Store {
     /// Returns when the latest observation of a project came to be.
-    pub fn last_observation_ms(&self, project: &Project) -> Result<Option<i64>, StoreError> {
+    pub fn last_observation_at(&self, project: &Project) -> Result<Option<Timestamp>, StoreError> {
         const LAST: &str =
             "select max(created_at) from observation indexed by observation_by_project where project_id = ?1";
         self.connection
@@ -66,8 +71,7 @@ impl Store {
     pub fn observations_by_day(
         &self,
         project: &Project,
-        from_ms: i64,
-        until_ms: i64,
+        days: Range<Timestamp>,
         offset_ms: i64,
     ) -> Result<Vec<DayCount>, StoreError> {
         const BY_DAY: &str = "select (created_at + ?4) / ?6, type, count(*)
@@ -76,11 +80,11 @@ impl Store {
             group by 1, 2 order by 1, 2";
         let attempt = query("count memories by day");
         let mut statement = self.connection.prepare_cached(BY_DAY).map_err(attempt)?;
-        let values = params![project.db_id, from_ms, until_ms, offset_ms, COUNTED, DAY_MS];
+        let values = params![project.db_id, days.start, days.end, offset_ms, COUNTED, DAY_MS];
         let rows = statement.query_map(values, |row| {
             Ok(DayCount {
                 day: row.get(0)?,
-                type_name: row.get(1)?,
+                kind: row.get(1)?,
                 count: row.get(2)?,
             })
         });
@@ -91,8 +95,8 @@ impl Store {
     pub fn activity_by_interval(
         &self,
         project: &Project,
-        from_ms: i64,
-        step_ms: i64,
+        from: Timestamp,
+        step: Duration,
     ) -> Result<Vec<(i64, u64)>, StoreError> {
         // Only the index is read.
         const PULSE: &str =
@@ -100,7 +104,7 @@ impl Store {
             where project_id = ?1 and created_at >= ?2 group by 1 order by 1";
         let attempt = query("count memories");
         let mut statement = self.connection.prepare_cached(PULSE).map_err(attempt)?;
-        let rows = statement.query_map(params![project.db_id, from_ms, step_ms.max(1)], |row| {
+        let rows = statement.query_map(params![project.db_id, from, millis(step).max(1)], |row| {
             Ok((row.get(0)?, row.get(1)?))
         });
         rows.and_then(Iterator::collect).map_err(attempt)
@@ -120,7 +124,7 @@ impl Store {
                 path: row.get(0)?,
                 memories: row.get(1)?,
                 changes: row.get(2)?,
-                last_ms: row.get(3)?,
+                last_at: row.get(3)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
@@ -138,7 +142,7 @@ impl Store {
             Ok(Branch {
                 name: row.get(0)?,
                 sessions: row.get(1)?,
-                last_ms: row.get(2)?,
+                last_at: row.get(2)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)

@@ -1,5 +1,6 @@
 //! Which hosts were heard of.
 
+use backstory_model::Timestamp;
 use serde::Serialize;
 
 use crate::{Store, StoreError, schema::open::query};
@@ -12,7 +13,7 @@ pub struct HostSeen {
     /// How many of its sessions are remembered.
     pub sessions: u64,
     /// When its last event came, in milliseconds since 1970.
-    pub last_ms: i64,
+    pub last_at: Timestamp,
 }
 
 impl Store {
@@ -26,7 +27,7 @@ impl Store {
             Ok(HostSeen {
                 host: row.get(0)?,
                 sessions: row.get(1)?,
-                last_ms: row.get(2)?,
+                last_at: row.get(2)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)

@@ -5,20 +5,20 @@ pub(crate) mod activity;
 pub(crate) mod hosts;
 pub(crate) mod projects;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
-use backstory_model::{Handle, MemoryKind, SessionStatus};
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params, params_from_iter};
+use backstory_model::{Handle, SessionId, SessionStatus, Timestamp, TurnId};
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use serde::Serialize;
 
-use crate::{Project, Store, StoreError, schema::open::query};
+use crate::{ParseCursorError, Project, Store, StoreError, schema::open::query};
 
 /// One conversation with an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
     /// The number of the row.
     #[serde(skip)]
-    pub db_id: i64,
+    pub db_id: SessionId,
     /// The agent's own id.
     pub session_id: String,
     /// The agent program.
@@ -49,20 +49,20 @@ pub struct Session {
     pub events: u64,
     /// When it began, in milliseconds since 1970.
     #[serde(skip)]
-    pub started_ms: i64,
+    pub started_at: Timestamp,
     /// When it was last heard of, in milliseconds since 1970.
     #[serde(skip)]
-    pub last_event_ms: i64,
+    pub last_event_at: Timestamp,
     /// When it ended, in milliseconds since 1970.
     #[serde(skip)]
-    pub ended_ms: Option<i64>,
+    pub ended_at: Option<Timestamp>,
 }
 
 /// One prompt and what followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Turn {
     /// The number of the row: the prompt's handle is `P` and this.
-    pub id: i64,
+    pub id: TurnId,
     /// Counts from 1 in a session.
     pub number: i64,
     /// What was asked; absent when the turn was under way before anyone listened.
@@ -79,10 +79,10 @@ pub struct Turn {
     pub subagent_tools: u64,
     /// When it began, in milliseconds since 1970.
     #[serde(skip)]
-    pub started_ms: i64,
+    pub started_at: Timestamp,
     /// When it ended, in milliseconds since 1970.
     #[serde(skip)]
-    pub ended_ms: Option<i64>,
+    pub ended_at: Option<Timestamp>,
 }
 
 /// Which sessions to list.
@@ -90,10 +90,55 @@ pub struct Turn {
 pub struct SessionFilter<'p> {
     /// Of this project only.
     pub project: Option<&'p Project>,
-    /// Only those that come after this one in the list: when it was last heard of, and its number.
-    pub after: Option<(i64, i64)>,
+    /// Only those that come after this place in the list.
+    pub after: Option<SessionCursor>,
     /// At most so many.
     pub limit: u32,
+}
+
+impl Session {
+    /// Returns its place in the list of sessions.
+    pub fn cursor(&self) -> SessionCursor {
+        SessionCursor {
+            last_event_at: self.last_event_at,
+            id: self.db_id,
+        }
+    }
+}
+
+/// Marks a place in the list of sessions; clients pass it back as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionCursor {
+    last_event_at: Timestamp,
+    id: SessionId,
+}
+
+impl SessionCursor {
+    const START: Self = Self {
+        last_event_at: Timestamp::MAX,
+        id: SessionId::new(i64::MAX),
+    };
+}
+
+impl fmt::Display for SessionCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.last_event_at.as_millis(), self.id)
+    }
+}
+
+impl FromStr for SessionCursor {
+    type Err = ParseCursorError;
+
+    fn from_str(text: &str) -> Result<Self, ParseCursorError> {
+        let read = || {
+            let (at, id) = text.rsplit_once('-')?;
+            Some(Self {
+                last_event_at: Timestamp::from_millis(at.parse().ok()?),
+                id: SessionId::new(id.parse().ok()?),
+            })
+        };
+        read().ok_or_else(|| ParseCursorError::new(text))
+    }
 }
 
 /// Why a session was not found.
@@ -137,9 +182,12 @@ impl Store {
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
         let project = filter.project.map(|project| project.db_id);
-        let (before_ms, before_id) = filter.after.unwrap_or((i64::MAX, i64::MAX));
+        let after = filter.after.unwrap_or(SessionCursor::START);
         let rows = statement
-            .query_map(params![project, filter.limit, before_ms, before_id], read)
+            .query_map(
+                params![project, filter.limit, after.last_event_at, after.id],
+                read,
+            )
             .map_err(attempt)?;
         rows.collect::<Result<_, _>>().map_err(attempt)
     }
@@ -147,8 +195,8 @@ impl Store {
     /// Marks the sessions of which nothing was heard for a day as interrupted, and puts what they left open into the queue:
     /// nothing else will tell that it is over. Looks at sessions that were heard of since a time: whoever looks all day need
     /// not go through those of years. Returns how many.
-    pub fn mark_interrupted(&mut self, now_ms: i64, since_ms: i64) -> Result<usize, StoreError> {
-        const DAY_MS: i64 = 24 * 3600 * 1000;
+    pub fn mark_interrupted(&mut self, now: Timestamp, since: Timestamp) -> Result<usize, StoreError> {
+        const SILENCE: Duration = Duration::from_hours(24);
         const SILENT: &str = "select id from session where last_event_at >= ?1 and last_event_at < ?2
             and status in ('active', 'summarizing')";
         const OPEN: &str = "select id from turn where session_db_id = ?1 and ended_at is null";
@@ -157,15 +205,18 @@ impl Store {
         const CLOSE: &str = "update turn set ended_at = (select last_event_at from session where id = session_db_id) where id = ?1";
         const INTERRUPT: &str = "update session set status = 'interrupted' where id = ?1";
         let attempt = query("look for silent sessions");
-        let ids = |connection: &Connection, sql: &str, values: &[i64]| -> rusqlite::Result<Vec<i64>> {
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+        let silent = |connection: &Connection| -> rusqlite::Result<Vec<SessionId>> {
+            let mut statement = connection.prepare_cached(SILENT)?;
+            let rows = statement.query_map([since, now - SILENCE], |row| row.get(0))?;
             rows.collect()
         };
-        let range = [since_ms, now_ms - DAY_MS];
+        let open = |connection: &Connection, session: SessionId| -> rusqlite::Result<Vec<TurnId>> {
+            let mut statement = connection.prepare_cached(OPEN)?;
+            let rows = statement.query_map([session], |row| row.get(0))?;
+            rows.collect()
+        };
         // Asked first without a lock: mostly there is none.
-        let silent = ids(&self.connection, SILENT, &range).map_err(attempt)?;
-        if silent.is_empty() {
+        if silent(&self.connection).map_err(attempt)?.is_empty() {
             return Ok(0);
         }
         let transaction = self
@@ -173,10 +224,10 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(attempt)?;
         let run = || -> rusqlite::Result<usize> {
-            let silent = ids(&transaction, SILENT, &range)?;
+            let silent = silent(&transaction)?;
             for &session in &silent {
-                for turn in ids(&transaction, OPEN, &[session])? {
-                    transaction.prepare_cached(AGAIN)?.execute([turn, now_ms])?;
+                for turn in open(&transaction, session)? {
+                    transaction.prepare_cached(AGAIN)?.execute(params![turn, now])?;
                     transaction.prepare_cached(CLOSE)?.execute([turn])?;
                 }
                 transaction.prepare_cached(INTERRUPT)?.execute([session])?;
@@ -212,7 +263,7 @@ impl Store {
     }
 
     /// Finds a session by the number of its row.
-    pub fn session_by_number(&self, db_id: i64) -> Result<Option<Session>, StoreError> {
+    pub fn session_by_number(&self, db_id: SessionId) -> Result<Option<Session>, StoreError> {
         let sql = format!("{COLUMNS} where session.id = ?1");
         self.connection
             .prepare_cached(&sql)
@@ -221,7 +272,7 @@ impl Store {
     }
 
     /// Returns the number of the last turn of a session, if it has any.
-    pub fn last_turn_number(&self, session_db_id: i64) -> Result<Option<i64>, StoreError> {
+    pub fn last_turn_number(&self, session_db_id: SessionId) -> Result<Option<i64>, StoreError> {
         const LAST: &str = "select max(number) from turn where session_db_id = ?1";
         self.connection
             .prepare_cached(LAST)
@@ -230,23 +281,20 @@ impl Store {
     }
 
     /// Returns what was made of each turn of a session, by the number of the turn's row.
-    pub fn memories_by_turn(&self, session: &Session) -> Result<BTreeMap<i64, Vec<Handle>>, StoreError> {
+    pub fn memories_by_turn(&self, session: &Session) -> Result<BTreeMap<TurnId, Vec<Handle>>, StoreError> {
         const MADE: &str = "select turn_id, 'observation', id from observation where session_db_id = ?1 and turn_id is not null
             union all select turn_id, 'summary', id from summary where session_db_id = ?1 and turn_id is not null
             order by 1, 2, 3";
         let attempt = query("read what was made of a session");
         let mut statement = self.connection.prepare_cached(MADE).map_err(attempt)?;
         let mut rows = statement.query([session.db_id]).map_err(attempt)?;
-        let mut made: BTreeMap<i64, Vec<Handle>> = BTreeMap::new();
+        let mut made: BTreeMap<TurnId, Vec<Handle>> = BTreeMap::new();
         while let Some(row) = rows.next().map_err(attempt)? {
-            let (turn, kind, id) = (row.get(0), row.get::<_, String>(1), row.get(2));
-            let kind = MemoryKind::from_name(&kind.map_err(attempt)?);
-            if let Some(kind) = kind {
-                let id = id.map_err(attempt)?;
-                made.entry(turn.map_err(attempt)?)
-                    .or_default()
-                    .push(Handle { kind, id });
-            }
+            let (turn, kind, id) = (row.get(0), row.get(1), row.get(2));
+            let (kind, id) = (kind.map_err(attempt)?, id.map_err(attempt)?);
+            made.entry(turn.map_err(attempt)?)
+                .or_default()
+                .push(Handle { kind, id });
         }
         Ok(made)
     }
@@ -269,7 +317,6 @@ impl Store {
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
-    let status: String = row.get(8)?;
     Ok(Session {
         db_id: row.get(0)?,
         session_id: row.get(1)?,
@@ -279,16 +326,16 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
         cwd: row.get(5)?,
         branch: row.get(6)?,
         worktree: row.get(7)?,
-        status: SessionStatus::from_name(&status).unwrap_or(SessionStatus::Active),
+        status: row.get(8)?,
         end_reason: row.get(9)?,
         title: row.get(10)?,
         first_prompt: row.get(11)?,
         prompts: row.get(12)?,
         turns: row.get(13)?,
         events: row.get(14)?,
-        started_ms: row.get(15)?,
-        last_event_ms: row.get(16)?,
-        ended_ms: row.get(17)?,
+        started_at: row.get(15)?,
+        last_event_at: row.get(16)?,
+        ended_at: row.get(17)?,
     })
 }
 
@@ -302,7 +349,7 @@ fn read_turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
         tools: row.get(5)?,
         failures: row.get(6)?,
         subagent_tools: row.get(7)?,
-        started_ms: row.get(8)?,
-        ended_ms: row.get(9)?,
+        started_at: row.get(8)?,
+        ended_at: row.get(9)?,
     })
 }

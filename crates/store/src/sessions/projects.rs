@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use backstory_model::ProjectIdentity;
+use backstory_model::{ProjectId, ProjectIdentity, Timestamp};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::{Store, StoreError, schema::open::query};
 pub struct Project {
     /// The number of the row.
     #[serde(skip)]
-    pub db_id: i64,
+    pub db_id: ProjectId,
     /// Identifies it: the normalised remote or a path.
     pub id: String,
     /// What people call it.
@@ -32,7 +32,7 @@ pub struct ProjectCard {
     /// How many observations there are of it.
     pub observations: u64,
     /// When it was last heard of, in milliseconds since 1970.
-    pub last_event_ms: Option<i64>,
+    pub last_event_at: Option<Timestamp>,
 }
 
 /// Why a project was not found.
@@ -68,7 +68,7 @@ impl Store {
     pub fn project_of(&self, facts: &ProjectIdentity) -> Result<Project, StoreError> {
         let known = self.project_with_id(&facts.key)?;
         Ok(known.unwrap_or_else(|| Project {
-            db_id: 0,
+            db_id: ProjectId::new(0),
             id: facts.key.clone(),
             name: facts.name.clone(),
             root: facts.root.clone(),
@@ -110,17 +110,17 @@ impl Store {
                 project: read(row)?,
                 sessions: row.get(4)?,
                 observations: row.get(5)?,
-                last_event_ms: row.get(6)?,
+                last_event_at: row.get(6)?,
             })
         });
         rows.and_then(Iterator::collect).map_err(attempt)
     }
 
     /// Makes a project known that others will name by its id.
-    pub fn add_project(&mut self, facts: &ProjectIdentity, now_ms: i64) -> Result<(), StoreError> {
+    pub fn add_project(&mut self, facts: &ProjectIdentity, now: Timestamp) -> Result<(), StoreError> {
         let attempt = query("add a project");
         let transaction = self.connection.transaction().map_err(attempt)?;
-        find_or_create(&transaction, facts, now_ms).map_err(attempt)?;
+        find_or_create(&transaction, facts, now).map_err(attempt)?;
         transaction.commit().map_err(attempt)
     }
 
@@ -168,8 +168,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Project> {
 pub(crate) fn find_or_create(
     transaction: &Transaction<'_>,
     facts: &ProjectIdentity,
-    now_ms: i64,
-) -> rusqlite::Result<i64> {
+    now: Timestamp,
+) -> rusqlite::Result<ProjectId> {
     const FIND: &str = "select id from project where key = ?1";
     const CREATE: &str =
         "insert into project (key, name, root, created_at) values (?1, ?2, ?3, ?4) returning id";
@@ -180,7 +180,7 @@ pub(crate) fn find_or_create(
     match found {
         Some(id) => Ok(id),
         None => {
-            let values = params![facts.key, facts.name, facts.root, now_ms];
+            let values = params![facts.key, facts.name, facts.root, now];
             transaction
                 .prepare_cached(CREATE)?
                 .query_row(values, |row| row.get(0))
@@ -193,13 +193,13 @@ pub(crate) fn find_or_create(
 pub(crate) fn find_or_create_named(
     transaction: &Transaction<'_>,
     named: &str,
-    now_ms: i64,
-) -> rusqlite::Result<i64> {
+    now: Timestamp,
+) -> rusqlite::Result<ProjectId> {
     // More than one of the name is as good as none: guessing would mix two code bases.
     const FIND: &str = "select coalesce(
         (select id from project where key = ?1),
         (select min(id) from project where name = ?1 having count(*) = 1))";
-    let found: Option<i64> = transaction
+    let found: Option<ProjectId> = transaction
         .prepare_cached(FIND)?
         .query_row([named], |row| row.get(0))?;
     match found {
@@ -212,7 +212,7 @@ pub(crate) fn find_or_create_named(
                 branch: None,
                 worktree: None,
             };
-            find_or_create(transaction, &facts, now_ms)
+            find_or_create(transaction, &facts, now)
         }
     }
 }

@@ -8,7 +8,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, Row, types::ValueRef};
 use serde_json::{Map, Value};
 
@@ -241,7 +240,7 @@ fn foreign(
     memory.put("session_id", session_id.map(Value::from));
     memory.put(
         "created_at",
-        Some(Timestamp::from_millisecond(ms).ok()?.to_string().into()),
+        Some(jiff::Timestamp::from_millisecond(ms).ok()?.to_string().into()),
     );
     Some(memory)
 }

@@ -106,7 +106,7 @@ pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<
         let mut line = MemoryRecord::new(handle.kind);
         line.project = row.get(0)?;
         line.session_id = row.get(1)?;
-        line.created_ms = row.get(2)?;
+        line.created_at = row.get(2)?;
         line.branch = row.get(3)?;
         line.external_id = row.get(4)?;
         line.pinned = row.get(5)?;

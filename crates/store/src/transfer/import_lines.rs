@@ -4,12 +4,18 @@ mod rows;
 
 use std::collections::HashMap;
 
-use backstory_model::{Handle, MemoryKind, ProjectIdentity};
+use backstory_model::{Handle, MemoryKind, ProjectId, ProjectIdentity, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Fields, MemoryRecord, Store, StoreError, memory::documents, memory::pack::pack, queue::ingest::hash,
-    schema::open::query, search::words::to_index, sessions::projects, transfer::export,
+    Fields, MemoryRecord, Store, StoreError,
+    memory::documents::{self, EVERYWHERE},
+    memory::pack::pack,
+    queue::ingest::hash,
+    schema::open::query,
+    search::words::to_index,
+    sessions::projects,
+    transfer::export,
 };
 
 /// The host and the distiller of what came as lines.
@@ -61,7 +67,7 @@ impl Store {
         &mut self,
         lines: &[PreparedLine],
         here: &ProjectIdentity,
-        now_ms: i64,
+        now: Timestamp,
     ) -> Result<LineImportCounts, StoreError> {
         let attempt = query("import memories");
         let transaction = self
@@ -71,7 +77,7 @@ impl Store {
         let mut batch = Batch {
             transaction: &transaction,
             here,
-            now_ms,
+            now,
             projects: HashMap::new(),
             sessions: HashMap::new(),
             to_index: Vec::new(),
@@ -95,8 +101,8 @@ impl Store {
 struct Batch<'t> {
     transaction: &'t Transaction<'t>,
     here: &'t ProjectIdentity,
-    now_ms: i64,
-    projects: HashMap<String, i64>,
+    now: Timestamp,
+    projects: HashMap<String, ProjectId>,
     sessions: HashMap<String, KnownSession>,
     to_index: Vec<(LineTarget, Handle, Option<&'t str>)>,
     /// What was there at the moments that the lines speak of.
@@ -108,22 +114,22 @@ struct Batch<'t> {
 struct DuplicateKey {
     kind: MemoryKind,
     place: Option<i64>,
-    at_ms: i64,
+    at: Timestamp,
 }
 
 struct KnownSession {
-    db_id: i64,
-    first_ms: i64,
-    last_ms: i64,
+    db_id: SessionId,
+    first_at: Timestamp,
+    last_at: Timestamp,
     branch: Option<String>,
 }
 
 /// Where a line belongs.
 #[derive(Clone, Copy)]
 struct LineTarget {
-    project: Option<i64>,
-    session: Option<i64>,
-    created_ms: i64,
+    project: Option<ProjectId>,
+    session: Option<SessionId>,
+    created_at: Timestamp,
 }
 
 impl<'t> Batch<'t> {
@@ -141,7 +147,7 @@ impl<'t> Batch<'t> {
         };
         self.transaction
             .prepare_cached(NOTE)?
-            .execute(params![ready.hash, handle.kind.name(), handle.id])?;
+            .execute(params![ready.hash, handle.kind, handle.id])?;
         if same.is_some() {
             return Ok(false);
         }
@@ -167,7 +173,7 @@ impl<'t> Batch<'t> {
 
     /// Reads what was there at a moment.
     fn at(&self, moment: DuplicateKey) -> rusqlite::Result<HashMap<i64, Handle>> {
-        let DuplicateKey { kind, place, at_ms } = moment;
+        let DuplicateKey { kind, place, at } = moment;
         let sql = match kind {
             MemoryKind::Observation => {
                 "select id from observation where project_id is ?1 and created_at = ?2 limit ?3"
@@ -185,7 +191,7 @@ impl<'t> Batch<'t> {
         };
         let mut statement = self.transaction.prepare_cached(sql)?;
         let ids: Vec<i64> = statement
-            .query_map(params![place, at_ms, MAX_BATCH], |row| row.get(0))?
+            .query_map(params![place, at, MAX_BATCH], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
         let mut of_moment = HashMap::with_capacity(ids.len());
         for id in ids {
@@ -203,7 +209,11 @@ impl<'t> Batch<'t> {
         for (place, handle, indexed) in &self.to_index {
             match indexed {
                 Some(words) => {
-                    let place = (place.project.unwrap_or_default(), place.session, place.created_ms);
+                    let place = (
+                        place.project.unwrap_or(EVERYWHERE),
+                        place.session,
+                        place.created_at,
+                    );
                     let indexed = Fields {
                         narrative: (*words).to_owned(),
                         ..Fields::default()
@@ -234,30 +244,26 @@ impl<'t> Batch<'t> {
         let project = match (&line.project, line.kind) {
             (Some(named), _) => Some(self.project(named)?),
             (None, MemoryKind::Note) => None,
-            (None, _) => Some(projects::find_or_create(
-                self.transaction,
-                self.here,
-                self.now_ms,
-            )?),
+            (None, _) => Some(projects::find_or_create(self.transaction, self.here, self.now)?),
         };
-        let created_ms = line.created_ms.unwrap_or(self.now_ms);
+        let created_at = line.created_at.unwrap_or(self.now);
         let session = line
             .session_id
             .as_deref()
-            .map(|id| self.session(id, project, created_ms, line))
+            .map(|id| self.session(id, project, created_at, line))
             .transpose()?;
         Ok(LineTarget {
             project,
             session,
-            created_ms,
+            created_at,
         })
     }
 
-    fn project(&mut self, named: &str) -> rusqlite::Result<i64> {
+    fn project(&mut self, named: &str) -> rusqlite::Result<ProjectId> {
         if let Some(&id) = self.projects.get(named) {
             return Ok(id);
         }
-        let id = projects::find_or_create_named(self.transaction, named, self.now_ms)?;
+        let id = projects::find_or_create_named(self.transaction, named, self.now)?;
         self.projects.insert(named.to_owned(), id);
         Ok(id)
     }
@@ -266,10 +272,10 @@ impl<'t> Batch<'t> {
     fn session(
         &mut self,
         id: &str,
-        project: Option<i64>,
-        created_ms: i64,
+        project: Option<ProjectId>,
+        created_at: Timestamp,
         line: &MemoryRecord,
-    ) -> rusqlite::Result<i64> {
+    ) -> rusqlite::Result<SessionId> {
         const FIND: &str = "select id from session where session_id = ?1";
         const CREATE: &str =
             "insert into session (session_id, host, project_id, status, started_at, last_event_at)
@@ -281,8 +287,8 @@ impl<'t> Batch<'t> {
             .filter(|_| line.kind != MemoryKind::Prompt)
             .cloned();
         if let Some(known) = self.sessions.get_mut(id) {
-            known.first_ms = known.first_ms.min(created_ms);
-            known.last_ms = known.last_ms.max(created_ms);
+            known.first_at = known.first_at.min(created_at);
+            known.last_at = known.last_at.max(created_at);
             known.branch = branch.or(known.branch.take());
             return Ok(known.db_id);
         }
@@ -291,14 +297,14 @@ impl<'t> Batch<'t> {
             .prepare_cached(FIND)?
             .query_row([id], |row| row.get(0))
             .optional()?;
-        let db_id: i64 = match found {
+        let db_id: SessionId = match found {
             Some(db_id) => db_id,
             None => {
                 let project = match project {
                     Some(project) => project,
-                    None => projects::find_or_create(self.transaction, self.here, self.now_ms)?,
+                    None => projects::find_or_create(self.transaction, self.here, self.now)?,
                 };
-                let values = params![id, IMPORT, project, created_ms];
+                let values = params![id, IMPORT, project, created_at];
                 self.transaction
                     .prepare_cached(CREATE)?
                     .query_row(values, |row| row.get(0))?
@@ -308,8 +314,8 @@ impl<'t> Batch<'t> {
             id.to_owned(),
             KnownSession {
                 db_id,
-                first_ms: created_ms,
-                last_ms: created_ms,
+                first_at: created_at,
+                last_at: created_at,
                 branch,
             },
         );
@@ -326,8 +332,8 @@ impl<'t> Batch<'t> {
         for session in self.sessions.values() {
             statement.execute(params![
                 session.db_id,
-                session.first_ms,
-                session.last_ms,
+                session.first_at,
+                session.last_at,
                 session.branch
             ])?;
         }
@@ -337,15 +343,15 @@ impl<'t> Batch<'t> {
 
 /// The moment that a line speaks of, if it tells its time.
 fn moment(line: &MemoryRecord, place: LineTarget) -> Option<DuplicateKey> {
-    let at_ms = line.created_ms?;
+    let at = line.created_at?;
     let of = match line.kind {
-        MemoryKind::Prompt => Some(place.session?),
-        _ => place.project,
+        MemoryKind::Prompt => Some(place.session?.get()),
+        _ => place.project.map(ProjectId::get),
     };
     Some(DuplicateKey {
         kind: line.kind,
         place: of,
-        at_ms,
+        at,
     })
 }
 
@@ -353,7 +359,7 @@ fn moment(line: &MemoryRecord, place: LineTarget) -> Option<DuplicateKey> {
 fn content_hash(line: &MemoryRecord) -> i64 {
     let mut line = line.clone();
     line.project = None;
-    line.created_ms = None;
+    line.created_at = None;
     line.branch = None;
     line.pinned = false;
     hash(&serde_json::to_string(&line).unwrap_or_default())

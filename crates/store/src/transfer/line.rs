@@ -1,7 +1,6 @@
 //! A memory as one line of text: how memories leave the store and come from others.
 
-use backstory_model::MemoryKind;
-use jiff::Timestamp;
+use backstory_model::{MemoryKind, ObservationType, Timestamp};
 use serde::{Serialize, Serializer};
 
 /// A memory with everything that another store can use. What its kind does not have is empty.
@@ -22,7 +21,7 @@ pub struct MemoryRecord {
         serialize_with = "time",
         skip_serializing_if = "Option::is_none"
     )]
-    pub created_ms: Option<i64>,
+    pub created_at: Option<Timestamp>,
     /// The type of an observation or a note; what a passage is.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
@@ -89,7 +88,7 @@ impl MemoryRecord {
             kind,
             project: None,
             session_id: None,
-            created_ms: None,
+            created_at: None,
             type_name: None,
             title: None,
             subtitle: None,
@@ -110,6 +109,16 @@ impl MemoryRecord {
             branch: None,
             pinned: false,
         }
+    }
+
+    /// Returns the type of an observation or a note.
+    pub fn observation_type(&self) -> Option<ObservationType> {
+        self.type_name.as_deref().and_then(ObservationType::from_name)
+    }
+
+    /// Returns the icon shown in lists.
+    pub fn icon(&self) -> &'static str {
+        self.kind.icon(self.observation_type())
     }
 
     /// Returns the line that the memory goes by.
@@ -162,8 +171,8 @@ fn name<S: Serializer>(kind: &MemoryKind, serializer: S) -> Result<S::Ok, S::Err
 }
 
 #[expect(clippy::ref_option, reason = "serde hands out references")]
-fn time<S: Serializer>(ms: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
-    match ms.map(Timestamp::from_millisecond) {
+fn time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    match at.map(|at| jiff::Timestamp::from_millisecond(at.as_millis())) {
         Some(Ok(time)) => serializer.collect_str(&time),
         _ => serializer.serialize_none(),
     }

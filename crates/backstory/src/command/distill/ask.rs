@@ -16,7 +16,8 @@ use backstory_engine::{
     home::Home,
     worker::{self, CallOutcome, ModelConfig},
 };
-use backstory_store::{MODEL_LEASE_MS, Permit, Store};
+use backstory_model::TurnId;
+use backstory_store::{MODEL_LEASE, Permit, Store};
 
 use crate::progress::Progress;
 
@@ -34,7 +35,7 @@ pub(super) struct DistillReport {
 /// What the threads of one run share.
 struct Run<'r> {
     asking: &'r ModelConfig,
-    waiting: Mutex<Vec<i64>>,
+    waiting: Mutex<Vec<TurnId>>,
     outcome: Mutex<DistillReport>,
     stop: AtomicBool,
 }
@@ -43,7 +44,7 @@ struct Run<'r> {
 pub(super) fn ask(
     home: &Home,
     asking: &ModelConfig,
-    turns: Vec<i64>,
+    turns: Vec<TurnId>,
     progress: &mut Progress,
 ) -> Result<DistillReport> {
     let all = turns.len();
@@ -81,7 +82,7 @@ impl Run<'_> {
         while !self.stop.load(Ordering::Relaxed) {
             let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(id) = next else { break };
-            let Some(claim) = store.claim_turn(id, clock::now_ms(), MODEL_LEASE_MS)? else {
+            let Some(claim) = store.claim_turn(id, clock::timestamp(), MODEL_LEASE)? else {
                 // The worker is at it.
                 self.note(|outcome| outcome.left += 1);
                 continue;
@@ -105,14 +106,17 @@ impl Run<'_> {
     }
 
     /// Waits until the provider can be asked again, if that is soon.
-    fn wait_or_end(&self, store: &Store, id: i64, why: &str) -> Result<()> {
-        const SOON_MS: i64 = 90_000;
+    fn wait_or_end(&self, store: &Store, id: TurnId, why: &str) -> Result<()> {
+        const SOON: Duration = Duration::from_secs(90);
+        const SHORTLY: Duration = Duration::from_millis(100);
         let pauses = store.provider_pauses()?;
         let pause = pauses
             .iter()
             .find(|pause| pause.provider == self.asking.model.place);
-        let rest = pause.map_or(100, |pause| (pause.until_ms - clock::now_ms()).max(100));
-        if rest > SOON_MS || pause.is_some_and(|pause| pause.failures > 3) {
+        let rest = pause.map_or(SHORTLY, |pause| {
+            pause.until.since(clock::timestamp()).max(SHORTLY)
+        });
+        if rest > SOON || pause.is_some_and(|pause| pause.failures > 3) {
             self.end(why.to_owned());
             return Ok(());
         }
@@ -120,7 +124,7 @@ impl Run<'_> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(id);
-        thread::sleep(Duration::from_millis(u64::try_from(rest).unwrap_or(100)));
+        thread::sleep(rest);
         Ok(())
     }
 

@@ -96,14 +96,14 @@ pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<ExitSta
                 if !arguments.dry_run
                     && let Some(store) = &mut store
                 {
-                    store.add_project(&facts, clock::now_ms())?;
+                    store.add_project(&facts, clock::timestamp())?;
                 }
                 ready.push(line);
             }
         }
         match &mut store {
             Some(store) if !arguments.dry_run => {
-                let taken = store.import_lines(&ready, &unknown_project(), clock::now_ms())?;
+                let taken = store.import_lines(&ready, &unknown_project(), clock::timestamp())?;
                 tally.imported += taken.new;
                 tally.unchanged += taken.known;
             }

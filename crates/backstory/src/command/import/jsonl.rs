@@ -81,7 +81,7 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<ExitStatus> {
         let reader = scope.spawn(move || read_all(input, redact, &send));
         for batch in receive {
             let batch: Batch = batch;
-            let taken = store.import_lines(&batch.lines, &here, clock::now_ms())?;
+            let taken = store.import_lines(&batch.lines, &here, clock::timestamp())?;
             tally.imported += taken.new;
             tally.unchanged += taken.known;
             for (number, reason) in &batch.damaged {

@@ -1,6 +1,6 @@
 //! How a line becomes a row.
 
-use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_model::{Handle, MemoryKind, ObservationType, PassageKind, SessionId};
 use rusqlite::params;
 
 use super::{Batch, IMPORT, LineTarget, PreparedLine};
@@ -36,7 +36,7 @@ impl Batch<'_> {
         let values = params![
             place.project,
             place.session,
-            kind.unwrap_or(ObservationType::Change).name(),
+            kind.unwrap_or(ObservationType::Change),
             line.title.as_deref().unwrap_or_default(),
             line.subtitle,
             line.narrative,
@@ -47,7 +47,7 @@ impl Batch<'_> {
             IMPORT,
             line.pinned,
             line.external_id,
-            place.created_ms
+            place.created_at
         ];
         let id: i64 = self
             .transaction
@@ -83,7 +83,7 @@ impl Batch<'_> {
             IMPORT,
             line.pinned,
             line.external_id,
-            place.created_ms
+            place.created_at
         ];
         self.transaction
             .prepare_cached(INSERT)?
@@ -103,7 +103,7 @@ impl Batch<'_> {
             line.pinned,
             line.external_id,
             IMPORT,
-            place.created_ms
+            place.created_at
         ];
         self.transaction
             .prepare_cached(INSERT)?
@@ -119,13 +119,10 @@ impl Batch<'_> {
         const INSERT: &str =
             "insert into passage (project_id, session_db_id, kind, text, packed, pinned, external_id, created_at)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) returning id";
-        const KINDS: [&str; 5] = ["prose", "prompt", "edit", "command", "error"];
+        let named = line.type_name.as_deref().and_then(PassageKind::from_name);
         let kind = match line.kind {
-            MemoryKind::Prompt => "prompt",
-            _ => KINDS
-                .into_iter()
-                .find(|kind| Some(*kind) == line.type_name.as_deref())
-                .unwrap_or(KINDS[0]),
+            MemoryKind::Prompt => PassageKind::Prompt,
+            _ => named.unwrap_or(PassageKind::Prose),
         };
         let text = line.text.as_deref().unwrap_or_default();
         let values = params![
@@ -136,14 +133,14 @@ impl Batch<'_> {
             packed,
             line.pinned,
             line.external_id,
-            place.created_ms
+            place.created_at
         ];
         self.transaction
             .prepare_cached(INSERT)?
             .query_row(values, |row| row.get(0))
     }
 
-    fn turn(&self, line: &MemoryRecord, place: LineTarget, session: i64) -> rusqlite::Result<i64> {
+    fn turn(&self, line: &MemoryRecord, place: LineTarget, session: SessionId) -> rusqlite::Result<i64> {
         const INSERT: &str =
             "insert into turn (session_db_id, number, prompt, branch, started_at, ended_at, pinned, external_id)
             select ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?4, ?5, ?6 from turn where session_db_id = ?1
@@ -152,7 +149,7 @@ impl Batch<'_> {
             session,
             line.text,
             line.branch,
-            place.created_ms,
+            place.created_at,
             line.pinned,
             line.external_id
         ];
