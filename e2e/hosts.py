@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Other real clients with backstory: installed, one session that works, later ones that are told. By hand, not by CI.
+"""Tests other real clients with backstory: install, capture, injection. Run by hand, not in CI.
 
     npm install @openai/codex@0.166.0          (or @google/gemini-cli@0.61.0, opencode-ai@1.18.33, @github/copilot@1.0.102)
     e2e/hosts.py codex node_modules/.bin/codex target/debug/backstory
@@ -10,10 +10,10 @@ import os
 import sys
 
 from machine import Machine
-from test import LAST_WORDS, REMEMBERED, check
+from test import FINAL_MESSAGE, REMEMBERED, check
 from wires import Completions, Gemini, Responses
 
-# Without brackets: Gemini CLI writes them as entities.
+# Without brackets: Gemini CLI escapes them as entities.
 BLOCK = "backstory-context"
 FAILS = """echo "RefreshError: clock skew of 312 s is not allowed (src/auth.rs:2)"; test -e fixed"""
 OLD, NEW = "    refresh(token)\n", "    retry_once(|| refresh(token))\n"
@@ -22,7 +22,7 @@ OLD, NEW = "    refresh(token)\n", "    retry_once(|| refresh(token))\n"
 class Codex:
     wire = Responses
     patch = "*** Begin Patch\n*** Update File: src/auth.rs\n@@\n-%s+%s*** End Patch\n" % (OLD, NEW)
-    hears_failures = False
+    injects_at_failure = False
     work = [{"tool": "apply_patch", "input": patch}]
 
     def run(self, command):
@@ -40,7 +40,7 @@ class Codex:
 
 class GeminiCli:
     wire = Gemini
-    hears_failures = True
+    injects_at_failure = True
     work = [{"tool": "replace", "args": {"file_path": "{auth}", "instruction": "retry", "old_string": OLD, "new_string": NEW}}]
 
     def run(self, command):
@@ -57,7 +57,7 @@ class GeminiCli:
 
 class OpenCode:
     wire = Completions
-    hears_failures = True
+    injects_at_failure = True
     work = [{"tool": "read", "args": {"filePath": "{auth}"}},
             {"tool": "edit", "args": {"filePath": "{auth}", "oldString": OLD, "newString": NEW}}]
 
@@ -78,7 +78,7 @@ class OpenCode:
 
 class CopilotCli:
     wire = Completions
-    hears_failures = True
+    injects_at_failure = True
     work = [{"tool": "edit", "args": {"path": "{auth}", "old_str": OLD, "new_str": NEW}}]
 
     def run(self, command):
@@ -96,7 +96,7 @@ class CopilotCli:
 HOSTS = {"codex": Codex(), "gemini-cli": GeminiCli(), "opencode": OpenCode(), "copilot-cli": CopilotCli()}
 
 
-def story(name, host, machine):
+def scenario(name, host, machine):
     machine.write("acme/src/auth.rs", "fn again(token: &str) {\n%s}\n" % OLD)
     environment = host.prepare(machine)
     files = {path: machine.read(path) for path in ("home/.gemini/settings.json", "home/.config/opencode/opencode.json") if os.path.exists(machine.path(path))}
@@ -106,29 +106,29 @@ def story(name, host, machine):
         machine.model.expect(*turns)
         machine.run([machine.client, *host.command(machine, prompt)], {**environment, **(extra or {})})
         machine.settle()
-        return machine.model.told()
+        return machine.model.request_bodies()
 
     work = [host.run("cargo test auth 2>/dev/null; " + FAILS), *host.work, host.run("touch fixed; cargo test auth 2>/dev/null; " + FAILS)]
     work = json.loads(json.dumps(work).replace("{auth}", machine.path("acme/src/auth.rs")))
-    session("Token refresh fails with 401 after the laptop slept, mend it", *work, LAST_WORDS)
-    check(NEW in machine.read("acme/src/auth.rs").decode(), "a session works")
+    session("Token refresh fails with 401 after the laptop slept, fix it", *work, FINAL_MESSAGE)
+    check(NEW in machine.read("acme/src/auth.rs").decode(), "a session edits the file")
     sessions = json.loads(machine.backstory("sessions", "--json"))["sessions"]
-    check(len(sessions) == 1 and sessions[0]["host"] == name and sessions[0]["prompts"] == 1, "it is remembered", sessions)
+    check(len(sessions) == 1 and sessions[0]["host"] == name and sessions[0]["prompts"] == 1, "the session is recorded", sessions)
     turn = json.loads(machine.backstory("session", sessions[0]["session_id"], "--json"))["turns"][0]
-    check(turn["tools"] == len(work), "with each of its tool uses", turn)
+    check(turn["tools"] == len(work), "all tool uses are recorded", turn)
     requests = session("Hello.", "Hi.")
-    check(BLOCK in requests[0] and REMEMBERED in requests[0], "the first request of the second holds what the first did", requests[0])
-    quiet = {"BACKSTORY_CONTEXT_ON_START": "false"}
-    requests = session("The token refresh answers 401 again when I open the laptop", "I see.", extra=quiet)
-    check(BLOCK in requests[0] and REMEMBERED in requests[0], "a similar prompt brings the memory", requests[0])
-    requests = session("Draw a nicer icon for the settings page", "Drawn.", extra=quiet)
-    check(BLOCK not in requests[0], "an unrelated prompt brings nothing", requests[0])
-    if host.hears_failures:
+    check(BLOCK in requests[0] and REMEMBERED in requests[0], "the next session starts with the work of the first", requests[0])
+    no_start_context = {"BACKSTORY_CONTEXT_ON_START": "false"}
+    requests = session("The token refresh answers 401 again when I open the laptop", "I see.", extra=no_start_context)
+    check(BLOCK in requests[0] and REMEMBERED in requests[0], "a similar prompt recalls the memory", requests[0])
+    requests = session("Draw a nicer icon for the settings page", "Drawn.", extra=no_start_context)
+    check(BLOCK not in requests[0], "an unrelated prompt recalls nothing", requests[0])
+    if host.injects_at_failure:
         os.remove(machine.path("acme/fixed"))
-        requests = session("Look around.", host.run("cargo test auth 2>/dev/null; " + FAILS), "I see.", extra=quiet)
-        check(BLOCK not in requests[0] and BLOCK in requests[1], "a failure that was solved before says how", requests[1][-6000:])
+        requests = session("Look around.", host.run("cargo test auth 2>/dev/null; " + FAILS), "I see.", extra=no_start_context)
+        check(BLOCK not in requests[0] and BLOCK in requests[1], "a known failure recalls its solution", requests[1][-6000:])
     machine.backstory("uninstall", "--yes")
-    check(all(machine.read(path) == before for path, before in files.items()), "uninstalled, its files are what they were")
+    check(all(machine.read(path) == before for path, before in files.items()), "uninstall restores all files")
 
 
 def main():
@@ -136,8 +136,8 @@ def main():
     host = HOSTS[name]
     machine = Machine(os.path.abspath(client), os.path.abspath(program), host.wire())
     try:
-        story(name, host, machine)
-    except Exception as error:  # the worker must end, whatever it is
+        scenario(name, host, machine)
+    except Exception as error:  # stop the worker on any error
         print("  FAILED  %s\n  (kept: %s)" % (error, machine.root))
         machine.close(keep=True)
         sys.exit(1)

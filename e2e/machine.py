@@ -1,4 +1,4 @@
-"""A machine of its own: a home, a project, a search path, and the real client talking to a scripted model."""
+"""Test fixture: a temporary home and project, and the real client with a scripted model."""
 
 import json
 import os
@@ -11,11 +11,11 @@ import tempfile
 import time
 
 KEY = "sk-ant-e2e-000000000000000000000000"
-PATIENCE = 90
+TIMEOUT = 90
 
 
 class Failed(Exception):
-    """Something that was promised does not hold."""
+    """A check failed."""
 
 
 class Machine:
@@ -57,10 +57,10 @@ class Machine:
         }
 
     def run(self, command, extra=None, with_backstory=True, expected=0):
-        """Runs a command to its end; returns what it printed."""
+        """Runs a command and returns its output."""
         done = subprocess.run(
             command, cwd=self.project, env=self.environment(extra, with_backstory), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
         if done.returncode != expected:
             raise Failed("%s exited %d\n%s%s" % (" ".join(command[:6]), done.returncode, done.stdout[-2000:], done.stderr[-2000:]))
         return done.stdout
@@ -69,7 +69,7 @@ class Machine:
         return self.run([self.path("bin/backstory"), *arguments], expected=expected)
 
     def session(self, prompt, *turns, arguments=(), extra=None, with_backstory=True):
-        """A session in print mode; returns what the model was told in its requests, and what was printed."""
+        """Runs a session in print mode; returns the texts of the model requests and the output."""
         self.model.expect(*turns)
         printed = self.run(
             [self.client, "-p", prompt, "--model", "haiku", "--output-format", "stream-json", "--verbose",
@@ -77,18 +77,18 @@ class Machine:
         return self.model.conversations(), printed
 
     def settle(self):
-        """Waits until everything that was reported can be found."""
+        """Waits until all events are distilled and indexed."""
         for _ in range(200):
             queue = json.loads(self.backstory("queue", "--json"))
             if queue["pending"] == 0 and queue["processing"] == 0:
                 break
             time.sleep(0.05)
         else:
-            raise Failed("events still wait: %s" % queue)
+            raise Failed("events are still pending: %s" % queue)
         self.backstory("index", "--wait")
 
     def terminal(self, *steps):
-        """A session at a terminal: each step is typed, then a request of the model's is waited for (or some seconds)."""
+        """Runs a session in a terminal: types each step, then waits for a model request or for some seconds."""
         pid, screen = pty.fork()
         if pid == 0:
             os.chdir(self.project)
@@ -101,7 +101,7 @@ class Machine:
                 self.watch(screen, 0.6)
                 os.write(screen, b"\r")
                 if wait == "request":
-                    self.watch(screen, PATIENCE / 2, lambda: len(self.model.conversations()) > seen)
+                    self.watch(screen, TIMEOUT / 2, lambda: len(self.model.conversations()) > seen)
                     self.watch(screen, 1)
                 else:
                     self.watch(screen, wait)
@@ -118,7 +118,7 @@ class Machine:
 
     @staticmethod
     def watch(screen, seconds, until=lambda: False):
-        """Reads the screen, so that the client does not block, until something holds or time is up."""
+        """Drains the screen, so that the client does not block, until a condition is true or time is up."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not until():
             if select.select([screen], [], [], 0.05)[0]:

@@ -1,4 +1,4 @@
-"""A model that says what it is told to: the Messages API on loopback, as far as Claude Code needs it."""
+"""A scripted model: the parts of the Messages API that Claude Code needs, on loopback."""
 
 import json
 import threading
@@ -8,11 +8,11 @@ SUMMARY = "<summary>The conversation so far, in short.</summary>"
 
 
 class Model:
-    """Answers requests from a script and remembers them."""
+    """Answers requests from a script and records them."""
 
     def __init__(self):
         self.requests = []  # bodies, in order
-        self.script = []  # what is said next: {"text": …, "tools": [{"name": …, "input": {…}}]}
+        self.script = []  # next answers: {"text": …, "tools": [{"name": …, "input": {…}}]}
         self.lock = threading.Lock()
         handler = type("Handler", (Handler,), {"model": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -24,7 +24,7 @@ class Model:
         return "http://127.0.0.1:%d" % self.server.server_port
 
     def expect(self, *turns):
-        """Sets what is said from now on, and forgets what was asked before."""
+        """Sets the next answers and clears the recorded requests."""
         with self.lock:
             self.script = [{"text": turn} if isinstance(turn, str) else turn for turn in turns]
             self.requests = []
@@ -32,17 +32,17 @@ class Model:
     def answer(self, body):
         with self.lock:
             self.requests.append(body)
-            if "detailed summary" in last_words(body):
+            if "detailed summary" in last_message(body):
                 return {"text": SUMMARY}
-            # Requests without tools are the client's own business (titles and the like).
+            # Requests without tools are internal to the client, such as titles.
             if body.get("tools") and self.script:
                 return self.script.pop(0)
             return {"text": "Done."}
 
     def conversations(self):
-        """The requests that belong to the conversation itself, whole, as text."""
+        """Returns the texts of all requests of the conversation itself."""
         with self.lock:
-            return [spoken(body) for body in self.requests if body.get("tools") and "detailed summary" not in last_words(body)]
+            return [request_text(body) for body in self.requests if body.get("tools") and "detailed summary" not in last_message(body)]
 
 
 def texts(content):
@@ -57,15 +57,15 @@ def texts(content):
     return found
 
 
-def spoken(body):
-    """All that the model is told: system prompt and messages of every role."""
+def request_text(body):
+    """Returns the whole text of a request: system prompt and all messages."""
     parts = texts(body.get("system"))
     for message in body.get("messages", []):
         parts += texts(message.get("content"))
     return "\n".join(parts)
 
 
-def last_words(body):
+def last_message(body):
     messages = body.get("messages") or [{}]
     return "\n".join(texts(messages[-1].get("content")))
 
@@ -104,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
             if self.command != "HEAD":
                 self.wfile.write(content)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the client has gone
+            pass  # the client disconnected
 
 
 def as_message(turn, body):

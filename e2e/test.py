@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The real Claude Code with backstory, by settings and as a plugin: what one session does, the next one knows.
+"""Tests the real Claude Code with backstory, installed by settings and as a plugin.
 
     e2e/test.py CLIENT PROGRAM      both are paths; `e2e/run` finds or installs them
 """
@@ -14,38 +14,38 @@ from model import Model
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = "<backstory-context>"
-LAST_WORDS = "The token refresh retries once on a 401 now, because the clock is wrong for a moment after the laptop slept."
+FINAL_MESSAGE = "The token refresh retries once on a 401 now, because the clock is wrong for a moment after the laptop slept."
 REMEMBERED = "token refresh retries once on a 401"
 
 
-def check(holds, what, evidence=""):
-    if not holds:
-        raise Failed("%s\n%s" % (what, str(evidence)[-3000:]))
-    print("  ok  " + what, flush=True)
+def check(condition, description, evidence=""):
+    if not condition:
+        raise Failed("%s\n%s" % (description, str(evidence)[-3000:]))
+    print("  ok  " + description, flush=True)
 
 
 def work(machine):
-    """The session that later ones should know of: it writes code and runs it."""
+    """Runs the session that later ones recall: it writes code and runs it."""
     code = "def refresh(token):\n    return retry_once(token)\n\ndef retry_once(token):\n    return token\n\nprint(refresh('x'))\n"
     machine.session(
-        "Token refresh fails with 401 after the laptop slept, mend it",
+        "Token refresh fails with 401 after the laptop slept, fix it",
         {"text": "I write the retry first.", "tools": [{"name": "Write", "input": {"file_path": machine.path("acme/auth.py"), "content": code}}]},
         {"text": "Now I run it.", "tools": [{"name": "Bash", "input": {"command": "python3 auth.py"}}]},
-        LAST_WORDS)
+        FINAL_MESSAGE)
     machine.settle()
     sessions = json.loads(machine.backstory("sessions", "--json"))["sessions"]
-    check(len(sessions) == 1 and sessions[0]["prompts"] == 1, "the first session is remembered", sessions)
+    check(len(sessions) == 1 and sessions[0]["prompts"] == 1, "the first session is recorded", sessions)
     session = json.loads(machine.backstory("session", sessions[0]["session_id"], "--json"))
-    check(session["turns"][0]["tools"] == 2, "with each of its tool uses, once", session["turns"])
+    check(session["turns"][0]["tools"] == 2, "each tool use is recorded once", session["turns"])
 
 
-def tell(machine):
-    """What later sessions are told, and when."""
+def recall(machine):
+    """Checks what later sessions get, and when."""
     requests, _ = machine.session("Hello.", "Hi.")
     check(requests[0].count(BLOCK) == 1 and REMEMBERED in requests[0],
-          "the first request of the second session holds what the first did", requests[0])
+          "the next session starts with the work of the first", requests[0])
     requests, _ = machine.session("Go on.", "Going on.", arguments=["--continue"])
-    check(requests[0].count(BLOCK) == 1, "resumed, it is not told again", requests[0])
+    check(requests[0].count(BLOCK) == 1, "a resumed session gets no second context block", requests[0])
 
     machine.session("/compact", arguments=["--continue"])
     requests, _ = machine.session("And now?", "Now this.", arguments=["--continue"])
@@ -53,49 +53,49 @@ def tell(machine):
         print("  --  skipped: this client does not compact so short a conversation", flush=True)
     else:
         check(BLOCK in requests[0] and "The conversation so far" in requests[0] and REMEMBERED in requests[0],
-              "compacted, it is told anew", requests[0])
+              "a compacted session gets the context again", requests[0])
 
-    quiet = {"BACKSTORY_CONTEXT_ON_START": "false"}
-    requests, _ = machine.session("The token refresh answers 401 again when I open the laptop", "I see.", extra=quiet)
-    check(BLOCK in requests[0] and REMEMBERED in requests[0], "a similar prompt brings the memory", requests[0])
-    requests, _ = machine.session("Draw a nicer icon for the settings page", "Drawn.", extra=quiet)
-    check(BLOCK not in requests[0], "an unrelated prompt brings nothing", requests[0])
+    no_start_context = {"BACKSTORY_CONTEXT_ON_START": "false"}
+    requests, _ = machine.session("The token refresh answers 401 again when I open the laptop", "I see.", extra=no_start_context)
+    check(BLOCK in requests[0] and REMEMBERED in requests[0], "a similar prompt recalls the memory", requests[0])
+    requests, _ = machine.session("Draw a nicer icon for the settings page", "Drawn.", extra=no_start_context)
+    check(BLOCK not in requests[0], "an unrelated prompt recalls nothing", requests[0])
 
     machine.model.expect("One.", "Two.")
     requests = machine.terminal(("hello there", "request"), ("/clear", 2), ("what now", "request"))
-    check(len(requests) == 2, "a session at a terminal, cleared in between", len(requests))
+    check(len(requests) == 2, "a terminal session, cleared in between, makes two requests", len(requests))
     check("hello there" not in requests[1] and requests[1].count(BLOCK) == 1 and REMEMBERED in requests[1],
-          "cleared, it is told as a new one is", requests[1])
+          "a cleared session gets the context of a new one", requests[1])
 
 
 def tools(machine, prefix):
-    """The server's tools are there without being looked for."""
+    """Checks that the MCP tools are offered without a search for them."""
     machine.session("Hello.", "Hi.")
     named = [tool["name"] for tool in machine.model.requests[0]["tools"]]
-    check(prefix + "search" in named, "the memory's tools are offered", named)
+    check(prefix + "search" in named, "the MCP tools are offered", named)
 
 
 def by_settings(machine):
-    """`backstory install` and `uninstall`."""
+    """`backstory install` and `uninstall`"""
     machine.write("home/.claude/settings.json", '{\n\t"env": { "MINE": "1" },\n\t"skipDangerousModePermissionPrompt": true\n}')
     before = machine.read("home/.claude/settings.json")
     print(machine.backstory("install", "claude-code", "--yes").split("\n")[0])
-    check("backstory: " in machine.run([machine.client, "mcp", "list"]), "the client knows of the server")
+    check("backstory: " in machine.run([machine.client, "mcp", "list"]), "the client lists the server")
     work(machine)
-    tell(machine)
+    recall(machine)
     maybe(tools, machine, "mcp__backstory__")
     machine.backstory("uninstall", "--yes")
-    check(machine.read("home/.claude/settings.json") == before, "uninstalled, the settings are what they were")
+    check(machine.read("home/.claude/settings.json") == before, "uninstall restores the settings")
     state = json.loads(machine.read("home/.claude.json"))
-    check("mcpServers" not in state or not state["mcpServers"], "and the client's own file holds nothing of ours", state.get("mcpServers"))
+    check("mcpServers" not in state or not state["mcpServers"], "uninstall removes the server from the client's file", state.get("mcpServers"))
     count = len(json.loads(machine.backstory("sessions", "--json"))["sessions"])
     requests, _ = machine.session("Hello.", "Hi.")
-    check(BLOCK not in requests[0], "a session is told nothing then")
-    check(len(json.loads(machine.backstory("sessions", "--json"))["sessions"]) == count, "and not remembered")
+    check(BLOCK not in requests[0], "a session after uninstall gets no context")
+    check(len(json.loads(machine.backstory("sessions", "--json"))["sessions"]) == count, "a session after uninstall is not recorded")
 
 
 def by_plugin(machine):
-    """The marketplace and plugin of this repository."""
+    """marketplace and plugin of this repository"""
     machine.run([machine.client, "plugin", "validate", "--strict", REPOSITORY])
     machine.run([machine.client, "plugin", "validate", "--strict", os.path.join(REPOSITORY, "plugin")])
     check(True, "the marketplace and the plugin are valid")
@@ -103,34 +103,34 @@ def by_plugin(machine):
     machine.run([machine.client, "plugin", "install", "backstory@backstory"])
     requests, printed = machine.session("Hello.", "Hi.", with_backstory=False)
     check(BLOCK not in requests[0] and "hook error" not in printed and "is not installed" in requests[0],
-          "without the program the hooks are silent, and the session is told what is missing", printed)
-    check(not os.path.exists(machine.path("home/.backstory")), "and leave nothing behind")
+          "without the program the hooks do nothing, and the session learns what is missing", printed)
+    check(not os.path.exists(machine.path("home/.backstory")), "without the program nothing is written")
     work(machine)
-    tell(machine)
+    recall(machine)
     maybe(tools, machine, "mcp__plugin_backstory_backstory__")
     requests, _ = machine.session("/backstory:remember tabs, not blanks", "Noted.")
-    check("tabs, not blanks" in requests[0] and "backstory remember" in requests[0], "its command is there", requests[0])
-    check("backstory:search" in requests[0], "its skill is there")
+    check("tabs, not blanks" in requests[0] and "backstory remember" in requests[0], "the plugin's command is available", requests[0])
+    check("backstory:search" in requests[0], "the plugin's skill is available")
     data = machine.path("home/.claude/plugins/data")
-    kept = [name for _, _, names in os.walk(data) for name in names]
-    check(not kept, "no memory is in the plugin's data folder", kept)
+    files = [name for _, _, names in os.walk(data) for name in names]
+    check(not files, "the plugin's data folder is empty", files)
 
     before = len(json.loads(machine.backstory("sessions", "--json"))["sessions"])
     machine.backstory("install", "claude-code", "--yes")
     requests, _ = machine.session("Hello.", "Hi.")
-    check(requests[0].count(BLOCK) == 1, "beside the settings it says nothing twice", requests[0])
+    check(requests[0].count(BLOCK) == 1, "plugin and settings together inject once", requests[0])
     machine.settle()
     sessions = json.loads(machine.backstory("sessions", "--json"))["sessions"]
-    check(len(sessions) == before + 1 and sessions[0]["events"] == 4, "and reports nothing twice", sessions[0])
+    check(len(sessions) == before + 1 and sessions[0]["events"] == 4, "plugin and settings together record once", sessions[0])
     machine.backstory("uninstall", "--yes")
     machine.run([machine.client, "plugin", "uninstall", "backstory@backstory"])
     requests, _ = machine.session("Hello.", "Hi.")
-    check(BLOCK not in requests[0], "uninstalled, nothing is told")
-    check(json.loads(machine.backstory("search", "token refresh", "--json"))["results"], "and nothing is forgotten")
+    check(BLOCK not in requests[0], "after uninstall nothing is injected")
+    check(json.loads(machine.backstory("search", "token refresh", "--json"))["results"], "after uninstall the memories are still there")
 
 
 def maybe(part, machine, *arguments):
-    """A part that this version of the program may not have yet."""
+    """Runs a part that this version of the program may lack."""
     try:
         machine.backstory("mcp", "--help")
     except Failed:
@@ -142,14 +142,14 @@ def maybe(part, machine, *arguments):
 def main():
     client, program = (os.path.abspath(path) for path in sys.argv[1:3])
     failed = False
-    for story in (by_settings, by_plugin):
+    for scenario in (by_settings, by_plugin):
         started = time.monotonic()
-        print("%s: %s" % (story.__name__, story.__doc__), flush=True)
+        print("%s: %s" % (scenario.__name__, scenario.__doc__), flush=True)
         machine = Machine(client, program, Model())
         try:
-            story(machine)
+            scenario(machine)
             machine.close()
-        except Exception as error:  # whatever it is, the next story is worth telling
+        except Exception as error:  # run the next scenario in any case
             failed = True
             print("  FAILED  %s: %s\n  (kept: %s)" % (type(error).__name__, error, machine.root), flush=True)
             machine.close(keep=True)

@@ -1,4 +1,4 @@
-"""Scripted models for hosts other than Claude Code: what each of their interfaces looks like on the wire."""
+"""Scripted models for hosts other than Claude Code, one per wire protocol."""
 
 import json
 import threading
@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Wire:
-    """Answers from a script, remembers what was asked. A turn is a text, or {"tool": name, "args": {…}}."""
+    """Answers from a script and records requests. A turn is a text, or {"tool": name, "args": {…}}."""
 
     def __init__(self):
         self.script, self.requests = [], []
@@ -22,11 +22,11 @@ class Wire:
     def expect(self, *turns):
         self.script, self.requests = list(turns), []
 
-    def told(self):
+    def request_bodies(self):
         return [json.dumps(body) for body in self.requests]
 
     def turn(self, body):
-        # Requests without tools are the client's own business (titles and the like).
+        # Requests without tools are internal to the client, such as titles.
         if not body.get("tools"):
             return "Done."
         self.requests.append(body)
@@ -34,7 +34,7 @@ class Wire:
 
 
 class Responses(Wire):
-    """OpenAI's Responses: Codex."""
+    """OpenAI's Responses API: Codex."""
 
     def stream(self, _path, body):
         turn = self.turn(body)
@@ -54,7 +54,7 @@ class Responses(Wire):
 
 
 class Completions(Wire):
-    """OpenAI's chat completions: OpenCode, Copilot CLI."""
+    """OpenAI's Chat Completions API: OpenCode, Copilot CLI."""
 
     def stream(self, _path, body):
         turn = self.turn(body)
@@ -71,7 +71,7 @@ class Completions(Wire):
 
 
 class Gemini(Wire):
-    """Google's generateContent: Gemini CLI."""
+    """Google's generateContent API: Gemini CLI."""
 
     def stream(self, path, body):
         if "countTokens" in path:
@@ -117,4 +117,4 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(content)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the client has gone
+            pass  # the client disconnected

@@ -1,4 +1,4 @@
-//! A full house: listeners and requests while a session is captured. Does a hook notice, does a listener miss anything?
+//! Server load: latency of hooks and completeness of live events with many listeners and requests.
 
 use std::{
     collections::BTreeSet,
@@ -20,23 +20,23 @@ use serde_json::{Value, json};
 
 use crate::{
     Bench,
-    distil::{megabytes, status},
+    distill::{megabytes, status},
     home::Home,
     payload::{Shape, Size, payload},
     process,
     report::{Samples, Section, micros, rounded},
 };
 
-/// So many listen to live events.
+/// Number of subscribers to live events.
 const LISTENERS: usize = 200;
 
-/// So many requests come in a second.
+/// Requests per second.
 const REQUESTS: u32 = 50;
 
-/// So many hooks run in a second: a session that works without a pause.
+/// Hooks per second: a session without pauses.
 const HOOKS: u32 = 20;
 
-/// What is asked for, in turn.
+/// Requested paths, in turn.
 const PATHS: [&str; 6] = [
     "/api/search?query=retry%20the%20connection%20when%20it%20times%20out",
     "/api/observations?limit=20",
@@ -46,9 +46,9 @@ const PATHS: [&str; 6] = [
     "/metrics",
 ];
 
-/// Where the worker is reached, and by whom.
+/// Port and token of the worker.
 #[derive(Clone, Debug)]
-struct Door {
+struct Endpoint {
     port: u16,
     token: String,
 }
@@ -63,60 +63,60 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         "ratio of medians",
     ];
     let mut section = Section::new(
-        "200 listeners and 50 requests a second while a session is captured",
+        "200 listeners and 50 requests per second while a session is captured",
         columns,
     );
     let store = bench.large_store()?;
     let mut home = Home::create(bench.folder("audience"), &bench.programs.product, Some(&store))?;
     home.start_worker()?;
-    let door = Door::read(&home.database().with_file_name(""))?;
+    let endpoint = Endpoint::read(&home.database().with_file_name(""))?;
     let pid = home.worker_pid().context("no worker")?;
     let seconds = if bench.quick { 10 } else { 60 };
-    let alone = status(pid, "VmRSS")?;
-    // Before and after, so that a machine that grows faster or slower does not count.
+    let baseline = status(pid, "VmRSS")?;
+    // Measured before and after, so that a drift of the machine's speed cancels out.
     let mut quiet = session(bench, &home, "before", seconds / 2)?;
-    // All begin to listen in the same silence: what one hears, all must hear.
+    // All subscribe while nothing changes, so that all must receive the same events.
     home.drain()?;
     sleep(Duration::from_secs(2));
     let first = last_change(&home.database())?;
     let listeners: Vec<Listener> = (0..LISTENERS)
-        .map(|_| Listener::start(&door))
+        .map(|_| Listener::start(&endpoint))
         .collect::<Result<_>>()?;
-    let visitors = Visitors::start(&door);
-    let busy = session(bench, &home, "among-many", seconds)?;
-    let (answers, refused) = visitors.end();
+    let clients = Clients::start(&endpoint);
+    let busy = session(bench, &home, "busy", seconds)?;
+    let (answers, failed) = clients.end();
     sleep(Duration::from_secs(2));
     let last = last_change(&home.database())?;
-    let among_many = status(pid, "VmRSS")?;
-    let heard: Vec<BTreeSet<i64>> = listeners.into_iter().map(Listener::end).collect();
+    let under_load = status(pid, "VmRSS")?;
+    let received: Vec<BTreeSet<i64>> = listeners.into_iter().map(Listener::end).collect();
     quiet.extend(session(bench, &home, "after", seconds / 2)?);
     let ratio = busy.median() / quiet.median();
     for (what, samples, ratio) in [
-        ("hooks, nobody there", &quiet, 1.0),
-        ("hooks, a full house", &busy, ratio),
+        ("hooks, no listeners", &quiet, 1.0),
+        ("hooks, 200 listeners", &busy, ratio),
     ] {
         section.row(row(what, samples, rounded(ratio)));
     }
     section.row(row("requests", &answers, json!("")));
-    // What a listener must have heard is what any of them heard: some changes are of things that were gone at once.
-    let all: BTreeSet<i64> = heard.iter().flatten().copied().collect();
-    let missed: usize = heard.iter().map(|one| all.difference(one).count()).sum();
+    // A listener must receive what any other received: some changes have no event, because the item was already gone.
+    let all: BTreeSet<i64> = received.iter().flatten().copied().collect();
+    let missed: usize = received.iter().map(|one| all.difference(one).count()).sum();
     section.note(format!(
-        "{} changes told, {} in the store",
+        "{} changes broadcast, {} in the store",
         all.len(),
         last - first
     ));
     section.note(format!(
-        "the worker has {} MB resident before, {} MB with a full house, {} MB at most",
-        megabytes(alone),
-        megabytes(among_many),
+        "resident memory of the worker: {} MB before, {} MB under load, {} MB peak",
+        megabytes(baseline),
+        megabytes(under_load),
         megabytes(status(pid, "VmHWM")?)
     ));
     section.check(
         format!("no listener missed any of {} events", all.len()),
         missed == 0 && !all.is_empty(),
     );
-    section.check("every request was answered", refused == 0);
+    section.check("every request was answered", failed == 0);
     Ok(section)
 }
 
@@ -130,7 +130,7 @@ fn row(what: &str, samples: &Samples, ratio: Value) -> Vec<Value> {
     .concat()
 }
 
-/// Runs hooks at an even pace; returns how long each took.
+/// Runs hooks at a constant rate; returns their durations.
 fn session(bench: &Bench, home: &Home, name: &str, seconds: u32) -> Result<Samples> {
     let mut samples = Samples::default();
     let start = Instant::now();
@@ -150,7 +150,7 @@ fn session(bench: &Bench, home: &Home, name: &str, seconds: u32) -> Result<Sampl
         );
         let ran = process::run(&mut home.command(&["hook", shape.hook()]), text.as_bytes())?;
         ensure!(ran.status.success(), "a hook failed: {}", ran.status);
-        // Those that look something up take longer by nature.
+        // Hooks that search take longer by design and are not compared.
         if matches!(shape, Shape::Bash | Shape::Edit) {
             samples.add(ran.took);
         }
@@ -165,17 +165,17 @@ fn last_change(database: &Path) -> Result<i64> {
     Ok(database.query_row("select coalesce(max(id), 0) from change", [], |row| row.get(0))?)
 }
 
-impl Door {
+impl Endpoint {
     fn read(home: &Path) -> Result<Self> {
         let facts: Value = serde_json::from_slice(&fs::read(home.join("worker.json"))?)?;
-        let port = facts["port"].as_u64().context("the worker serves nothing")?;
+        let port = facts["port"].as_u64().context("the worker has no HTTP server")?;
         Ok(Self {
             port: u16::try_from(port)?,
             token: fs::read_to_string(home.join("token"))?.trim().to_owned(),
         })
     }
 
-    fn ask(&self, path: &str) -> Result<TcpStream> {
+    fn get(&self, path: &str) -> Result<TcpStream> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         let (port, token) = (self.port, &self.token);
         write!(
@@ -186,89 +186,89 @@ impl Door {
     }
 }
 
-/// Somebody who listens and notes the numbers of what is told.
+/// A subscriber that records the ids of received events.
 struct Listener {
     stream: TcpStream,
     thread: JoinHandle<BTreeSet<i64>>,
 }
 
 impl Listener {
-    fn start(door: &Door) -> Result<Self> {
-        let stream = door.ask("/api/events")?;
+    fn start(endpoint: &Endpoint) -> Result<Self> {
+        let stream = endpoint.get("/api/events")?;
         let mut lines = BufReader::new(stream.try_clone()?);
         let mut line = String::new();
-        // From the first event on nothing may be missed.
+        // From the first event on the subscription is complete.
         while !line.starts_with("event: ") {
             line.clear();
-            ensure!(lines.read_line(&mut line)? > 0, "the stream ended at once");
+            ensure!(lines.read_line(&mut line)? > 0, "the stream ended immediately");
         }
         let thread = thread::Builder::new().stack_size(256 << 10).spawn(move || {
-            let mut heard = BTreeSet::new();
+            let mut received = BTreeSet::new();
             for line in lines.lines() {
                 let Ok(line) = line else { break };
-                heard.extend(line.strip_prefix("id: ").and_then(|id| id.parse::<i64>().ok()));
+                received.extend(line.strip_prefix("id: ").and_then(|id| id.parse::<i64>().ok()));
             }
-            heard
+            received
         })?;
         Ok(Self { stream, thread })
     }
 
     fn end(self) -> BTreeSet<i64> {
-        // It ended by itself: what it heard counts all the same.
+        // Fails if the stream already ended; the received events still count.
         self.stream.shutdown(std::net::Shutdown::Both).ok();
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// Those who ask something, at an even pace.
-struct Visitors {
+/// Clients that send requests at a constant rate.
+struct Clients {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<(Samples, usize)>>,
 }
 
-impl Visitors {
-    fn start(door: &Door) -> Self {
-        const BATCH_SIZE: u32 = 5;
+impl Clients {
+    fn start(endpoint: &Endpoint) -> Self {
+        const THREADS: u32 = 5;
         let stop = Arc::new(AtomicBool::new(false));
-        let visit = |number: u32| {
-            let (door, stop) = (door.clone(), Arc::clone(&stop));
+        let client = |number: u32| {
+            let (endpoint, stop) = (endpoint.clone(), Arc::clone(&stop));
             thread::spawn(move || {
-                let (mut samples, mut refused) = (Samples::default(), 0);
+                let (mut samples, mut failed) = (Samples::default(), 0);
                 let start = Instant::now();
-                for asked in 0.. {
-                    let next = start + Duration::from_secs(1) * (asked * BATCH_SIZE + number) / REQUESTS;
+                for request in 0.. {
+                    let next = start + Duration::from_secs(1) * (request * THREADS + number) / REQUESTS;
                     sleep(next.saturating_duration_since(Instant::now()));
                     if stop.load(Ordering::Relaxed) {
                         break;
                     }
-                    let path = PATHS[(asked + number) as usize % PATHS.len()];
-                    let begun = Instant::now();
-                    match answered(&door, path) {
-                        Ok(true) => samples.add(begun.elapsed()),
-                        _ => refused += 1,
+                    let path = PATHS[(request + number) as usize % PATHS.len()];
+                    let start = Instant::now();
+                    match is_ok(&endpoint, path) {
+                        Ok(true) => samples.add(start.elapsed()),
+                        _ => failed += 1,
                     }
                 }
-                (samples, refused)
+                (samples, failed)
             })
         };
-        let threads = (0..BATCH_SIZE).map(visit).collect();
+        let threads = (0..THREADS).map(client).collect();
         Self { stop, threads }
     }
 
     fn end(self) -> (Samples, usize) {
         self.stop.store(true, Ordering::Relaxed);
-        let (mut all, mut refused) = (Samples::default(), 0);
+        let (mut all, mut failed) = (Samples::default(), 0);
         for thread in self.threads {
-            let (samples, missing) = thread.join().unwrap_or((Samples::default(), 1));
+            let (samples, missed) = thread.join().unwrap_or((Samples::default(), 1));
             all.extend(samples);
-            refused += missing;
+            failed += missed;
         }
-        (all, refused)
+        (all, failed)
     }
 }
 
-fn answered(door: &Door, path: &str) -> Result<bool> {
-    let mut answer = Vec::new();
-    door.ask(path)?.read_to_end(&mut answer)?;
-    Ok(answer.starts_with(b"HTTP/1.1 200"))
+fn is_ok(endpoint: &Endpoint, path: &str) -> Result<bool> {
+    let mut response = Vec::new();
+    endpoint.get(path)?.read_to_end(&mut response)?;
+    Ok(response.starts_with(b"HTTP/1.1 200"))
 }

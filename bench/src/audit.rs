@@ -1,19 +1,19 @@
-//! Looks into a database from outside, after the fact.
+//! Inspects a database after a run, with plain SQL.
 
 use std::{collections::HashMap, path::Path};
 
 use anyhow::Result;
 use rusqlite::{Connection, OpenFlags};
 
-/// An event as the database has it.
+/// A stored event.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) session: String,
-    /// The id that its payload carried.
+    /// Id from its payload.
     pub(crate) id: String,
 }
 
-/// Returns all events of tool calls in the order of their keys.
+/// Returns all events in the order of their keys.
 pub(crate) fn events(database: &Path) -> Result<Vec<Stored>> {
     const ALL: &str = "select session.session_id, coalesce(event.tool_use_id, '') from event
         join session on session.id = event.session_db_id order by event.key";
@@ -28,14 +28,14 @@ pub(crate) fn events(database: &Path) -> Result<Vec<Stored>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Says whether SQLite finds nothing wrong.
+/// Runs `pragma integrity_check`.
 pub(crate) fn is_intact(database: &Path) -> Result<bool> {
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let found: String = connection.query_row("pragma integrity_check", [], |row| row.get(0))?;
-    Ok(found == "ok")
+    let result: String = connection.query_row("pragma integrity_check", [], |row| row.get(0))?;
+    Ok(result == "ok")
 }
 
-/// Counts how often each id was stored.
+/// Counts the events per id.
 pub(crate) fn counts(events: &[Stored]) -> HashMap<&str, usize> {
     let mut counts = HashMap::new();
     for event in events {
@@ -44,21 +44,21 @@ pub(crate) fn counts(events: &[Stored]) -> HashMap<&str, usize> {
     counts
 }
 
-/// How many of each thing a database has.
+/// Row counts of a database.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) turns: usize,
     pub(crate) summaries: usize,
     pub(crate) observations: usize,
-    /// Observations that say what another says.
-    pub(crate) alike: usize,
-    /// Turns that have a summary more than they should.
-    pub(crate) doubled: usize,
-    /// Events that wait or failed.
-    pub(crate) undone: usize,
+    /// Observations with the same type and title as another.
+    pub(crate) duplicate_observations: usize,
+    /// Summaries beyond the first of a turn.
+    pub(crate) duplicate_summaries: usize,
+    /// Pending or failed events.
+    pub(crate) unfinished: usize,
 }
 
-/// Counts what became of events.
+/// Counts turns, memories and unfinished events.
 pub(crate) fn tally(database: &Path) -> Result<Tally> {
     const TALLY: &str = "select (select count(*) from turn), (select count(*) from summary), (select count(*) from observation),
         (select count(*) - count(distinct type || title) from observation),
@@ -69,9 +69,9 @@ pub(crate) fn tally(database: &Path) -> Result<Tally> {
             turns: row.get(0)?,
             summaries: row.get(1)?,
             observations: row.get(2)?,
-            alike: row.get(3)?,
-            doubled: row.get(4)?,
-            undone: row.get(5)?,
+            duplicate_observations: row.get(3)?,
+            duplicate_summaries: row.get(4)?,
+            unfinished: row.get(5)?,
         })
     })?)
 }

@@ -1,4 +1,4 @@
-//! What it takes to remember: from the end of a turn to its summary, past sessions, many sessions at once.
+//! Distillation: delay from the end of a turn to its summary, import of past sessions, concurrent sessions.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use crate::{
     report::{Samples, Section, micros, rounded},
 };
 
-/// The tool uses of a turn, with the sizes that they have on average in real sessions.
+/// Tool uses of a turn, with the average sizes of real sessions.
 const TURN: [(Shape, Size); 12] = [
     (Shape::Bash, Size(2 << 10)),
     (Shape::Bash, Size(6 << 10)),
@@ -37,20 +37,20 @@ const TURN: [(Shape, Size); 12] = [
     (Shape::Bash, Size(3 << 10)),
 ];
 
-/// Waits this long between two looks.
+/// Interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// From the exit of the stop hook until another process can read the summary.
+/// Measures the time from the exit of the stop hook until another process can read the summary.
 pub(crate) fn wait(bench: &Bench) -> Result<Section> {
     let columns = &["what", "turns", "median us", "p95 us", "p99 us", "worst us"];
     let mut section = Section::new("From the end of a turn to its summary, worker up", columns);
-    let mut home = Home::create(bench.folder("distil"), &bench.programs.product, None)?;
+    let mut home = Home::create(bench.folder("distill"), &bench.programs.product, None)?;
     home.start_worker()?;
     let idle = resident(home.worker_pid().context("no worker")?)?;
     let turns = bench.rounds.min(if bench.quick { 10 } else { 30 });
     for (what, paced) in [
-        ("its events were taken in before", true),
-        ("all of its events at once", false),
+        ("events ingested before the stop", true),
+        ("all events at once", false),
     ] {
         let mut samples = Samples::default();
         for number in 0..turns {
@@ -61,27 +61,27 @@ pub(crate) fn wait(bench: &Bench) -> Result<Section> {
     }
     let after = resident(home.worker_pid().context("no worker")?)?;
     section.note(format!(
-        "a turn: a prompt, {} tool uses with {} KB, an answer of 1 KB",
+        "turn: a prompt, {} tool uses with {} KB, a final message of 1 KB",
         TURN.len(),
         TURN.iter().map(|(_, size)| size.0).sum::<usize>() >> 10
     ));
-    section.note("seen by reading the database once a millisecond; a second is the promise");
+    section.note("measured by reading the database every millisecond; the limit is one second");
     section.note(format!(
-        "the worker has {} MB resident before the first event, {} MB after the last",
+        "resident memory of the worker: {} MB before the first event, {} MB after the last",
         megabytes(idle),
         megabytes(after)
     ));
     Ok(section)
 }
 
-/// Plays a turn; returns the time from the exit of its last hook until its summary is there.
+/// Runs a turn; returns the time from the exit of its last hook until its summary is stored.
 fn one_turn(bench: &Bench, home: &Home, name: &str, paced: bool) -> Result<Duration> {
     let hook = |shape: Shape, size: Size, number: usize| {
         let text = payload(
             shape,
             size,
             &bench.project,
-            "distil",
+            "distill",
             &format!("toolu_{name}_{number}"),
         );
         let text = with_prompt_id(&text, name)?;
@@ -94,16 +94,16 @@ fn one_turn(bench: &Bench, home: &Home, name: &str, paced: bool) -> Result<Durat
         hook(*shape, *size, number)?;
     }
     if paced {
-        until_empty(home)?;
+        wait_until_empty(home)?;
     }
     hook(Shape::Stop, Size::SMALL, 0)?;
     let start = Instant::now();
-    let database = look_into(home)?;
-    let mut there = database.prepare(
+    let database = open_database(home)?;
+    let mut summary = database.prepare(
         "select 1 from summary join turn on turn.id = summary.turn_id
             where turn.prompt_id = ?1 and turn.ended_at is not null",
     )?;
-    while !there.exists([name])? {
+    while !summary.exists([name])? {
         ensure!(
             start.elapsed() < Duration::from_secs(60),
             "no summary after a minute"
@@ -119,12 +119,12 @@ fn with_prompt_id(text: &str, id: &str) -> Result<String> {
     Ok(payload.to_string())
 }
 
-/// Past sessions: how fast they are taken over, and what that takes.
+/// Measures speed and memory of importing past sessions.
 pub(crate) fn import(bench: &Bench) -> Result<Section> {
     let columns = &["what", "seconds", "MB per second", "peak MB"];
     let mut section = Section::new("Past sessions", columns);
     let Some(folder) = &bench.transcripts else {
-        section.note("not measured: --transcripts DIR names a folder of transcripts");
+        section.note("not measured: pass --transcripts DIR");
         return Ok(section);
     };
     let bytes: u64 = files(folder)?
@@ -148,26 +148,26 @@ pub(crate) fn import(bench: &Bench) -> Result<Section> {
     let start = Instant::now();
     let (took, peak) = run_import(&with_worker, folder)?;
     section.row(vec![
-        json!("import beside a worker: reading"),
+        json!("import with a running worker: reading"),
         rounded(took.as_secs_f64()),
         speed(took),
         json!(megabytes(peak)),
     ]);
-    until_empty(&with_worker)?;
+    wait_until_empty(&with_worker)?;
     let worker = with_worker.worker_pid().context("the worker is gone")?;
     section.row(vec![
-        json!("import beside a worker: the worker, until all is distilled"),
+        json!("import with a running worker: until all is distilled"),
         rounded(start.elapsed().as_secs_f64()),
         speed(start.elapsed()),
         json!(megabytes(status(worker, "VmHWM")?)),
     ]);
-    let same = remembered(&alone)? == remembered(&with_worker)?;
-    section.check("both ways leave the same number of memories", same);
+    let same = memory_counts(&alone)? == memory_counts(&with_worker)?;
+    section.check("both ways produce the same number of memories", same);
     section.note(format!("{:.1} MB of transcripts", bytes as f64 / 1e6));
     Ok(section)
 }
 
-/// Runs an import to its end; returns its time and the most memory that it had.
+/// Runs an import; returns its duration and its peak memory.
 pub(crate) fn run_import(home: &Home, folder: &Path) -> Result<(Duration, u64)> {
     let start = Instant::now();
     let mut child = home
@@ -178,21 +178,22 @@ pub(crate) fn run_import(home: &Home, folder: &Path) -> Result<(Duration, u64)> 
         .stderr(Stdio::null())
         .spawn()?;
     let mut peak = 0;
-    let ended = loop {
-        // Gone between two looks: what was seen last stands.
+    let status_code = loop {
+        // After the process has exited the last value counts.
         peak = status(child.id(), "VmHWM").unwrap_or(0).max(peak);
-        if let Some(ended) = child.try_wait()? {
-            break ended;
+        if let Some(status_code) = child.try_wait()? {
+            break status_code;
         }
         sleep(POLL_INTERVAL);
     };
-    ensure!(ended.success(), "the import failed: {ended}");
+    ensure!(status_code.success(), "the import failed: {status_code}");
     Ok((start.elapsed(), peak))
 }
 
-pub(crate) fn remembered(home: &Home) -> Result<(u64, u64)> {
+/// Returns the numbers of observations and summaries.
+pub(crate) fn memory_counts(home: &Home) -> Result<(u64, u64)> {
     let sql = "select (select count(*) from observation), (select count(*) from summary)";
-    Ok(look_into(home)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    Ok(open_database(home)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
 pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -208,18 +209,18 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Eight sessions at once: how old the oldest event gets before it is distilled.
-pub(crate) fn crowd(bench: &Bench) -> Result<Section> {
+/// Measures the maximum age of undistilled events with eight concurrent sessions.
+pub(crate) fn concurrent(bench: &Bench) -> Result<Section> {
     const SESSIONS: usize = 8;
     let events = if bench.quick { 400 } else { 2_000 };
     let columns = &["what", "value"];
-    let mut section = Section::new("8 sessions at once, worker up", columns);
-    let mut home = Home::create(bench.folder("crowd"), &bench.programs.product, None)?;
+    let mut section = Section::new("8 concurrent sessions, worker up", columns);
+    let mut home = Home::create(bench.folder("concurrent"), &bench.programs.product, None)?;
     home.start_worker()?;
     let over = AtomicBool::new(false);
     let start = Instant::now();
     let (fed, seen) = thread::scope(|scope| {
-        let watcher = scope.spawn(|| oldest_until(&home, &over));
+        let watcher = scope.spawn(|| max_pending_age(&home, &over));
         let sessions: Vec<_> = (0..SESSIONS)
             .map(|session| {
                 let home = &home;
@@ -230,7 +231,7 @@ pub(crate) fn crowd(bench: &Bench) -> Result<Section> {
             session.join().map_err(|_| anyhow!("a session panicked"))??;
         }
         let fed = start.elapsed();
-        until_empty(&home)?;
+        wait_until_empty(&home)?;
         over.store(true, Ordering::Relaxed);
         let seen = watcher.join().map_err(|_| anyhow!("the watcher panicked"))??;
         anyhow::Ok((fed, seen))
@@ -238,20 +239,17 @@ pub(crate) fn crowd(bench: &Bench) -> Result<Section> {
     let worker = home.worker_pid().context("the worker is gone")?;
     for (what, value) in [
         ("events", json!(events)),
-        (
-            "seconds until the last hook had exited",
-            rounded(fed.as_secs_f64()),
-        ),
+        ("seconds until the last hook exited", rounded(fed.as_secs_f64())),
         (
             "seconds until all was distilled",
             rounded(start.elapsed().as_secs_f64()),
         ),
         (
-            "oldest event ever seen waiting, seconds",
+            "maximum age of a pending event, seconds",
             rounded(seen.as_secs_f64()),
         ),
         (
-            "worker, seconds of a processor",
+            "worker, CPU seconds",
             rounded(processor_time(worker)?.as_secs_f64()),
         ),
         ("worker, peak MB", json!(megabytes(status(worker, "VmHWM")?))),
@@ -259,20 +257,18 @@ pub(crate) fn crowd(bench: &Bench) -> Result<Section> {
         section.row(vec![json!(what), value]);
     }
     let stored: usize =
-        look_into(&home)?.query_row("select count(*) from event where state = 'done'", [], |row| {
+        open_database(&home)?.query_row("select count(*) from event where state = 'done'", [], |row| {
             row.get(0)
         })?;
-    section.note(
-        "the worker makes way for everybody else on the machine: its processor time tells what it needs",
-    );
-    section.check(format!("{events} events are distilled"), stored == events);
+    section.note("the worker runs at low priority, so its CPU time says more than the elapsed time");
+    section.check(format!("all {events} events are distilled"), stored == events);
     Ok(section)
 }
 
-/// Plays turns of a session, one hook after the other, until so many events were sent.
+/// Runs turns of a session, one hook after the other, until `events` events are sent.
 fn feed(bench: &Bench, home: &Home, session: usize, events: usize) -> Result<()> {
     let turn = TURN.len() + 2;
-    let id = format!("crowd-{session}");
+    let id = format!("concurrent-{session}");
     for event in 0..events {
         let (shape, size) = match event % turn {
             0 => (Shape::Prompt, Size(400)),
@@ -293,12 +289,12 @@ fn feed(bench: &Bench, home: &Home, session: usize, events: usize) -> Result<()>
     Ok(())
 }
 
-/// Looks until told otherwise; returns the greatest age of what waited, in the spool or in the queue.
-fn oldest_until(home: &Home, over: &AtomicBool) -> Result<Duration> {
-    let database = look_into(home)?;
+/// Returns the maximum age of events in the spool or the queue, observed until `over` is set.
+fn max_pending_age(home: &Home, over: &AtomicBool) -> Result<Duration> {
+    let database = open_database(home)?;
     let mut queued = database
         .prepare("select min(at) from event where state <> 'done' and state in ('pending', 'processing')")?;
-    let mut greatest = Duration::ZERO;
+    let mut max_age = Duration::ZERO;
     while !over.load(Ordering::Relaxed) {
         let spooled = home
             .spooled()?
@@ -311,17 +307,17 @@ fn oldest_until(home: &Home, over: &AtomicBool) -> Result<Duration> {
             .and_then(|at| u64::try_from(at).ok())
             .map(Duration::from_millis);
         let ages = [spooled, queued].into_iter().flatten();
-        greatest = ages
+        max_age = ages
             .map(|at| since_1970().saturating_sub(at))
-            .fold(greatest, Duration::max);
+            .fold(max_age, Duration::max);
         sleep(Duration::from_millis(5));
     }
-    Ok(greatest)
+    Ok(max_age)
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "events carry the time of day, and their age is what is measured"
+    reason = "events carry wall-clock times, and their age is measured"
 )]
 fn since_1970() -> Duration {
     SystemTime::now()
@@ -329,35 +325,35 @@ fn since_1970() -> Duration {
         .unwrap_or_default()
 }
 
-/// Waits until nothing is left to do.
-fn until_empty(home: &Home) -> Result<()> {
-    let database = look_into(home)?;
-    let mut waits = database.prepare(
+/// Waits until the spool and the queue are empty.
+fn wait_until_empty(home: &Home) -> Result<()> {
+    let database = open_database(home)?;
+    let mut pending = database.prepare(
         "select 1 from event where state <> 'done' and state in ('pending', 'processing') limit 1",
     )?;
     let start = Instant::now();
-    while !home.spooled()?.is_empty() || waits.exists([])? {
+    while !home.spooled()?.is_empty() || pending.exists([])? {
         ensure!(
             start.elapsed() < Duration::from_secs(600),
-            "the queue does not get empty"
+            "the queue did not become empty"
         );
         sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-fn look_into(home: &Home) -> Result<Connection> {
+fn open_database(home: &Home) -> Result<Connection> {
     let connection = Connection::open_with_flags(home.database(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     Ok(connection)
 }
 
-/// Returns what a process has in memory now, in bytes.
+/// Returns the resident memory of a process, in bytes.
 fn resident(pid: u32) -> Result<u64> {
     status(pid, "VmRSS")
 }
 
-/// Reads a number of kilobytes that the kernel knows of a process.
+/// Reads a size from `/proc/PID/status`, in bytes.
 pub(crate) fn status(pid: u32, name: &str) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = text
@@ -365,23 +361,21 @@ pub(crate) fn status(pid: u32, name: &str) -> Result<u64> {
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let number = line.and_then(|line| line.split_whitespace().next());
     let kilobytes: u64 = number
-        .with_context(|| format!("the kernel does not tell {name}"))?
+        .with_context(|| format!("no {name} in /proc/PID/status"))?
         .parse()?;
     Ok(kilobytes << 10)
 }
 
-/// Returns how long a process has had a processor.
+/// Returns the CPU time of a process.
 pub(crate) fn processor_time(pid: u32) -> Result<Duration> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name in brackets may hold anything; behind it the numbers are the third and following.
+    // The name in parentheses may contain anything; the fields after it start with the third.
     let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks = |at: usize| -> Result<u64> {
         let field = fields.split_whitespace().nth(at - 3);
-        Ok(field
-            .context("the kernel does not tell the time of a process")?
-            .parse()?)
+        Ok(field.context("no CPU time in /proc/PID/stat")?.parse()?)
     };
-    // Ticks are hundredths of a second on every Linux.
+    // A tick is 10 ms on every Linux.
     Ok(Duration::from_millis((ticks(14)? + ticks(15)?) * 10))
 }
 

@@ -1,4 +1,4 @@
-//! Kills hooks at random moments: whoever came to its end, or had answered, must find its event in the store.
+//! Kills hooks at random times. The event of every hook that exited or had printed its answer must be stored.
 
 use std::{
     collections::HashSet,
@@ -22,59 +22,68 @@ use crate::{
 
 const HOOKS: usize = 500;
 
-/// The latest moment at which a hook is killed, in microseconds after it was started.
-const LATEST: usize = 1500;
+/// Maximum time from start to kill, in microseconds.
+const MAX_DELAY_US: usize = 1500;
 
-/// One of so many is left alone.
+/// One in this many hooks is not killed.
 const SPARED: usize = 5;
 
-/// How a hook ended.
-struct End {
+/// Outcome of one hook.
+struct HookResult {
     id: String,
     exited: bool,
     answered: bool,
 }
 
 pub(crate) fn measure(bench: &Bench) -> Result<Section> {
-    let mut section = Section::new("Hooks killed at random moments", &["what", "count"]);
+    let mut section = Section::new("Hooks killed at random times", &["what", "count"]);
     let home = Home::create(bench.folder("kill"), &bench.programs.product, None)?;
     let mut random = Random::new(7);
-    let ends = (0..HOOKS)
-        .map(|number| one(bench, &home, number, &mut random))
+    let results = (0..HOOKS)
+        .map(|number| run_hook(bench, &home, number, &mut random))
         .collect::<Result<Vec<_>>>()?;
-    home.take_in()?;
+    home.ingest()?;
 
     let events = audit::events(&home.database())?;
     let stored = audit::counts(&events);
-    let is_stored = |end: &&End| stored.contains_key(end.id.as_str());
-    let count = |which: &dyn Fn(&&End) -> bool| ends.iter().filter(which).count();
+    let is_stored = |result: &&HookResult| stored.contains_key(result.id.as_str());
+    let count = |which: &dyn Fn(&&HookResult) -> bool| results.iter().filter(which).count();
     section.row(vec![json!("hooks"), json!(HOOKS)]);
-    section.row(vec![json!("exited with 0"), json!(count(&|end| end.exited))]);
-    section.row(vec![json!("killed"), json!(count(&|end| !end.exited))]);
+    section.row(vec![
+        json!("exited with 0"),
+        json!(count(&|result| result.exited)),
+    ]);
+    section.row(vec![json!("killed"), json!(count(&|result| !result.exited))]);
     section.row(vec![
         json!("killed after the answer"),
-        json!(count(&|end| !end.exited && end.answered)),
+        json!(count(&|result| !result.exited && result.answered)),
     ]);
     section.row(vec![
-        json!("killed, and stored all the same"),
-        json!(count(&|end| !end.exited && is_stored(end))),
+        json!("killed, but stored"),
+        json!(count(&|result| !result.exited && is_stored(result))),
     ]);
     section.row(vec![json!("events stored"), json!(events.len())]);
     section.note(format!(
-        "killed 0-{LATEST} us after the start; one of {SPARED} is left alone"
+        "killed 0-{MAX_DELAY_US} us after the start; one in {SPARED} is not killed"
     ));
 
     section.check(
-        "every hook that exited with 0 has its event",
-        ends.iter().filter(|end| end.exited).all(|end| is_stored(&end)),
+        "the event of every hook that exited 0 is stored",
+        results
+            .iter()
+            .filter(|result| result.exited)
+            .all(|result| is_stored(&result)),
     );
     section.check(
-        "every hook that had answered has its event",
-        ends.iter().filter(|end| end.answered).all(|end| is_stored(&end)),
+        "the event of every hook that had answered is stored",
+        results
+            .iter()
+            .filter(|result| result.answered)
+            .all(|result| is_stored(&result)),
     );
-    let known: HashSet<&str> = ends.iter().map(|end| end.id.as_str()).collect();
+    let known: HashSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
     section.check(
-        "no event is doubled or made up",
+        "no event is duplicated or unknown",
         stored.iter().all(|(id, count)| *count == 1 && known.contains(id)),
     );
     section.check(
@@ -85,7 +94,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-fn one(bench: &Bench, home: &Home, number: usize, random: &mut Random) -> Result<End> {
+fn run_hook(bench: &Bench, home: &Home, number: usize, random: &mut Random) -> Result<HookResult> {
     let id = format!("toolu_kill_{number:04}");
     let size = if number.is_multiple_of(5) {
         Size::MEDIUM
@@ -94,18 +103,18 @@ fn one(bench: &Bench, home: &Home, number: usize, random: &mut Random) -> Result
     };
     let input = payload(Shape::Bash, size, &bench.project, "kill", &id);
     let spared = random.below(SPARED) == 0;
-    let moment = Duration::from_micros(random.below(LATEST + 1) as u64);
+    let delay = Duration::from_micros(random.below(MAX_DELAY_US + 1) as u64);
 
     let mut command = home.command(&["hook", "post-tool-use"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let start = Instant::now();
     if let Some(mut stdin) = child.stdin.take() {
-        // Fits into a pipe: does not wait for the hook.
+        // Fits into the pipe buffer, so this does not wait for the hook.
         process::feed(&mut stdin, input.as_bytes())?;
     }
     if !spared {
-        // Asleep, not spinning: the hook may need the processor.
-        sleep(moment.saturating_sub(start.elapsed()));
+        // Sleeps instead of spinning, because the hook may need the processor.
+        sleep(delay.saturating_sub(start.elapsed()));
         child.kill()?;
     }
     let mut answer = Vec::new();
@@ -113,7 +122,7 @@ fn one(bench: &Bench, home: &Home, number: usize, random: &mut Random) -> Result
         stdout.read_to_end(&mut answer)?;
     }
     let status = child.wait()?;
-    Ok(End {
+    Ok(HookResult {
         id,
         exited: status.code() == Some(0),
         answered: !answer.is_empty(),

@@ -1,4 +1,4 @@
-//! A hundred thousand events through the whole path, from the hooks to the memories, while workers and hooks are killed.
+//! Sends 100,000 events through the whole path, from hooks to memories, while workers and hooks are killed.
 
 use std::{
     collections::HashSet,
@@ -24,19 +24,19 @@ use crate::{
     turns::Turn,
 };
 
-/// Sessions that go on side by side.
+/// Number of concurrent sessions.
 const THREADS: usize = 4;
 
-/// A session: a prompt, tool uses, a stop.
+/// Events of a session: a prompt, tool uses, a stop.
 const PER_SESSION: usize = 50;
 
-/// How much is done, and what is to be killed when.
+/// Number of sessions, and the kills.
 struct Plan {
     sessions: usize,
     kills: usize,
-    /// Workers die after so many hooks.
+    /// Numbers of completed hooks at which the worker is killed.
     workers: Vec<usize>,
-    /// These hooks are killed: session and number.
+    /// Hooks to kill: session and step.
     hooks: HashSet<(usize, usize)>,
 }
 
@@ -49,7 +49,7 @@ impl Plan {
         workers.sort_unstable();
         let mut hooks = HashSet::new();
         while hooks.len() < kills - workers.len() {
-            // Only tool uses: without its prompt or its stop a session is another one.
+            // Only tool uses: without its prompt or stop a session would change.
             hooks.insert((random.below(sessions), 1 + random.below(PER_SESSION - 2)));
         }
         Self {
@@ -66,26 +66,26 @@ impl Plan {
 }
 
 pub(crate) fn measure(bench: &Bench) -> Result<Section> {
-    let mut section = Section::new("Under fire: from hooks to memories", &["what", "count"]);
+    let mut section = Section::new("Kills on the path from hooks to memories", &["what", "count"]);
     let plan = Plan::new(bench.quick);
     let mut home = Home::create(bench.folder("fire"), &bench.programs.product, None)?;
-    // Its own handle to the same folder: one thread kills workers while the others run hooks.
+    // A second handle to the same folder, because one thread kills workers while the others run hooks.
     let view = Home::create(bench.folder("fire"), &bench.programs.product, None)?;
     let done = AtomicUsize::new(0);
-    let cut_short = Mutex::new(HashSet::new());
+    let killed_hooks = Mutex::new(HashSet::new());
     let start = Instant::now();
     home.start_worker()?;
-    let killed = thread::scope(|scope| {
+    let killed_workers = thread::scope(|scope| {
         let killer = scope.spawn(|| kill_workers(&mut home, &plan, &done));
         let writers: Vec<_> = (0..THREADS)
             .map(|thread| {
-                let (view, plan, done, cut_short) = (&view, &plan, &done, &cut_short);
-                scope.spawn(move || write(bench, view, plan, thread, done, cut_short))
+                let (view, plan, done, killed_hooks) = (&view, &plan, &done, &killed_hooks);
+                scope.spawn(move || write(bench, view, plan, thread, done, killed_hooks))
             })
             .collect();
         for writer in writers {
             let written = writer.join().map_err(|_| anyhow!("a writer panicked"))?;
-            // Or the killer waits for hooks that never come.
+            // Otherwise the killer would wait for hooks that never run.
             done.fetch_max(
                 if written.is_err() { plan.events() } else { 0 },
                 Ordering::Relaxed,
@@ -96,14 +96,16 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     })?;
     let hooks_took = start.elapsed();
     home.kill_worker()?;
-    home.take_in()?;
-    let cut_short = cut_short.into_inner().map_err(|_| anyhow!("a writer panicked"))?;
+    home.ingest()?;
+    let killed_hooks = killed_hooks
+        .into_inner()
+        .map_err(|_| anyhow!("a writer panicked"))?;
     section.row(vec![json!("hooks"), json!(plan.events())]);
     section.row(vec![json!("sessions"), json!(plan.sessions)]);
-    section.row(vec![json!("workers killed"), json!(killed)]);
-    section.row(vec![json!("hooks killed"), json!(cut_short.len())]);
+    section.row(vec![json!("workers killed"), json!(killed_workers)]);
+    section.row(vec![json!("hooks killed"), json!(killed_hooks.len())]);
     section.row(vec![
-        json!("hooks a second"),
+        json!("hooks per second"),
         rounded(plan.events() as f64 / hooks_took.as_secs_f64()),
     ]);
     section.row(vec![
@@ -112,9 +114,9 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     ]);
     section.check(
         format!("{} kills", plan.kills),
-        killed + cut_short.len() == plan.kills,
+        killed_workers + killed_hooks.len() == plan.kills,
     );
-    check(&mut section, &home, &plan, &cut_short)?;
+    check(&mut section, &home, &plan, &killed_hooks)?;
     Ok(section)
 }
 
@@ -126,14 +128,14 @@ fn id(session: usize, number: usize) -> String {
     format!("toolu_{session:05}_{number:02}")
 }
 
-/// Runs the hooks of every fourth session, one after the other.
+/// Runs the hooks of every fourth session in sequence.
 fn write(
     bench: &Bench,
     home: &Home,
     plan: &Plan,
     thread: usize,
     done: &AtomicUsize,
-    cut_short: &Mutex<HashSet<String>>,
+    killed_hooks: &Mutex<HashSet<String>>,
 ) -> Result<()> {
     let mut random = Random::new(thread as u64 + 1);
     for number in (thread..plan.sessions).step_by(THREADS) {
@@ -156,7 +158,7 @@ fn write(
                 sleep(Duration::from_micros(random.below(1500) as u64));
                 child.kill()?;
                 child.wait()?;
-                cut_short
+                killed_hooks
                     .lock()
                     .map_err(|_| anyhow!("a writer panicked"))?
                     .insert(id);
@@ -170,10 +172,10 @@ fn write(
     Ok(())
 }
 
-/// Kills the worker at the planned moments, and starts the next.
+/// Kills the worker at the planned times and starts the next one.
 fn kill_workers(home: &mut Home, plan: &Plan, done: &AtomicUsize) -> Result<usize> {
-    for moment in &plan.workers {
-        while done.load(Ordering::Relaxed) < *moment {
+    for at in &plan.workers {
+        while done.load(Ordering::Relaxed) < *at {
             sleep(Duration::from_millis(1));
         }
         home.kill_worker()?;
@@ -182,36 +184,41 @@ fn kill_workers(home: &mut Home, plan: &Plan, done: &AtomicUsize) -> Result<usiz
     Ok(plan.workers.len())
 }
 
-fn check(section: &mut Section, home: &Home, plan: &Plan, cut_short: &HashSet<String>) -> Result<()> {
+fn check(section: &mut Section, home: &Home, plan: &Plan, killed_hooks: &HashSet<String>) -> Result<()> {
     let events = audit::events(&home.database())?;
     let counts = audit::counts(&events);
     let once = |id: &str| counts.get(id) == Some(&1);
     let tools =
         (0..plan.sessions).flat_map(|session| (1..PER_SESSION - 1).map(move |step| id(session, step)));
-    let lost: Vec<String> = tools.filter(|id| !once(id) && !cut_short.contains(id)).collect();
+    let lost: Vec<String> = tools
+        .filter(|id| !once(id) && !killed_hooks.contains(id))
+        .collect();
     section.check(
-        "no event of a hook that ended is lost or doubled",
+        "no event of a completed hook is lost or duplicated",
         lost.is_empty(),
     );
     if let [first, .., last] = lost.as_slice() {
-        section.note(format!("{} lost or doubled, from {first} to {last}", lost.len()));
+        section.note(format!(
+            "{} lost or duplicated, from {first} to {last}",
+            lost.len()
+        ));
     }
-    let doubled = cut_short
+    let duplicated = killed_hooks
         .iter()
         .filter(|id| counts.get(id.as_str()).is_some_and(|count| *count > 1));
-    section.check("no event of a killed hook is doubled", doubled.count() == 0);
+    section.check("no event of a killed hook is duplicated", duplicated.count() == 0);
     let others = counts.get("").copied().unwrap_or_default();
     section.check(
-        "every prompt and every stop is there once",
+        "every prompt and every stop is stored once",
         others == 2 * plan.sessions,
     );
     let tally = audit::tally(&home.database())?;
-    section.check("every session has its one turn", tally.turns == plan.sessions);
+    section.check("every session has one turn", tally.turns == plan.sessions);
     section.check(
         "every turn has one summary",
-        tally.summaries == plan.sessions && tally.doubled == 0,
+        tally.summaries == plan.sessions && tally.duplicate_summaries == 0,
     );
-    section.check("nothing waits, nothing failed", tally.undone == 0);
+    section.check("no event is pending or failed", tally.unfinished == 0);
     section.check(
         "pragma integrity_check is ok",
         audit::is_intact(&home.database())?,
@@ -220,8 +227,8 @@ fn check(section: &mut Section, home: &Home, plan: &Plan, cut_short: &HashSet<St
     section.row(vec![json!("events stored"), json!(events.len())]);
     section.row(vec![json!("observations"), json!(tally.observations)]);
     section.check(
-        "every session left memories, and none is doubled",
-        tally.observations >= plan.sessions && tally.alike == 0,
+        "every session has memories, without duplicates",
+        tally.observations >= plan.sessions && tally.duplicate_observations == 0,
     );
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Does memory speak up at the right prompts, and keep silent at the others?
+//! Relevance gate: precision and recall of injections at prompts.
 //!
-//! Thirty-six past sessions of three code bases (`data/gate`) go through the real hooks. Then 120 prompts are typed into
-//! new sessions: half of them resemble past work, half must bring nothing.
+//! 36 past sessions of three projects (`data/gate`) run through the real hooks. Then 120 prompts are sent to new sessions:
+//! half of them resemble past work, the other half must recall nothing.
 
 mod answers;
 mod handles;
@@ -14,29 +14,29 @@ use anyhow::Result;
 use crate::{Bench, report::Section};
 use memory::Memory;
 
-/// What the command line wants of it.
+/// Command-line options of this benchmark.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct Options {
     pub(crate) show: Show,
-    pub(crate) promise: Promise,
+    pub(crate) limits: Limits,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Show {
-    /// How much comes back.
+    /// Totals only.
     #[default]
     Table,
-    /// Also each prompt, with what came.
+    /// Also each prompt with its result.
     List,
-    /// What search says to each prompt, for choosing a threshold.
+    /// Search scores of each prompt, to choose a threshold.
     Scores,
 }
 
-/// Whether what was promised must hold.
+/// Treatment of missed limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Promise {
+pub(crate) enum Limits {
     #[default]
-    Kept,
+    Enforced,
     Reported,
 }
 

@@ -1,4 +1,4 @@
-//! A hermetic home: its own database, spool and worker, and a project to work in.
+//! A hermetic home with its own database, spool and worker.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process;
 
-/// One `BACKSTORY_HOME`. The worker that was started for it ends with it.
+/// One `BACKSTORY_HOME`. Dropping it kills its worker.
 #[derive(Debug)]
 pub(crate) struct Home {
     root: PathBuf,
@@ -23,13 +23,13 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Creates a home, with a copy of a database or without any.
+    /// Creates a home, with or without a copy of a database.
     pub(crate) fn create(root: PathBuf, product: &Path, store: Option<&Path>) -> Result<Self> {
         fs::create_dir_all(root.join("spool/new"))?;
         if let Some(store) = store {
             let to = root.join("backstory.db");
             fs::copy(store, &to).with_context(|| format!("could not copy {}", store.display()))?;
-            // Written out now, or the system does it while we measure.
+            // Flushed now, so that the system does not do it during a measurement.
             File::open(&to)?.sync_all()?;
         }
         Ok(Self {
@@ -43,14 +43,14 @@ impl Home {
         self.root.join("backstory.db")
     }
 
-    /// Prepares a run of the product in this home; it starts no worker by itself.
+    /// Returns a command that runs the product in this home without starting a worker.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.inside(&self.product);
         command.args(arguments);
         command
     }
 
-    /// Prepares a run of any program with this home in its environment.
+    /// Returns a command that runs any program with this home in its environment.
     pub(crate) fn inside(&self, program: &Path) -> Command {
         let mut command = process::command(program);
         command
@@ -76,12 +76,12 @@ impl Home {
         until("the worker listens", || Ok(ready.exists()))
     }
 
-    /// Returns the worker that was started here.
+    /// Returns the process id of the worker.
     pub(crate) fn worker_pid(&self) -> Option<u32> {
         self.worker.as_ref().map(Child::id)
     }
 
-    /// Kills the worker, hung or not, and waits for its end.
+    /// Kills the worker and waits until it has exited.
     pub(crate) fn kill_worker(&mut self) -> Result<()> {
         let Some(mut worker) = self.worker.take() else {
             return Ok(());
@@ -91,28 +91,28 @@ impl Home {
         Ok(())
     }
 
-    /// Stops the worker, best in the middle of its sleep.
+    /// Stops the worker with SIGSTOP while it is idle.
     pub(crate) fn hang_worker(&self) -> Result<()> {
         let worker = self.worker.as_ref().context("no worker to hang")?;
-        // What it removed from the spool is committed; the end of its round comes a moment later.
+        // The spool is empty once the events are committed; the round ends shortly after.
         sleep(Duration::from_millis(100));
         kill_process(Pid::from_child(worker), Signal::STOP)?;
         Ok(())
     }
 
-    /// Waits until the worker has taken everything in.
+    /// Waits until the worker has ingested all events.
     pub(crate) fn drain(&self) -> Result<()> {
-        until("the worker takes the spool in", || Ok(self.spooled()?.is_empty()))
+        until("the worker ingests the spool", || Ok(self.spooled()?.is_empty()))
     }
 
-    /// Takes everything in, in a process of its own.
-    pub(crate) fn take_in(&self) -> Result<()> {
+    /// Ingests and distills all events with `worker run --once`.
+    pub(crate) fn ingest(&self) -> Result<()> {
         let finished = process::run(&mut self.command(&["worker", "run", "--once"]), b"")?;
         ensure!(finished.status.success(), "worker run --once failed");
         Ok(())
     }
 
-    /// Returns the files that wait.
+    /// Returns the files in the spool.
     pub(crate) fn spooled(&self) -> Result<Vec<PathBuf>> {
         let entries = fs::read_dir(self.root.join("spool/new"))?;
         Ok(entries
@@ -120,8 +120,8 @@ impl Home {
             .collect::<Result<_, _>>()?)
     }
 
-    /// Puts aside what waits. Not deleted before the end: ext4 steps over every inode that was deleted in the last minutes
-    /// when it creates a file, and hooks that work for days do not delete thousands of files in that time.
+    /// Moves spooled events aside. They are not deleted before the end: ext4 skips every recently deleted inode when it creates
+    /// a file, which would slow down hooks in a way that does not happen in practice.
     pub(crate) fn clear_spool(&self) -> Result<()> {
         let (new, aside) = (self.root.join("spool/new"), self.root.join("aside"));
         fs::create_dir_all(&aside)?;
@@ -130,36 +130,36 @@ impl Home {
         fs::create_dir(&new).with_context(|| format!("could not create {}", new.display()))
     }
 
-    /// Puts aside what the session was told: one that starts in every round would have a log as no session has.
-    pub(crate) fn clear_given(&self) -> Result<()> {
-        let (given, aside) = (self.root.join("given"), self.root.join("given-aside"));
+    /// Moves the injection log aside: a session that restarts in every round would grow it unrealistically.
+    pub(crate) fn clear_injection_log(&self) -> Result<()> {
+        let (log, aside) = (self.root.join("given"), self.root.join("given-aside"));
         fs::create_dir_all(&aside)?;
         let number = fs::read_dir(&aside)?.count();
-        match fs::rename(&given, aside.join(number.to_string())) {
+        match fs::rename(&log, aside.join(number.to_string())) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("could not move {}", given.display()))
+                Err(error).with_context(|| format!("could not move {}", log.display()))
             }
             _ => Ok(()),
         }
     }
 
-    /// Forgets that anybody started a worker, so that the next hook does.
-    pub(crate) fn forget_start(&self) -> Result<()> {
+    /// Clears the record of the last worker start, so that the next hook starts one.
+    pub(crate) fn clear_worker_start(&self) -> Result<()> {
         remove(&self.root.join("spool/start"))?;
         remove(&self.root.join("worker.json"))
     }
 
-    /// Ends the worker that a hook started.
-    pub(crate) fn end_started_worker(&self) -> Result<()> {
+    /// Kills the worker that a hook started.
+    pub(crate) fn kill_started_worker(&self) -> Result<()> {
         let path = self.root.join("worker.json");
-        until("a worker was started", || Ok(path.exists()))?;
+        until("a hook starts a worker", || Ok(path.exists()))?;
         let facts: serde_json::Value = serde_json::from_slice(&fs::read(&path)?)?;
         let pid = facts["pid"]
             .as_i64()
             .and_then(|pid| i32::try_from(pid).ok())
             .and_then(Pid::from_raw);
-        kill_process(pid.context("worker.json names no process")?, Signal::KILL)?;
-        // Its lock is gone with it, a moment later.
+        kill_process(pid.context("worker.json has no pid")?, Signal::KILL)?;
+        // The kernel releases its lock shortly after.
         sleep(Duration::from_millis(5));
         Ok(())
     }
@@ -167,17 +167,17 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Ended by itself already: nothing to do about it.
+        // Fails if the worker has already exited.
         self.kill_worker().ok();
     }
 }
 
-/// Makes the repository that most questions work in.
+/// Creates the repository that most benchmarks use.
 pub(crate) fn create_project(root: &Path) -> Result<()> {
     create_repository(root, "https://github.com/acme/bench.git")
 }
 
-/// Makes a repository to work in, with a remote: the project is the same wherever the folder is.
+/// Creates a repository with a remote, so that the project's identity does not depend on the folder.
 pub(crate) fn create_repository(root: &Path, remote: &str) -> Result<()> {
     fs::create_dir_all(root.join(".git/refs/heads"))?;
     let config = format!("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = {remote}\n");
@@ -201,11 +201,11 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+fn until(description: &str, mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
-    while !is_so()? {
+    while !condition()? {
         if start.elapsed() > Duration::from_secs(60) {
-            bail!("waited a minute until {what}, in vain");
+            bail!("timed out after a minute: {description}");
         }
         sleep(Duration::from_millis(1));
     }

@@ -1,4 +1,4 @@
-//! How many instructions a hook takes in user space: a number that no other process disturbs.
+//! Counts the user-space instructions of a hook, which do not depend on other load on the machine.
 
 use std::{
     path::Path,
@@ -23,7 +23,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     );
     let valgrind = Path::new("/usr/bin/valgrind");
     if !valgrind.exists() {
-        section.note("not measured: there is no /usr/bin/valgrind");
+        section.note("not measured: /usr/bin/valgrind is not installed");
         return Ok(section);
     }
     let home = Home::create(bench.folder("instructions"), &bench.programs.product, None)?;
@@ -47,7 +47,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     ];
     let mut hook = |program: &Path, name: &str, shape: Shape, size: Size| -> Result<()> {
         let input = payload(shape, size, &bench.project, "instructions", "toolu_instructions");
-        // The first one reads the settings and makes the folders.
+        // The first run reads the settings and creates the folders.
         process::run(&mut home.command(&["hook", shape.hook()]), input.as_bytes())?;
         let mut command = under_valgrind(program);
         let count = collected(command.args(["hook", shape.hook()]), input.as_bytes())?;
@@ -65,12 +65,12 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
             Shape::Bash,
             Size::SMALL,
         )?,
-        None => section.note("without the arena allocator: not measured, the product was given"),
+        None => section.note("without the arena allocator: not measured with --product"),
     }
     Ok(section)
 }
 
-/// Reads the number off valgrind's report on stderr.
+/// Parses the instruction count of valgrind's report on stderr.
 fn collected(command: &mut Command, input: &[u8]) -> Result<Value> {
     let streams = command
         .stdin(Stdio::piped())
@@ -85,6 +85,6 @@ fn collected(command: &mut Command, input: &[u8]) -> Result<Value> {
     let line = report
         .lines()
         .find_map(|line| line.split_once("Collected :"))
-        .context("valgrind counted nothing")?;
+        .context("no count in valgrind's report")?;
     Ok(json!(line.1.trim().parse::<u64>()?))
 }

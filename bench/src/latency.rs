@@ -1,4 +1,4 @@
-//! How long an agent waits for each hook, from before its start until after its end, next to a process that does nothing.
+//! Latency of each hook as a whole process, compared with a process that does nothing.
 
 use std::{
     fs::{self, File},
@@ -18,7 +18,7 @@ use crate::{
     report::{Samples, Section, micros, rounded},
 };
 
-/// What the worker does meanwhile.
+/// State of the worker during a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Worker {
     Up,
@@ -46,7 +46,7 @@ pub(crate) struct Case {
     pub(crate) samples: Samples,
 }
 
-/// The circumstances under which cases are measured, with a no-op of their own among them.
+/// Store and worker state under which cases are measured, with a no-op of its own as the unit.
 struct Condition {
     store: &'static str,
     worker: Worker,
@@ -56,7 +56,7 @@ struct Condition {
     noop_samples: Samples,
 }
 
-/// How often the no-op runs in a round.
+/// Runs of the no-op per round.
 pub(crate) const NOOPS: usize = 3;
 
 /// Every hook at every size.
@@ -83,7 +83,7 @@ const ALL: [(Shape, Size); 20] = [
     (Shape::Statusline, Size::MIN),
 ];
 
-/// Those that have a limit.
+/// Hooks with a limit.
 const CORE: [(Shape, Size); 8] = [
     (Shape::Bash, Size::SMALL),
     (Shape::Bash, Size::MEDIUM),
@@ -95,7 +95,7 @@ const CORE: [(Shape, Size); 8] = [
     (Shape::Statusline, Size::MIN),
 ];
 
-/// The most that a hook may take, in medians of the no-op. A prompt may bring memories back: `search` measures that.
+/// Returns the limit of a hook, as a multiple of the no-op's median. A prompt hook may recall memories: `search` measures that.
 pub(crate) fn limit(shape: Shape, size: Size) -> Option<f64> {
     match shape.hook() {
         "post-tool-use" => match size {
@@ -105,7 +105,7 @@ pub(crate) fn limit(shape: Shape, size: Size) -> Option<f64> {
             _ => None,
         },
         "session-start" => Some(10.0),
-        // A millisecond more than nothing, where nothing takes a sixth of one.
+        // 1 ms more than the no-op, which takes about 1/6 ms.
         "statusline" => Some(7.0),
         _ => None,
     }
@@ -137,7 +137,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         File::create_new(probe.join(round.to_string()))?;
         creations.add(start.elapsed());
         for condition in &mut conditions {
-            // Each run waits until a live worker is idle again: a third of the rounds is enough.
+            // With a live worker each run waits until it is idle, so a third of the rounds is enough.
             if condition.worker != Worker::Up || round % 3 == 0 {
                 condition.round(&mut random)?;
             }
@@ -147,14 +147,14 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         .iter()
         .for_each(|condition| condition.rows(&mut section));
     section.note(format!(
-        "creating an empty file here takes {:.0} us: about 8 on a quiet ext4, 250 after many deletions nearby",
+        "creating an empty file takes {:.0} us: about 8 on a quiet ext4, 250 after many deletions nearby",
         creations.median()
     ));
     section.note(
         "from before posix_spawn to after wait; input and output through pipes; runs shuffled in every round",
     );
-    section.note("the no-op is static, of the same profile and target, and gets a pipe that is closed at once: it reads nothing");
-    section.note("ratio of medians to the no-op under the same circumstances in the same rounds");
+    section.note("the no-op is static, with the same profile and target; its stdin is closed immediately");
+    section.note("ratio of medians to the no-op under the same conditions in the same rounds");
     section.note("down: the spool is emptied between rounds; hung: stopped; up: idle when the hook starts");
     Ok(section)
 }
@@ -177,12 +177,12 @@ fn conditions(bench: &Bench, section: &mut Section) -> Result<Vec<Condition>> {
                 .collect();
             let noop = home.inside(&bench.programs.noop()?);
             if worker == Worker::Down {
-                let what = format!("every hook records, and nothing secret ({store} store)");
+                let what = format!("every hook records its event, without secrets ({store} store)");
                 section.check(what, all_record(&home, &mut cases)?);
             }
             if worker != Worker::Down {
                 home.start_worker()?;
-                // Once it has taken an event in, it is through with opening the database.
+                // Once it has ingested an event, the database is open.
                 cases.iter_mut().take(1).try_for_each(Case::warm_up)?;
                 home.drain()?;
             }
@@ -202,7 +202,7 @@ fn conditions(bench: &Bench, section: &mut Section) -> Result<Vec<Condition>> {
     Ok(conditions)
 }
 
-/// Prepares a hook with a payload.
+/// Returns a hook with a payload.
 pub(crate) fn case(bench: &Bench, home: &Home, shape: Shape, size: Size) -> Case {
     let command = home.command(&shape.arguments());
     let input = payload(shape, size, &bench.project, "latency", "toolu_latency");
@@ -215,11 +215,11 @@ pub(crate) fn case(bench: &Bench, home: &Home, shape: Shape, size: Size) -> Case
     }
 }
 
-/// Runs every case once and looks at what is in the spool: a hook that fails is fast, and no use.
+/// Runs every case once and checks the spool, because a failing hook would be fast.
 fn all_record(home: &Home, cases: &mut [Case]) -> Result<bool> {
     let mut all = true;
     let secrets = payload::secrets();
-    let unwanted = [payload::PRIVATE_WORD, &secrets[0], &secrets[1]];
+    let forbidden = [payload::PRIVATE_WORD, &secrets[0], &secrets[1]];
     for case in cases {
         home.clear_spool()?;
         case.warm_up()?;
@@ -230,7 +230,7 @@ fn all_record(home: &Home, cases: &mut [Case]) -> Result<bool> {
             .transpose()?
             .unwrap_or_default();
         let records = case.shape.records();
-        let leaks: Vec<&str> = unwanted.into_iter().filter(|word| text.contains(word)).collect();
+        let leaks: Vec<&str> = forbidden.into_iter().filter(|word| text.contains(word)).collect();
         if files.len() != usize::from(records) || !leaks.is_empty() {
             let name = (case.shape.hook(), case.shape.name());
             eprintln!(
@@ -246,7 +246,7 @@ fn all_record(home: &Home, cases: &mut [Case]) -> Result<bool> {
 }
 
 impl Case {
-    /// Runs it once, unmeasured.
+    /// Runs once without measuring.
     pub(crate) fn warm_up(&mut self) -> Result<()> {
         self.run()?;
         self.samples = Samples::default();
@@ -282,7 +282,7 @@ impl Condition {
         if self.worker != Worker::Up {
             self.home.clear_spool()?;
         }
-        self.home.clear_given()
+        self.home.clear_injection_log()
     }
 
     fn rows(&self, section: &mut Section) {
@@ -299,7 +299,7 @@ impl Condition {
     }
 }
 
-/// Turns samples into the numbers of a row, from the count to the verdict.
+/// Returns the cells of a row, from the count to the verdict.
 pub(crate) fn numbers(samples: &Samples, ratio: f64, limit: Option<f64>) -> Vec<Value> {
     let [median, p95, p99] = [50, 95, 99].map(|percent| micros(samples.percentile(percent)));
     let verdict = match limit {

@@ -1,18 +1,13 @@
-//! Measures backstory: what agents wait for, what arrives when processes are killed.
+//! Benchmarks of backstory: latency of hooks, durability under kills, search and recall quality.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|fire|instructions|distil|gate|search|serve|tokens|all]
-//! [--quick]
-//! [--rounds N] [--transcripts DIR] [--list|--scores] [--report-only] [--million] [--json FILE] [--product FILE]`. Times are
-//! reported, never failed on; a lost event fails, and so does memory that keeps silent or speaks up at the wrong prompts.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for people at a terminal"
-)]
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|fire|instructions|distill|gate|search|serve|tokens|all]
+//! [--quick] [--rounds N] [--transcripts DIR] [--list|--scores] [--report-only] [--million] [--json FILE] [--product FILE]`.
+//! Times are only reported; lost events and a relevance gate below its limits fail the run.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod audience;
 mod audit;
-mod distil;
+mod distill;
 mod durability;
 mod fire;
 mod gate;
@@ -44,21 +39,21 @@ use anyhow::{Context, Result, bail};
 use programs::Programs;
 use report::Section;
 
-/// What all questions need.
+/// Shared state of all benchmarks.
 #[derive(Debug)]
 pub(crate) struct Bench {
     programs: Programs,
-    /// What is kept from run to run.
+    /// Folder that is kept between runs.
     out: PathBuf,
-    /// What is gone after this run.
+    /// Temporary folder of this run.
     run: PathBuf,
     project: PathBuf,
     rounds: usize,
     quick: bool,
     /// Past sessions to import.
     transcripts: Option<PathBuf>,
-    gate: gate::Wanted,
-    /// How many memories are searched, one store after the other.
+    gate: gate::Options,
+    /// Numbers of memories to search, one store each.
     search: Vec<usize>,
 }
 
@@ -82,51 +77,51 @@ impl Bench {
     }
 }
 
-/// What the command line asks for.
+/// Command-line arguments.
 #[derive(Debug, Default)]
 struct Arguments {
-    question: Option<String>,
+    benchmark: Option<String>,
     quick: bool,
     rounds: Option<usize>,
     json: Option<PathBuf>,
     product: Option<PathBuf>,
     transcripts: Option<PathBuf>,
-    gate: gate::Wanted,
+    gate: gate::Options,
     million: bool,
     help: bool,
 }
 
 const HELP: &str = "\
-Measures backstory with the binary that users get. Times are reported, never failed on; a lost event fails, and so does
-memory that keeps silent or speaks up at the wrong prompts.
+Measures the release binary of backstory. Times are only reported; lost events and a relevance gate below its limits fail
+the run.
 
-  latency       what a hook costs next to an empty process, with stores and workers of all kinds
+  latency       hooks compared with an empty process, with different stores and worker states
   instructions  the same, counted in instructions
-  parallel      16 hooks at once, and whether all arrive while the worker is killed
-  kill          hooks killed at random moments
+  parallel      16 concurrent hooks; all events must arrive while the worker is killed
+  kill          hooks killed at random times
   fire          100,000 events of 2,000 sessions from hooks to memories, with 50 kills of workers and hooks; --quick:
-                2,000 events, 10 kills. Fails when anything is lost or doubled
-  distil        from the end of a turn to its summary; importing past sessions: speed and memory (with --transcripts);
-                8 sessions at once: how old the oldest event gets before it is distilled
-  gate          36 past sessions of three projects, then 120 prompts: which of them bring memories back. Fails when
-                fewer than 45 of 60 related prompts bring what was meant, or more than 1 of 60 others brings anything
-  search        search and the hooks that search, among 10,000 and 100,000 memories of one project: warm, as whole
-                processes, and in memory; how fast memories are imported and embedded
-  serve         200 listeners and 50 requests a second for a minute while a session is captured: what hooks notice, what
-                listeners miss, how much memory it takes
-  tokens        what a model is sent for past sessions (with --transcripts), next to one call for every tool use. Fails
-                above 3,000 tokens a memory, or when the others take less than 15 times as many
+                2,000 events, 10 kills. Fails if an event is lost or duplicated
+  distill       time from the end of a turn to its summary; import of past sessions: speed and memory (with
+                --transcripts); 8 concurrent sessions: maximum age of an undistilled event
+  gate          36 past sessions of three projects, then 120 prompts: which of them recall memories. Fails if fewer than
+                45 of 60 related prompts recall the expected memory, or more than 1 of 60 unrelated ones recalls any
+  search        search and the hooks that search, with 10,000 and 100,000 memories of one project: warm, whole process,
+                resident memory; speed of import and embedding
+  serve         200 listeners and 50 requests per second for a minute while a session is captured: latency of hooks,
+                missed events, resident memory
+  tokens        model tokens for past sessions (with --transcripts), compared with one call per tool use. Fails above
+                3,000 tokens per memory, or if the alternatives take less than 15 times as many
   all           all of these
 
   --quick             a minute instead of ten
-  --rounds N          how often each thing is measured
-  --transcripts DIR   past sessions of Claude Code, for distil and tokens
-  --list              for gate: each prompt with what came
-  --report-only       for gate: a broken promise is no failure
-  --scores            for gate: what search says to each prompt, and what every threshold would give
-  --million           for search: among a million memories too; takes five minutes and 3 GB more
-  --json FILE         writes the same as JSON
-  --product FILE      measures this binary instead of building one
+  --rounds N          number of measurements
+  --transcripts DIR   past sessions of Claude Code, for distill and tokens
+  --list              for gate: print each prompt with its result
+  --report-only       for gate: report missed limits without failing
+  --scores            for gate: print search scores, and the effect of each threshold
+  --million           for search: also with a million memories; takes five more minutes and 3 GB
+  --json FILE         write the results as JSON
+  --product FILE      measure this binary instead of building one
 ";
 
 impl Arguments {
@@ -143,12 +138,12 @@ impl Arguments {
                 "--transcripts" => arguments.transcripts = Some(value()?.into()),
                 "--list" => arguments.gate.show = gate::Show::List,
                 "--scores" => arguments.gate.show = gate::Show::Scores,
-                "--report-only" => arguments.gate.promise = gate::Promise::Reported,
+                "--report-only" => arguments.gate.limits = gate::Limits::Reported,
                 "--million" => arguments.million = true,
                 "--help" | "-h" | "help" => arguments.help = true,
-                "latency" | "parallel" | "kill" | "fire" | "instructions" | "distil" | "gate" | "search"
+                "latency" | "parallel" | "kill" | "fire" | "instructions" | "distill" | "gate" | "search"
                 | "serve" | "tokens" | "all" => {
-                    arguments.question = Some(word);
+                    arguments.benchmark = Some(word);
                 }
                 _ => bail!("unknown argument {word}\nhint: --help lists them"),
             }
@@ -166,25 +161,25 @@ fn main() -> Result<ExitCode> {
     let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("out");
     let run = out.join(format!("run-{}", std::process::id()));
     fs::create_dir_all(&out)?;
-    spread(&out);
+    spread_inodes(&out);
     fs::create_dir_all(&run)?;
-    let answer = answer(&arguments, &out, &run);
+    let sections = run_benchmarks(&arguments, &out, &run);
     fs::remove_dir_all(&run)?;
-    let sections = answer?;
+    let sections = sections?;
     if let Some(path) = &arguments.json {
         report::write_json(path, &sections)?;
     }
-    Ok(if sections.iter().all(Section::holds) {
+    Ok(if sections.iter().all(Section::passed) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
 }
 
-/// Asks ext4 to put each run into another corner of the disk: where the last run's files were deleted a minute ago, it
-/// creates files 30 times slower.
-fn spread(folder: &Path) {
-    // Another file system, or no such program: then it stays as it is.
+/// Asks ext4 to place each run in another block group: creating files where the last run's files were just deleted is 30
+/// times slower.
+fn spread_inodes(folder: &Path) {
+    // Fails on other file systems or without the program, which only makes the run slower.
     process::command("chattr")
         .arg("+T")
         .arg(folder)
@@ -193,11 +188,11 @@ fn spread(folder: &Path) {
         .ok();
 }
 
-/// One question and its answer.
+/// Function that runs one benchmark.
 type Measure = fn(&Bench) -> Result<Section>;
 
-fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>> {
-    let asked = arguments.question.as_deref().unwrap_or("all");
+fn run_benchmarks(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>> {
+    let selected = arguments.benchmark.as_deref().unwrap_or("all");
     let bench = Bench {
         programs: Programs::prepare(arguments.product.as_deref(), run)?,
         out: out.to_owned(),
@@ -207,11 +202,11 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         quick: arguments.quick,
         transcripts: arguments.transcripts.clone(),
         gate: arguments.gate,
-        search: search::sizes(asked, arguments.quick, arguments.million),
+        search: search::sizes(selected, arguments.quick, arguments.million),
     };
     home::create_project(&bench.project)?;
-    priority::come_first();
-    let questions: [(&str, Measure); 14] = [
+    priority::raise();
+    let benchmarks: [(&str, Measure); 14] = [
         ("latency", latency::measure),
         ("latency", orientation::measure),
         ("instructions", instructions::measure),
@@ -219,17 +214,17 @@ fn answer(arguments: &Arguments, out: &Path, run: &Path) -> Result<Vec<Section>>
         ("parallel", parallel::arrival),
         ("kill", durability::measure),
         ("fire", fire::measure),
-        ("distil", distil::wait),
-        ("distil", distil::import),
-        ("distil", distil::crowd),
+        ("distill", distill::wait),
+        ("distill", distill::import),
+        ("distill", distill::concurrent),
         ("gate", gate::measure),
         ("search", search::measure),
         ("serve", audience::measure),
         ("tokens", tokens::measure),
     ];
     let mut sections = Vec::new();
-    for (name, measure) in questions {
-        if asked == "all" || asked == name {
+    for (name, measure) in benchmarks {
+        if selected == "all" || selected == name {
             let section = measure(&bench)?;
             section.print();
             sections.push(section);

@@ -1,4 +1,4 @@
-//! What a large store remembers: observations and summaries, and the index that finds them.
+//! Fills a large store with observations, summaries and their index entries.
 
 use anyhow::Result;
 use rusqlite::{Statement, Transaction, params};
@@ -101,7 +101,7 @@ pub(crate) fn summaries(transaction: &Transaction<'_>, amount: Amount, texts: &T
     Ok(())
 }
 
-/// Makes memories findable.
+/// Adds memories to the lexical index.
 #[derive(Debug)]
 pub(crate) struct Search<'t> {
     next: Statement<'t>,
@@ -111,7 +111,7 @@ pub(crate) struct Search<'t> {
 
 impl<'t> Search<'t> {
     pub(crate) fn new(transaction: &'t Transaction<'_>) -> rusqlite::Result<Self> {
-        // The upper part of a document's number is its project's.
+        // The upper bits of a document id are the project id.
         const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
             on conflict do update set documents = documents + 1, last = last + 1 returning (?1 << 40) + last";
         const DOCUMENT: &str =

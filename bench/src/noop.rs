@@ -1,3 +1,3 @@
-//! A process that does nothing: what it costs to start one is the unit that hooks are measured in.
+//! A process that does nothing. Its cost is the unit in which hooks are measured.
 
 fn main() {}

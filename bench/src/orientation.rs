@@ -1,4 +1,4 @@
-//! The hook next to programs that everybody knows, and the hook that has to start the worker.
+//! Compares a hook with well-known programs, and with a hook that starts the worker.
 
 use std::{fs, process::Command};
 
@@ -25,7 +25,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         "limit",
         "",
     ];
-    let mut section = Section::new("For orientation", columns);
+    let mut section = Section::new("Compared with other programs", columns);
     let home = Home::create(bench.folder("orientation"), &bench.programs.product, None)?;
     let mut hook = case(bench, &home, Shape::Bash, Size::SMALL);
     let mut starting = case(bench, &home, Shape::Bash, Size::SMALL);
@@ -52,9 +52,10 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         for (_, command, samples) in &mut others {
             samples.add(process::run(command, b"")?.took);
         }
-        home.forget_start()?;
+        home.clear_worker_start()?;
         starting.run()?;
-        home.end_started_worker().context("the hook started no worker")?;
+        home.kill_started_worker()
+            .context("the hook did not start a worker")?;
         home.clear_spool()?;
     }
     let unit = noop.1.median();
@@ -81,9 +82,9 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         let times = node.median() / hook.samples.median();
         let verdict = if times >= 80.0 { "ok" } else { "OVER" };
         section.note(format!(
-            "post-tool-use takes 1/{times:.0} of node -e 0 (at most 1/80): {verdict}"
+            "post-tool-use takes 1/{times:.0} of node -e 0 (limit 1/80): {verdict}"
         ));
     }
-    section.note("a hook that finds no worker starts one, at most every 5 seconds");
+    section.note("a hook starts a worker if there is none, at most every 5 seconds");
     Ok(section)
 }

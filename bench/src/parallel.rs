@@ -1,4 +1,4 @@
-//! Many hooks at once: what they take, and whether all of their events arrive while the taker is killed again and again.
+//! Concurrent hooks: their latency, and delivery of all events while the worker is killed repeatedly.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ use crate::{
 const THREADS: usize = 16;
 const SESSIONS: usize = 4;
 
-/// What many processes took together.
+/// Durations of many concurrent processes.
 struct Storm {
     samples: Samples,
     wall: Duration,
@@ -35,7 +35,7 @@ impl Storm {
     }
 }
 
-/// Runs `runs` processes one after the other in each of 16 threads.
+/// Runs `runs` processes in sequence in each of 16 threads.
 fn storm(runs: usize, make: impl Fn(usize, usize) -> (Command, String) + Sync) -> Result<Storm> {
     let one_thread = |thread: usize| {
         let mut samples = Samples::default();
@@ -64,7 +64,7 @@ fn storm(runs: usize, make: impl Fn(usize, usize) -> (Command, String) + Sync) -
     })
 }
 
-/// Times of hooks when 16 run at once.
+/// Measures hooks when 16 run at once.
 pub(crate) fn latency(bench: &Bench) -> Result<Section> {
     let columns = &[
         "store",
@@ -127,14 +127,14 @@ pub(crate) fn latency(bench: &Bench) -> Result<Section> {
             row("post-tool-use Bash", size.to_string(), samples);
         }
     }
-    section.note("ratio of medians, to the no-op under the same circumstances; no limit is set for these");
+    section.note("ratio of medians to the no-op under the same conditions; no limit");
     Ok(section)
 }
 
-/// Events of 4 sessions from 16 threads while the taker is killed 20 times.
+/// Checks that all events of 4 sessions from 16 threads arrive while the worker is killed 20 times.
 pub(crate) fn arrival(bench: &Bench) -> Result<Section> {
     let mut section = Section::new(
-        "16 processes in parallel, 4 sessions, the taker killed 20 times",
+        "16 processes in parallel, 4 sessions, worker killed 20 times",
         &["what", "processes", "per second", "median us", "p99 us"],
     );
     const KILLS: usize = 20;
@@ -152,24 +152,24 @@ pub(crate) fn arrival(bench: &Bench) -> Result<Section> {
     let calm = Home::create(bench.folder("arrival-calm"), &bench.programs.product, None)?;
     let mut home = Home::create(bench.folder("arrival"), &bench.programs.product, None)?;
     let before = noop()?;
-    let without_taker = storm(runs, |thread, run| hook(&calm, thread, run))?;
-    // Its own handle to the same folder: the one thread kills workers while the others run hooks.
+    let without_worker = storm(runs, |thread, run| hook(&calm, thread, run))?;
+    // A second handle to the same folder, because one thread kills workers while the others run hooks.
     let view = Home::create(bench.folder("arrival"), &bench.programs.product, None)?;
     let over = AtomicBool::new(false);
     let (during, kills) = thread::scope(|scope| {
-        let killer = scope.spawn(|| kill_again_and_again(&mut home, KILLS, &over));
+        let killer = scope.spawn(|| kill_repeatedly(&mut home, KILLS, &over));
         let during = storm(runs, |thread, run| hook(&view, thread, run));
         over.store(true, Ordering::Relaxed);
         let kills = killer.join().map_err(|_| anyhow!("the killer panicked"))??;
         anyhow::Ok((during?, kills))
     })?;
     let after = noop()?;
-    home.take_in()?;
+    home.ingest()?;
 
     for (what, storm) in [
         ("no-op, before", &before),
-        ("hooks, no taker", &without_taker),
-        ("hooks, taker killed", &during),
+        ("hooks, no worker", &without_worker),
+        ("hooks, worker killed", &during),
         ("no-op, after", &after),
     ] {
         let [median, p99] = [50, 99].map(|percent| micros(storm.samples.percentile(percent)));
@@ -183,8 +183,8 @@ pub(crate) fn arrival(bench: &Bench) -> Result<Section> {
     }
     let noops = (before.per_second() + after.per_second()) / 2.0;
     for (what, storm) in [
-        ("without a taker", &without_taker),
-        ("while the taker is killed", &during),
+        ("without a worker", &without_worker),
+        ("while the worker is killed", &during),
     ] {
         let share = storm.per_second() / noops;
         let verdict = if share >= 0.6 { "ok" } else { "OVER" };
@@ -193,10 +193,10 @@ pub(crate) fn arrival(bench: &Bench) -> Result<Section> {
         ));
     }
     section.note(format!(
-        "{} of {KILLS} kills while hooks ran; the taker and its restarts take their share of the processors",
+        "{} of {KILLS} kills while hooks ran; the worker and its restarts use some CPU time",
         kills.while_hooks_ran
     ));
-    section.check(format!("the taker was killed {KILLS} times"), kills.all == KILLS);
+    section.check(format!("the worker was killed {KILLS} times"), kills.all == KILLS);
     check_arrival(&mut section, &home, runs)?;
     Ok(section)
 }
@@ -214,8 +214,8 @@ struct Kills {
     while_hooks_ran: usize,
 }
 
-/// Lets a taker live for a random while, then kills it, then starts the next.
-fn kill_again_and_again(home: &mut Home, times: usize, over: &AtomicBool) -> Result<Kills> {
+/// Kills the worker after a random time and starts the next one, repeatedly.
+fn kill_repeatedly(home: &mut Home, times: usize, over: &AtomicBool) -> Result<Kills> {
     let mut random = Random::new(11);
     let mut kills = Kills {
         all: 0,
@@ -228,7 +228,7 @@ fn kill_again_and_again(home: &mut Home, times: usize, over: &AtomicBool) -> Res
         home.kill_worker()?;
         kills.all += 1;
     }
-    // One more, to take in what comes after the last kill.
+    // One more worker ingests the events after the last kill.
     home.start_worker()?;
     while !over.load(Ordering::Relaxed) {
         sleep(Duration::from_millis(5));
@@ -247,16 +247,16 @@ fn check_arrival(section: &mut Section, home: &Home, runs: usize) -> Result<()> 
     );
     let all_once =
         (0..THREADS).all(|thread| (0..runs).all(|run| counts.get(id(thread, run).as_str()) == Some(&1)));
-    section.check("each of them once", all_once);
+    section.check("each event arrived once", all_once);
     let mut last: HashMap<(&str, &str), &str> = HashMap::new();
     let mut in_order = true;
     for event in &events {
-        let (thread, run) = event.id.rsplit_once('_').context("an event of nobody")?;
+        let (thread, run) = event.id.rsplit_once('_').context("an event with an unknown id")?;
         let previous = last.insert((&event.session, thread), run);
         in_order &= previous.is_none_or(|previous| previous < run);
     }
-    section.check("in order, per session and thread", in_order);
-    section.check("each thread's events in its session", last.len() == THREADS);
+    section.check("events are in order per session and thread", in_order);
+    section.check("each thread's events are in its session", last.len() == THREADS);
     section.check(
         "pragma integrity_check is ok",
         audit::is_intact(&home.database())?,

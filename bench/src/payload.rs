@@ -1,4 +1,4 @@
-//! Payloads of a given size in the shapes that Claude Code sends.
+//! Generates payloads of a given size as Claude Code sends them.
 
 use std::{fmt, path::Path};
 
@@ -9,28 +9,28 @@ use crate::{
     text::{Style, text},
 };
 
-/// What a hook is told.
+/// Kind of payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// A command and what it printed.
+    /// A command with its output.
     Bash,
     /// The same with private spans and secrets in it.
     Secrets,
-    /// A change to a file, with the whole file before it.
+    /// An edit, with the original file.
     Edit,
-    /// A new file: its text comes twice.
+    /// A new file; the payload contains its text twice.
     Write,
-    /// What a person typed or pasted.
+    /// A user prompt.
     Prompt,
     Stop,
     SessionStart,
     PreToolUse,
-    /// What a client tells its status line: no hook, but run as often.
+    /// Input of the status line: not a hook, but run as often.
     Statusline,
 }
 
 impl Shape {
-    /// Returns the name of the hook that gets it.
+    /// Returns the name of the hook.
     pub(crate) fn hook(self) -> &'static str {
         match self {
             Self::Bash | Self::Secrets | Self::Edit | Self::Write => "post-tool-use",
@@ -42,7 +42,7 @@ impl Shape {
         }
     }
 
-    /// Returns what is typed for it.
+    /// Returns the command-line arguments.
     pub(crate) fn arguments(self) -> Vec<&'static str> {
         match self {
             Self::Statusline => vec!["statusline"],
@@ -50,12 +50,12 @@ impl Shape {
         }
     }
 
-    /// Says whether an event is recorded.
+    /// Returns whether an event is recorded.
     pub(crate) fn records(self) -> bool {
         !matches!(self, Self::PreToolUse | Self::Statusline)
     }
 
-    /// Returns what tells it from others of the same hook.
+    /// Returns the name that distinguishes payloads of the same hook.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bash => "Bash",
@@ -69,12 +69,12 @@ impl Shape {
     }
 }
 
-/// How large a payload is.
+/// Size of a payload in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) usize);
 
 impl Size {
-    /// Nothing but what every payload has.
+    /// Common fields only.
     pub(crate) const MIN: Self = Self(0);
     pub(crate) const SMALL: Self = Self(1 << 10);
     pub(crate) const MEDIUM: Self = Self(50 << 10);
@@ -84,17 +84,17 @@ impl Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            0 => f.write_str("least"),
+            0 => f.write_str("min"),
             1..0x10_0000 => write!(f, "{} KB", self.0 >> 10),
             _ => write!(f, "{} MB", self.0 >> 20),
         }
     }
 }
 
-/// Stands in private spans; must never be found in a spool.
+/// Content of private spans; must never be in a spool.
 pub(crate) const PRIVATE_WORD: &str = "quiet-otter-under-the-bridge";
 
-/// Returns secrets that never were valid. Put together here, so that no scanner trips over this file.
+/// Returns fake secrets. Concatenated at run time, so that secret scanners do not report this file.
 pub(crate) fn secrets() -> [String; 2] {
     [
         ["AKIA", "Q3EGRZJ5TVWXNKP7"].concat(),
@@ -102,14 +102,14 @@ pub(crate) fn secrets() -> [String; 2] {
     ]
 }
 
-/// Makes a payload; `id` becomes the id of the tool call.
+/// Generates a payload; `id` becomes the id of the tool use.
 pub(crate) fn payload(shape: Shape, size: Size, project: &Path, session: &str, id: &str) -> String {
     let frame = frame(shape, project, session, id);
     let empty = filled(&frame, shape, 0).len();
-    // Escapes make text longer than it is: measured on a sample, then corrected once.
-    let wanted = size.0.saturating_sub(empty);
-    let first = filled(&frame, shape, wanted).len() - empty;
-    filled(&frame, shape, wanted * wanted / first.max(1))
+    // Escapes lengthen the text: measured once, then corrected.
+    let target = size.0.saturating_sub(empty);
+    let first = filled(&frame, shape, target).len() - empty;
+    filled(&frame, shape, target * target / first.max(1))
 }
 
 fn frame(shape: Shape, project: &Path, session: &str, id: &str) -> Value {
@@ -134,7 +134,7 @@ fn frame(shape: Shape, project: &Path, session: &str, id: &str) -> Value {
     frame
 }
 
-/// The file that is read or written.
+/// Path of the edited file.
 const FILE: &str = "/home/dev/acme/src/session.rs";
 
 fn filled(frame: &Value, shape: Shape, length: usize) -> String {
@@ -220,7 +220,7 @@ fn filled(frame: &Value, shape: Shape, length: usize) -> String {
     payload.to_string()
 }
 
-/// Puts a private span or a secret between the lines, every 4 KB.
+/// Inserts a private span or a secret every 4 KB.
 fn with_secrets(plain: &str) -> String {
     let [key, token] = secrets();
     let mut out = String::with_capacity(plain.len() + plain.len() / 32);
@@ -236,6 +236,6 @@ fn with_secrets(plain: &str) -> String {
             });
         }
     }
-    // Whatever the numbers of the lines: one of each stands in the part that is kept.
+    // One of each is always in the part that is kept.
     format!("<private>{PRIVATE_WORD}</private>\nid = {key}\nexport GITHUB_TOKEN={token}\n{out}")
 }

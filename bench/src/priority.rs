@@ -1,34 +1,34 @@
-//! Puts the benchmark, and all that it starts, before what else the machine does: medians are of little use when most
-//! runs wait for a compiler's time slice. What is compared runs under the same conditions either way.
+//! Raises the priority of the benchmark and its children, because medians are useless when most runs wait for a compiler's
+//! time slice. All compared programs run under the same conditions either way.
 
 use std::{
     fs::OpenOptions,
     io::{self, IsTerminal, Write},
 };
 
-const FIRST: i32 = -19;
+const NICE: i32 = -19;
 
-/// Comes first as far as the system allows.
-pub(crate) fn come_first() {
-    let raised = rustix::process::setpriority_process(None, FIRST)
+/// Raises the priority as far as the system allows.
+pub(crate) fn raise() {
+    let raised = rustix::process::setpriority_process(None, NICE)
         .map_err(io::Error::from)
-        .and_then(|()| take_group());
+        .and_then(|()| raise_autogroup());
     if raised.is_err() {
-        eprintln!("other programs on this machine may disturb the times: only root may come before them");
+        eprintln!("warning: could not raise the priority (needs root); other programs may affect the times");
     }
 }
 
-/// Linux weighs whole sessions against each other: a priority counts among the processes of one only.
-fn take_group() -> io::Result<()> {
-    // From a terminal we stay in its session: Ctrl-C must reach us.
+/// Raises the autogroup's priority: Linux schedules whole sessions, and nice values count within one session only.
+fn raise_autogroup() -> io::Result<()> {
+    // Stay in the terminal's session, so that Ctrl-C works.
     if io::stdin().is_terminal() {
         return Ok(());
     }
-    // Refused to one that leads a session already, which is as good.
-    let leads = rustix::process::setsid().or_else(|_| rustix::process::getsid(None))?;
-    if leads != rustix::process::getpid() {
+    // Fails for a session leader, which is fine.
+    let leader = rustix::process::setsid().or_else(|_| rustix::process::getsid(None))?;
+    if leader != rustix::process::getpid() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let mut group = OpenOptions::new().write(true).open("/proc/self/autogroup")?;
-    group.write_all(FIRST.to_string().as_bytes())
+    group.write_all(NICE.to_string().as_bytes())
 }

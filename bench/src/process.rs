@@ -1,4 +1,4 @@
-//! Starts programs and measures them from outside, as an agent sees them.
+//! Starts programs and measures them as whole processes, as an agent does.
 
 use std::{
     ffi::OsStr,
@@ -7,36 +7,36 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A process from before it was started until it had been waited for.
+/// Exit status and duration of a process, from before spawn until after wait.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) took: Duration,
     pub(crate) status: ExitStatus,
 }
 
-/// Prepares a program with an empty environment.
+/// Returns a command with an empty environment.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
-    let mut command = with_our_environment(program);
+    let mut command = with_inherited_environment(program);
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
     command
 }
 
-/// Prepares a program that needs what we were given: the compiler.
-pub(crate) fn with_our_environment(program: impl AsRef<OsStr>) -> Command {
+/// Returns a command that inherits the environment, for the compiler.
+pub(crate) fn with_inherited_environment(program: impl AsRef<OsStr>) -> Command {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the one place of the benchmark that starts programs"
+        reason = "the only place in the benchmark that starts programs"
     )]
     Command::new(program)
 }
 
-/// Runs a program the way an agent does: input through a pipe, output through a pipe, until it has ended.
+/// Runs a program like an agent: input and output through pipes, until it has exited.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> io::Result<Finished> {
-    Ok(answer(command, input)?.0)
+    Ok(run_with_output(command, input)?.0)
 }
 
-/// Does the same, and returns what it printed.
-pub(crate) fn answer(command: &mut Command, input: &[u8]) -> io::Result<(Finished, Vec<u8>)> {
+/// Runs a program like [`run`], and returns its output too.
+pub(crate) fn run_with_output(command: &mut Command, input: &[u8]) -> io::Result<(Finished, Vec<u8>)> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -44,7 +44,7 @@ pub(crate) fn answer(command: &mut Command, input: &[u8]) -> io::Result<(Finishe
     }
     let mut printed = Vec::new();
     if let Some(mut stdout) = child.stdout.take() {
-        // An agent reads until the end, whatever comes.
+        // An agent reads the output to the end.
         stdout.read_to_end(&mut printed)?;
     }
     let status = child.wait()?;
@@ -52,7 +52,7 @@ pub(crate) fn answer(command: &mut Command, input: &[u8]) -> io::Result<(Finishe
     Ok((Finished { took, status }, printed))
 }
 
-/// Writes all of the input; a program that ended before it had read all is no error.
+/// Writes the input. A program that exits before it has read everything is not an error.
 pub(crate) fn feed(stdin: &mut impl Write, input: &[u8]) -> io::Result<()> {
     match stdin.write_all(input) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

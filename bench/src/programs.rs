@@ -1,4 +1,4 @@
-//! The two programs that are compared: built the same way, then copied, so that a build meanwhile disturbs nothing.
+//! Builds the compared programs in the same way and copies them, so that a later build does not affect a run.
 
 use std::{
     fs,
@@ -10,17 +10,17 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process;
 
-/// Where the programs under test are.
+/// Paths of the programs under test.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) product: PathBuf,
     folder: PathBuf,
-    /// The product was not built here, so nothing built here is comparable with it.
+    /// The product was passed with --product, so programs built here are not comparable with it.
     is_given: bool,
 }
 
 impl Programs {
-    /// Copies the product, built now unless one is given, into a folder.
+    /// Copies the product into a folder; builds it unless a path is given.
     pub(crate) fn prepare(given: Option<&Path>, folder: &Path) -> Result<Self> {
         let built = match given {
             Some(path) => path.to_owned(),
@@ -33,7 +33,7 @@ impl Programs {
         })
     }
 
-    /// Returns the program that does nothing, built at the first call: not every question compares.
+    /// Returns the no-op program, built at the first call.
     pub(crate) fn noop(&self) -> Result<PathBuf> {
         let path = self.folder.join("noop");
         if path.exists() {
@@ -57,7 +57,7 @@ impl Programs {
             "without-arena",
         ])?;
         let path = copy(&built, &self.folder.join("without-arena"))?;
-        // It has the path of the product, and must not be taken for it.
+        // It has the path of the product and must not be mistaken for it.
         fs::remove_file(&built).with_context(|| format!("could not remove {}", built.display()))?;
         Ok(Some(path))
     }
@@ -68,10 +68,10 @@ fn copy(from: &Path, to: &Path) -> Result<PathBuf> {
     Ok(to.to_owned())
 }
 
-/// Runs `scripts/build-static` and returns where the product is, or would be.
+/// Runs `scripts/build-static` and returns the path of the product.
 fn build(arguments: &[&str]) -> Result<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/build-static");
-    let mut command = process::with_our_environment(&script);
+    let mut command = process::with_inherited_environment(&script);
     let output = command.args(arguments).stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("could not run {}", script.display()))?;
     ensure!(output.status.success(), "scripts/build-static failed");

@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same in every run.
+//! Deterministic pseudo-random numbers.
 
-/// A generator (xorshift64*), good enough to shuffle and to choose.
+/// A xorshift64* generator, good enough to shuffle and to choose.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -15,7 +15,7 @@ impl Random {
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         let number = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
-        // 31 bits: fits wherever a usize has 32.
+        // 31 bits, so it fits a 32-bit usize.
         usize::try_from(number).unwrap_or(0) % bound.max(1)
     }
 

@@ -1,4 +1,4 @@
-//! What was found: tables for people on stdout, the same as JSON in a file.
+//! Prints results as tables, and writes them as JSON.
 
 use std::{
     fs::{self, File},
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// One table with what it takes to read it, and what must hold.
+/// One table with notes and checks.
 #[derive(Debug)]
 pub(crate) struct Section {
     title: &'static str,
@@ -35,18 +35,18 @@ impl Section {
         self.notes.push(note.into());
     }
 
-    /// Adds a row: as many values as there are columns.
+    /// Adds a row with one value per column.
     pub(crate) fn row(&mut self, values: Vec<Value>) {
         self.rows.push(values);
     }
 
-    /// Adds something that must be true, however slow the machine is.
-    pub(crate) fn check(&mut self, what: impl Into<String>, holds: bool) {
-        self.checks.push((what.into(), holds));
+    /// Adds a check that must pass on any machine.
+    pub(crate) fn check(&mut self, description: impl Into<String>, passed: bool) {
+        self.checks.push((description.into(), passed));
     }
 
-    pub(crate) fn holds(&self) -> bool {
-        self.checks.iter().all(|(_, holds)| *holds)
+    pub(crate) fn passed(&self) -> bool {
+        self.checks.iter().all(|(_, passed)| *passed)
     }
 
     pub(crate) fn print(&self) {
@@ -79,8 +79,8 @@ impl Section {
         for note in &self.notes {
             println!("  * {note}");
         }
-        for (what, holds) in &self.checks {
-            println!("  {}  {what}", if *holds { "ok    " } else { "FAILED" });
+        for (description, passed) in &self.checks {
+            println!("  {}  {description}", if *passed { "ok    " } else { "FAILED" });
         }
     }
 
@@ -92,7 +92,7 @@ impl Section {
                 .zip(row.iter().cloned())
                 .collect::<serde_json::Map<_, _>>()
         };
-        let check = |(what, holds): &(String, bool)| json!({"check": what, "holds": holds});
+        let check = |(description, passed): &(String, bool)| json!({"check": description, "holds": passed});
         json!({
             "title": self.title,
             "notes": self.notes,
@@ -111,18 +111,18 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Writes all sections into a file.
+/// Writes all sections to a JSON file.
 pub(crate) fn write_json(path: &Path, sections: &[Section]) -> Result<()> {
     let value = json!({"sections": sections.iter().map(Section::json).collect::<Vec<_>>()});
-    let unfinished = path.with_extension("tmp");
+    let temporary = path.with_extension("tmp");
     let write = || {
-        writeln!(File::create(&unfinished)?, "{value:#}")?;
-        fs::rename(&unfinished, path)
+        writeln!(File::create(&temporary)?, "{value:#}")?;
+        fs::rename(&temporary, path)
     };
     write().with_context(|| format!("could not write {}", path.display()))
 }
 
-/// Times of one thing, measured again and again.
+/// Repeated measurements of a duration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(Vec<Duration>);
 
@@ -139,7 +139,7 @@ impl Samples {
         self.0.len()
     }
 
-    /// Returns what so many of a hundred stay within, in microseconds.
+    /// Returns a percentile in microseconds.
     pub(crate) fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
@@ -152,14 +152,14 @@ impl Samples {
     }
 }
 
-/// Rounds to two decimals: more would pretend.
+/// Rounds to two decimals; more would be false precision.
 pub(crate) fn rounded(number: f64) -> Value {
     json!((number * 100.0).round() / 100.0)
 }
 
 /// Rounds to whole microseconds.
 pub(crate) fn micros(number: f64) -> Value {
-    // Numbers with a point are printed with two decimals; a time has none.
+    // An integer, because floats are printed with two decimals.
     format!("{number:.0}")
         .parse::<u64>()
         .map_or(Value::Null, Value::from)

@@ -1,8 +1,8 @@
-//! How fast memory is found again among 10,000, 100,000 and a million memories, with the binary that users get.
+//! Search in 10,000, 100,000 and a million memories, with the release binary.
 
 mod hooks;
 mod past;
-mod questions;
+mod queries;
 mod vectors;
 mod warm;
 
@@ -20,18 +20,18 @@ use serde_json::{Value, json};
 
 use crate::{
     Bench,
-    distil::processor_time,
+    distill::processor_time,
     home::Home,
     report::{Samples, Section, rounded},
 };
 use past::Past;
 
-/// So many memories at most are embedded by the product: more would take too long.
-const EMBEDDED: usize = 10_000;
+/// Maximum number of memories that the product embeds; more would take too long.
+const MAX_EMBEDDED: usize = 10_000;
 
-/// How many memories are made, one store after the other.
-pub(crate) fn sizes(asked: &str, quick: bool, million: bool) -> Vec<usize> {
-    let mut sizes = match (asked, quick) {
+/// Returns the numbers of memories, one store each.
+pub(crate) fn sizes(selected: &str, quick: bool, million: bool) -> Vec<usize> {
+    let mut sizes = match (selected, quick) {
         ("all", true) => vec![2_000],
         (_, true) => vec![10_000],
         (_, false) => vec![10_000, 100_000],
@@ -42,39 +42,39 @@ pub(crate) fn sizes(asked: &str, quick: bool, million: bool) -> Vec<usize> {
     sizes
 }
 
-/// What was promised of a number.
+/// Limit of a measured value.
 #[derive(Clone, Copy, Debug)]
-enum Promise {
+enum Limit {
     AtMost(f64),
     AtLeast(f64),
     NoOps(f64),
     None,
 }
 
-impl Promise {
+impl Limit {
     fn shown(self) -> Value {
         match self {
-            Self::AtMost(most) => json!(format!("<= {most:.0}")),
-            Self::AtLeast(least) => json!(format!(">= {least:.0}")),
-            Self::NoOps(most) => json!(format!("<= {most:.0} no-ops")),
+            Self::AtMost(max) => json!(format!("<= {max:.0}")),
+            Self::AtLeast(min) => json!(format!(">= {min:.0}")),
+            Self::NoOps(max) => json!(format!("<= {max:.0} no-ops")),
             Self::None => Value::Null,
         }
     }
 
     fn verdict(self, value: f64, no_ops: Option<f64>) -> &'static str {
-        let is_kept = match self {
-            Self::AtMost(most) => value <= most,
-            Self::AtLeast(least) => value >= least,
-            Self::NoOps(most) => no_ops.is_some_and(|no_ops| no_ops <= most),
+        let is_met = match self {
+            Self::AtMost(max) => value <= max,
+            Self::AtLeast(min) => value >= min,
+            Self::NoOps(max) => no_ops.is_some_and(|no_ops| no_ops <= max),
             Self::None => return "",
         };
-        if is_kept { "ok" } else { "OVER" }
+        if is_met { "ok" } else { "OVER" }
     }
 }
 
-/// A home with memories, and what they are made of.
+/// A home with generated memories.
 #[derive(Debug)]
-struct Found<'b> {
+struct SearchSetup<'b> {
     bench: &'b Bench,
     past: Past,
     home: Home,
@@ -84,57 +84,52 @@ struct Found<'b> {
 
 pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     let columns = &[
-        "memories", "what", "runs", "p50", "p95", "worst", "unit", "no-ops", "promise", "",
+        "memories", "what", "runs", "p50", "p95", "worst", "unit", "no-ops", "limit", "",
     ];
-    let mut section = Section::new("Search among many memories of one project", columns);
+    let mut section = Section::new("Search in many memories of one project", columns);
     let mut real: Vec<Quantised> = Vec::new();
     for count in &bench.search {
         let root = bench.folder(&format!("search-{count}"));
-        let found = Found {
+        let setup = SearchSetup {
             bench,
             past: Past::new(),
             home: Home::create(root.clone(), &bench.programs.product, None)?,
             root: root.clone(),
             count: *count,
         };
-        found.import(&mut section)?;
-        if *count <= EMBEDDED {
-            found.embed(&mut section)?;
+        setup.import(&mut section)?;
+        if *count <= MAX_EMBEDDED {
+            setup.embed(&mut section)?;
             real = vectors::read(&root.join("vectors"))?;
         } else {
-            vectors::write(&root.join("vectors"), &found.home.database(), &real)?;
+            vectors::write(&root.join("vectors"), &setup.home.database(), &real)?;
         }
-        warm::measure(&found, &mut section)?;
-        hooks::measure(&found, &mut section)?;
-        // A million memories take gigabytes.
-        drop(found);
+        warm::measure(&setup, &mut section)?;
+        hooks::measure(&setup, &mut section)?;
+        // Removed immediately: a million memories take gigabytes.
+        drop(setup);
         fs::remove_dir_all(&root)?;
     }
     section.note(format!(
         "load average {}",
         fs::read_to_string("/proc/loadavg").unwrap_or_default().trim()
     ));
-    section.note("memories: made up, of a Zipf-like vocabulary of 30,000 words; a third observations, the others passages; sessions of 40");
+    section.note("memories: generated from a Zipf-like vocabulary of 30,000 words; a third observations, the others passages; 40 per session");
     section.note(format!(
-        "past {EMBEDDED} memories the vectors are those of the first {EMBEDDED} again with noise, written by the benchmark: what they \
-        cost is real, what they mean is not"
+        "beyond {MAX_EMBEDDED} memories the benchmark writes the vectors of the first {MAX_EMBEDDED} again with noise: their cost is \
+        real, their meaning is not"
     ));
-    section.note("questions: 200 of 2 to 8 words of a memory; a tenth with a word of nine in ten memories, a tenth with no word that is known");
-    section.note("warm: took_ms of search --stdin --json, all questions once before; whole process: from before posix_spawn to after wait");
-    section.note("a promise is held against p50; told: how often a hook had something to say. A hook gives up after 50 ms");
+    section.note("queries: 200 of 2 to 8 words of a memory; a tenth with a word of 90 % of memories, a tenth with unknown words only");
+    section.note("warm: took_ms of search --stdin --json after one run of all queries; whole process: from before posix_spawn to after wait");
+    section.note(
+        "limits apply to p50; injected: how often a hook injected something. A hook gives up after 50 ms",
+    );
     Ok(section)
 }
 
-impl Found<'_> {
-    /// Adds a row about one thing that was measured many times, in milliseconds.
-    fn times(
-        &self,
-        section: &mut Section,
-        what: &str,
-        samples: &Samples,
-        noop: Option<f64>,
-        promise: Promise,
-    ) {
+impl SearchSetup<'_> {
+    /// Adds a row with repeated measurements, in milliseconds.
+    fn times(&self, section: &mut Section, what: &str, samples: &Samples, noop: Option<f64>, limit: Limit) {
         let [p50, p95, worst] = [50, 95, 100].map(|percent| samples.percentile(percent) / 1_000.0);
         let no_ops = noop.map(|noop| p50 * 1_000.0 / noop);
         section.row(vec![
@@ -146,13 +141,13 @@ impl Found<'_> {
             rounded(worst),
             json!("ms"),
             no_ops.map_or(Value::Null, rounded),
-            promise.shown(),
-            json!(promise.verdict(p50, no_ops)),
+            limit.shown(),
+            json!(limit.verdict(p50, no_ops)),
         ]);
     }
 
-    /// Adds a row with one number.
-    fn number(&self, section: &mut Section, what: &str, value: f64, unit: &str, promise: Promise) {
+    /// Adds a row with one value.
+    fn number(&self, section: &mut Section, what: &str, value: f64, unit: &str, limit: Limit) {
         section.row(vec![
             json!(self.count),
             json!(what),
@@ -162,8 +157,8 @@ impl Found<'_> {
             Value::Null,
             json!(unit),
             Value::Null,
-            promise.shown(),
-            json!(promise.verdict(value, None)),
+            limit.shown(),
+            json!(limit.verdict(value, None)),
         ]);
     }
 
@@ -183,17 +178,17 @@ impl Found<'_> {
             "the import failed: {}",
             String::from_utf8_lossy(&imported.stderr)
         );
-        let told: Value = serde_json::from_slice(&imported.stdout)?;
+        let report: Value = serde_json::from_slice(&imported.stdout)?;
         section.check(
-            format!("{} lines became memories", self.count),
-            told["imported"] == json!(self.count),
+            format!("all {} lines are imported", self.count),
+            report["imported"] == json!(self.count),
         );
         fs::remove_file(&lines)?;
         let speed = self.count as f64 / took.as_secs_f64();
-        self.number(section, "import jsonl", took.as_secs_f64(), "s", Promise::None);
-        self.number(section, "import jsonl", speed, "memories/s", Promise::None);
+        self.number(section, "import jsonl", took.as_secs_f64(), "s", Limit::None);
+        self.number(section, "import jsonl", speed, "memories/s", Limit::None);
         let size = fs::metadata(self.home.database())?.len();
-        self.number(section, "database", size as f64 / 1e6, "MB", Promise::None);
+        self.number(section, "database", size as f64 / 1e6, "MB", Limit::None);
         Ok(())
     }
 
@@ -206,7 +201,7 @@ impl Found<'_> {
             .spawn()?;
         let mut processor = Duration::ZERO;
         let ended = loop {
-            // Gone between two looks: what was seen last stands.
+            // After the process has exited the last value counts.
             processor = processor_time(child.id()).unwrap_or_default().max(processor);
             if let Some(ended) = child.try_wait()? {
                 break ended;
@@ -218,20 +213,20 @@ impl Found<'_> {
         let tokens = self.tokens();
         let count = self.count as f64;
         let each = count / processor.as_secs_f64().max(0.01);
-        self.number(section, "index --wait", took, "s", Promise::None);
-        self.number(section, "index --wait", count / took, "memories/s", Promise::None);
+        self.number(section, "index --wait", took, "s", Limit::None);
+        self.number(section, "index --wait", count / took, "memories/s", Limit::None);
         let what = format!("index --wait, memories of {tokens:.0} tokens");
         self.number(
             section,
             &what,
             each,
-            "memories/s of a processor",
-            Promise::AtLeast(60.0 * 128.0 / tokens),
+            "memories/s per core",
+            Limit::AtLeast(60.0 * 128.0 / tokens),
         );
         Ok(())
     }
 
-    /// Returns how many tokens of a memory the encoder reads, on average: more make no difference to its vector.
+    /// Returns the average number of tokens per memory that affect its vector.
     fn tokens(&self) -> f64 {
         const SAMPLE: usize = 40;
         const MAX: usize = 256;
@@ -240,15 +235,15 @@ impl Found<'_> {
         for number in 0..SAMPLE {
             let text = self.past.memory(number * self.count / SAMPLE).text();
             let whole = encoder.encode(&text, MAX);
-            let (mut least, mut enough) = (2, MAX);
-            while least < enough {
-                let middle = (least + enough) / 2;
+            let (mut low, mut high) = (2, MAX);
+            while low < high {
+                let middle = (low + high) / 2;
                 match encoder.encode(&text, middle) == whole {
-                    true => enough = middle,
-                    false => least = middle + 1,
+                    true => high = middle,
+                    false => low = middle + 1,
                 }
             }
-            sum += enough;
+            sum += high;
         }
         sum as f64 / SAMPLE as f64
     }

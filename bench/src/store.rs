@@ -1,6 +1,6 @@
-//! A large store: years of work, made up, the same in every run, and kept for the next one.
+//! Generates a large store with years of work. Deterministic, and cached between runs.
 //!
-//! The schema is the product's own; the rows are put in with plain SQL, which only the benchmark may do.
+//! The schema is created by the product; the rows are inserted with plain SQL, which only the benchmark may do.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use crate::{
     text::{Style, text},
 };
 
-/// How much is in a store.
+/// Size of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amount {
     pub(crate) events: usize,
@@ -31,37 +31,40 @@ pub(crate) const EVENTS_PER_SESSION: usize = 200;
 pub(crate) const EVENTS_PER_TURN: usize = 10;
 const PROJECTS: usize = 20;
 
-/// The first event's time: in 2026.
+/// Time of the first event, in 2026.
 const START_MS: i64 = 1_770_000_000_000;
 const MS_PER_EVENT: i64 = 20_000;
 
-/// Returns a store of this amount, made now or earlier.
+/// Returns a store of this size, generated now or by an earlier run.
 pub(crate) fn prepare(folder: &Path, sample_project: &Path, amount: Amount) -> Result<PathBuf> {
-    let unfinished = folder.join("unfinished.db");
-    remove_starting_with(folder, "unfinished.db")?;
-    drop(Store::open(&unfinished, folder).context("could not create a store")?);
-    let mut connection = Connection::open(&unfinished)?;
-    // Another schema is another store.
+    let temporary = folder.join("temporary.db");
+    remove_starting_with(folder, "temporary.db")?;
+    drop(Store::open(&temporary, folder).context("could not create a store")?);
+    let mut connection = Connection::open(&temporary)?;
+    // Stores are cached per schema.
     let stem = format!("store-{}-", amount.events);
     let name = format!("{stem}{:016x}.db", schema_hash(&connection)?);
     let path = folder.join(name);
     if path.exists() {
         drop(connection);
-        remove_starting_with(folder, "unfinished.db")?;
+        remove_starting_with(folder, "temporary.db")?;
         return Ok(path);
     }
     remove_starting_with(folder, &stem)?;
-    eprintln!("making a store of {} events, once", amount.events);
+    eprintln!(
+        "generating a store of {} events (cached for later runs)",
+        amount.events
+    );
     let start = Instant::now();
     fill(&mut connection, sample_project, amount)?;
     drop(connection);
-    fs::rename(&unfinished, &path)?;
+    fs::rename(&temporary, &path)?;
     let megabytes = fs::metadata(&path)?.len() >> 20;
     eprintln!("{megabytes} MB in {:.0} s", start.elapsed().as_secs_f64());
     Ok(path)
 }
 
-/// Removes stores that nobody needs: of an older schema, unfinished, or made only to learn the schema.
+/// Removes obsolete stores: of an older schema, incomplete, or created only to read the schema.
 fn remove_starting_with(folder: &Path, stem: &str) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -84,7 +87,7 @@ fn schema_hash(connection: &Connection) -> Result<u64> {
 }
 
 fn fill(connection: &mut Connection, sample_project: &Path, amount: Amount) -> Result<()> {
-    // Nobody else looks at it, and after a crash it is made anew.
+    // No other process uses it, and after a crash it is generated again.
     connection.pragma_update(None, "journal_mode", "off")?;
     connection.pragma_update(None, "synchronous", "off")?;
     connection.pragma_update(None, "cache_size", -400_000)?;
@@ -102,7 +105,7 @@ fn fill(connection: &mut Connection, sample_project: &Path, amount: Amount) -> R
     Ok(())
 }
 
-/// Text to cut pieces out of: faster than to make up each.
+/// Pools of text to cut pieces from, which is faster than generating each.
 #[derive(Debug)]
 pub(crate) struct Texts {
     code: String,
@@ -123,7 +126,7 @@ impl Texts {
     }
 }
 
-/// Cuts a piece of about `length` out of a pool.
+/// Returns a random piece of a pool, of about `length` bytes.
 pub(crate) fn piece<'t>(pool: &'t str, length: usize, random: &mut Random) -> &'t str {
     let length = length / 2 + random.below(length);
     let start = random.below(pool.len() - length);
@@ -138,7 +141,7 @@ pub(crate) fn at(event: usize) -> i64 {
     START_MS + number(event) * MS_PER_EVENT
 }
 
-/// Half of the sessions are of the sample project, which has the number 1.
+/// Returns the project of a session. Half of the sessions belong to the sample project, with id 1.
 pub(crate) fn project_of(session: usize) -> i64 {
     if session.is_multiple_of(2) {
         1

@@ -1,8 +1,8 @@
-//! Text like that which agents see: source code, logs and prose. The same in every run, and without secrets.
+//! Generates source code, logs and prose. Deterministic, without secrets.
 
 use crate::random::Random;
 
-/// What a text looks like.
+/// Kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Code,
@@ -38,7 +38,7 @@ const WORDS: [&str; 24] = [
     "which", "without", "under", "load", "test", "fails", "change", "keeps", "slow", "path", "result", "old",
 ];
 
-/// Returns `length` bytes of text, give or take a line.
+/// Returns `length` bytes of text.
 pub(crate) fn text(style: Style, length: usize, random: &mut Random) -> String {
     let mut text = String::with_capacity(length + 256);
     while text.len() < length {
@@ -48,12 +48,12 @@ pub(crate) fn text(style: Style, length: usize, random: &mut Random) -> String {
             Style::Prose => prose(&mut text, random),
         }
     }
-    // All of it is ASCII.
+    // ASCII only, so any length is a character boundary.
     text.truncate(length);
     text
 }
 
-/// Returns a thing, and something that can be done to it.
+/// Returns a noun and a verb.
 pub(crate) fn subject(random: &mut Random) -> (&'static str, &'static str) {
     (random.pick(&NOUNS), random.pick(&VERBS))
 }

@@ -1,4 +1,4 @@
-//! What a model is sent: one call a turn on its digest, next to one call for every tool use on all that it was given and said.
+//! Model tokens: one call per turn on its digest, compared with one call per tool use on its full input and output.
 
 use std::{fs, path::Path};
 
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use crate::{
     Bench,
-    distil::{files, remembered, run_import},
+    distill::{files, memory_counts, run_import},
     home::Home,
     report::{Section, rounded},
 };
 
-/// About how many tokens of instructions come with each of the other's calls: as many as with ours.
+/// Assumed instruction tokens per call of the alternatives: as many as in the product's calls.
 const INSTRUCTIONS: u64 = 800;
 
-/// About how many tokens a memory of one tool use has: fewer than any that we have seen.
+/// Assumed tokens of a memory of one tool use: a lower bound.
 const ANSWER: u64 = 150;
 
-/// Tools that nobody records.
+/// Tools that are never recorded.
 const SKIPPED: [&str; 5] = [
     "ListMcpResourcesTool",
     "SlashCommand",
@@ -28,11 +28,11 @@ const SKIPPED: [&str; 5] = [
     "AskUserQuestion",
 ];
 
-/// The promises.
+/// Maximum tokens per memory, and minimum factor to the alternatives.
 const MAX_PER_MEMORY: f64 = 3_000.0;
-const MIN_TIMES: f64 = 15.0;
+const MIN_FACTOR: f64 = 15.0;
 
-/// Calls, and what they take.
+/// Number of calls and their tokens.
 #[derive(Clone, Copy, Debug, Default)]
 struct Calls {
     calls: u64,
@@ -46,7 +46,7 @@ impl Calls {
     }
 }
 
-/// Tokens for each turn and each memory of past sessions.
+/// Measures the tokens per turn and per memory of past sessions.
 pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     let columns = &[
         "what",
@@ -55,24 +55,24 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         "tokens out",
         "per turn",
         "per memory",
-        "times ours",
+        "factor",
     ];
-    let mut section = Section::new("What a model is sent", columns);
+    let mut section = Section::new("Model tokens", columns);
     let Some(folder) = &bench.transcripts else {
-        section.note("not measured: --transcripts DIR names a folder of transcripts");
+        section.note("not measured: pass --transcripts DIR");
         return Ok(section);
     };
     let home = Home::create(bench.folder("tokens"), &bench.programs.product, None)?;
     run_import(&home, folder)?;
-    let (observations, summaries) = remembered(&home)?;
+    let (observations, summaries) = memory_counts(&home)?;
     let memories = observations + summaries;
     let (ours, sizes) = digests(&home)?;
     ensure!(ours.calls > 0 && memories > 0, "no turn in {}", folder.display());
     let (alone, growing) = others(folder)?;
     for (what, calls) in [
-        ("one call a turn, on its digest", ours),
-        ("one call a tool use, each by itself", alone),
-        ("one call a tool use, in a growing conversation", growing),
+        ("one call per turn, on its digest", ours),
+        ("one call per tool use, independent", alone),
+        ("one call per tool use, in a growing conversation", growing),
     ] {
         section.row(vec![
             json!(what),
@@ -85,30 +85,30 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         ]);
     }
     section.check(
-        "at most 3,000 tokens a memory",
+        "at most 3,000 tokens per memory",
         ours.tokens() as f64 / memories as f64 <= MAX_PER_MEMORY,
     );
-    for (what, calls) in [("each by itself", alone), ("in a growing conversation", growing)] {
+    for (what, calls) in [("independent", alone), ("in a growing conversation", growing)] {
         section.check(
-            format!("at least 15 times fewer than one call a tool use, {what}"),
-            calls.tokens() as f64 / ours.tokens() as f64 >= MIN_TIMES,
+            format!("at least 15 times fewer than one call per tool use, {what}"),
+            calls.tokens() as f64 / ours.tokens() as f64 >= MIN_FACTOR,
         );
     }
     section.note(format!(
-        "{} turns: the smallest question has {} tokens, the median {}, the largest {}",
+        "{} turns: the smallest request has {} tokens, the median {}, the largest {}",
         sizes.len(),
         sizes[0],
         sizes[sizes.len() / 2],
         sizes[sizes.len() - 1]
     ));
     section.note(format!(
-        "{observations} observations and {summaries} summaries, as the rules write them; a model is asked for about as many"
+        "{observations} observations and {summaries} summaries by the built-in rules; a model writes about as many"
     ));
-    section.note("estimated at 3.5 bytes a token, ours and theirs; payloads are what tools were given and what the agent saw of their answers");
+    section.note("estimated at 3.5 bytes per token for all; payloads are tool inputs and the parts of outputs that the agent saw");
     Ok(section)
 }
 
-/// What the product itself says it would send.
+/// Returns the calls that the product itself plans.
 fn digests(home: &Home) -> Result<(Calls, Vec<u64>)> {
     let arguments = [
         "distill",
@@ -141,7 +141,7 @@ fn digests(home: &Home) -> Result<(Calls, Vec<u64>)> {
     Ok((calls, sizes))
 }
 
-/// What others would send: each tool use by itself, and each after all that was said before in its session.
+/// Returns the calls of the alternatives: each tool use independently, and each after all earlier ones of its session.
 fn others(folder: &Path) -> Result<(Calls, Calls)> {
     let (mut alone, mut growing) = (Calls::default(), Calls::default());
     for file in files(folder)? {
@@ -159,7 +159,7 @@ fn others(folder: &Path) -> Result<(Calls, Calls)> {
     Ok((alone, growing))
 }
 
-/// The tokens of each tool use of a transcript: what the tool was given, and what it answered.
+/// Returns the input and output tokens of each tool use of a transcript.
 fn payloads(transcript: &str) -> Vec<u64> {
     let mut uses: Vec<(String, u64)> = Vec::new();
     for line in transcript.lines() {
@@ -169,8 +169,8 @@ fn payloads(transcript: &str) -> Vec<u64> {
             match block["type"].as_str() {
                 Some("tool_use") if SKIPPED.contains(&text("name").as_str()) => {}
                 Some("tool_use") => {
-                    let given = tokens(&format!("{}{}", text("name"), block["input"]));
-                    uses.push((text("id"), given as u64));
+                    let input = tokens(&format!("{}{}", text("name"), block["input"]));
+                    uses.push((text("id"), input as u64));
                 }
                 Some("tool_result") => {
                     let id = text("tool_use_id");
@@ -185,6 +185,6 @@ fn payloads(transcript: &str) -> Vec<u64> {
     uses.into_iter().map(|(_, tokens)| tokens).collect()
 }
 
-fn ratio(tokens: u64, things: u64) -> Value {
-    rounded(tokens as f64 / things as f64)
+fn ratio(tokens: u64, count: u64) -> Value {
+    rounded(tokens as f64 / count as f64)
 }

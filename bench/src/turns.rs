@@ -1,4 +1,4 @@
-//! Turns of which no two are alike: files, commands and words come from the number of the session.
+//! Generates distinct turns: files, commands and words depend on the number of the session.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     text::{Style, subject, text},
 };
 
-/// So many files are changed in a session.
+/// Number of files changed in a session.
 const FILES: usize = 3;
 
 /// A session of one turn: a prompt, tool uses, a stop.
@@ -19,7 +19,7 @@ pub(crate) struct Turn {
     session: String,
     project: String,
     random: Random,
-    /// What it is about: a thing, what is done to it, and another thing.
+    /// Subject: a noun, a verb and another noun.
     about: (&'static str, &'static str, &'static str),
     number: usize,
     files: [String; FILES],
@@ -43,7 +43,7 @@ impl Turn {
         }
     }
 
-    /// Makes what the next hook is told; `id` becomes the id of a tool call.
+    /// Returns the payload of the next hook; `id` becomes the id of a tool use.
     pub(crate) fn event(&mut self, shape: Shape, id: &str) -> String {
         let mut payload = match shape {
             Shape::Prompt => self.prompt(),

@@ -1,4 +1,4 @@
-"""Talks to `backstory mcp` as an agent would, with the official client, and checks what comes back."""
+"""Runs a session with `backstory mcp` through the official client, and checks the answers."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ async def call(session: ClientSession, tool: str, **arguments: object) -> tuple[
 
 
 async def talk(session: ClientSession, project: str | None) -> None:
-    """The same conversation, whatever carries it. `project` is named where the server cannot know it."""
+    """Runs the same calls over any transport. `project` is passed where the server cannot derive it."""
     where = {"project": project} if project else {}
     answer = await session.initialize()
     assert answer.server_info.name == "backstory", answer
@@ -87,16 +87,16 @@ async def talk(session: ClientSession, project: str | None) -> None:
     failed, found = await call(session, "search", query="tabs count as blanks", **where)
     assert not failed and "#N" in found, found
 
-    # What is wrong with a wish is told to the model, with what to do.
+    # Invalid arguments are reported to the model, with a hint.
     failed, error = await call(session, "get_observations", ids=["nonsense"])
     assert failed and "123" in error, error
     failed, error = await call(session, "search", query="x", type="bug", **where)
     assert failed and "bugfix" in error, error
     failed, error = await call(session, "no_such_tool")
     assert failed and "file_history" in error, error
-    for most in (100, 300):
-        _, text = await call(session, "get_observations", ids=["1", "S1", "P1"], max_tokens=most)
-        assert len(text.encode()) / 4 <= most, (most, text)
+    for limit in (100, 300):
+        _, text = await call(session, "get_observations", ids=["1", "S1", "P1"], max_tokens=limit)
+        assert len(text.encode()) / 4 <= limit, (limit, text)
 
 
 async def main() -> None:

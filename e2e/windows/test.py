@@ -1,4 +1,4 @@
-"""Tells the Windows build the story of two sessions and looks at what comes of it."""
+"""Runs two sessions with the Windows build and checks the results."""
 
 import json
 import os
@@ -18,12 +18,12 @@ def windows(path):
     return "Z:" + str(path).replace("/", "\\")
 
 
-def run(*arguments, given="", codes=(0,)):
-    # Wine hands its own standard error on to whatever is started: a file, so that nobody waits for a worker to close it.
+def run(*arguments, stdin="", codes=(0,)):
+    # Wine passes its standard error on to child processes. A file, so that this script does not wait for the worker to close it.
     with open(FOLDER / "stderr", "w+") as stderr:
         done = subprocess.run(
             ["wine", str(FOLDER / "backstory.exe"), *arguments],
-            input=given.encode(),
+            input=stdin.encode(),
             stdout=subprocess.PIPE,
             stderr=stderr,
             env={
@@ -35,25 +35,25 @@ def run(*arguments, given="", codes=(0,)):
             timeout=120,
         )
         stderr.seek(0)
-        said = stderr.read()
-    assert done.returncode in codes, (arguments, done.returncode, done.stdout, said)
-    return done.stdout.decode() + said
+        errors = stderr.read()
+    assert done.returncode in codes, (arguments, done.returncode, done.stdout, errors)
+    return done.stdout.decode() + errors
 
 
 def hook(event, session, **fields):
     payload = {"session_id": session, "cwd": windows(PROJECT), **fields}
-    return run("hook", event, given=json.dumps(payload))
+    return run("hook", event, stdin=json.dumps(payload))
 
 
-def eventually(what, holds):
+def eventually(description, condition):
     for _ in range(100):
-        if holds():
+        if condition():
             return
         time.sleep(0.2)
-    raise AssertionError(f"never: {what}")
+    raise AssertionError(f"timed out: {description}")
 
 
-def said(condition, text):
+def check(condition, text):
     assert condition, text
     print(f"  ok  {text}")
 
@@ -76,13 +76,13 @@ def first_session():
         },
         tool_response={},
     )
-    hook("stop", "one", prompt_id="p1", last_assistant_message="The fetcher retries once when it is told 503.")
-    eventually("the worker distils", lambda: "retries once" in run("search", "retry fetcher", codes=(0, 1)))
+    hook("stop", "one", prompt_id="p1", last_assistant_message="The fetcher retries once on a 503.")
+    eventually("the worker distills", lambda: "retries once" in run("search", "retry fetcher", codes=(0, 1)))
     found = json.loads(run("search", "retry fetcher", "--json"))
-    said("src/fetch.py" in json.dumps(found), "files are named below the project, with forward slashes")
-    said("#1" in run("context"), "the next session is told")
-    told = json.loads(hook("session-start", "two", source="startup"))
-    said("retries once" in told["hookSpecificOutput"]["additionalContext"], "a hook tells it")
+    check("src/fetch.py" in json.dumps(found), "files are relative to the project, with forward slashes")
+    check("#1" in run("context"), "the context of the next session has the memory")
+    output = json.loads(hook("session-start", "two", source="startup"))
+    check("retries once" in output["hookSpecificOutput"]["additionalContext"], "the start hook injects it")
 
 
 def worker_runs():
@@ -92,72 +92,72 @@ def worker_runs():
 def viewer():
     link = run("open", "--print").strip().splitlines()[0]
     with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(link) as page:
-        said(page.status == 200 and b"acme" in page.read(), "the link opens the viewer")
+        check(page.status == 200 and b"acme" in page.read(), "the link opens the viewer")
     port = json.loads((HOME / "worker.json").read_text())["port"]
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/api/sessions")
         raise AssertionError("a request without a token was answered")
     except urllib.error.HTTPError as error:
-        said(error.code == 401, "without the token nobody is let in")
+        check(error.code == 401, "a request without the token is rejected")
 
 
 def tools():
     lines = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "story", "version": "1"}}},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "retry fetcher", "project": "acme"}}},
     ]
-    answered = run("mcp", given="".join(json.dumps(line) + "\n" for line in lines))
-    said("retries once" in answered, "MCP answers over standard input and output")
+    answer = run("mcp", stdin="".join(json.dumps(line) + "\n" for line in lines))
+    check("retries once" in answer, "MCP works over standard input and output")
 
 
 def installed():
     users = (FOLDER / "wine" / "drive_c" / "users").iterdir()
-    person = next(folder for folder in users if folder.name != "Public")
-    settings = person / ".claude" / "settings.json"
+    user = next(folder for folder in users if folder.name != "Public")
+    settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"model": "opus"}\n')
     run("install", "claude-code", "--yes")
     hooks = json.loads(settings.read_text())["hooks"]
     program = hooks["Stop"][0]["hooks"][0]["command"]
-    said(program.endswith("/backstory.exe") and "\\" not in program, f"hooks call {program}")
-    said("✗" not in run("doctor"), "doctor finds nothing broken")
+    check(program.endswith("/backstory.exe") and "\\" not in program, f"hooks call {program}")
+    check("✗" not in run("doctor"), "doctor finds no problems")
     run("uninstall", "claude-code", "--yes")
-    said(settings.read_text() == '{"model": "opus"}\n', "uninstall gives the file back as it was")
+    check(settings.read_text() == '{"model": "opus"}\n', "uninstall restores the file")
 
 
 def repaired():
     run("backup")
-    said(list((HOME / "backups").glob("*.db")), "backups are taken while the worker runs")
+    check(list((HOME / "backups").glob("*.db")), "backups are taken while the worker runs")
     run("worker", "start")
     copy = next((HOME / "backups").glob("backstory-*.db"))
     run("restore", windows(copy), "--yes")
-    said("retries once" in run("search", "retry fetcher"), "a backup is restored while the worker runs")
-    said("has ended" in run("worker", "stop"), "the worker ends when it is asked")
+    check("retries once" in run("search", "retry fetcher"), "a backup can be restored while the worker runs")
+    check("has ended" in run("worker", "stop"), "`worker stop` stops the worker")
     database = HOME / "backstory.db"
-    for log in HOME.glob("backstory.db-*"):
-        log.unlink()
+    for sidecar in HOME.glob("backstory.db-*"):
+        sidecar.unlink()
     database.write_bytes(b"\xff" * database.stat().st_size)
-    said("retries once" in run("search", "retry fetcher"), "a damaged database is rebuilt from the backup")
+    check("retries once" in run("search", "retry fetcher"), "a damaged database is rebuilt from the backup")
     run("forget", "--session", "one", "--yes")
-    # Copies that a person made, and the damaged file, are theirs.
+    # Backups taken by hand and the damaged file stay.
     kept = ("damaged", "backstory-")
     files = [path for path in HOME.rglob("*") if path.is_file() and not path.name.startswith(kept)]
     words = [path.name for path in files if b"retries once" in path.read_bytes()]
-    said(words == [], "what is forgotten is in no file")
+    check(words == [], "forgotten text is in no file")
 
 
 PROJECT.mkdir()
 (PROJECT / ".git").mkdir()
 (PROJECT / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
 print(run("--version").splitlines()[1])
-said("Initech" not in run("demo"), "the demo runs")
+check("Initech" not in run("demo"), "the demo runs")
 first_session()
 viewer()
 tools()
 installed()
 repaired()
 private = [path.name for path in HOME.rglob("*") if path.is_file() and b"Initech" in path.read_bytes()]
-said(private == [], "what is private is in no file")
+check(private == [], "private text is in no file")
 if worker_runs():
     run("worker", "stop")

@@ -1,4 +1,4 @@
-//! The reader of what models answer: within its limits, and deaf to what stands inside the fence.
+//! Parser of model answers: respects its limits and ignores fenced data.
 #![no_main]
 
 use backstory_distill::read_answer;
@@ -12,12 +12,12 @@ fuzz_target!(|text: &str| {
         return;
     };
     assert!(answer.observations.len() <= 12);
-    for told in &answer.observations {
-        assert!(!told.title.trim().is_empty() && told.title.chars().count() <= 121);
-        assert!(!told.title.contains(char::is_control), "{:?}", told.title);
-        assert!(told.facts.len() <= 12 && told.concepts.len() <= 5);
+    for observation in &answer.observations {
+        assert!(!observation.title.trim().is_empty() && observation.title.chars().count() <= 121);
+        assert!(!observation.title.contains(char::is_control), "{:?}", observation.title);
+        assert!(observation.facts.len() <= 12 && observation.concepts.len() <= 5);
     }
-    // Control characters go, and so the word may come together.
+    // Removing control characters can produce the word.
     let has_word = format!("{answer:?}").contains(QUOTED);
     if !text.contains(MARKER) && !has_word {
         let quoting = format!(

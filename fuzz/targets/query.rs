@@ -1,4 +1,4 @@
-//! The parser of questions: any text becomes a few words, and words cannot be operators.
+//! Query parser: any text becomes a few words, and no word is an operator.
 #![no_main]
 
 use backstory_store::{Term, terms};

@@ -1,4 +1,4 @@
-//! The scanner: a token is found whatever stands around it, and what it names are places in the text.
+//! Secret scanner: finds a token in any surrounding text, and returns valid ranges.
 #![no_main]
 
 use backstory_secrets::{ScanContext, find, redact};

@@ -1,17 +1,17 @@
-//! The editors of settings files: one key changes, the file stays readable, and what was put in comes out again.
+//! Editors of settings files: one key changes, the file stays valid, and removal undoes an addition.
 #![no_main]
 
 use backstory_capture::host;
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 
-// Parts of the binary, as they are there.
-#[expect(dead_code, reason = "the binary uses all of it")]
+// Modules of the binary and the engine, included by path.
+#[expect(dead_code, reason = "only a part is used here")]
 #[path = "../../crates/backstory/src/command/install/json.rs"]
 mod json;
 #[path = "../../crates/backstory/src/command/install/owned_entries.rs"]
 mod owned_entries;
-#[expect(dead_code, reason = "the binary uses all of it")]
+#[expect(dead_code, reason = "only a part is used here")]
 #[path = "../../crates/engine/src/settings"]
 mod toml_file {
     mod document;
@@ -20,7 +20,7 @@ mod toml_file {
 
     use keys::KEYS;
 
-    /// Sets and unsets some keys: all of them would take a hundred times as long.
+    /// Sets and unsets two keys; all keys would take a hundred times as long.
     pub(crate) fn edit(text: &str) {
         let is_toml = text.parse::<toml::Table>().is_ok();
         for key in KEYS.iter().skip(text.len() % KEYS.len()).take(2) {
@@ -29,7 +29,7 @@ mod toml_file {
                 false => toml::Value::Integer(7),
             };
             if let Ok(new) = document::set(text, key, &value) {
-                assert!(is_toml, "no TOML was changed");
+                assert!(is_toml, "invalid TOML was edited");
                 let table: toml::Table = new.parse().unwrap();
                 assert_eq!(table[key.section][key.name], value, "{new}");
             }
@@ -57,7 +57,7 @@ fn edit_json(text: &str) {
         return;
     }
     let with = document.text();
-    let again = json::Document::read(&with).expect("what was written can be read");
+    let again = json::Document::read(&with).expect("the edited file is valid");
     again.remove_hooks();
     again.remove_server("mcpServers");
     let without = again.text();

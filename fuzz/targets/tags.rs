@@ -1,4 +1,4 @@
-//! The stripper of private spans: what stands in a span never comes out, whatever stood before it.
+//! Stripper of private spans: the content of a span is never returned, after any preceding text.
 #![no_main]
 
 use backstory_capture::strip_tags::TagStripper;
@@ -16,7 +16,7 @@ fuzz_target!(|text: &str| {
     if !text.contains('<') {
         assert_eq!(kept, text);
     }
-    // In the same text, and in the next one.
+    // In the same text and in the next one.
     let spanned = format!("{text} <private>{HIDDEN}</private>");
     assert!(!TagStripper::default().strip(&spanned).contains(HIDDEN));
     let next = format!("<private>{HIDDEN}</private>");

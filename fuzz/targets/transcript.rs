@@ -1,4 +1,4 @@
-//! The reader of transcripts: any bytes are read to their end, and reading goes on where it stopped.
+//! Transcript reader: reads any bytes to the end and returns a position to continue from.
 #![no_main]
 
 use backstory_capture::filter::CaptureSettings;
@@ -17,6 +17,6 @@ fuzz_target!(|bytes: &[u8]| {
         (records, reader.position().cloned())
     };
     let (all, position) = read(bytes, Position::default());
-    assert!(position.is_some(), "it does not know where to go on");
+    assert!(position.is_some(), "no position to continue from");
     assert!(all.len() <= 4 * bytes.len() + 4, "{} records", all.len());
 });

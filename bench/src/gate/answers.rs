@@ -1,4 +1,4 @@
-//! What the hook answers to each prompt, and whether that is what was meant.
+//! Runs the prompt hook for each prompt and checks the recalled sessions.
 
 use std::collections::BTreeSet;
 
@@ -7,84 +7,89 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde_json::{Value, json};
 
 use super::{
-    Promise, Show, Wanted,
+    Limits, Options, Show,
     handles::{Handle, handles},
-    memory::{Asked, Memory},
+    memory::{GatePrompt, Memory},
 };
 use crate::{
     process,
     report::{Samples, Section, micros},
 };
 
-/// So many of the related prompts must bring what was meant.
-const RIGHT_AT_LEAST: usize = 45;
-/// So many of the unrelated prompts may bring anything.
-const UNRELATED_AT_MOST: usize = 1;
+/// Minimum number of related prompts that recall an expected session.
+const MIN_RIGHT: usize = 45;
+/// Maximum number of unrelated prompts that recall anything.
+const MAX_UNRELATED: usize = 1;
 
-/// What came.
+/// Result of one prompt.
 #[derive(Debug)]
-struct Came {
+struct GateResult {
     is_related: bool,
-    /// Has few words in common with what is meant, or some though nothing is.
+    /// Shares few words with the expected session, or some words although nothing is expected.
     is_hard: bool,
-    /// The text, if any.
+    /// Injected text, if any.
     context: Option<String>,
-    /// The sessions of the memories in it.
+    /// Sessions of the injected memories.
     sessions: Vec<String>,
-    /// How many of these were meant.
-    meant: usize,
+    /// Number of expected sessions among them.
+    expected: usize,
     took: Samples,
 }
 
-pub(super) fn measure(memory: &Memory, wanted: Wanted) -> Result<Section> {
+pub(super) fn measure(memory: &Memory, options: Options) -> Result<Section> {
     let database = Connection::open_with_flags(memory.home.database(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut all = Vec::new();
-    for (number, asked) in memory.prompts()?.iter().enumerate() {
-        let came = ask(memory, &database, asked, number)?;
-        if wanted.show == Show::List {
-            print(memory, asked, &came);
+    for (number, prompt) in memory.prompts()?.iter().enumerate() {
+        let result = submit(memory, &database, prompt, number)?;
+        if options.show == Show::List {
+            print(memory, prompt, &result);
         }
-        all.push(came);
+        all.push(result);
     }
-    Ok(section(&all, wanted.promise))
+    Ok(section(&all, options.limits))
 }
 
-/// Types a prompt into a new session.
-fn ask(memory: &Memory, database: &Connection, asked: &Asked<'_>, number: usize) -> Result<Came> {
+/// Sends a prompt to a new session.
+fn submit(
+    memory: &Memory,
+    database: &Connection,
+    prompt: &GatePrompt<'_>,
+    number: usize,
+) -> Result<GateResult> {
     let payload = json!({
         "session_id": format!("{number:08x}-a5ed-4000-8000-000000000000"),
         "transcript_path": format!("/home/dev/.claude/projects/-gate/{number}.jsonl"),
-        "cwd": asked.root,
+        "cwd": prompt.root,
         "prompt_id": format!("{number:08x}-a5ed-4000-8000-000000000001"),
         "permission_mode": "default",
         "hook_event_name": "UserPromptSubmit",
-        "prompt": asked.prompt.text,
+        "prompt": prompt.prompt.text,
     });
     let mut command = memory.home.command(&["hook", "user-prompt-submit"]);
-    let command = command.current_dir(asked.root);
-    let (finished, printed) = process::answer(command, payload.to_string().as_bytes())?;
+    let command = command.current_dir(prompt.root);
+    let (finished, printed) = process::run_with_output(command, payload.to_string().as_bytes())?;
     ensure!(finished.status.success(), "a hook failed: {}", finished.status);
-    // Or the next command would take it in, and the prompts would become memories.
+    // Otherwise the next command would ingest the prompts as memories.
     memory.home.clear_spool()?;
     let context = context(&printed)?;
     let sessions = match &context {
         Some(text) => sessions(database, text)?,
         None => Vec::new(),
     };
-    let is_meant = |session: &&String| asked.expected.contains(&session.as_str());
+    let is_expected = |session: &&String| prompt.expected.contains(&session.as_str());
     let mut took = Samples::default();
     took.add(finished.took);
-    Ok(Came {
-        is_related: asked.is_related(),
-        is_hard: asked.prompt.far || asked.prompt.shares,
-        meant: sessions.iter().filter(is_meant).count(),
+    Ok(GateResult {
+        is_related: prompt.is_related(),
+        is_hard: prompt.prompt.far || prompt.prompt.shares,
+        expected: sessions.iter().filter(is_expected).count(),
         context,
         sessions,
         took,
     })
 }
 
-/// Returns what the agent would be shown.
+/// Returns the text that the hook injects.
 fn context(printed: &[u8]) -> Result<Option<String>> {
     if printed.trim_ascii().is_empty() {
         return Ok(None);
@@ -94,7 +99,7 @@ fn context(printed: &[u8]) -> Result<Option<String>> {
     Ok(text.filter(|text| !text.trim().is_empty()).map(ToOwned::to_owned))
 }
 
-/// Returns the session of each memory in a text: by its handle or, where a text has none, by titles.
+/// Returns the sessions of the memories in a text, by handle, or by title if it has no handles.
 fn sessions(database: &Connection, text: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for handle in handles(text).into_iter().collect::<BTreeSet<Handle>>() {
@@ -119,47 +124,47 @@ fn sessions(database: &Connection, text: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn print(memory: &Memory, asked: &Asked<'_>, came: &Came) {
-    let verdict = match (&came.context, came.is_related, came.meant) {
-        (None, true, _) => "nothing came",
-        (None, false, _) => "rightly nothing",
+fn print(memory: &Memory, prompt: &GatePrompt<'_>, result: &GateResult) {
+    let verdict = match (&result.context, result.is_related, result.expected) {
+        (None, true, _) => "missed",
+        (None, false, _) => "correctly silent",
         (Some(_), true, 1..) => "right",
         (Some(_), true, 0) => "WRONG",
-        (Some(_), false, _) => "WRONGLY FIRED",
+        (Some(_), false, _) => "FALSE POSITIVE",
     };
     println!(
         "\n{verdict}: {}: {} ({})",
-        asked.project,
-        asked.one_line(),
-        asked.way()
+        prompt.project,
+        prompt.one_line(),
+        prompt.way()
     );
-    if came.is_related && came.meant == 0 {
-        let meant: Vec<&str> = asked.expected.iter().map(|id| memory.name(id)).collect();
-        println!("    meant: {}", meant.join(", "));
+    if result.is_related && result.expected == 0 {
+        let expected: Vec<&str> = prompt.expected.iter().map(|id| memory.name(id)).collect();
+        println!("    expected: {}", expected.join(", "));
     }
-    if let Some(text) = &came.context {
-        let sessions: Vec<&str> = came.sessions.iter().map(|id| memory.name(id)).collect();
-        println!("    of: {}", sessions.join(", "));
+    if let Some(text) = &result.context {
+        let sessions: Vec<&str> = result.sessions.iter().map(|id| memory.name(id)).collect();
+        println!("    sessions: {}", sessions.join(", "));
         text.lines().for_each(|line| println!("    | {line}"));
     }
 }
 
-fn section(all: &[Came], promise: Promise) -> Section {
+fn section(all: &[GateResult], limits: Limits) -> Section {
     let columns = &[
         "prompts",
-        "asked",
+        "count",
         "fired",
         "right",
         "wrong",
         "median tokens",
-        "most tokens",
+        "max tokens",
         "p50 us",
         "p95 us",
     ];
-    let mut section = Section::new("Which prompts bring memories back", columns);
-    let of = |is_related: bool, only_hard: bool| -> Vec<&Came> {
+    let mut section = Section::new("Prompts that recall memories", columns);
+    let of = |is_related: bool, only_hard: bool| -> Vec<&GateResult> {
         all.iter()
-            .filter(|came| came.is_related == is_related && (came.is_hard || !only_hard))
+            .filter(|result| result.is_related == is_related && (result.is_hard || !only_hard))
             .collect()
     };
     for (name, is_related, only_hard) in [
@@ -171,47 +176,47 @@ fn section(all: &[Came], promise: Promise) -> Section {
         section.row(row(name, &of(is_related, only_hard)));
     }
     let related = of(true, false);
-    let right = related.iter().filter(|came| came.meant > 0).count();
+    let right = related.iter().filter(|result| result.expected > 0).count();
     let fired = of(false, false)
         .iter()
-        .filter(|came| came.context.is_some())
+        .filter(|result| result.context.is_some())
         .count();
-    let shown: usize = related.iter().map(|came| came.sessions.len()).sum();
-    let meant: usize = related.iter().map(|came| came.meant).sum();
+    let shown: usize = related.iter().map(|result| result.sessions.len()).sum();
+    let expected: usize = related.iter().map(|result| result.expected).sum();
     section.note(format!(
-        "of {shown} memories shown at related prompts, {meant} are of a session that was meant"
+        "{expected} of {shown} memories at related prompts are from an expected session"
     ));
-    for (what, holds) in [
+    for (limit, is_met) in [
         (
-            format!("at least {RIGHT_AT_LEAST} related prompts bring what was meant: {right}"),
-            right >= RIGHT_AT_LEAST,
+            format!("at least {MIN_RIGHT} related prompts recall an expected session: {right}"),
+            right >= MIN_RIGHT,
         ),
         (
-            format!("at most {UNRELATED_AT_MOST} unrelated prompt brings anything: {fired}"),
-            fired <= UNRELATED_AT_MOST,
+            format!("at most {MAX_UNRELATED} unrelated prompt recalls anything: {fired}"),
+            fired <= MAX_UNRELATED,
         ),
     ] {
-        match (promise, holds) {
-            (Promise::Kept, _) => section.check(what, holds),
-            (Promise::Reported, true) => section.note(format!("promised: {what}")),
-            (Promise::Reported, false) => section.note(format!("promised, and broken: {what}")),
+        match (limits, is_met) {
+            (Limits::Enforced, _) => section.check(limit, is_met),
+            (Limits::Reported, true) => section.note(format!("met: {limit}")),
+            (Limits::Reported, false) => section.note(format!("missed: {limit}")),
         }
     }
     section
 }
 
-fn row(name: &str, came: &[&Came]) -> Vec<Value> {
-    let mut tokens: Vec<usize> = came
+fn row(name: &str, results: &[&GateResult]) -> Vec<Value> {
+    let mut tokens: Vec<usize> = results
         .iter()
-        .filter_map(|came| Some(came.context.as_ref()?.len().div_ceil(4)))
+        .filter_map(|result| Some(result.context.as_ref()?.len().div_ceil(4)))
         .collect();
     tokens.sort_unstable();
-    let right = came.iter().filter(|came| came.meant > 0).count();
+    let right = results.iter().filter(|result| result.expected > 0).count();
     let mut took = Samples::default();
-    came.iter().for_each(|came| took.extend(came.took.clone()));
+    results.iter().for_each(|result| took.extend(result.took.clone()));
     vec![
         json!(name),
-        json!(came.len()),
+        json!(results.len()),
         json!(tokens.len()),
         json!(right),
         json!(tokens.len() - right),

@@ -1,4 +1,4 @@
-//! A home that remembers all past sessions of `data/gate`.
+//! A home with all past sessions of `data/gate`.
 
 use std::{
     collections::HashMap,
@@ -15,31 +15,31 @@ use backstory_model::Timestamp;
 use super::past::{Project, Prompt, Session, projects};
 use crate::{Bench, home, home::Home, process};
 
-/// The home and what is to be asked in it.
+/// The home, its projects and its session ids.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) home: Home,
     pub(super) projects: Vec<(PathBuf, Project)>,
-    /// The ids of sessions by their project and name.
+    /// Session ids by project and name.
     ids: HashMap<(String, String), String>,
 }
 
-/// A prompt in its place.
+/// A prompt with its project and the expected sessions.
 #[derive(Debug)]
-pub(super) struct Asked<'m> {
+pub(super) struct GatePrompt<'m> {
     pub(super) prompt: &'m Prompt,
     pub(super) project: &'m str,
     pub(super) root: &'m PathBuf,
-    /// The sessions of which one should come back: none when nothing should.
+    /// Sessions of which one should be recalled; empty if none should.
     pub(super) expected: Vec<&'m str>,
 }
 
-impl Asked<'_> {
+impl GatePrompt<'_> {
     pub(super) fn is_related(&self) -> bool {
         !self.expected.is_empty()
     }
 
-    /// Says in what way it resembles past work, or does not.
+    /// Describes how the prompt resembles past work.
     pub(super) fn way(&self) -> String {
         let mark = match (self.prompt.far, self.prompt.shares) {
             (true, _) => ", few words in common",
@@ -56,7 +56,7 @@ impl Asked<'_> {
 }
 
 impl Memory {
-    /// Plays all sessions through the real hooks, in the order in which they were, and distils them.
+    /// Runs all sessions through the real hooks in chronological order, and distills them.
     pub(super) fn prepare(bench: &Bench) -> Result<Self> {
         let home = Home::create(bench.folder("gate"), &bench.programs.product, None)?;
         let mut memory = Self {
@@ -69,16 +69,16 @@ impl Memory {
             home::create_repository(&root, &project.remote)?;
             memory.projects.push((root, project));
         }
-        let ages = memory.play(bench)?;
-        memory.age(bench, &ages)?;
-        memory.home.take_in()?;
+        let ages = memory.replay(bench)?;
+        memory.backdate(bench, &ages)?;
+        memory.home.ingest()?;
         let done = process::run(&mut memory.home.command(&["index", "--wait"]), b"")?;
         ensure!(done.status.success(), "index --wait failed");
         Ok(memory)
     }
 
-    /// Returns how many days ago each session was, by its id.
-    fn play(&mut self, bench: &Bench) -> Result<HashMap<String, u32>> {
+    /// Runs the hooks of all sessions. Returns the age of each session in days, by id.
+    fn replay(&mut self, bench: &Bench) -> Result<HashMap<String, u32>> {
         let mut sessions: Vec<(&PathBuf, &str, &Session)> = Vec::new();
         for (root, project) in &self.projects {
             sessions.extend(
@@ -94,9 +94,9 @@ impl Memory {
             let id = format!("{:08x}-5e55-4000-8000-{number:012x}", number + 1);
             let transcript = bench.folder("gate-transcripts").join(format!("{id}.jsonl"));
             fs::create_dir_all(bench.folder("gate-transcripts"))?;
-            let told = past.tell(&id, root, &transcript);
-            File::create(&transcript)?.write_all(told.transcript.as_bytes())?;
-            for (hook, payload) in told.hooks {
+            let recording = past.record(&id, root, &transcript);
+            File::create(&transcript)?.write_all(recording.transcript.as_bytes())?;
+            for (hook, payload) in recording.hooks {
                 let mut command = self.home.command(&["hook", hook]);
                 let ran = process::run(command.current_dir(root), payload.to_string().as_bytes())?;
                 ensure!(ran.status.success(), "a hook failed: {}", ran.status);
@@ -107,20 +107,19 @@ impl Memory {
         Ok(ages)
     }
 
-    /// Makes what waits as old as it should be: hooks know no other time than now. One event every 20 seconds.
-    fn age(&self, bench: &Bench, ages: &HashMap<String, u32>) -> Result<()> {
+    /// Backdates the spooled events, because hooks always record the current time. One event every 20 seconds.
+    fn backdate(&self, bench: &Bench, ages: &HashMap<String, u32>) -> Result<()> {
         const DAY: Duration = Duration::from_hours(24);
         const STEP: Duration = Duration::from_secs(20);
         let spool = Spool::new(bench.folder("gate").join("spool"));
-        let mut begun: HashMap<String, (Timestamp, u32)> = HashMap::new();
-        let waiting = spool.waiting()?;
-        let events: Vec<_> = waiting
-            .iter()
-            .map(|key| spool.read(key))
-            .collect::<Result<_, _>>()?;
-        for (number, (old, mut event)) in waiting.iter().zip(events).enumerate() {
-            let days = ages.get(&event.session_id).context("an event of no session")?;
-            let (start, count) = begun.entry(event.session_id.clone()).or_insert((event.at, 0));
+        let mut starts: HashMap<String, (Timestamp, u32)> = HashMap::new();
+        let keys = spool.waiting()?;
+        let events: Vec<_> = keys.iter().map(|key| spool.read(key)).collect::<Result<_, _>>()?;
+        for (number, (old, mut event)) in keys.iter().zip(events).enumerate() {
+            let days = ages
+                .get(&event.session_id)
+                .context("an event of an unknown session")?;
+            let (start, count) = starts.entry(event.session_id.clone()).or_insert((event.at, 0));
             event.at = *start - DAY * *days + STEP * *count;
             *count += 1;
             let at = event.at.since(Timestamp::EPOCH);
@@ -131,9 +130,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns all prompts, those that resemble past work first.
-    pub(super) fn prompts(&self) -> Result<Vec<Asked<'_>>> {
-        let mut asked = Vec::new();
+    /// Returns all prompts, related ones first.
+    pub(super) fn prompts(&self) -> Result<Vec<GatePrompt<'_>>> {
+        let mut all = Vec::new();
         for related in [true, false] {
             for (root, project) in &self.projects {
                 let prompts = if related {
@@ -143,7 +142,7 @@ impl Memory {
                 };
                 for prompt in prompts {
                     let expected = prompt.expect.iter().map(|name| self.id(&project.name, name));
-                    asked.push(Asked {
+                    all.push(GatePrompt {
                         prompt,
                         project: &project.name,
                         root,
@@ -151,13 +150,13 @@ impl Memory {
                     });
                     ensure!(
                         related != prompt.expect.is_empty(),
-                        "{} expects the wrong way round",
+                        "{}: `expect` must be set for related prompts only",
                         prompt.text
                     );
                 }
             }
         }
-        Ok(asked)
+        Ok(all)
     }
 
     fn id(&self, project: &str, name: &str) -> Result<&str> {
@@ -166,7 +165,7 @@ impl Memory {
         Ok(id.with_context(|| format!("{project} has no session {name}"))?)
     }
 
-    /// Returns a session's name by its id.
+    /// Returns the name of a session by id.
     pub(super) fn name<'a>(&'a self, id: &'a str) -> &'a str {
         let mut sessions = self.ids.iter();
         sessions

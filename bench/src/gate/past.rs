@@ -1,4 +1,4 @@
-//! Past sessions and prompts, as they stand in `data/gate`, and what Claude Code's hooks say of such a session.
+//! Reads the sessions and prompts of `data/gate`, and renders a session as hook payloads and a transcript of Claude Code.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// One code base: what was done in it, and what is asked in it later.
+/// One project with its past sessions and later prompts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Project {
@@ -17,9 +17,9 @@ pub(super) struct Project {
     pub(super) name: String,
     pub(super) remote: String,
     pub(super) sessions: Vec<Session>,
-    /// Prompts at which memories of certain sessions should come back.
+    /// Prompts that should recall certain sessions.
     pub(super) related: Vec<Prompt>,
-    /// Prompts at which nothing should.
+    /// Prompts that should recall nothing.
     pub(super) unrelated: Vec<Prompt>,
 }
 
@@ -40,7 +40,7 @@ struct Turn {
     end: String,
 }
 
-/// One thing that the agent did or said.
+/// One action or message of the agent.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Step {
@@ -52,26 +52,26 @@ enum Step {
     Fail { run: String, error: String },
 }
 
-/// What a person types in a new session.
+/// A prompt for a new session.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Prompt {
     #[serde(rename = "prompt")]
     pub(super) text: String,
-    /// The sessions of which one should come back.
+    /// Sessions of which one should be recalled.
     #[serde(default)]
     pub(super) expect: Vec<String>,
-    /// In what way it resembles past work, or does not.
+    /// How the prompt resembles past work.
     pub(super) way: String,
-    /// Has few words in common with what it should bring.
+    /// Shares few words with the expected session.
     #[serde(default)]
     pub(super) far: bool,
-    /// Has common words with memories, though it should bring nothing.
+    /// Shares words with memories, although it should recall nothing.
     #[serde(default)]
     pub(super) shares: bool,
 }
 
-/// Reads all projects, in the order of their files' names.
+/// Reads all projects, ordered by file name.
 pub(super) fn projects() -> Result<Vec<Project>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/gate");
     let entries = fs::read_dir(&folder).with_context(|| format!("could not read {}", folder.display()))?;
@@ -86,50 +86,50 @@ pub(super) fn projects() -> Result<Vec<Project>> {
     files.iter().map(read).collect()
 }
 
-/// What a client would have told hooks and written down.
+/// Hook payloads and transcript of a session.
 #[derive(Debug)]
-pub(super) struct Told {
-    /// The names of hooks with their payloads.
+pub(super) struct Recording {
+    /// Hook names with their payloads.
     pub(super) hooks: Vec<(&'static str, Value)>,
-    /// The lines of the transcript.
+    /// Lines of the transcript.
     pub(super) transcript: String,
 }
 
 impl Session {
-    /// Tells the session as Claude Code would; `id` must be a UUID.
-    pub(super) fn tell(&self, id: &str, root: &Path, transcript: &Path) -> Told {
-        let mut teller = Teller {
+    /// Renders the session as Claude Code would report it; `id` must be a UUID.
+    pub(super) fn record(&self, id: &str, root: &Path, transcript: &Path) -> Recording {
+        let mut recorder = Recorder {
             id,
             root,
             transcript,
             prompt_id: None,
-            told: Told {
+            recording: Recording {
                 hooks: Vec::new(),
                 transcript: String::new(),
             },
         };
-        teller.hook("session-start", "SessionStart", json!({"source": "startup"}));
+        recorder.hook("session-start", "SessionStart", json!({"source": "startup"}));
         for (number, turn) in self.turns.iter().enumerate() {
-            teller.turn(number, turn);
+            recorder.turn(number, turn);
         }
-        teller.hook(
+        recorder.hook(
             "session-end",
             "SessionEnd",
             json!({"reason": "prompt_input_exit"}),
         );
-        teller.told
+        recorder.recording
     }
 }
 
-struct Teller<'s> {
+struct Recorder<'s> {
     id: &'s str,
     root: &'s Path,
     transcript: &'s Path,
     prompt_id: Option<String>,
-    told: Told,
+    recording: Recording,
 }
 
-impl Teller<'_> {
+impl Recorder<'_> {
     fn turn(&mut self, number: usize, turn: &Turn) {
         let (session, _) = self.id.split_at(24);
         self.prompt_id = Some(format!("{session}{number:012x}"));
@@ -146,7 +146,7 @@ impl Teller<'_> {
             let tool_use = format!("toolu_{}_{number}_{step_number}", &self.id[..8]);
             self.step(step, &tool_use);
         }
-        self.said(&json!({"type": "text", "text": turn.end}));
+        self.assistant(&json!({"type": "text", "text": turn.end}));
         let end = json!({"stop_hook_active": false, "last_assistant_message": turn.end});
         self.hook("stop", "Stop", end);
     }
@@ -155,7 +155,7 @@ impl Teller<'_> {
         let path = |name: &String| self.root.join(name);
         let (tool, input, outcome) = match step {
             Step::Say { say } => {
-                self.said(&json!({"type": "text", "text": say}));
+                self.assistant(&json!({"type": "text", "text": say}));
                 return;
             }
             Step::Read { read, text } => {
@@ -192,7 +192,7 @@ impl Teller<'_> {
             ),
             Step::Fail { run, error } => ("Bash", json!({"command": run}), Err(error)),
         };
-        self.said(&json!({"type": "tool_use", "id": tool_use, "name": tool, "input": input}));
+        self.assistant(&json!({"type": "tool_use", "id": tool_use, "name": tool, "input": input}));
         let mut fields = json!({"tool_name": tool, "tool_input": input, "tool_use_id": tool_use,
             "duration_ms": 40, "effort": {"level": "medium"}});
         let shown = match &outcome {
@@ -214,9 +214,9 @@ impl Teller<'_> {
         self.line("user", json!({"message": {"role": "user", "content": [result]}}));
     }
 
-    /// The agent says or does something.
-    fn said(&mut self, block: &Value) {
-        let message = json!({"id": format!("msg_{:024}", self.told.transcript.len()), "type": "message",
+    /// Adds a message of the agent to the transcript.
+    fn assistant(&mut self, block: &Value) {
+        let message = json!({"id": format!("msg_{:024}", self.recording.transcript.len()), "type": "message",
             "role": "assistant", "model": "claude-opus-5-5", "content": [block]});
         self.line("assistant", json!({"message": message}));
     }
@@ -229,17 +229,17 @@ impl Teller<'_> {
             payload["permission_mode"] = json!("default");
         }
         extend(&mut payload, fields);
-        self.told.hooks.push((hook, payload));
+        self.recording.hooks.push((hook, payload));
     }
 
     fn line(&mut self, kind: &str, fields: Value) {
-        let number = self.told.transcript.len();
+        let number = self.recording.transcript.len();
         let mut line = json!({"type": kind, "isSidechain": false, "uuid": format!("{}{number:012x}", &self.id[..24]),
             "promptId": self.prompt_id, "cwd": self.root, "sessionId": self.id, "version": "2.1.325",
             "gitBranch": "main", "userType": "external", "timestamp": "2026-03-02T09:00:00.000Z"});
         extend(&mut line, fields);
-        self.told.transcript.push_str(&line.to_string());
-        self.told.transcript.push('\n');
+        self.recording.transcript.push_str(&line.to_string());
+        self.recording.transcript.push('\n');
     }
 }
 

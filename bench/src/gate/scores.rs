@@ -1,66 +1,66 @@
-//! What a search says to each prompt: two distributions, between which a threshold can be chosen.
+//! Search scores of related and unrelated prompts, to choose a threshold between them.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::memory::{Asked, Memory};
+use super::memory::{GatePrompt, Memory};
 use crate::{process, report::Section};
 
-/// What was found for a prompt.
+/// Search result of a prompt.
 #[derive(Debug)]
 struct Answer {
     is_related: bool,
-    /// The first place at which an expected session stands, from 1.
+    /// Rank of the first expected session, from 1.
     rank: Option<usize>,
-    /// Of the best hit.
+    /// Score of the best hit.
     score: f64,
 }
 
 pub(super) fn measure(memory: &Memory) -> Result<Section> {
     let mut answers = Vec::new();
     println!("kind\texpected rank\tbest score\tprompt\tway");
-    for asked in memory.prompts()? {
-        let results = search(memory, &asked)?;
+    for prompt in memory.prompts()? {
+        let results = search(memory, &prompt)?;
         let rank = results.iter().position(|hit| {
             let session = hit["session_id"].as_str().unwrap_or_default();
-            asked.expected.contains(&session)
+            prompt.expected.contains(&session)
         });
         let answer = Answer {
-            is_related: asked.is_related(),
+            is_related: prompt.is_related(),
             rank: rank.map(|rank| rank + 1),
             score: results
                 .first()
                 .and_then(|hit| hit["score"].as_f64())
                 .unwrap_or(0.0),
         };
-        print(memory, &asked, &answer, &results);
+        print(memory, &prompt, &answer, &results);
         answers.push(answer);
     }
     Ok(thresholds(&answers))
 }
 
-fn search(memory: &Memory, asked: &Asked<'_>) -> Result<Vec<Value>> {
-    let words = ["search", "--json", "--limit", "10", "--", &asked.prompt.text];
+fn search(memory: &Memory, prompt: &GatePrompt<'_>) -> Result<Vec<Value>> {
+    let words = ["search", "--json", "--limit", "10", "--", &prompt.prompt.text];
     let mut command = memory.home.command(&words);
-    let (_, answer) = process::answer(command.current_dir(asked.root), b"")?;
-    let mut answer: Value = serde_json::from_slice(&answer).context("search prints no JSON")?;
+    let (_, answer) = process::run_with_output(command.current_dir(prompt.root), b"")?;
+    let mut answer: Value = serde_json::from_slice(&answer).context("search printed no JSON")?;
     match answer["results"].take() {
         Value::Array(results) => Ok(results),
         _ => Ok(Vec::new()),
     }
 }
 
-fn print(memory: &Memory, asked: &Asked<'_>, answer: &Answer, results: &[Value]) {
+fn print(memory: &Memory, prompt: &GatePrompt<'_>, answer: &Answer, results: &[Value]) {
     let kind = if answer.is_related { "related" } else { "unrelated" };
     let rank = answer.rank.map_or("-".to_owned(), |rank| rank.to_string());
     println!(
         "{kind}\t{rank}\t{:.3}\t{}: {}\t{}",
         answer.score,
-        asked.project,
-        asked.one_line(),
-        asked.way()
+        prompt.project,
+        prompt.one_line(),
+        prompt.way()
     );
-    // What stands in the way of what was expected, or was found where nothing should be.
+    // The hit that ranks above the expected one, or a false positive.
     let first = results.first().filter(|_| answer.rank != Some(1));
     if let Some(first) = first {
         let session = memory.name(first["session_id"].as_str().unwrap_or_default());
@@ -71,7 +71,7 @@ fn print(memory: &Memory, asked: &Asked<'_>, answer: &Answer, results: &[Value])
     }
 }
 
-/// What each threshold would give, for some numbers of unrelated prompts that get past it.
+/// Tabulates the effect of thresholds that let a given number of unrelated prompts pass.
 fn thresholds(answers: &[Answer]) -> Section {
     let columns = &[
         "unrelated fired",
@@ -81,7 +81,7 @@ fn thresholds(answers: &[Answer]) -> Section {
         "right in 3",
         "right in 10",
     ];
-    let mut section = Section::new("What thresholds on the best hit's score would give", columns);
+    let mut section = Section::new("Effect of a threshold on the best hit's score", columns);
     let mut unrelated: Vec<f64> = answers
         .iter()
         .filter(|answer| !answer.is_related)
@@ -93,9 +93,9 @@ fn thresholds(answers: &[Answer]) -> Section {
         let threshold = unrelated.get(allowed).map_or(0.0, |score| score + 0.001);
         let fired = |answer: &&Answer| answer.score >= threshold - 1e-9;
         let count = |is: &dyn Fn(&Answer) -> bool| answers.iter().filter(fired).filter(|a| is(a)).count();
-        let within = |most: usize| {
+        let within = |max: usize| {
             json!(count(&|answer| {
-                answer.is_related && answer.rank.is_some_and(|rank| rank <= most)
+                answer.is_related && answer.rank.is_some_and(|rank| rank <= max)
             }))
         };
         section.row(vec![
@@ -119,7 +119,7 @@ fn thresholds(answers: &[Answer]) -> Section {
             scores.get(rank).copied().unwrap_or_default()
         };
         section.note(format!(
-            "best scores of {name} prompts: least {:.3}, quarter {:.3}, median {:.3}, three quarters {:.3}, most {:.3}",
+            "best scores of {name} prompts: min {:.3}, p25 {:.3}, median {:.3}, p75 {:.3}, max {:.3}",
             at(0),
             at(25),
             at(50),

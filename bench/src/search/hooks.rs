@@ -1,12 +1,12 @@
-//! Whole processes that search: the command, and the hooks that an agent waits for.
+//! Whole processes that search: the command and the hooks.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::{
-    Found, Promise,
-    past::{Memory, SMALL},
-    questions::{Question, questions},
+    Limit, SearchSetup,
+    past::{Memory, STOP_WORDS},
+    queries::{TestQuery, queries},
 };
 use crate::{
     latency::NOOPS,
@@ -15,7 +15,7 @@ use crate::{
     report::{Samples, Section},
 };
 
-/// What is started.
+/// Command or hook to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Search,
@@ -44,38 +44,38 @@ impl Kind {
         }
     }
 
-    fn promise(self, count: usize) -> Promise {
+    fn limit(self, count: usize) -> Limit {
         match self {
-            Self::Search if count <= 100_000 => Promise::AtMost(40.0),
-            Self::Prompt => Promise::AtMost(25.0),
-            Self::SessionStart => Promise::NoOps(10.0),
-            _ => Promise::None,
+            Self::Search if count <= 100_000 => Limit::AtMost(40.0),
+            Self::Prompt => Limit::AtMost(25.0),
+            Self::SessionStart => Limit::NoOps(10.0),
+            _ => Limit::None,
         }
     }
 }
 
-/// One kind with what was measured of it.
+/// Measurements of one kind.
 #[derive(Debug)]
 struct Case {
     kind: Kind,
     samples: Samples,
-    told: usize,
+    injected: usize,
 }
 
-pub(super) fn measure(found: &Found<'_>, section: &mut Section) -> Result<()> {
+pub(super) fn measure(setup: &SearchSetup<'_>, section: &mut Section) -> Result<()> {
     // The first round warms up.
-    let rounds = found
+    let rounds = setup
         .bench
         .rounds
-        .min(if found.count > 100_000 { 100 } else { 200 })
+        .min(if setup.count > 100_000 { 100 } else { 200 })
         + 1;
-    let asked = questions(&found.past, found.count);
+    let queries = queries(&setup.past, setup.count);
     let mut cases = KINDS.map(|kind| Case {
         kind,
         samples: Samples::default(),
-        told: 0,
+        injected: 0,
     });
-    let mut noop = found.home.inside(&found.bench.programs.noop()?);
+    let mut noop = setup.home.inside(&setup.bench.programs.noop()?);
     let mut noops = Samples::default();
     let mut random = Random::new(19);
     for round in 0..rounds {
@@ -84,80 +84,85 @@ pub(super) fn measure(found: &Found<'_>, section: &mut Section) -> Result<()> {
         for index in order {
             match cases.get_mut(index) {
                 Some(case) => {
-                    let input = found.input(case.kind, round, &mut random);
-                    case.run(found, &asked[round % asked.len()], &input)?;
+                    let input = setup.input(case.kind, round, &mut random);
+                    case.run(setup, &queries[round % queries.len()], &input)?;
                 }
                 None => noops.add(process::run(&mut noop, b"")?.took),
             }
         }
-        found.home.clear_spool()?;
+        setup.home.clear_spool()?;
         if round == 0 {
             noops = Samples::default();
             cases.iter_mut().for_each(|case| {
                 case.samples = Samples::default();
-                case.told = 0;
+                case.injected = 0;
             });
         }
     }
-    found.times(section, "no-op", &noops, None, Promise::None);
+    setup.times(section, "no-op", &noops, None, Limit::None);
     for case in &cases {
         let name = match case.kind {
             Kind::Search => case.kind.name().to_owned(),
-            _ => format!("{}, told {} of {}", case.kind.name(), case.told, rounds - 1),
+            _ => format!(
+                "{}, injected {} of {}",
+                case.kind.name(),
+                case.injected,
+                rounds - 1
+            ),
         };
-        let promise = case.kind.promise(found.count);
-        found.times(section, &name, &case.samples, Some(noops.median()), promise);
+        let limit = case.kind.limit(setup.count);
+        setup.times(section, &name, &case.samples, Some(noops.median()), limit);
     }
     Ok(())
 }
 
 impl Case {
-    fn run(&mut self, found: &Found<'_>, question: &Question, input: &Value) -> Result<()> {
+    fn run(&mut self, setup: &SearchSetup<'_>, query: &TestQuery, input: &Value) -> Result<()> {
         let mut command = match self.kind {
             Kind::Search => {
-                let mut command = found.home.command(&["search"]);
-                command.args(&question.words);
+                let mut command = setup.home.command(&["search"]);
+                command.args(&query.words);
                 command
             }
-            hook => found.home.command(&["hook", hook.name()]),
+            hook => setup.home.command(&["hook", hook.name()]),
         };
-        command.current_dir(&found.bench.project);
-        let (ended, printed) = process::answer(&mut command, input.to_string().as_bytes())?;
+        command.current_dir(&setup.bench.project);
+        let (finished, printed) = process::run_with_output(&mut command, input.to_string().as_bytes())?;
         ensure!(
-            ended.status.success(),
+            finished.status.success(),
             "{} failed: {}",
             self.kind.name(),
-            ended.status
+            finished.status
         );
-        self.samples.add(ended.took);
-        let answer: Value = serde_json::from_slice(&printed).unwrap_or_default();
-        self.told += usize::from(answer["hookSpecificOutput"]["additionalContext"].is_string());
+        self.samples.add(finished.took);
+        let output: Value = serde_json::from_slice(&printed).unwrap_or_default();
+        self.injected += usize::from(output["hookSpecificOutput"]["additionalContext"].is_string());
         Ok(())
     }
 }
 
-impl Found<'_> {
-    /// What a hook is told, in a session of its own.
+impl SearchSetup<'_> {
+    /// Returns the payload of a hook, in a session of its own.
     fn input(&self, kind: Kind, round: usize, random: &mut Random) -> Value {
         let (name, more) = match kind {
             Kind::Search => return Value::Null,
             Kind::Prompt => {
-                let memory = self.like(random, |memory| memory.is_observation);
+                let memory = self.random_memory(random, |memory| memory.is_observation);
                 let mut words = memory.words(random);
                 words.truncate(14);
-                words.extend((0..6).map(|_| random.pick(&SMALL).to_owned()));
+                words.extend((0..6).map(|_| random.pick(&STOP_WORDS).to_owned()));
                 random.shuffle(&mut words);
                 ("UserPromptSubmit", json!({"prompt": words.join(" ")}))
             }
             Kind::SessionStart => ("SessionStart", json!({"source": "startup"})),
             Kind::File => {
-                let memory = self.like(random, |memory| memory.is_observation);
+                let memory = self.random_memory(random, |memory| memory.is_observation);
                 let path = self.bench.project.join(&memory.file);
                 let input = json!({"file_path": path, "old_string": "a", "new_string": "b"});
                 ("PreToolUse", json!({"tool_name": "Edit", "tool_input": input}))
             }
             Kind::Failure => {
-                let memory = self.like(random, |memory| memory.error.is_some());
+                let memory = self.random_memory(random, |memory| memory.error.is_some());
                 let error = format!("Exit code 101\n{}", memory.error.unwrap_or_default());
                 let input = json!({"command": "cargo test", "description": "Run the tests"});
                 let more = json!({"tool_name": "Bash", "tool_input": input, "error": error});
@@ -179,11 +184,11 @@ impl Found<'_> {
         payload
     }
 
-    /// Any memory of a kind.
-    fn like(&self, random: &mut Random, is_so: impl Fn(&Memory) -> bool) -> Memory {
+    /// Returns a random memory that satisfies a predicate.
+    fn random_memory(&self, random: &mut Random, predicate: impl Fn(&Memory) -> bool) -> Memory {
         loop {
             let memory = self.past.memory(random.below(self.count));
-            if is_so(&memory) {
+            if predicate(&memory) {
                 return memory;
             }
         }

@@ -1,4 +1,4 @@
-//! Memories to look for, made up: every number stands for one, the same in every run.
+//! Generated memories: each number yields the same memory in every run.
 
 use std::{
     collections::HashSet,
@@ -12,28 +12,28 @@ use serde_json::json;
 
 use crate::random::Random;
 
-/// How many memories a session has.
-const SESSION: usize = 40;
+/// Memories per session.
+const PER_SESSION: usize = 40;
 
-/// How many words there are, names and paths among them.
-const WORDS: usize = 30_000;
+/// Size of the vocabulary, including names and paths.
+const VOCABULARY: usize = 30_000;
 
-/// How many files memories speak of.
+/// Number of cited files.
 const FILES: usize = 2_000;
 
-/// Stands in nine of ten memories, as the name of a project does.
-pub(super) const EVERYWHERE: &str = "acme";
+/// A word in 90 % of memories, like the name of a project.
+pub(super) const UBIQUITOUS: &str = "acme";
 
-/// What everybody writes; words that tell nothing.
-pub(super) const SMALL: [&str; 48] = [
+/// Stop words.
+pub(super) const STOP_WORDS: [&str; 48] = [
     "the", "of", "to", "and", "a", "in", "is", "it", "that", "for", "was", "on", "with", "as", "be", "this",
     "not", "by", "from", "when", "are", "or", "at", "an", "which", "only", "if", "before", "after", "no",
     "has", "have", "its", "all", "so", "there", "but", "does", "same", "because", "into", "than", "then",
     "each", "still", "without", "should", "while",
 ];
 
-/// Frequent words of the trade.
-const TRADE: [&str; 64] = [
+/// Frequent technical words.
+const TECHNICAL: [&str; 64] = [
     "test",
     "file",
     "error",
@@ -100,7 +100,7 @@ const TRADE: [&str; 64] = [
     "remove",
 ];
 
-/// Words that others are made of.
+/// Parts of compound words.
 const STEMS: [&str; 64] = [
     "ledger", "shard", "vault", "beacon", "anchor", "mirror", "bridge", "signal", "socket", "kernel",
     "tensor", "vector", "matrix", "graph", "node", "edge", "leaf", "root", "ring", "chain", "block", "frame",
@@ -110,8 +110,8 @@ const STEMS: [&str; 64] = [
     "engine", "motor", "wheel", "valve", "sensor", "camera", "screen", "button",
 ];
 
-/// Words that no memory has.
-const FOREIGN: [&str; 16] = [
+/// Words in no memory.
+const UNKNOWN: [&str; 16] = [
     "pelican",
     "sonnet",
     "harvest",
@@ -130,12 +130,12 @@ const FOREIGN: [&str; 16] = [
     "waltz",
 ];
 
-/// All words in the order of how often they are used.
+/// Vocabulary, most frequent words first.
 #[derive(Debug)]
 pub(super) struct Past {
     words: Vec<String>,
-    /// For each word, how often it or one before it comes, of all.
-    up_to: Vec<f64>,
+    /// Cumulative frequencies of the words.
+    cumulative: Vec<f64>,
 }
 
 /// One memory.
@@ -144,29 +144,33 @@ pub(super) struct Memory {
     number: usize,
     pub(super) is_observation: bool,
     type_name: &'static str,
-    /// Of an observation: title, subtitle, narrative and two facts. Of a passage: its text.
+    /// Observation: title, subtitle, narrative and two facts. Passage: its text.
     parts: Vec<String>,
-    /// Of an observation: the file it changed.
+    /// Observation: the changed file.
     pub(super) file: String,
-    /// Of a failure: the line that tells it.
+    /// Error passage: its error line.
     pub(super) error: Option<String>,
 }
 
 impl Past {
     pub(super) fn new() -> Self {
         let mut random = Random::new(11);
-        let mut words: Vec<String> = SMALL.iter().chain(&TRADE).map(ToString::to_string).collect();
+        let mut words: Vec<String> = STOP_WORDS
+            .iter()
+            .chain(&TECHNICAL)
+            .map(ToString::to_string)
+            .collect();
         let mut known: HashSet<String> = words.iter().cloned().collect();
-        while words.len() < WORDS {
+        while words.len() < VOCABULARY {
             let one = part(&mut random);
             let other = loop {
-                let word = &words[SMALL.len() + random.below(words.len() - SMALL.len())];
+                let word = &words[STOP_WORDS.len() + random.below(words.len() - STOP_WORDS.len())];
                 if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
                     break word.clone();
                 }
             };
             let word = match random.below(20) {
-                0..12 => coined(&mut random),
+                0..12 => compound(&mut random),
                 12..16 => format!("{one}_{other}"),
                 16..18 => format!("{one}{}{}", other[..1].to_uppercase(), &other[1..]),
                 18 => format!("{one}::{other}()"),
@@ -177,26 +181,26 @@ impl Past {
             }
         }
         let mut sum = 0.0;
-        let up_to = (0..words.len())
+        let cumulative = (0..words.len())
             .map(|rank| {
                 sum += 1.0 / (rank as f64 + 2.7);
                 sum
             })
             .collect();
-        Self { words, up_to }
+        Self { words, cumulative }
     }
 
-    /// Makes a memory: a third are observations, the others passages. Those of a session have words in common.
+    /// Generates a memory: a third are observations, the others passages. Memories of a session share words.
     pub(super) fn memory(&self, number: usize) -> Memory {
         let mut random = Random::new(number as u64 + 1_000);
-        // The first numbers of neighbouring seeds are alike.
+        // Neighboring seeds start with similar numbers.
         for _ in 0..4 {
             random.below(2);
         }
-        let mut topic = Random::new((number / SESSION) as u64 + 77_000_000);
-        let first = SMALL.len() + TRADE.len();
+        let mut topic = Random::new((number / PER_SESSION) as u64 + 77_000_000);
+        let first = STOP_WORDS.len() + TECHNICAL.len();
         let topic: Vec<&str> = (0..24)
-            .map(|_| self.words[first + topic.below(WORDS - first)].as_str())
+            .map(|_| self.words[first + topic.below(VOCABULARY - first)].as_str())
             .collect();
         let file = file(random.below(FILES));
         let mut memory = Memory {
@@ -211,12 +215,12 @@ impl Past {
             const TYPES: [&str; 6] = ["bugfix", "feature", "refactor", "discovery", "decision", "change"];
             memory.type_name = random.pick(&TYPES);
             memory.parts = [5, 6, 19, 6, 7]
-                .map(|length| self.say(length, &topic, &mut random))
+                .map(|length| self.sentences(length, &topic, &mut random))
                 .to_vec();
         } else {
             const TYPES: [&str; 5] = ["prose", "prose", "edit", "command", "error"];
             memory.type_name = random.pick(&TYPES);
-            let mut text = self.say(33 + random.below(22), &topic, &mut random);
+            let mut text = self.sentences(33 + random.below(22), &topic, &mut random);
             match memory.type_name {
                 "error" => {
                     let (one, other) = (random.pick(&topic), self.word(&mut random));
@@ -232,13 +236,13 @@ impl Past {
         }
         if random.below(10) < 9 {
             let part = random.below(memory.parts.len());
-            memory.parts[part].push_str(&format!(" in {EVERYWHERE}"));
+            memory.parts[part].push_str(&format!(" in {UBIQUITOUS}"));
         }
         memory
     }
 
-    /// Makes up some sentences.
-    fn say(&self, length: usize, topic: &[&str], random: &mut Random) -> String {
+    /// Generates some sentences.
+    fn sentences(&self, length: usize, topic: &[&str], random: &mut Random) -> String {
         let mut text = String::new();
         for at in 0..length {
             if at > 0 {
@@ -255,13 +259,13 @@ impl Past {
 
     fn word(&self, random: &mut Random) -> &str {
         const STEPS: usize = 1 << 30;
-        let all = self.up_to.last().copied().unwrap_or_default();
+        let all = self.cumulative.last().copied().unwrap_or_default();
         let at = random.below(STEPS) as f64 / STEPS as f64 * all;
-        let rank = self.up_to.partition_point(|up_to| *up_to < at);
+        let rank = self.cumulative.partition_point(|cumulative| *cumulative < at);
         &self.words[rank.min(self.words.len() - 1)]
     }
 
-    /// Writes the first memories as lines of JSON.
+    /// Writes the first memories as JSON lines.
     pub(super) fn write(&self, path: &Path, count: usize) -> Result<()> {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
         for number in 0..count {
@@ -273,12 +277,12 @@ impl Past {
 }
 
 impl Memory {
-    /// Returns what tells it from all others.
+    /// Returns the external id.
     pub(super) fn id(&self) -> String {
         format!("m-{}", self.number)
     }
 
-    /// Returns all that it says, in the order in which it is embedded.
+    /// Returns the full text in the order in which it is embedded.
     pub(super) fn text(&self) -> String {
         match self.parts.as_slice() {
             [title, subtitle, narrative, facts @ ..] => {
@@ -291,24 +295,28 @@ impl Memory {
         }
     }
 
-    /// Returns its words, those that tell something first, in no order.
+    /// Returns its words in random order, content words first.
     pub(super) fn words(&self, random: &mut Random) -> Vec<String> {
         let text = self.parts.join(" ");
         let words = text.split_whitespace().map(|word| word.trim_matches(['.', '`']));
-        let (mut small, mut telling): (Vec<&str>, Vec<&str>) = words
-            // An option is no word that a person would look for.
-            .filter(|word| *word != EVERYWHERE && !word.starts_with('-'))
-            .partition(|word| SMALL.contains(word));
-        random.shuffle(&mut telling);
-        random.shuffle(&mut small);
-        telling.into_iter().chain(small).map(ToOwned::to_owned).collect()
+        let (mut stop_words, mut content): (Vec<&str>, Vec<&str>) = words
+            // Command-line options are not search terms.
+            .filter(|word| *word != UBIQUITOUS && !word.starts_with('-'))
+            .partition(|word| STOP_WORDS.contains(word));
+        random.shuffle(&mut content);
+        random.shuffle(&mut stop_words);
+        content
+            .into_iter()
+            .chain(stop_words)
+            .map(ToOwned::to_owned)
+            .collect()
     }
 
     fn as_line(&self) -> String {
         let mut line = json!({
             "kind": if self.is_observation { "observation" } else { "passage" },
             "type": self.type_name,
-            "session_id": format!("past-{}", self.number / SESSION),
+            "session_id": format!("past-{}", self.number / PER_SESSION),
             "external_id": self.id(),
             "created_at": minute(self.number),
         });
@@ -327,32 +335,35 @@ impl Memory {
     }
 }
 
-/// Returns words that stand in no memory.
-pub(super) fn foreign(count: usize, random: &mut Random) -> String {
-    let words: Vec<&str> = (0..count).map(|_| random.pick(&FOREIGN)).collect();
+/// Returns words that are in no memory.
+pub(super) fn unknown_words(count: usize, random: &mut Random) -> String {
+    let words: Vec<&str> = (0..count).map(|_| random.pick(&UNKNOWN)).collect();
     words.join(" ")
 }
 
 fn file(number: usize) -> String {
-    let (one, other) = (TRADE[number % TRADE.len()], TRADE[number / TRADE.len()]);
+    let (one, other) = (
+        TECHNICAL[number % TECHNICAL.len()],
+        TECHNICAL[number / TECHNICAL.len()],
+    );
     format!("src/{one}/{other}.rs")
 }
 
-/// A word that could be one: two that are, put together, and sometimes another before them.
-fn coined(random: &mut Random) -> String {
-    const BEFORE: [&str; 6] = ["", "", "", "pre", "sub", "auto"];
-    let (before, one, other) = (random.pick(&BEFORE), part(random), part(random));
-    [before, one, other].concat()
+/// Generates a compound word of two parts, sometimes with a prefix.
+fn compound(random: &mut Random) -> String {
+    const PREFIXES: [&str; 6] = ["", "", "", "pre", "sub", "auto"];
+    let (prefix, one, other) = (random.pick(&PREFIXES), part(random), part(random));
+    [prefix, one, other].concat()
 }
 
 fn part(random: &mut Random) -> &'static str {
     match random.below(2) {
-        0 => random.pick(&TRADE),
+        0 => random.pick(&TECHNICAL),
         _ => random.pick(&STEMS),
     }
 }
 
-/// A time in the past: a minute after the one before, from 2024 on, in months of 28 days.
+/// Returns the time of a memory: one minute apart, from 2024 on, in months of 28 days.
 fn minute(number: usize) -> String {
     let (day, minute) = (number / 1_440, number % 1_440);
     format!(
@@ -370,28 +381,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_stands_for_the_same_memory_always_and_neighbours_differ() {
+    fn memories_are_deterministic_and_neighbors_differ() {
         let (one, other) = (Past::new(), Past::new());
         assert_eq!(one.memory(41).as_line(), other.memory(41).as_line());
         assert_ne!(one.memory(41).parts, one.memory(44).parts);
     }
 
     #[test]
-    fn a_third_are_observations_and_nine_of_ten_have_the_common_word() {
+    fn a_third_are_observations_and_most_have_the_ubiquitous_word() {
         let past = Past::new();
         let memories: Vec<Memory> = (0..1_000).map(|number| past.memory(number)).collect();
-        let share = |is_so: &dyn Fn(&Memory) -> bool| memories.iter().filter(|one| is_so(one)).count();
-        assert_eq!(share(&|one| one.is_observation), 334);
-        assert!((850..950).contains(&share(&|one| one.parts.concat().contains(EVERYWHERE))));
-        assert!(share(&|one| one.error.is_some()) > 50);
+        let count =
+            |predicate: &dyn Fn(&Memory) -> bool| memories.iter().filter(|one| predicate(one)).count();
+        assert_eq!(count(&|one| one.is_observation), 334);
+        assert!((850..950).contains(&count(&|one| one.parts.concat().contains(UBIQUITOUS))));
+        assert!(count(&|one| one.error.is_some()) > 50);
         assert_eq!(
-            share(&|one| FOREIGN.iter().any(|word| one.parts.concat().contains(word))),
+            count(&|one| UNKNOWN.iter().any(|word| one.parts.concat().contains(word))),
             0
         );
     }
 
     #[test]
-    fn times_go_on() {
+    fn times_increase_by_a_minute() {
         assert_eq!(minute(0), "2024-01-01T00:00:00Z");
         assert_eq!(minute(1_440 * 336 + 61), "2025-01-01T01:01:00Z");
     }

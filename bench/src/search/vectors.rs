@@ -1,6 +1,6 @@
-//! Vectors for more memories than there is time to embed: those of the first ones again and again, with noise.
+//! Synthetic vectors for more memories than can be embedded in reasonable time: those of the first ones, with noise.
 //!
-//! The form of the file is the product's (`crates/recall/src/vector_file.rs`).
+//! The file format is that of `crates/recall/src/vector_file.rs`; keep both in step.
 
 use std::{
     fs::{self, File},
@@ -17,21 +17,21 @@ use crate::random::Random;
 const HEAD: usize = 64;
 const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
 
-/// Reads the vectors that the product made, in the order of the memories.
+/// Reads the vectors that the product computed, in the order of the memories.
 pub(super) fn read(path: &Path) -> Result<Vec<Quantised>> {
     let file = fs::read(path).with_context(|| format!("could not read {}", path.display()))?;
-    let count = file.get(8..16).context("the file of vectors has no head")?;
+    let count = file.get(8..16).context("the vector file has no header")?;
     let count = usize::try_from(u64::from_le_bytes(count.try_into()?))?;
     ensure!(
         file[..HEAD] == head(count),
-        "the file of vectors is of another form than the benchmark writes"
+        "the vector file has another format than the benchmark expects"
     );
     let scales = HEAD + 8 * count;
     let bytes = scales + (4 + SIGN_BYTES) * count;
     (0..count)
-        .map(|place| {
-            let scale = scales + 4 * place;
-            let start = bytes + DIMENSIONS * place;
+        .map(|index| {
+            let scale = scales + 4 * index;
+            let start = bytes + DIMENSIONS * index;
             Ok(Quantised {
                 scale: f32::from_le_bytes(file[scale..scale + 4].try_into()?),
                 bytes: file[start..start + DIMENSIONS].try_into()?,
@@ -40,7 +40,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Quantised>> {
         .collect()
 }
 
-/// Gives every document of a database a vector.
+/// Writes a vector for every document of a database.
 pub(super) fn write(path: &Path, database: &Path, real: &[Quantised]) -> Result<()> {
     let connection = Connection::open(database)?;
     let documents: Vec<i64> = connection
@@ -49,10 +49,10 @@ pub(super) fn write(path: &Path, database: &Path, real: &[Quantised]) -> Result<
         .collect::<Result<_, _>>()?;
     let mut random = Random::new(13);
     let mut blocks = [Vec::new(), Vec::new(), Vec::new()];
-    for place in 0..documents.len() {
-        let vector = match real.get(place) {
+    for index in 0..documents.len() {
+        let vector = match real.get(index) {
             Some(real) => *real,
-            None => noisy(&real[place % real.len()], &mut random),
+            None => noisy(&real[index % real.len()], &mut random),
         };
         blocks[0].extend(vector.scale.to_le_bytes());
         blocks[1].extend(sign_bits(&numbers(&vector)));
@@ -76,13 +76,13 @@ fn numbers(vector: &Quantised) -> [f32; DIMENSIONS] {
     vector.bytes.map(|byte| f32::from(byte.cast_signed()))
 }
 
-/// Returns a neighbour, at a cosine of about 0.85.
+/// Returns a similar vector, at a cosine of about 0.85.
 fn noisy(vector: &Quantised, random: &mut Random) -> Quantised {
-    const MAX: u16 = 80;
+    const MAX_NOISE: u16 = 80;
     let mut moved = numbers(vector);
     for number in &mut moved {
-        let noise = u16::try_from(random.below(usize::from(MAX) + 1)).unwrap_or(0);
-        *number += f32::from(noise) - f32::from(MAX / 2);
+        let noise = u16::try_from(random.below(usize::from(MAX_NOISE) + 1)).unwrap_or(0);
+        *number += f32::from(noise) - f32::from(MAX_NOISE / 2);
     }
     let length = moved.iter().map(|number| number * number).sum::<f32>().sqrt();
     quantise(&moved.map(|number| number / length))
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_noisy_vector_is_near_and_of_length_one() {
+    fn a_noisy_vector_is_similar_and_has_unit_length() {
         let mut random = Random::new(1);
         let mut numbers = [0.0; DIMENSIONS];
         for number in &mut numbers {

@@ -1,4 +1,4 @@
-//! One process that is asked again and again, as an agent's server is.
+//! Repeated queries to one process, as an MCP server gets them.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,29 +10,29 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{
-    Found, Promise,
-    questions::{Question, questions},
+    Limit, SearchSetup,
+    queries::{TestQuery, queries},
 };
 use crate::{
-    distil::status,
+    distill::status,
     report::{Samples, Section},
 };
 
-/// What came back.
+/// Results of all queries.
 #[derive(Debug, Default)]
 struct Tally {
     took: Samples,
-    /// Questions that have a memory behind them, and those whose ten hits it is among.
+    /// Queries with a source memory, and those with it among ten hits.
     with_source: usize,
     found: usize,
-    /// Questions without any word in common that were answered all the same: by meaning.
-    by_meaning: usize,
+    /// Queries without a common word that still have hits.
+    semantic_only: usize,
 }
 
-pub(super) fn measure(found: &Found<'_>, section: &mut Section) -> Result<()> {
-    let asked = questions(&found.past, found.count);
-    let project = found.bench.project.to_string_lossy();
-    let mut child = found
+pub(super) fn measure(setup: &SearchSetup<'_>, section: &mut Section) -> Result<()> {
+    let queries = queries(&setup.past, setup.count);
+    let project = setup.bench.project.to_string_lossy();
+    let mut child = setup
         .home
         .command(&[
             "search",
@@ -43,79 +43,79 @@ pub(super) fn measure(found: &Found<'_>, section: &mut Section) -> Result<()> {
             "--limit",
             "10",
         ])
-        .current_dir(&found.bench.project)
+        .current_dir(&setup.bench.project)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
     let mut to = child.stdin.take().context("search has no stdin")?;
     let mut from = BufReader::new(child.stdout.take().context("search has no stdout")?);
-    let mut ask = |question: &Question| -> Result<Value> {
-        writeln!(to, "{}", question.text())?;
+    let mut search = |query: &TestQuery| -> Result<Value> {
+        writeln!(to, "{}", query.text())?;
         let mut line = String::new();
         from.read_line(&mut line)?;
         serde_json::from_str(&line).context("search printed no JSON")
     };
     let mut tally = Tally::default();
-    for question in &asked {
-        ask(question)?;
+    for query in &queries {
+        search(query)?;
     }
-    for question in &asked {
-        tally.add(question, &ask(question)?)?;
+    for query in &queries {
+        tally.add(query, &search(query)?)?;
     }
     let memory = ["VmRSS", "RssAnon"]
         .map(|name| status(child.id(), name).map(|bytes| bytes as f64 / f64::from(1 << 20)));
     drop(to);
     child.wait()?;
 
-    let most = if found.count > 100_000 { 10.0 } else { 5.0 };
-    found.times(section, "search, warm", &tally.took, None, Promise::AtMost(most));
+    let max = if setup.count > 100_000 { 10.0 } else { 5.0 };
+    setup.times(section, "search, warm", &tally.took, None, Limit::AtMost(max));
     let [resident, own] = memory;
-    found.number(section, "search, warm: resident", resident?, "MB", Promise::None);
-    found.number(
+    setup.number(section, "search, warm: resident", resident?, "MB", Limit::None);
+    setup.number(
         section,
-        "search, warm: of that its own, not mapped",
+        "search, warm: of that anonymous, not mapped",
         own?,
         "MB",
-        Promise::None,
+        Limit::None,
     );
     let share = tally.found as f64 / tally.with_source as f64 * 100.0;
-    found.number(
+    setup.number(
         section,
-        "search: the memory asked for is among ten",
+        "search: source memory in the top ten",
         share,
-        "% of questions",
-        Promise::None,
+        "% of queries",
+        Limit::None,
     );
-    let strangers = asked.len() - tally.with_source;
+    let without_source = queries.len() - tally.with_source;
     section.check(
         format!(
-            "{} memories: {} of {} questions bring the memory that they were taken from",
-            found.count, tally.found, tally.with_source
+            "{} memories: {} of {} queries find the memory that they were taken from",
+            setup.count, tally.found, tally.with_source
         ),
         tally.found * 2 > tally.with_source,
     );
     section.check(
         format!(
-            "{} memories: questions without a known word are answered by meaning",
-            found.count
+            "{} memories: queries without a known word have semantic hits",
+            setup.count
         ),
-        tally.by_meaning == strangers,
+        tally.semantic_only == without_source,
     );
     Ok(())
 }
 
 impl Tally {
-    fn add(&mut self, question: &Question, answer: &Value) -> Result<()> {
-        let took = answer["took_ms"].as_f64().context("search tells no time")?;
+    fn add(&mut self, query: &TestQuery, answer: &Value) -> Result<()> {
+        let took = answer["took_ms"].as_f64().context("no took_ms in the answer")?;
         self.took.add(Duration::from_secs_f64(took / 1_000.0));
-        let hits = answer["results"].as_array().context("search has no results")?;
-        match &question.source {
+        let hits = answer["results"].as_array().context("no results in the answer")?;
+        match &query.source {
             Some(id) => {
                 self.with_source += 1;
-                let is_it = |hit: &Value| hit["external_id"].as_str() == Some(id);
-                self.found += usize::from(hits.iter().any(is_it));
+                let is_source = |hit: &Value| hit["external_id"].as_str() == Some(id);
+                self.found += usize::from(hits.iter().any(is_source));
             }
-            None => self.by_meaning += usize::from(!hits.is_empty()),
+            None => self.semantic_only += usize::from(!hits.is_empty()),
         }
         Ok(())
     }
