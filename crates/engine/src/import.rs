@@ -145,7 +145,7 @@ impl EventBuilder {
     fn record(&mut self, record: Record) {
         let agent = record.agent_id.or_else(|| self.agent.clone());
         self.last = (Timestamp::from_millis(record.at_ms), record.offset);
-        match record.what {
+        match record.kind {
             RecordKind::Facts(facts) if agent.is_none() => self.facts = facts,
             RecordKind::Prompt {
                 text,

@@ -1,45 +1,45 @@
-//! Splits a transcript into lines, whatever their length, in bounded memory.
+//! Splits a transcript into lines of any length, in bounded memory.
 //!
-//! A line that has no end yet is left for the next read. Pictures make the longest lines: of a long line the middle of
-//! every long run of base64 is dropped while it is read, which leaves the JSON as it was.
+//! A line without a line break yet is left for the next read. The longest lines contain images: the middle of long runs
+//! of base64 is dropped while a long line is read, which keeps the JSON valid.
 
 use std::io::{self, BufRead};
 
 use memchr::memchr;
 
-/// Shorter lines are read as they are.
+/// The length from which runs of base64 are shortened.
 const SQUEEZE_FROM: usize = 1024 * 1024;
 
-/// What is left of a run of base64 in a long line: still long enough to be recognised as such.
+/// The length of a shortened run: still long enough to be recognized as base64.
 const RUN_KEPT: usize = 4096;
 
-/// A line longer than this, squeezed, is passed over.
+/// The maximum length of a shortened line. Longer ones are skipped.
 const MAX_LEN: usize = 48 * 1024 * 1024;
 
-/// The room for lines that is kept from one line to the next.
-const ROOM_KEPT: usize = 2 * 1024 * 1024;
+/// The capacity that is kept between lines.
+const CAPACITY_KEPT: usize = 2 * 1024 * 1024;
 
-/// A line with its end.
+/// A complete line.
 #[derive(Debug)]
-pub(super) struct RawLine<'b> {
-    /// Its bytes without the line break; none when it is too long.
-    pub(super) bytes: Option<&'b [u8]>,
+pub(crate) struct RawLine<'b> {
+    /// Its bytes without the line break; `None` if it is too long.
+    pub(crate) bytes: Option<&'b [u8]>,
     /// Its length in the file, with the line break.
-    pub(super) length: u64,
+    pub(crate) length: u64,
 }
 
 /// The lines of an input.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     input: R,
     line: Vec<u8>,
     too_long: bool,
-    /// How many bytes of base64 the line ends with.
+    /// The number of base64 bytes at the end of the line so far.
     run: usize,
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(crate) fn new(input: R) -> Self {
         Self {
             input,
             line: Vec::new(),
@@ -48,10 +48,10 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Returns the next line that has an end; not to be called again once there is none.
-    pub(super) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
+    /// Returns the next complete line. Must not be called again after `None`.
+    pub(crate) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
-        self.line.shrink_to(ROOM_KEPT);
+        self.line.shrink_to(CAPACITY_KEPT);
         self.too_long = false;
         self.run = 0;
         let mut length = 0;
@@ -86,7 +86,7 @@ impl<R: BufRead> Lines<R> {
 
 fn squeeze(part: &[u8], run: &mut usize, line: &mut Vec<u8>) {
     for &byte in part {
-        // No backslash among them: dropping half an escape would break the string.
+        // Without the backslash: dropping half an escape would break the string.
         let is_base64 = byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
         *run = if is_base64 { *run + 1 } else { 0 };
         if *run <= RUN_KEPT {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lines_with_an_end_are_read() {
+    fn only_complete_lines_are_read() {
         for buffer in [1, 2, 3, 100] {
             let expected = vec![
                 (Some(b"ab".to_vec()), 3),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_do_not_fill_the_memory() {
+    fn images_are_shortened_while_they_are_read() {
         let picture = "iVBORw0KGgo+/A".repeat(3_000_000);
         let text = format!("{{\"a\":\"{picture}\",\"b\":\"{picture}\",\"c\":\"d\"}}\nnext\n");
         let lines = read(text.as_bytes(), 64 * 1024);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_measure_is_passed_over() {
+    fn an_overlong_line_is_skipped() {
         let text = format!("{}\nnext\n", "x ".repeat(MAX_LEN / 2 + 9));
         assert_eq!(
             read(text.as_bytes(), 64 * 1024),

@@ -1,4 +1,4 @@
-//! Cleans what leaves the reader, by the rules of capture.
+//! Sanitizes the texts of records by the rules of capture.
 
 use backstory_capture::{
     filter::CaptureSettings,
@@ -6,18 +6,18 @@ use backstory_capture::{
     strip_tags::TagStripper,
 };
 
-/// How texts and values are cleaned.
+/// Sanitizes texts and values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TranscriptSanitizer {
+pub(crate) struct TranscriptSanitizer {
     redact: bool,
-    /// About how long a value may be, in bytes.
+    /// The approximate maximum length of a value, in bytes.
     budget: usize,
-    /// What is washed shows a file that holds secrets by its nature.
+    /// True for the content of a file of secrets.
     secret_file: bool,
 }
 
 impl TranscriptSanitizer {
-    pub(super) fn new(settings: &CaptureSettings) -> Self {
+    pub(crate) fn new(settings: &CaptureSettings) -> Self {
         Self {
             redact: settings.redact,
             budget: settings.max_payload,
@@ -25,47 +25,47 @@ impl TranscriptSanitizer {
         }
     }
 
-    /// Returns the rules for a file of secrets.
-    pub(super) fn of_secret_file(self, secret_file: bool) -> Self {
+    /// Returns a sanitizer for the content of a file of secrets.
+    pub(crate) fn of_secret_file(self, secret_file: bool) -> Self {
         Self { secret_file, ..self }
     }
 
-    pub(super) fn redacts(self) -> bool {
+    pub(crate) fn redacts(self) -> bool {
         self.redact
     }
 
-    /// Returns what may be kept of a text that stands as a JSON string; nothing of any other value.
-    pub(super) fn text(self, raw: &str, cutter: &mut TagStripper) -> String {
+    /// Sanitizes a text in a JSON string. Returns an empty text for any other value.
+    pub(crate) fn text(self, raw: &str, stripper: &mut TagStripper) -> String {
         if !raw.starts_with('"') {
             return String::new();
         }
-        // Cleaning leaves valid JSON; were it otherwise, no text is better than one that was not cleaned.
-        serde_json::from_str(&self.value(raw, cutter)).unwrap_or_default()
+        // Sanitizing keeps JSON valid. If it did not, an empty text would be safer than an unsanitized one.
+        serde_json::from_str(&self.value(raw, stripper)).unwrap_or_default()
     }
 
-    /// Returns what may be kept of a text that stands on its own.
-    pub(super) fn plain(self, text: &str) -> String {
+    /// Sanitizes a plain text.
+    pub(crate) fn plain(self, text: &str) -> String {
         let raw = serde_json::Value::from(text).to_string();
         self.text(&raw, &mut TagStripper::default())
     }
 
-    /// Returns what may be kept of a JSON value.
-    pub(super) fn value(self, raw: &str, cutter: &mut TagStripper) -> String {
+    /// Sanitizes a JSON value.
+    pub(crate) fn value(self, raw: &str, stripper: &mut TagStripper) -> String {
         let rules = SanitizeOptions {
             redact: self.redact,
             budget: self.budget,
             secret_file: self.secret_file,
         };
-        let mut all = cutter.clone();
+        let mut whole = stripper.clone();
         let mut out = String::with_capacity(raw.len().min(self.budget));
-        let mut cleaner = PayloadSanitizer::resume(rules, std::mem::take(cutter));
-        cleaner.value(raw, &mut out);
-        *cutter = if out.len() <= self.budget / 4 * 3 {
-            cleaner.into_stripper()
+        let mut sanitizer = PayloadSanitizer::resume(rules, std::mem::take(stripper));
+        sanitizer.value(raw, &mut out);
+        *stripper = if out.len() <= self.budget / 4 * 3 {
+            sanitizer.into_stripper()
         } else {
-            // What was dropped for its length may have opened or closed a private span.
-            all.strip(raw);
-            all
+            // The part that was dropped for its length may have opened or closed a private span.
+            whole.strip(raw);
+            whole
         };
         out
     }

@@ -72,7 +72,7 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
         .by_ref()
         .filter(|record| !record.copied && record.agent_id.is_none())
     {
-        match record.what {
+        match record.kind {
             RecordKind::Prompt { text, prompt_id, .. } => {
                 let fit = fit(turn, &text, prompt_id.as_deref());
                 // A later turn.

@@ -1,35 +1,35 @@
-//! Remembers where in a transcript a read ended, and what the lines before mean for those behind.
+//! The position at which a read of a transcript ended, with the state that later lines depend on.
 //!
-//! A place alone is not enough to go on: whether the turn is private, what of a message was read already, which
-//! sub-agent a line belongs to, all stand in earlier lines. A position is small, whatever the transcript's size, and
-//! serialises.
+//! An offset is not enough to continue: earlier lines determine whether the turn is private, which part of a message
+//! was read, and which sub-agent a line belongs to. A position is serializable, and its size is bounded. Its field
+//! names are stored: renaming one loses that state for transcripts in progress.
 
 use backstory_capture::strip_tags::TagStripper;
 use backstory_text::hash64;
 use serde::{Deserialize, Serialize};
 
-use super::SessionFacts;
+use crate::record::SessionFacts;
 
-/// Where to go on reading a transcript. The default is its start.
+/// A position in a transcript. The default is its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Position {
     pub(super) offset: u64,
     pub(super) lines: u64,
     pub(super) at_ms: i64,
-    /// When the file was begun, if its first line told: older lines are copies.
+    /// The time at which the file was created, if its first line states one: older lines are copies.
     pub(super) begun_ms: Option<i64>,
     pub(super) facts: SessionFacts,
-    /// The raw circumstances from which `facts` was made.
+    /// The hash of the raw fields from which `facts` was read.
     pub(super) facts_hash: u64,
     pub(super) model_hash: u64,
-    /// The title is a person's own.
+    /// The title was set by the user.
     pub(super) named: bool,
-    /// A message of this session was read: what comes before the first speaks of another one.
+    /// A message of this session was read. A summary before the first one belongs to another session.
     pub(super) begun: bool,
-    /// The client is recording commands that the model was not asked to answer.
+    /// The host announced local commands, which are not for the model.
     pub(super) local_commands: bool,
-    /// The `!command` whose output comes next.
+    /// The `!command` whose output follows.
     pub(super) typed: Option<Call>,
     pub(super) private: PrivateTurnState,
     messages: Vec<Message>,
@@ -37,30 +37,31 @@ pub struct Position {
     sidechains: Vec<(u64, String)>,
 }
 
-/// Which turns are private.
+/// The private turns of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PrivateTurnState {
-    /// The present turn is.
+    /// The current turn is private.
     pub(super) now: bool,
-    /// One was: a summary of the conversation may tell of it.
+    /// A turn was private: a summary of the conversation may reveal it.
     pub(super) ever: bool,
-    /// The client's ids of private turns, and of what they left running.
+    /// The ids of private turns and, in `tasks`, of their background tasks.
     pub(super) prompts: Vec<String>,
     pub(super) tasks: Vec<String>,
 }
 
-/// What was read of an assistant's message.
+/// The part of an assistant's message that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Message {
     id: String,
-    /// A private span may go on in the message's next line.
-    pub(super) cutter: TagStripper,
+    /// A private span may continue in the next line of the message.
+    #[serde(rename = "cutter")]
+    pub(super) stripper: TagStripper,
     /// Length and hash of each block.
     blocks: Vec<(usize, u64)>,
 }
 
-/// A tool call whose result needs care.
+/// A tool call whose result is not simply kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Call {
     pub(super) id: String,
@@ -68,27 +69,27 @@ pub(super) struct Call {
     pub(super) secret_file: bool,
 }
 
-/// What becomes of a tool's result.
+/// The treatment of a tool result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Treatment {
     #[default]
     Kept,
-    /// Only that there was one: it repeats what the memory said, or is private.
+    /// Kept without its content, which repeats the memory or is private.
     Emptied,
-    /// The tool is one that is not recorded.
+    /// Not recorded.
     Dropped,
 }
 
-/// How much of a message's block was not read before.
+/// The part of a block that was not read before.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BlockDelta {
     All,
-    /// The block has grown: what is behind this many bytes.
+    /// The block has grown: the part after this many bytes.
     From(usize),
     Nothing,
 }
 
-/// Interleaved messages are those of sub-agents at work side by side.
+/// Bounds the number of interleaved messages, which are those of concurrent sub-agents.
 const MESSAGES_KEPT: usize = 16;
 const BLOCKS_KEPT: usize = 64;
 const CALLS_KEPT: usize = 256;
@@ -100,7 +101,7 @@ impl Position {
         self.offset
     }
 
-    /// Adds which turns of its session are private to the position of a sub-agent, so that it is as private as they.
+    /// Adds the private turns of its session to the position of a sub-agent, so that its work in them is private too.
     #[must_use]
     pub fn with_private_turns_of(mut self, session: &Self) -> Self {
         for (own, known) in [
@@ -114,7 +115,7 @@ impl Position {
         self
     }
 
-    /// Takes out what is known of a message, to be given back by [`Position::put`].
+    /// Takes out the state of a message, which [`Position::put`] returns.
     pub(super) fn take(&mut self, id: Option<&str>) -> Message {
         let found = self
             .messages
@@ -135,20 +136,20 @@ impl Position {
         }
     }
 
-    /// Remembers a call whose result is not simply kept.
+    /// Records a call whose result is not simply kept.
     pub(super) fn expect(&mut self, call: Call) {
         if call.result != Treatment::Kept || call.secret_file {
             push(&mut self.calls, call, CALLS_KEPT);
         }
     }
 
-    /// Returns how the result of a call is treated.
+    /// Returns the call that a result belongs to, with its treatment.
     pub(super) fn answered(&mut self, id: &str) -> Call {
         let found = self.calls.iter().position(|call| call.id == id);
         found.map(|index| self.calls.remove(index)).unwrap_or_default()
     }
 
-    /// Returns the sub-agent of a line that does not name it: of that which the line continues.
+    /// Returns the sub-agent of a line that does not name it: that of the line it continues.
     pub(super) fn sidechain(&mut self, uuid: &str, parent: Option<&str>) -> Option<String> {
         let root = match parent {
             None => Some(format!("sidechain-{uuid}")),
@@ -168,7 +169,7 @@ impl Position {
 }
 
 impl PrivateTurnState {
-    /// Begins a private turn.
+    /// Starts a private turn.
     pub(super) fn begin(&mut self, prompt_id: Option<&str>) {
         self.now = true;
         self.ever = true;
@@ -177,21 +178,21 @@ impl PrivateTurnState {
         }
     }
 
-    /// Ends it.
+    /// Ends the private turn.
     pub(super) fn end(&mut self, prompt_id: Option<&str>) {
         self.now = false;
-        // A fork gives all turns that it copies, private ones too, the id of its first own turn.
+        // A fork gives all copied turns, including private ones, the id of its own first turn.
         self.prompts.retain(|id| Some(id.as_str()) != prompt_id);
     }
 
-    /// Remembers what a private turn left running.
+    /// Records a background task of a private turn.
     pub(super) fn started(&mut self, task: &str) {
         note(&mut self.tasks, task);
     }
 }
 
 impl Message {
-    /// Says how much of a text is new, and remembers it.
+    /// Returns the part of a text that is new, and records it as read.
     pub(super) fn text(&mut self, text: &str) -> BlockDelta {
         let whole = (text.len(), hash64(text.as_bytes()));
         if self.blocks.contains(&whole) {
@@ -213,9 +214,9 @@ impl Message {
         }
     }
 
-    /// Says whether a tool call is new, and remembers it.
+    /// Reports whether a tool call is new, and records it as read.
     pub(super) fn is_new_call(&mut self, id: &str) -> bool {
-        // A length that no text has keeps calls apart from texts.
+        // A length that no text has distinguishes calls from texts.
         let block = (usize::MAX, hash64(id.as_bytes()));
         let is_new = !self.blocks.contains(&block);
         if is_new {
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_that_comes_again_or_grows_is_not_told_twice() {
+    fn a_repeated_or_grown_block_is_read_once() {
         let mut message = Message::default();
         let steps = [
             ("Let me", BlockDelta::All),
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_stays_small() {
+    fn the_size_of_a_position_is_bounded() {
         let mut position = Position::default();
         for n in 0..10_000 {
             let mut message = position.take(Some(&format!("msg_{n}")));

@@ -1,4 +1,4 @@
-//! Files as crashes, other programs and running clients leave them.
+//! Tests for damaged, foreign and growing files.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::{TranscriptError, open};
 const LINE: &str = r#"{"type":"user","message":{"content":"One."}}"#;
 
 #[test]
-fn lines_that_are_no_json_are_counted_and_passed_over() {
+fn lines_that_are_not_json_are_counted_and_skipped() {
     let mut bytes = Vec::new();
     bytes.extend_from_slice(b"\xef\xbb\xbf");
     bytes.extend_from_slice(format!("{LINE}\r\n").as_bytes());
@@ -47,7 +47,7 @@ fn unknown_types_are_counted_by_name() {
 }
 
 #[test]
-fn wrong_types_in_any_field_do_no_harm() {
+fn fields_of_wrong_types_are_ignored() {
     let wrong = [
         json!(null),
         json!(5),
@@ -72,7 +72,7 @@ fn wrong_types_in_any_field_do_no_harm() {
     for kind in ["user", "assistant", "attachment", "summary", "custom-title"] {
         for value in &wrong {
             for name in names {
-                told(&[with(
+                rendered(&[with(
                     json!({"type": kind, "message": {"content": "x"}}),
                     json!({ name: value }),
                 )]);
@@ -83,13 +83,13 @@ fn wrong_types_in_any_field_do_no_harm() {
                 json!({"type": kind, "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": value}]}}),
                 json!({"type": kind, "attachment": {"type": "queued_command", "prompt": value}, "summary": value}),
             ];
-            told(&lines);
+            rendered(&lines);
         }
     }
 }
 
 #[test]
-fn a_line_without_its_end_is_left_for_the_next_read() {
+fn an_incomplete_line_is_left_for_the_next_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("aaaaaaaa-0000-4000-8000-000000000000.jsonl");
     let write = |text: &str| {
@@ -120,7 +120,7 @@ fn a_line_without_its_end_is_left_for_the_next_read() {
 }
 
 #[test]
-fn a_position_is_given_only_between_lines() {
+fn a_position_is_returned_only_between_lines() {
     let lines = file(&[assistant("m1", &[text("One."), text("Two.")]), user("Go.")]);
     let mut reader = Reader::new(
         &lines[..],
@@ -135,7 +135,7 @@ fn a_position_is_given_only_between_lines() {
 }
 
 #[test]
-fn an_input_that_fails_ends_the_reading_and_says_so() {
+fn a_read_error_ends_the_iteration_and_is_reported() {
     struct Failing(bool);
     impl std::io::Read for Failing {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

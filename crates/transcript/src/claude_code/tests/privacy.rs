@@ -1,4 +1,4 @@
-//! What must not leave the reader.
+//! Tests for texts that must not become records.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn with_prompt_id(id: &str, line: Value) -> Value {
 }
 
 #[test]
-fn nothing_of_a_private_turn_is_told() {
+fn nothing_of_a_private_turn_is_recorded() {
     let private_turn = [
         with(
             with_prompt_id("p1", user("<private>x</private>")),
@@ -37,7 +37,7 @@ fn nothing_of_a_private_turn_is_told() {
     let after = [
         with(user("Go on."), json!({"cwd": "/w"})),
         assistant("m4", &[text("Going.")]),
-        // Late, and sums up the private turn with the rest.
+        // A late summary that covers the private turn.
         with_prompt_id("p1", user(json!([tool_result("t9", "S")]))),
         with(user("S"), json!({"isCompactSummary": true})),
         json!({"type": "ai-title", "aiTitle": "S"}),
@@ -52,7 +52,7 @@ fn nothing_of_a_private_turn_is_told() {
 }
 
 #[test]
-fn a_prompt_is_private_however_its_text_is_spread() {
+fn a_private_prompt_may_span_several_blocks() {
     let private = [
         user("<PRIVATE>S"),
         user(json!([text("<private>S"), text("S</private>\n")])),
@@ -69,14 +69,14 @@ fn a_prompt_is_private_however_its_text_is_spread() {
         json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "<private>S</private>"}}),
     ];
     for prompt in private {
-        let shown = told(&[prompt.clone(), assistant("m1", &[text("S")])]);
+        let shown = rendered(&[prompt.clone(), assistant("m1", &[text("S")])]);
         assert!(!shown.contains('S'), "{prompt}: {shown}");
     }
     let partly = [
         user("Fix <private>S</private> it."),
         assistant("m1", &[text("Fixed.")]),
     ];
-    assert_eq!(told(&partly), "prompt Fix  it.\nprose Fixed.");
+    assert_eq!(rendered(&partly), "prompt Fix  it.\nprose Fixed.");
     let unmarked = [
         user(json!([
             tool_result("t1", "a <private>S</private>"),
@@ -84,11 +84,11 @@ fn a_prompt_is_private_however_its_text_is_spread() {
         ])),
         assistant("m1", &[text("Read.")]),
     ];
-    assert_eq!(told(&unmarked), "result t1 ok a | -\nprose Read.");
+    assert_eq!(rendered(&unmarked), "result t1 ok a | -\nprose Read.");
 }
 
 #[test]
-fn what_a_private_turn_left_running_stays_private() {
+fn background_tasks_of_a_private_turn_stay_private() {
     let launch = |task: Value| {
         with(
             user(json!([tool_result("t1", "S")])),
@@ -111,12 +111,12 @@ fn what_a_private_turn_left_running_stays_private() {
             user("<task-notification><task-id>b2</task-id></task-notification>"),
         ];
         let expected = "prompt Go on.\nprompt And on.\nnotice <task-notification><task-id>b2</task-id></task-notification>";
-        assert_eq!(told(&lines), expected);
+        assert_eq!(rendered(&lines), expected);
     }
 }
 
 #[test]
-fn a_sub_agents_file_is_as_private_as_the_turn_that_started_it() {
+fn a_sub_agent_of_a_private_turn_is_private() {
     let main = file(&[
         with_prompt_id("p1", user("<private>x</private>")),
         with(
@@ -158,11 +158,11 @@ fn a_fork_that_copied_a_private_turn_does_not_make_the_next_one_private() {
         with_prompt_id("p1", user("Forked.")),
         with_prompt_id("p1", user(json!([tool_result("t1", "ok")]))),
     ];
-    assert_eq!(told(&lines), "prompt Forked.\nresult t1 ok ok | -");
+    assert_eq!(rendered(&lines), "prompt Forked.\nresult t1 ok ok | -");
 }
 
 #[test]
-fn a_span_is_cut_whole_over_the_lines_of_a_message() {
+fn a_private_span_is_removed_across_the_lines_of_a_message() {
     let lines = [
         assistant("m1", &[text("a <private>S")]),
         assistant("m2", &[text("another message")]),
@@ -175,11 +175,11 @@ fn a_span_is_cut_whole_over_the_lines_of_a_message() {
         assistant("m3", &[text("c")]),
     ];
     let expected = "prose a \nprose another message\nuse t1 Bash {\"\":\"\",\"\":null}\nprose  b\nresult t1 ok - | -\nprose c";
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 #[test]
-fn a_span_that_opens_where_an_input_was_cut_goes_on_in_the_answer() {
+fn a_span_that_opens_in_dropped_input_continues_in_the_result() {
     let many: Vec<String> = (0..40_000).map(|n| format!("string number {n}")).collect();
     let lines = [
         assistant(
@@ -188,11 +188,11 @@ fn a_span_that_opens_where_an_input_was_cut_goes_on_in_the_answer() {
         ),
         user(json!([tool_result("t1", "S</private>")])),
     ];
-    assert!(told(&lines).ends_with("\nresult t1 ok - | -"));
+    assert!(rendered(&lines).ends_with("\nresult t1 ok - | -"));
 }
 
 #[test]
-fn secrets_pictures_and_bulk_are_taken_out_of_everything() {
+fn secrets_images_and_bulk_data_are_removed_everywhere() {
     let picture = "iVBORw0KGgoAAAANSUhEUg".repeat(100);
     let long = "a line\n".repeat(20_000);
     let lines = [
@@ -223,7 +223,7 @@ fn secrets_pictures_and_bulk_are_taken_out_of_everything() {
         )),
         json!({"type": "custom-title", "customTitle": KEY}),
     ];
-    let shown = told(&lines);
+    let shown = rendered(&lines);
     for part in ["ghp_", "hunter2", "iVBOR", "S"] {
         assert!(!shown.contains(part), "{part}");
     }
@@ -232,7 +232,7 @@ fn secrets_pictures_and_bulk_are_taken_out_of_everything() {
 }
 
 #[test]
-fn a_file_of_secrets_is_redacted_as_one() {
+fn the_content_of_a_secret_file_is_redacted() {
     let lines = [
         assistant("m1", &[tool_use("t1", "Read", json!({"file_path": "/w/.env"}))]),
         with(
@@ -242,7 +242,7 @@ fn a_file_of_secrets_is_redacted_as_one() {
         user("<bash-input>cat .env</bash-input>"),
         user("<bash-stdout>MODE=quiet-otter</bash-stdout><bash-stderr></bash-stderr>"),
     ];
-    let shown = told(&lines);
+    let shown = rendered(&lines);
     assert!(
         !shown.contains("otter") && shown.matches("result").count() == 2,
         "{shown}"
@@ -250,12 +250,12 @@ fn a_file_of_secrets_is_redacted_as_one() {
 }
 
 #[test]
-fn a_secret_that_grows_does_not_show_its_second_half() {
+fn a_secret_in_a_growing_block_is_redacted() {
     let lines: Vec<Value> = [30, 44, 50, 60]
         .map(|length| &"The token is ghp_0123456789abcdefghijABCDEFGHIJ012345 today."[..length])
         .map(|said| assistant("m1", &[text(said)]))
         .to_vec();
-    let shown = told(&lines);
+    let shown = rendered(&lines);
     for part in ["abcdefghij", "ABCDEFGHIJ", "HIJ012345"] {
         assert!(!shown.contains(part), "{shown}");
     }

@@ -1,9 +1,9 @@
-//! What persons, assistants and tools say, through the client's versions.
+//! Tests for messages of users, assistants and tools, through the client's versions.
 
 use super::*;
 
 #[test]
-fn one_line_for_each_block_and_all_blocks_in_one_line_tell_the_same() {
+fn blocks_in_one_line_or_several_yield_the_same_records() {
     let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "x"});
     let blocks = [
         thinking,
@@ -15,28 +15,28 @@ fn one_line_for_each_block_and_all_blocks_in_one_line_tell_the_same() {
         .map(|block| assistant("m1", std::slice::from_ref(block)))
         .collect();
     let expected = "prose I look.\nuse t1 Read {\"file_path\":\"/a\"}";
-    assert_eq!(told(&one_each), expected);
-    assert_eq!(told(&[assistant("m1", &blocks)]), expected);
-    // The message again, with more in it each time.
+    assert_eq!(rendered(&one_each), expected);
+    assert_eq!(rendered(&[assistant("m1", &blocks)]), expected);
+    // The message is repeated, with more content each time.
     let growing: Vec<Value> = (1..=3).map(|count| assistant("m1", &blocks[..count])).collect();
-    assert_eq!(told(&growing), expected);
+    assert_eq!(rendered(&growing), expected);
 }
 
 #[test]
-fn a_text_that_grows_is_told_once() {
+fn a_growing_text_is_recorded_once() {
     let grown = ["I \"look", "I \"look\"", "I \"look\" at\nit"].map(|said| assistant("m1", &[text(said)]));
-    assert_eq!(told(&grown), "prose I \"look\nprose \"\nprose  at⏎it");
+    assert_eq!(rendered(&grown), "prose I \"look\nprose \"\nprose  at⏎it");
     let other = [
         assistant("m1", &[text("Yes")]),
         assistant("m2", &[text("Yes, done.")]),
     ];
-    assert_eq!(told(&other), "prose Yes\nprose Yes, done.");
+    assert_eq!(rendered(&other), "prose Yes\nprose Yes, done.");
     let none = [assistant("m1", &[text(""), text(" \n"), text("(no content)")])];
-    assert_eq!(told(&none), "");
+    assert_eq!(rendered(&none), "");
 }
 
 #[test]
-fn tools_answers_and_texts_stand_in_one_line() {
+fn tool_results_and_texts_may_share_a_line() {
     let line = user(json!([
         tool_result("t1", "one\n<system-reminder>Mind the gap.</system-reminder>"),
         with(
@@ -53,11 +53,11 @@ fn tools_answers_and_texts_stand_in_one_line() {
     let expected = "result t1 ok one | {\"stdout\":\"one\",\"n\":1}\n\
                     result t2 error two⏎three⏎[image] | -\n\
                     prompt And now this.";
-    assert_eq!(told(&[line]), expected);
+    assert_eq!(rendered(&[line]), expected);
 }
 
 #[test]
-fn what_nobody_typed_is_no_prompt() {
+fn inserted_text_is_no_prompt() {
     let lines = [
         with(user("Expanded."), json!({"isMeta": true})),
         with(user("Shown only."), json!({"isVisibleInTranscriptOnly": true})),
@@ -86,7 +86,7 @@ fn what_nobody_typed_is_no_prompt() {
 }
 
 #[test]
-fn slash_commands_are_prompts_unless_they_are_for_the_client() {
+fn slash_commands_are_prompts_unless_they_are_local() {
     let caveat = with(
         user("<local-command-caveat>The command below…</local-command-caveat>"),
         json!({"isMeta": true}),
@@ -109,13 +109,13 @@ fn slash_commands_are_prompts_unless_they_are_for_the_client() {
         command("/deploy", ""),
     ];
     assert_eq!(
-        told(&lines),
+        rendered(&lines),
         "prompt /deploy to <staging>\nprose Deployed.\nprompt A prompt.\nprompt /deploy"
     );
 }
 
 #[test]
-fn a_typed_shell_command_is_a_use_of_the_shell() {
+fn a_typed_shell_command_is_a_bash_call() {
     let lines = [
         with(
             user("<bash-input>cat a &amp;&amp; ls</bash-input>"),
@@ -133,11 +133,11 @@ fn a_typed_shell_command_is_a_use_of_the_shell() {
                     result typed-u1 ok one⏎two | -\n\
                     use typed-u2 Bash {\"command\":\"backstory search x\"}\n\
                     result typed-u2 ok - | -";
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 #[test]
-fn notices_queued_prompts_interruptions_and_summaries_are_told() {
+fn notices_queued_prompts_interruptions_and_summaries_are_recorded() {
     let notice = "<task-notification>\n<task-id>a1</task-id>\n</task-notification>";
     let queued = |prompt: Value, mode: &str| {
         json!({"type": "attachment",
@@ -170,11 +170,11 @@ fn notices_queued_prompts_interruptions_and_summaries_are_told() {
         "notice {notice}\nnotice From a peer.\nprompt Typed.\nprompt Also this.\nprompt And that.⏎[image]\n\
          notice {notice}\ninterrupted\ninterrupted\ncompaction This session is being continued.\nprompt [image]"
     );
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 #[test]
-fn tools_that_say_nothing_and_our_own_are_left_out_with_their_results() {
+fn skipped_tools_and_our_own_are_dropped_with_their_results() {
     let calls = [
         tool_use("t1", "TodoWrite", json!({"todos": []})),
         tool_use("t2", "mcp__backstory__search", json!({"query": "x"})),
@@ -192,5 +192,5 @@ fn tools_that_say_nothing_and_our_own_are_left_out_with_their_results() {
                     use t4 Bash {\"command\":\"ls\"}\n\
                     result t3 ok - | -\n\
                     result t4 ok of t4 | {\"stdout\":\"t4\"}";
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }

@@ -4,20 +4,20 @@ use serde_json::value::RawValue;
 
 use backstory_capture::payload::Payload;
 
-/// A part of a message's content.
+/// A block of a message.
 #[derive(Debug)]
 pub(super) enum ContentBlock<'t> {
     /// A text, as a raw JSON string.
     Text(&'t str),
     ToolUse(Payload<'t>),
     ToolResult(Payload<'t>),
-    /// A picture or document, by the name of its kind.
+    /// An image or document, as `[image]` or `[document]`.
     Picture(String),
-    /// Thoughts, and what is not known.
+    /// Thinking, and unknown blocks.
     Other,
 }
 
-/// Splits a content, which is a text or a list of blocks.
+/// Splits the content of a message, which is a text or an array of blocks.
 pub(super) fn blocks(content: Option<&str>) -> Vec<ContentBlock<'_>> {
     let content = content.unwrap_or_default();
     if content.starts_with('"') {
@@ -40,14 +40,14 @@ fn block(raw: &str) -> ContentBlock<'_> {
     }
 }
 
-/// Returns what stands between the quotes of a JSON string.
+/// Returns the inside of a JSON string.
 pub(super) fn inside(raw: &str) -> &str {
     raw.strip_prefix('"')
         .and_then(|raw| raw.strip_suffix('"'))
         .unwrap_or_default()
 }
 
-/// Joins texts, without those of which nothing is left.
+/// Joins the texts that are not blank.
 pub(super) fn joined(texts: impl Iterator<Item = String>) -> String {
     let texts: Vec<String> = texts.filter(|text| !text.trim().is_empty()).collect();
     texts.join("\n")

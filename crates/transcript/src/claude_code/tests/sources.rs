@@ -1,4 +1,4 @@
-//! Whose words and which circumstances: sub-agents, forks, titles, times.
+//! Tests for sub-agents, forks, session facts, titles and times.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ const OWN: &str = "aaaaaaaa-0000-4000-8000-000000000000";
 const OTHER: &str = "bbbbbbbb-0000-4000-8000-000000000000";
 
 #[test]
-fn a_file_says_by_its_name_whose_it_is() {
+fn the_owner_is_derived_from_the_path() {
     let cases = [
         (format!("/p/{OWN}.jsonl"), Some(OWN), None),
         (
@@ -35,7 +35,7 @@ fn a_file_says_by_its_name_whose_it_is() {
 }
 
 #[test]
-fn sub_agents_are_told_apart_in_the_sessions_own_file() {
+fn sub_agents_in_the_file_of_a_session_are_distinguished() {
     let side = |uuid: &str, parent: Option<&str>, line: Value| {
         with(
             line,
@@ -61,11 +61,11 @@ fn sub_agents_are_told_apart_in_the_sessions_own_file() {
                     (sidechain-b1) prose Nine.\n\
                     (a7) prose Named.\n\
                     prose Done.";
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 #[test]
-fn a_sub_agents_own_file_is_all_its_own() {
+fn all_records_of_a_sub_agents_file_belong_to_it() {
     let owner = TranscriptOwner {
         agent_id: Some("a1".into()),
         ..TranscriptOwner::default()
@@ -82,7 +82,7 @@ fn a_sub_agents_own_file_is_all_its_own() {
 }
 
 #[test]
-fn what_a_fork_copied_is_marked_however_it_is_told() {
+fn copies_made_by_a_fork_are_marked() {
     let owner = TranscriptOwner {
         session_id: Some(OWN.into()),
         ..TranscriptOwner::default()
@@ -101,7 +101,7 @@ fn what_a_fork_copied_is_marked_however_it_is_told() {
         ),
         of(OWN, "30", user("New.")),
     ];
-    // 2.1.325 writes the new session's id into the copies; only the times tell.
+    // Version 2.1.325 writes the new session's id into the copies; only their times differ.
     let by_time = [
         json!({"type": "queue-operation", "timestamp": "2026-11-15T10:00:29Z", "sessionId": OWN}),
         of(OWN, "01", user("Old.")),
@@ -126,7 +126,7 @@ fn what_a_fork_copied_is_marked_however_it_is_told() {
 }
 
 #[test]
-fn circumstances_are_told_when_they_change() {
+fn session_facts_are_recorded_when_they_change() {
     let at = |cwd: &str, branch: &str, line: Value| {
         with(
             line,
@@ -148,11 +148,11 @@ fn circumstances_are_told_when_they_change() {
                     prompt On.\n\
                     facts - /w/src fix 2.1.325 opus -\nprompt There.\n\
                     prompt Nothing known.\nprompt Back.";
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 #[test]
-fn a_title_is_the_persons_or_else_the_clients_and_never_another_sessions() {
+fn a_title_by_the_user_wins_and_one_of_another_session_is_ignored() {
     let summary = |title: &str| json!({"type": "summary", "summary": title, "leafUuid": "u"});
     let lines = [
         summary("Another session"),
@@ -164,7 +164,7 @@ fn a_title_is_the_persons_or_else_the_clients_and_never_another_sessions() {
         json!({"type": "ai-title", "aiTitle": "Third", "sessionId": "s"}),
     ];
     let expected = "prompt Go.\nfacts - - - - - First\nfacts - - - - - Second\nfacts - - - - - Mine";
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 #[test]
@@ -185,6 +185,6 @@ fn a_record_has_the_time_of_its_line_or_the_last_one_known() {
         [0, 1_764_371_164_057, 1_764_371_164_057, 1_764_371_164_057]
     );
     assert_eq!(records[1].uuid.as_deref(), Some("u1"));
-    assert!(matches!(&records[1].what, RecordKind::Prompt { prompt_id: Some(id), .. } if id == "p1"));
+    assert!(matches!(&records[1].kind, RecordKind::Prompt { prompt_id: Some(id), .. } if id == "p1"));
     assert_eq!(records[3].uuid, None);
 }

@@ -1,8 +1,8 @@
-//! What the recorded transcripts of a real client tell.
+//! Tests on transcripts recorded from a real client.
 
 use super::*;
 
-/// Compares what a recorded file tells, with ids and long lines shown short, and how many echoes it has.
+/// Compares the records of a file, with ids and long lines shortened, and the number of echoes.
 #[track_caller]
 fn check(name: &str, expected: &str, echoes: u64) {
     let path = format!(
@@ -14,8 +14,8 @@ fn check(name: &str, expected: &str, echoes: u64) {
         let line: String = line.replace("0000000000", "").chars().take(100).collect();
         line.trim_end().to_owned() + "\n"
     };
-    let told: String = shown(&records).lines().map(short).collect();
-    assert_eq!(told, expected);
+    let rendered: String = shown(&records).lines().map(short).collect();
+    assert_eq!(rendered, expected);
     let nothing_else = Skipped {
         echoes,
         ..Skipped::default()
@@ -24,22 +24,22 @@ fn check(name: &str, expected: &str, echoes: u64) {
 }
 
 #[test]
-fn a_tour_through_the_tools_a_continuation_and_a_resume() {
+fn a_session_with_many_tools_a_continuation_and_a_resume() {
     check("transcript.jsonl", TOUR, 0);
 }
 
 #[test]
-fn two_compactions_one_by_command() {
+fn a_session_with_two_compactions() {
     check("transcript.compacted.jsonl", COMPACTED, 4);
 }
 
 #[test]
-fn what_hooks_put_in_is_left_out() {
+fn hook_output_is_skipped() {
     check("transcript.hooks.jsonl", HOOKS, 33);
 }
 
 #[test]
-fn a_sub_agents_own_file() {
+fn the_file_of_a_sub_agent() {
     check("transcript.subagent.jsonl", AGENT, 0);
 }
 

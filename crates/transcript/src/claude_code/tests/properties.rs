@@ -1,10 +1,10 @@
-//! What holds for any file.
+//! Properties that hold for any file.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Lines of all kinds, many of which depend on those before.
+/// Generates lines of all kinds, many of which depend on earlier ones.
 fn any_line() -> impl Strategy<Value = String> {
     let said = prop::sample::select(vec![
         "Go.",
@@ -56,7 +56,7 @@ fn any_line() -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads a file while it grows to each of these lengths.
+/// Reads a file that grows to each of these lengths.
 fn read_growing(bytes: &[u8], mut lengths: Vec<usize>) -> Vec<Record> {
     lengths.sort_unstable();
     lengths.push(bytes.len());
@@ -71,7 +71,7 @@ fn read_growing(bytes: &[u8], mut lengths: Vec<usize>) -> Vec<Record> {
             &settings(),
         );
         records.extend(reader.by_ref());
-        // As the worker keeps it from one start to the next.
+        // Stored and loaded, as the worker does between runs.
         let kept = serde_json::to_string(reader.position().unwrap()).unwrap();
         position = serde_json::from_str(&kept).unwrap();
     }
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn reading_while_the_file_grows_tells_the_same(lines in prop::collection::vec(any_line(), 0..30),
+    fn reading_a_growing_file_yields_the_same_records(lines in prop::collection::vec(any_line(), 0..30),
                                                    cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
         let bytes: Vec<u8> = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
         let cuts = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn no_private_span_and_no_secret_is_told(lines in prop::collection::vec(any_line(), 0..30)) {
+    fn no_private_span_and_no_secret_is_recorded(lines in prop::collection::vec(any_line(), 0..30)) {
         let bytes: Vec<u8> = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
         for record in read(&bytes).0 {
             let shown = format!("{record:?}");
@@ -99,12 +99,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         read(&bytes);
     }
 
     #[test]
-    fn any_damage_to_a_line_is_answered(line in any_line(), at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..8)) {
+    fn a_damaged_line_does_not_panic(line in any_line(), at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..8)) {
         let mut damaged = format!("{line}\n").into_bytes();
         let at = at.index(damaged.len());
         let end = (at + bytes.len()).min(damaged.len());
@@ -113,9 +113,9 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_told_as_it_is_unless_it_has_marks(said in "[a-zA-Zäß😀\"\\\\\n\t ]{0,80}") {
-        let told = told(&[user(said.as_str())]);
+    fn ordinary_text_is_recorded_unchanged(said in "[a-zA-Zäß😀\"\\\\\n\t ]{0,80}") {
+        let rendered = rendered(&[user(said.as_str())]);
         let said = said.trim();
-        prop_assert_eq!(told, if said.is_empty() { String::new() } else { format!("prompt {}", said.replace('\n', "⏎")) });
+        prop_assert_eq!(rendered, if said.is_empty() { String::new() } else { format!("prompt {}", said.replace('\n', "⏎")) });
     }
 }

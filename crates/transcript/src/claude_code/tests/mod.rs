@@ -1,4 +1,4 @@
-//! What a transcript tells, shown as text: one line for each record.
+//! Helpers that render the records of a transcript as text, one line each.
 
 mod damage;
 mod messages;
@@ -9,7 +9,7 @@ mod sources;
 
 use serde_json::{Value, json};
 
-use super::{Position, Reader, Record, RecordKind, SessionFacts, Skipped, TranscriptOwner};
+use crate::{Position, Reader, Record, RecordKind, SessionFacts, Skipped, TranscriptOwner};
 use backstory_capture::filter::CaptureSettings;
 
 fn settings() -> CaptureSettings {
@@ -20,7 +20,7 @@ fn settings() -> CaptureSettings {
     }
 }
 
-/// Reads a whole file of a nameless session.
+/// Reads a whole file without a known owner.
 fn read(bytes: &[u8]) -> (Vec<Record>, Skipped) {
     read_as(bytes, &TranscriptOwner::default())
 }
@@ -31,8 +31,8 @@ fn read_as(bytes: &[u8], owner: &TranscriptOwner) -> (Vec<Record>, Skipped) {
     (records, reader.skipped().clone())
 }
 
-/// Reads lines and shows what they tell.
-fn told(lines: &[Value]) -> String {
+/// Reads lines and renders their records.
+fn rendered(lines: &[Value]) -> String {
     shown(&read(&file(lines)).0)
 }
 
@@ -50,7 +50,7 @@ fn shown(records: &[Record]) -> String {
 }
 
 fn show(record: &Record) -> String {
-    let what = match &record.what {
+    let content = match &record.kind {
         RecordKind::Prompt {
             text, machine_made, ..
         } => format!("{} {text}", if *machine_made { "notice" } else { "prompt" }),
@@ -79,7 +79,7 @@ fn show(record: &Record) -> String {
         .map(|id| format!("({id}) "))
         .unwrap_or_default();
     let copied = if record.copied { "copied " } else { "" };
-    format!("{agent}{copied}{}", what.replace('\n', "⏎"))
+    format!("{agent}{copied}{}", content.replace('\n', "⏎"))
 }
 
 fn show_facts(facts: &SessionFacts) -> String {
@@ -98,12 +98,12 @@ fn show_facts(facts: &SessionFacts) -> String {
     format!("facts {}", fields.join(" "))
 }
 
-/// A line with a text or blocks in a person's place.
+/// Returns a line with a text or blocks of the user.
 fn user(content: impl Into<Value>) -> Value {
     json!({"type": "user", "message": {"role": "user", "content": content.into()}})
 }
 
-/// A line of an assistant's message.
+/// Returns a line of an assistant's message.
 fn assistant(message_id: &str, blocks: &[Value]) -> Value {
     json!({"type": "assistant", "message": {"id": message_id, "role": "assistant", "content": blocks}})
 }

@@ -1,4 +1,4 @@
-//! Finds the transcripts in the client's projects folder.
+//! Finds the transcripts in Claude Code's projects folder.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -11,37 +11,37 @@ use std::{
 use backstory_system::identity;
 use memchr::memmem;
 
-use super::reader::is_uuid;
+use super::owner::{is_uuid, session_above};
 
-/// A session's transcript.
+/// The transcript of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transcript {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// Whose it is.
+    /// The session.
     pub session_id: String,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was last written to.
+    /// The time of the last write.
     pub modified: SystemTime,
-    /// The session's sub-agents, oldest first.
+    /// The transcripts of its sub-agents, oldest first.
     pub agents: Vec<AgentFile>,
 }
 
-/// A sub-agent's transcript.
+/// The transcript of a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentFile {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
     /// The sub-agent.
     pub agent_id: String,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was last written to.
+    /// The time of the last write.
     pub modified: SystemTime,
 }
 
-/// What a folder holds.
+/// The transcripts of a folder.
 #[derive(Debug, Default)]
 pub struct TranscriptList {
     /// The transcripts, oldest first.
@@ -50,37 +50,30 @@ pub struct TranscriptList {
     pub unreadable: Vec<PathBuf>,
 }
 
-/// How far below the projects folder sub-agents' files lie, and some more.
-const DEEPEST: usize = 8;
+/// The maximum depth below the projects folder: more than that of sub-agents' files.
+const MAX_DEPTH: usize = 8;
 
-/// The session's id stands in one of a file's first lines.
+/// The number of bytes in which the session id is searched: it is in one of the first lines.
 const PEEK: u64 = 256 * 1024;
 
-/// Lists the transcripts of a projects folder, of one project's folder in it, or of a session's own file.
+/// Lists the transcripts of a projects folder, of one project's folder in it, or of a single file.
 pub fn sessions(dir: &Path) -> io::Result<TranscriptList> {
     let mut walk = Walk::default();
     let metadata = fs::metadata(dir)?;
     if metadata.is_dir() {
         fs::read_dir(dir)?;
-        walk.folder(dir, DEEPEST);
+        walk.folder(dir, MAX_DEPTH);
     } else {
         walk.file(dir, &metadata);
     }
     Ok(walk.finish())
 }
 
-/// Returns the session in whose folder a sub-agent's file lies.
-pub(super) fn session_above(path: &Path) -> Option<&str> {
-    let name = |path: &'_ Path| path.file_name().is_some_and(|name| name == "subagents");
-    let subagents = path.ancestors().find(|&folder| name(folder))?;
-    subagents.parent()?.file_name()?.to_str()
-}
-
 #[derive(Default)]
 struct Walk {
     found: TranscriptList,
     agents: BTreeMap<String, Vec<AgentFile>>,
-    /// Folders seen, so that a link to one above is no endless way.
+    /// Visited folders, against cycles of symlinks.
     folders: HashSet<(u64, u64)>,
 }
 
@@ -98,7 +91,7 @@ impl Walk {
                 self.found.unreadable.push(folder.to_owned());
                 return;
             };
-            // Follows links: people keep their projects folder elsewhere. A link that leads nowhere is nothing.
+            // Follows symlinks: the projects folder may be elsewhere. A dangling one is ignored.
             match fs::metadata(&path) {
                 Ok(metadata) if metadata.is_dir() && deepest > 0 => {
                     self.folder(&path, deepest - 1);
@@ -163,11 +156,11 @@ impl Walk {
     }
 }
 
-/// Looks for a session's id at the start of a file; a file without one is no transcript.
+/// Searches the start of a file for a session id; a file without one is no transcript.
 fn session_inside(path: &Path) -> io::Result<Option<String>> {
     let mut start = Vec::new();
     File::open(path)?.take(PEEK).read_to_end(&mut start)?;
-    // Inside of a string the quotes would be escaped: this is a field.
+    // Quotes inside a string would be escaped, so this is a field name.
     const FIELD: &[u8] = b"\"sessionId\":\"";
     let id = memmem::find(&start, FIELD).and_then(|at| start.get(at + FIELD.len()..at + FIELD.len() + 36));
     Ok(id
@@ -242,7 +235,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn links_are_followed_once() {
+    fn symlinks_are_followed_once() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().join("real");

@@ -1,23 +1,23 @@
-//! Reads what persons, assistants and tools said in a line.
+//! Interprets the messages of users, assistants and tools.
 //!
-//! Owns the blocks of a message's content and which turns are private.
+//! Decides which turns are private: nothing of them becomes a record.
 
 use std::borrow::Cow;
 
-use super::{
-    RecordKind,
-    blocks::{ContentBlock, blocks, inside, joined},
-    position::{BlockDelta, Call, Treatment},
-    prompts::{self, UserTextKind},
-    reader::{Interpreter, LineHeader, id},
-    sanitize::TranscriptSanitizer,
-};
 use backstory_capture::{
     filter::{ToolTarget, is_own_tool},
     payload::Payload,
     strip_tags::TagStripper,
 };
 use backstory_text::hash64;
+
+use super::{
+    blocks::{ContentBlock, blocks, inside, joined},
+    interpreter::{Interpreter, LineHeader, id},
+    position::{BlockDelta, Call, Treatment},
+    prompts::{self, UserTextKind},
+};
+use crate::{record::RecordKind, sanitize::TranscriptSanitizer};
 
 /// Classifies a tool call by its input, which is raw JSON.
 fn tool_target(input: &str) -> ToolTarget {
@@ -27,7 +27,7 @@ fn tool_target(input: &str) -> ToolTarget {
 }
 
 impl Interpreter {
-    /// Reads what an assistant said and did.
+    /// Interprets a message of the assistant.
     pub(super) fn assistant(&mut self, mut line: LineHeader<'_>) {
         let Some(message) = line.object("message") else {
             return;
@@ -44,8 +44,10 @@ impl Interpreter {
                 ContentBlock::Text(raw) => {
                     let text = match state.text(inside(raw)) {
                         BlockDelta::Nothing => continue,
-                        BlockDelta::All => self.wash.text(raw, &mut state.cutter),
-                        BlockDelta::From(length) => unread_suffix(self.wash, raw, length, &mut state.cutter),
+                        BlockDelta::All => self.sanitizer.text(raw, &mut state.stripper),
+                        BlockDelta::From(length) => {
+                            unread_suffix(self.sanitizer, raw, length, &mut state.stripper)
+                        }
                     };
                     if !text.trim().is_empty() && text.trim() != "(no content)" {
                         let message_id = message_id.clone();
@@ -53,7 +55,7 @@ impl Interpreter {
                     }
                 }
                 ContentBlock::ToolUse(call) if id(&call, "id").is_some_and(|id| state.is_new_call(&id)) => {
-                    self.tool_use(&line, &call, &mut state.cutter);
+                    self.tool_use(&line, &call, &mut state.stripper);
                 }
                 _ => {}
             }
@@ -61,7 +63,7 @@ impl Interpreter {
         self.position.put(state);
     }
 
-    fn tool_use(&mut self, line: &LineHeader<'_>, call: &Payload<'_>, cutter: &mut TagStripper) {
+    fn tool_use(&mut self, line: &LineHeader<'_>, call: &Payload<'_>, stripper: &mut TagStripper) {
         let (Some(id), Some(name)) = (id(call, "id"), id(call, "name")) else {
             return;
         };
@@ -73,10 +75,10 @@ impl Interpreter {
             self.expect(id, Treatment::Dropped, subject);
             return;
         }
-        let wash = self.wash.of_secret_file(subject.secret_file);
-        let input = wash.value(raw, cutter);
-        // A span that the input leaves open goes on in the answer.
-        let treatment = if subject.echo || cutter.is_open() {
+        let sanitizer = self.sanitizer.of_secret_file(subject.secret_file);
+        let input = sanitizer.value(raw, stripper);
+        // A span that the input leaves open continues in the result.
+        let treatment = if subject.echo || stripper.is_open() {
             Treatment::Emptied
         } else {
             Treatment::Kept
@@ -93,7 +95,7 @@ impl Interpreter {
         });
     }
 
-    /// Reads what stands in a person's place: prompts, tools' results, what the client put there.
+    /// Interprets a message with the role of the user: prompts, tool results, and texts of the host.
     pub(super) fn user(&mut self, line: &LineHeader<'_>) {
         let Some(message) = line.object("message") else {
             return;
@@ -102,34 +104,34 @@ impl Interpreter {
         let is_late = prompt_id
             .as_ref()
             .is_some_and(|id| self.position.private.prompts.contains(id));
-        let mut cutter = TagStripper::default();
+        let mut stripper = TagStripper::default();
         let mut result = line.fields.raw("toolUseResult");
-        let mut said = Vec::new();
+        let mut contents = Vec::new();
         for block in blocks(message.raw("content")) {
             match block {
                 ContentBlock::ToolResult(answer) => {
                     let is_private = is_late || self.position.private.now;
-                    self.tool_result(line, &answer, result.take(), is_private, &mut cutter);
+                    self.tool_result(line, &answer, result.take(), is_private, &mut stripper);
                 }
-                other => said.push(other),
+                other => contents.push(other),
             }
         }
-        if said.is_empty() {
+        if contents.is_empty() {
             return;
         }
         if line.is("isCompactSummary") {
-            self.compaction(line, &said);
+            self.compaction(line, &contents);
         } else if ["isMeta", "isVisibleInTranscriptOnly", "isVirtual"]
             .iter()
             .any(|flag| line.is(flag))
         {
-            self.position.local_commands |= said.iter().any(|block| match block {
+            self.position.local_commands |= contents.iter().any(|block| match block {
                 ContentBlock::Text(raw) => prompts::announces_local_commands(inside(raw)),
                 _ => false,
             });
         } else {
             let origin = line.object("origin");
-            self.said(line, &said, origin.as_ref(), prompt_id, cutter);
+            self.user_texts(line, &contents, origin.as_ref(), prompt_id, stripper);
         }
     }
 
@@ -139,7 +141,7 @@ impl Interpreter {
         answer: &Payload<'_>,
         result: Option<&str>,
         is_private: bool,
-        cutter: &mut TagStripper,
+        stripper: &mut TagStripper,
     ) {
         let Some(id) = id(answer, "tool_use_id") else {
             return;
@@ -150,15 +152,15 @@ impl Interpreter {
             self.skipped.private += 1;
             return;
         }
-        let wash = self.wash.of_secret_file(call.secret_file);
-        let text = result_text(wash, answer.raw("content"), cutter);
+        let sanitizer = self.sanitizer.of_secret_file(call.secret_file);
+        let text = result_text(sanitizer, answer.raw("content"), stripper);
         let is_error = answer.raw("is_error") == Some("true");
         let (text, result) = match call.result {
             Treatment::Dropped => return,
             Treatment::Emptied => (None, None),
             Treatment::Kept => (
                 (!text.is_empty()).then_some(text),
-                result.map(|raw| wash.value(raw, &mut TagStripper::default())),
+                result.map(|raw| sanitizer.value(raw, &mut TagStripper::default())),
             ),
         };
         self.push_record(
@@ -172,7 +174,7 @@ impl Interpreter {
         );
     }
 
-    /// Remembers what a private turn started: its end is reported in a later turn.
+    /// Records the tasks that a private turn started, whose end is reported in a later turn.
     fn note_tasks(&mut self, result: Option<&str>) {
         let Some(result) = result.and_then(|raw| Payload::read(raw).ok()) else {
             return;
@@ -184,15 +186,15 @@ impl Interpreter {
         }
     }
 
-    fn compaction(&mut self, line: &LineHeader<'_>, said: &[ContentBlock<'_>]) {
-        // It sums up private turns along with the others.
+    fn compaction(&mut self, line: &LineHeader<'_>, contents: &[ContentBlock<'_>]) {
+        // The summary covers private turns too.
         if self.position.private.ever {
             self.skipped.private += 1;
             return;
         }
-        let mut cutter = TagStripper::default();
-        let summary = joined(said.iter().filter_map(|block| match block {
-            ContentBlock::Text(raw) => Some(self.wash.text(raw, &mut cutter)),
+        let mut stripper = TagStripper::default();
+        let summary = joined(contents.iter().filter_map(|block| match block {
+            ContentBlock::Text(raw) => Some(self.sanitizer.text(raw, &mut stripper)),
             _ => None,
         }));
         let summary = prompts::without_inserted(&summary).trim().to_owned();
@@ -201,7 +203,7 @@ impl Interpreter {
         }
     }
 
-    /// Reads a prompt that was typed while the assistant was at work, and counts what hooks said.
+    /// Reads a prompt that was queued while the assistant was working, and counts the output of hooks.
     pub(super) fn attachment(&mut self, line: &LineHeader<'_>) {
         let Some(attachment) = line.object("attachment") else {
             return;
@@ -214,10 +216,10 @@ impl Interpreter {
             && attachment.text("commandMode").as_deref() != Some("bash")
         {
             let origin = attachment.raw("origin").and_then(|raw| Payload::read(raw).ok());
-            let said = blocks(attachment.raw("prompt"));
-            self.said(
+            let contents = blocks(attachment.raw("prompt"));
+            self.user_texts(
                 line,
-                &said,
+                &contents,
                 origin.as_ref(),
                 line.id("promptId"),
                 TagStripper::default(),
@@ -225,23 +227,23 @@ impl Interpreter {
         }
     }
 
-    /// Tells what the texts in a person's place say.
-    fn said(
+    /// Adds records for texts with the role of the user.
+    fn user_texts(
         &mut self,
         line: &LineHeader<'_>,
-        said: &[ContentBlock<'_>],
+        contents: &[ContentBlock<'_>],
         origin: Option<&Payload<'_>>,
         prompt_id: Option<String>,
-        mut cutter: TagStripper,
+        mut stripper: TagStripper,
     ) {
         let local_commands = std::mem::take(&mut self.position.local_commands);
         let mut prompt = Vec::new();
         let mut notice = false;
         let mut emptied = false;
-        for block in said {
-            let was_open = cutter.is_open();
+        for block in contents {
+            let was_open = stripper.is_open();
             let text = match block {
-                ContentBlock::Text(raw) => self.wash_said(raw, &mut cutter),
+                ContentBlock::Text(raw) => self.sanitize_user_text(raw, &mut stripper),
                 ContentBlock::Picture(name) => name.clone(),
                 _ => continue,
             };
@@ -269,7 +271,7 @@ impl Interpreter {
         }
     }
 
-    /// Says whether a text of which nothing is left was a private one, rather than an echo of the memory or nothing.
+    /// Reports whether a text that sanitizing left empty was private, rather than injected memory or blank.
     fn is_private(&mut self, block: &ContentBlock<'_>, was_open: bool) -> bool {
         let ContentBlock::Text(raw) = block else {
             return false;
@@ -281,13 +283,13 @@ impl Interpreter {
         false
     }
 
-    /// Cleans a text in a person's place; what a typed command printed, as the command asks for.
-    fn wash_said(&self, raw: &str, cutter: &mut TagStripper) -> String {
+    /// Sanitizes a text with the role of the user. The output of a typed command is treated as its target requires.
+    fn sanitize_user_text(&self, raw: &str, stripper: &mut TagStripper) -> String {
         let shows_secrets = self.position.typed.as_ref().is_some_and(|call| call.secret_file);
         let is_printed = prompts::is_printed(inside(raw).trim_start());
-        self.wash
+        self.sanitizer
             .of_secret_file(shows_secrets && is_printed)
-            .text(raw, cutter)
+            .text(raw, stripper)
     }
 
     fn prompt(&mut self, line: &LineHeader<'_>, text: String, prompt_id: Option<String>, machine_made: bool) {
@@ -311,9 +313,9 @@ impl Interpreter {
         );
     }
 
-    /// Tells a `!command` of the person as what it is: a use of the shell.
+    /// Adds a record for a `!command` of the user: a call of the shell.
     fn typed(&mut self, line: &LineHeader<'_>, command: &str) {
-        let command = self.wash.plain(command);
+        let command = self.sanitizer.plain(command);
         let input = serde_json::json!({ "command": command }).to_string();
         let subject = tool_target(&input);
         let id = match &line.uuid {
@@ -341,7 +343,7 @@ impl Interpreter {
         let Some(call) = self.position.typed.take() else {
             return;
         };
-        let text = self.wash.of_secret_file(call.secret_file).plain(output);
+        let text = self.sanitizer.of_secret_file(call.secret_file).plain(output);
         let is_shown = call.result == Treatment::Kept && !text.is_empty();
         self.push_record(
             line,
@@ -355,25 +357,30 @@ impl Interpreter {
     }
 }
 
-/// Returns what a block has that it did not have when it was read before.
-fn unread_suffix(wash: TranscriptSanitizer, raw: &str, length: usize, cutter: &mut TagStripper) -> String {
+/// Returns the part of a grown block that was not read before.
+fn unread_suffix(
+    sanitizer: TranscriptSanitizer,
+    raw: &str,
+    length: usize,
+    stripper: &mut TagStripper,
+) -> String {
     let inside = inside(raw);
     let mut from = length;
-    if wash.redacts() {
-        // A secret that was cut in two would not be recognised by its second half.
+    if sanitizer.redacts() {
+        // A secret would not be recognized by its second half.
         let found = backstory_secrets::find(inside, backstory_secrets::ScanContext::default());
         let across = found
             .iter()
             .find(|secret| secret.range.start < from && secret.range.end > from);
         from = across.map_or(from, |secret| secret.range.end);
     }
-    wash.text(&format!("\"{}\"", &inside[from..]), cutter)
+    sanitizer.text(&format!("\"{}\"", &inside[from..]), stripper)
 }
 
-/// Returns the text that a tool's answer shows to the model.
-fn result_text(wash: TranscriptSanitizer, content: Option<&str>, cutter: &mut TagStripper) -> String {
+/// Returns the text of a tool result that the model received.
+fn result_text(sanitizer: TranscriptSanitizer, content: Option<&str>, stripper: &mut TagStripper) -> String {
     let texts = blocks(content).into_iter().filter_map(|block| match block {
-        ContentBlock::Text(raw) => Some(wash.text(raw, cutter)),
+        ContentBlock::Text(raw) => Some(sanitizer.text(raw, stripper)),
         ContentBlock::Picture(name) => Some(name),
         _ => None,
     });
