@@ -67,7 +67,7 @@ const NOW_RUNNING = ["paperplane", "main", [
 const TITLES = [
   ["discovery", "Tile requests at night come from one crawler", "src/log.rs"], ["bugfix", "Retina tiles have the right scale", "src/scale.rs"],
   ["refactor", "`TileStore` and `StyleStore` share one pool", "src/pool.rs"], ["feature", "Labels are placed in the reader's language", "src/labels.rs"],
-  ["change", "Dependencies are up to date", "Cargo.lock"], ["decision", "Coordinates are kept as integers of a centimetre", "src/geo.rs"],
+  ["change", "Dependencies are up to date", "Cargo.lock"], ["decision", "Coordinates are kept as integers of a centimeter", "src/geo.rs"],
   ["discovery", "Coastlines are cut at the antimeridian", "src/geo.rs"], ["bugfix", "The legend no longer overlaps the scale bar", "src/style.rs"],
   ["feature", "Styles can be previewed before they are published", "src/style.rs"], ["bugfix", "Empty tiles answer 204 instead of an empty body", "src/tiles.rs"],
 ];

@@ -61,7 +61,7 @@ pub(super) struct Prompt {
     /// Sessions of which one should be recalled.
     #[serde(default)]
     pub(super) expect: Vec<String>,
-    /// How the prompt resembles past work.
+    /// Way in which the prompt resembles past work.
     pub(super) way: String,
     /// Shares few words with the expected session.
     #[serde(default)]

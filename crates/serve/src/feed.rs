@@ -241,7 +241,7 @@ fn memory(store: &Store, handle: Handle) -> Result<Option<Memory>, StoreError> {
     let Some(mut line) = store.line(handle)? else {
         return Ok(None);
     };
-    // Many of these wait at once for a slow listener; a client that wants the whole text requests it.
+    // Bounds the buffer of a slow subscriber; the full text is available over the API.
     for text in [&mut line.text, &mut line.narrative].into_iter().flatten() {
         text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
     }

@@ -26,7 +26,7 @@ const SESSION_ID: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Init {
     #[serde(flatten)]
-    source: EventSource,
+    origin: EventOrigin,
     /// Project if there is no folder: folder name, a path inside it, or id.
     #[schemars(regex(pattern = r"[^\s*]"))]
     project: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Init {
 
 /// Session, folder and host of an event.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub(crate) struct EventSource {
+pub(crate) struct EventOrigin {
     /// The agent's own id of the session.
     #[serde(alias = "claudeSessionId", alias = "sessionId", alias = "contentSessionId")]
     #[schemars(required, length(max = 128), regex(pattern = SESSION_ID))]
@@ -59,7 +59,7 @@ pub(crate) struct EventSource {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct ToolEvent {
     #[serde(flatten)]
-    source: EventSource,
+    origin: EventOrigin,
     /// Name of the tool.
     #[serde(alias = "toolName")]
     #[schemars(required, regex(pattern = r"[^\s]"))]
@@ -81,7 +81,7 @@ pub(crate) struct ToolEvent {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct TurnEndRequest {
     #[serde(flatten)]
-    source: EventSource,
+    origin: EventOrigin,
     /// The user's prompt.
     #[serde(alias = "lastUserMessage")]
     last_user_message: Option<String>,
@@ -94,7 +94,7 @@ pub(crate) struct TurnEndRequest {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct SessionEnd {
     #[serde(flatten)]
-    source: EventSource,
+    origin: EventOrigin,
     /// Reason of the end.
     reason: Option<String>,
 }
@@ -266,8 +266,8 @@ fn describe_queue(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
     )
 }
 
-impl EventSource {
-    /// Validates the source and starts the JSON of the event.
+impl EventOrigin {
+    /// Validates the origin and starts the JSON of the event.
     fn read(self) -> Result<(Host, Map<String, Value>), ApiError> {
         let id = self.session_id.unwrap_or_default();
         if id.trim().is_empty() || id.chars().count() > 128 || id.contains(char::is_control) {
@@ -330,14 +330,14 @@ async fn init_known(
         .read(move |store| Ok(store.session_by_number(SessionId::new(number))?))
         .await?
         .ok_or_else(|| ApiError::missing(format!("no session with db_id {number}")))?;
-    body.source.cwd = body.source.cwd.or(known.cwd);
-    body.source.session_id = Some(known.session_id);
+    body.origin.cwd = body.origin.cwd.or(known.cwd);
+    body.origin.session_id = Some(known.session_id);
     init(&server, body).await
 }
 
 async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
-    let has_folder = body.source.cwd.is_some();
-    let (host, mut event) = body.source.read()?;
+    let has_folder = body.origin.cwd.is_some();
+    let (host, mut event) = body.origin.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
     let state = Arc::clone(server);
     let project = match body.project.filter(|_| !has_folder) {
@@ -389,7 +389,7 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
 pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<RecordStatus, ApiError> {
     let name = body.tool_name.filter(|name| !name.trim().is_empty());
     let name = name.ok_or_else(|| ApiError::bad("tool_name is required"))?;
-    let (host, mut event) = body.source.read()?;
+    let (host, mut event) = body.origin.read()?;
     event.insert("tool_name".to_owned(), name.into());
     event.insert("tool_input".to_owned(), parsed(body.tool_input));
     if let Some(id) = body.tool_use_id {
@@ -418,7 +418,7 @@ fn parsed(value: Value) -> Value {
 
 /// Records the end of a turn. For an unknown session, the prompt is recorded first.
 pub(crate) async fn turn_end(server: &Arc<Server>, body: TurnEndRequest) -> Result<RecordStatus, ApiError> {
-    let (host, mut event) = body.source.read()?;
+    let (host, mut event) = body.origin.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
     let is_known = server
         .stores
@@ -437,7 +437,7 @@ pub(crate) async fn turn_end(server: &Arc<Server>, body: TurnEndRequest) -> Resu
 
 /// Records the end of a session.
 pub(crate) async fn session_end(server: &Arc<Server>, body: SessionEnd) -> Result<RecordStatus, ApiError> {
-    let (host, mut event) = body.source.read()?;
+    let (host, mut event) = body.origin.read()?;
     event.insert(
         "reason".to_owned(),
         body.reason.unwrap_or_else(|| "other".to_owned()).into(),

@@ -97,7 +97,7 @@ impl MatchReason {
                     span {
                         "matches " @for (at, word) in self.words.iter().enumerate() { @if at > 0 { ", " } b { (inline_text(word)) } }
                         " in " (self.fields.join(", "))
-                        @if self.words.len() < query.len() { "; other words semantically" }
+                        @if self.words.len() < query.len() { "; other words match semantically" }
                     }
                 }
             }

@@ -132,7 +132,7 @@ impl StatusPage {
                 dl.facts {
                     dt { "Started" } dd { (view.clock.ago(server.started_at)) }
                     dt { "Version" } dd { (server.version) }
-                    dt { "Process" } dd { (std::process::id()) }
+                    dt { "Process id" } dd { (std::process::id()) }
                     dt { "Address" } dd.path { (server.address) }
                     dt { "Live viewers" } dd { (server.feed.listeners()) }
                     dt { "Database" } dd { (size(self.database_bytes)) }

@@ -147,7 +147,7 @@ impl View {
                             span.prefix { "Theme:" } " " span data-theme-name { (self.theme) }
                         }
                     }
-                    button.plain type="button" data-keys hidden { "Keys " kbd { "?" } }
+                    button.plain type="button" data-keys hidden { "Shortcuts " kbd { "?" } }
                 }
             }
         }
