@@ -213,23 +213,23 @@ impl ChangeBroadcaster {
 
 /// Converts a change to an event. Returns `None` if the memory is gone or its kind has no event.
 pub(crate) fn to_sse_event(store: &Store, change: &Change) -> Result<Option<SseEvent>, StoreError> {
-    let told = |name: &str, data: Value| SseEvent {
+    let event = |name: &str, data: Value| SseEvent {
         id: Some(change.id),
         name: name.to_owned(),
         data: data.to_string(),
     };
     let session = |name: &str, id| -> Result<Option<SseEvent>, StoreError> {
         let session = store.session_by_number(id)?;
-        Ok(session.map(|session| told(name, json!(SessionJson::from(session)))))
+        Ok(session.map(|session| event(name, json!(SessionJson::from(session)))))
     };
     match change.event {
         ChangeEvent::SessionStarted(id) => session("session_started", id),
         ChangeEvent::SessionCompleted(id) => session("session_completed", id),
         ChangeEvent::Memory(handle) => {
             let memory = memory(store, handle)?;
-            Ok(memory.map(|memory| told(handle.kind.name(), json!(memory))))
+            Ok(memory.map(|memory| event(handle.kind.name(), json!(memory))))
         }
-        ChangeEvent::MemoryForgotten(handle) => Ok(Some(told(
+        ChangeEvent::MemoryForgotten(handle) => Ok(Some(event(
             "forgotten",
             json!({"id": handle, "kind": handle.kind}),
         ))),
