@@ -8,8 +8,9 @@ use std::{
 
 use anyhow::Result;
 use backstory_engine::{
-    environment,
-    home::Home,
+    clock::Clock,
+    engine::Engine,
+    environment::Environment,
     repair::{self, LockOwner},
 };
 use backstory_system::read_first_stdin_byte;
@@ -129,41 +130,41 @@ fn is_report_on_stdin() -> bool {
 fn run(command: Command) -> Result<ExitStatus> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
-        Command::Install(arguments) => install::install(&Home::require()?, &arguments),
-        Command::Uninstall(arguments) => install::uninstall(&Home::require()?, &arguments),
-        Command::Search(arguments) => search::run(&Home::require()?, &arguments),
-        Command::Context(arguments) => context::run(&Home::require()?, &arguments),
-        Command::Why(arguments) => why::run(&Home::require()?, &arguments),
-        Command::Index(arguments) => index::run(&Home::require()?, &arguments),
-        Command::Sessions(arguments) => sessions::run(&Home::require()?, &arguments),
-        Command::Session(arguments) => session::run(&Home::require()?, &arguments),
-        Command::Show(arguments) => show::run(&Home::require()?, &arguments),
-        Command::Timeline(arguments) => timeline::run(&Home::require()?, &arguments),
-        Command::Remember(arguments) => remember::run(&Home::require()?, &arguments),
-        Command::Pin(arguments) => pin::pin(&Home::require()?, &arguments),
-        Command::Unpin(arguments) => pin::unpin(&Home::require()?, &arguments),
-        Command::Edit(arguments) => edit::run(&Home::require()?, &arguments),
-        Command::Forget(arguments) => forget::run(&Home::require()?, &arguments),
-        Command::Export(arguments) => export::run(&Home::require()?, &arguments),
-        Command::Backup(arguments) => backup::run(&Home::require()?, &arguments),
-        Command::Restore(arguments) => restore::run(&Home::require()?, &arguments),
-        Command::Import(arguments) => import::run(&Home::require()?, &arguments),
-        Command::Queue(arguments) => queue::run(&Home::require()?, &arguments),
-        Command::Distill(arguments) => distill::run(&Home::require()?, &arguments),
-        Command::Stats(arguments) => stats::run(&Home::require()?, &arguments),
+        Command::Install(arguments) => install::install(&engine()?, &arguments),
+        Command::Uninstall(arguments) => install::uninstall(&engine()?, &arguments),
+        Command::Search(arguments) => search::run(&engine()?, &arguments),
+        Command::Context(arguments) => context::run(&engine()?, &arguments),
+        Command::Why(arguments) => why::run(&engine()?, &arguments),
+        Command::Index(arguments) => index::run(&engine()?, &arguments),
+        Command::Sessions(arguments) => sessions::run(&engine()?, &arguments),
+        Command::Session(arguments) => session::run(&engine()?, &arguments),
+        Command::Show(arguments) => show::run(&engine()?, &arguments),
+        Command::Timeline(arguments) => timeline::run(&engine()?, &arguments),
+        Command::Remember(arguments) => remember::run(&engine()?, &arguments),
+        Command::Pin(arguments) => pin::pin(&engine()?, &arguments),
+        Command::Unpin(arguments) => pin::unpin(&engine()?, &arguments),
+        Command::Edit(arguments) => edit::run(&engine()?, &arguments),
+        Command::Forget(arguments) => forget::run(&engine()?, &arguments),
+        Command::Export(arguments) => export::run(&engine()?, &arguments),
+        Command::Backup(arguments) => backup::run(&engine()?, &arguments),
+        Command::Restore(arguments) => restore::run(&engine()?, &arguments),
+        Command::Import(arguments) => import::run(&engine()?, &arguments),
+        Command::Queue(arguments) => queue::run(&engine()?, &arguments),
+        Command::Distill(arguments) => distill::run(&engine()?, &arguments),
+        Command::Stats(arguments) => stats::run(&engine()?, &arguments),
         Command::Config(arguments) => {
-            let home = Home::require()?;
+            let engine = engine()?;
             let outcome = config::run(
                 &arguments,
-                &home.config(),
-                &environment::settings(),
+                &engine.home.config(),
+                &engine.environment.settings(),
                 &mut anstream::stdout(),
             )?;
             for message in &outcome.messages {
                 anstream::eprintln!("{message}");
             }
             if outcome.concerns_model {
-                worker::restart_if_running(&home)?;
+                worker::restart_if_running(&engine)?;
             }
             Ok(if outcome.failed {
                 ExitStatus::Failed
@@ -171,10 +172,10 @@ fn run(command: Command) -> Result<ExitStatus> {
                 ExitStatus::Done
             })
         }
-        Command::Open(arguments) => open::run(&Home::require()?, &arguments),
-        Command::Mcp(arguments) => mcp::run(&Home::require()?, &arguments),
-        Command::Doctor(arguments) => doctor::run(&Home::require()?, &arguments),
-        Command::Worker(arguments) => worker::run(&Home::require()?, &arguments),
+        Command::Open(arguments) => open::run(&engine()?, &arguments),
+        Command::Mcp(arguments) => mcp::run(&engine()?, &arguments),
+        Command::Doctor(arguments) => doctor::run(&engine()?, &arguments),
+        Command::Worker(arguments) => worker::run(&engine()?, &arguments),
         Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
         Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
         // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
@@ -182,15 +183,22 @@ fn run(command: Command) -> Result<ExitStatus> {
     }
 }
 
-/// Mends a database whose damage showed in the middle of a command. What was printed cannot be taken back, so the command is
-/// not run again.
+/// Returns the engine for the home folder that the environment names.
+fn engine() -> Result<Engine> {
+    Engine::require(Clock::system(), Environment::process())
+}
+
+/// Rebuilds a database whose damage was found in the middle of a command. The command is not run again, because part of its
+/// output may already be printed.
 fn rebuild_damaged_database(error: &anyhow::Error) {
-    let mended =
-        Home::require().and_then(|home| repair::rebuild_if_damaged(&home, LockOwner::Command, error));
-    match mended {
-        Ok(true) => anstream::eprintln!("hint: run the command again"),
-        // It was only in the way of somebody who replaced it.
-        Ok(false) => {}
+    let rebuilt = engine().and_then(|engine| repair::rebuild_if_damaged(&engine, LockOwner::Command, error));
+    match rebuilt {
+        Ok(Some(rebuilt)) => {
+            anstream::eprintln!("{rebuilt}");
+            anstream::eprintln!("hint: run the command again");
+        }
+        // It was read while another process replaced it.
+        Ok(None) => {}
         Err(error) => output::print_error(&error),
     }
 }

@@ -30,13 +30,12 @@ pub(crate) mod worker;
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use backstory_engine::ingest::ingest;
 use backstory_engine::{
-    clock, environment,
-    home::Home,
+    engine::Engine,
     repair::{self, LockOwner},
-    settings::{self, Settings},
-    worker as the_worker,
+    worker_process,
 };
 use backstory_model::{Handle, ObservationType, Timestamp};
 use backstory_store::{Project, Store};
@@ -62,34 +61,28 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// Reads the settings; a command does not run with settings that it would have to guess.
-pub(crate) fn settings(home: &Home) -> Result<Settings> {
-    let path = home.config();
-    let text = settings::read(&path)?;
-    let (settings, problems) = settings::load(&path, text.as_deref(), &environment::settings());
-    if problems.is_empty() {
-        return Ok(settings);
+/// Opens the store for writing, and reports a database that had to be rebuilt.
+pub(crate) fn open_for_writing(engine: &Engine) -> Result<Store> {
+    let opened = repair::open(engine, LockOwner::Command)?;
+    if let Some(rebuilt) = opened.rebuilt {
+        anstream::eprintln!("{rebuilt}");
     }
-    let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    bail!(
-        "{}\nhint: `backstory config list` shows all keys and their values",
-        list.join("\n")
-    )
+    Ok(opened.store)
 }
 
 /// Opens the store for a command that reads. Events that still wait in the spool are taken in first: by the worker if one
 /// lives, else here. `None` when nothing was ever recorded.
-pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
+pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
     const TIMEOUT: Duration = Duration::from_millis(500);
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
     // What is wrong in the settings is said by every command, not only by those that need one of them.
-    settings(home)?;
-    let spool = home.spool();
+    engine.checked_settings()?;
+    let spool = engine.home.spool();
     let waiting = spool.waiting().context("could not list the spool")?;
-    if waiting.is_empty() && !home.database().exists() {
+    if waiting.is_empty() && !engine.home.database().exists() {
         return Ok(None);
     }
-    if !waiting.is_empty() && the_worker::is_running(home) {
+    if !waiting.is_empty() && worker_process::is_running(&engine.home) {
         // A worker that hangs must not hang us: after a while we do its work.
         let last = waiting.last();
         for _ in 0..TIMEOUT.as_millis() / POLL_INTERVAL.as_millis() {
@@ -99,8 +92,8 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    let mut store = repair::open(home, LockOwner::Command)?;
-    match the_worker::ingest(&spool, &mut store) {
+    let mut store = open_for_writing(engine)?;
+    match ingest(&spool, &mut store) {
         Ok(taken) if taken.left > 0 => {
             anstream::eprintln!(
                 "{} events in the spool are from a newer version, or cannot be read",
@@ -112,13 +105,15 @@ pub(crate) fn open_store(home: &Home) -> Result<Option<Store>> {
         Err(error) => anstream::eprintln!("{} events still wait in the spool: {error:#}", waiting.len()),
     }
     // Where no worker has lived since, nobody else has noticed. In a store that is busy now, the next one will.
-    store.mark_interrupted(clock::timestamp(), Timestamp::EPOCH).ok();
+    store
+        .mark_interrupted(engine.clock.timestamp(), Timestamp::EPOCH)
+        .ok();
     Ok(Some(store))
 }
 
 /// Opens the store for a command that changes memories; all of them must be there.
-pub(crate) fn open_store_with(home: &Home, handles: &[Handle]) -> Result<Store> {
-    let store = open_store(home)?;
+pub(crate) fn open_store_with(engine: &Engine, handles: &[Handle]) -> Result<Store> {
+    let store = open_store(engine)?;
     for &handle in handles {
         let is_there = match &store {
             Some(store) => store.exists(handle)?,

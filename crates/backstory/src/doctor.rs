@@ -10,7 +10,7 @@ mod provider;
 mod round_trip;
 mod worker;
 
-use backstory_engine::{home::Home, settings::Settings};
+use backstory_engine::{engine::Engine, settings::Settings};
 use backstory_model::Timestamp;
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ impl Finding {
 /// What all checks look at.
 #[derive(Debug)]
 pub(crate) struct CheckContext<'h> {
-    pub(crate) home: &'h Home,
+    pub(crate) engine: &'h Engine,
     pub(crate) settings: Settings,
     /// What is wrong with the settings, in a line each.
     pub(crate) problems: Vec<String>,

@@ -15,8 +15,13 @@ use backstory_capture::{
     host::{self, HostPayload},
     payload::{self, Payload},
 };
-use backstory_engine::record::{self, HookOutcome};
-use backstory_engine::{environment, home::Home};
+
+use backstory_engine::{
+    clock::Clock,
+    engine::Engine,
+    environment::Environment,
+    record::{self, RecordOutcome},
+};
 use backstory_model::{EventKind, Host};
 use backstory_system::read_stdin;
 
@@ -53,35 +58,37 @@ impl Hook {
 
 /// Runs `backstory hook <words>`.
 pub(crate) fn run(words: &[String]) {
-    let debug = environment::is_on("BACKSTORY_DEBUG");
+    let environment = Environment::process();
+    let debug = environment.is_on("BACKSTORY_DEBUG");
     if !debug {
         panic::set_hook(Box::new(|_| {}));
     }
     // An agent reads a failing hook as a wish to stop it: a bug of ours must not do that.
-    let outcome = panic::catch_unwind(|| handle(words)).unwrap_or(HookOutcome::Failed("a panic".to_owned()));
+    let outcome = panic::catch_unwind(|| handle(words, environment))
+        .unwrap_or(RecordOutcome::Failed("a panic".to_owned()));
     if debug {
         // Nobody to tell when stderr is closed.
         writeln!(io::stderr(), "backstory: {outcome}").ok();
     }
 }
 
-fn handle(words: &[String]) -> HookOutcome {
+fn handle(words: &[String], environment: Environment) -> RecordOutcome {
     // Leaked: the process ends in a moment, and giving pages back one by one takes time.
     let input = read_stdin(MAX_INPUT_BYTES).map(|input| &*input.leak());
     #[cfg(debug_assertions)]
     assert!(
-        !environment::is_on("BACKSTORY_TEST_PANIC"),
+        !environment.is_on("BACKSTORY_TEST_PANIC"),
         "a test asked for this"
     );
-    if environment::is_on("BACKSTORY_INTERNAL") {
-        return HookOutcome::Off("BACKSTORY_INTERNAL is set");
+    if environment.is_on("BACKSTORY_INTERNAL") {
+        return RecordOutcome::Off("BACKSTORY_INTERNAL is set");
     }
-    let Some(home) = Home::find() else {
-        return HookOutcome::Failed("no home folder: set HOME or BACKSTORY_HOME".to_owned());
+    let Some(engine) = Engine::find(Clock::system(), environment) else {
+        return RecordOutcome::Failed("no home folder: set HOME or BACKSTORY_HOME".to_owned());
     };
     let name = words.first().map_or("", String::as_str);
-    if words.iter().any(|word| word == "--plugin") && receipt::has_claude_code(&home) {
-        return HookOutcome::Off("Claude Code's settings call this hook too");
+    if words.iter().any(|word| word == "--plugin") && receipt::has_claude_code(&engine.home) {
+        return RecordOutcome::Off("Claude Code's settings call this hook too");
     }
     let host = host(words);
     let spec = host::find(host.as_str());
@@ -93,21 +100,21 @@ fn handle(words: &[String]) -> HookOutcome {
         (_, input) => (name, input),
     };
     let Some(hook) = Hook::from_name(name) else {
-        return record::unknown_event(&home, name);
+        return record::unknown_event(&engine, name);
     };
     // A host that is not in the table is taken for one that speaks as the first host does.
     let spec = spec.unwrap_or(host::HOSTS[0]);
     let outcome = match (hook, input) {
         (Hook::PreToolUse, input) => {
-            if let Some(look) = input.ok().and_then(|input| FileLookup::read(&home, input)) {
-                output::print_file(&home, spec, &look);
+            if let Some(look) = input.ok().and_then(|input| FileLookup::read(&engine, input)) {
+                output::print_file(&engine, spec, &look);
             }
-            return HookOutcome::Nothing("nothing is recorded before a tool is used");
+            return RecordOutcome::Nothing("nothing is recorded before a tool is used");
         }
-        (Hook::Record(kind), Ok(input)) => record::record(&home, kind, &host, input, None),
-        (Hook::Record(_), Err(error)) => HookOutcome::Failed(format!("could not read stdin: {error}")),
+        (Hook::Record(kind), Ok(input)) => record::record(&engine, kind, &host, input, None),
+        (Hook::Record(_), Err(error)) => RecordOutcome::Failed(format!("could not read stdin: {error}")),
     };
-    output::print(&home, spec, hook, &outcome);
+    output::print(&engine, spec, hook, &outcome);
     outcome
 }
 
@@ -116,7 +123,7 @@ fn translated<'w>(
     translate: host::Normalize,
     name: &'w str,
     input: &'static [u8],
-) -> Result<(&'w str, &'static [u8]), HookOutcome> {
+) -> Result<(&'w str, &'static [u8]), RecordOutcome> {
     let text = payload::to_text(input);
     let Ok(payload) = Payload::read(&text) else {
         return Ok((name, input));
@@ -131,7 +138,7 @@ fn translated<'w>(
         Some(ours) => Ok((ours.event, ours.json.leak().as_bytes())),
         // An event that we do not know is counted by its name.
         None if Hook::from_name(name).is_none() => Ok((name, input)),
-        None => Err(HookOutcome::Nothing("the host means something else by it")),
+        None => Err(RecordOutcome::Nothing("the host means something else by it")),
     }
 }
 

@@ -6,6 +6,7 @@ mod command;
 mod doctor;
 mod hook;
 mod output;
+mod process;
 mod progress;
 mod receipt;
 mod scratch;

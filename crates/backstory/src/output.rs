@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use backstory_engine::environment;
+use backstory_engine::environment::Environment;
 pub(crate) use backstory_engine::time_arg::rfc3339;
 use backstory_model::Timestamp;
 use backstory_text::is_invisible;
@@ -43,6 +43,11 @@ pub(crate) fn print_error(error: &anyhow::Error) {
         anstream::eprintln!("  because: {cause}");
         said = cause;
     }
+    hints.extend(
+        backstory_engine::error::hints(error)
+            .iter()
+            .map(|hint| format!("hint: {hint}")),
+    );
     for hint in hints {
         anstream::eprintln!("{DIM}{hint}{DIM:#}");
     }
@@ -50,7 +55,8 @@ pub(crate) fn print_error(error: &anyhow::Error) {
 
 /// Returns how wide a line may be.
 pub(crate) fn width() -> usize {
-    environment::columns()
+    Environment::process()
+        .columns()
         .or_else(backstory_system::columns)
         .unwrap_or(100)
         .clamp(40, 200)

@@ -2,16 +2,13 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    time::Duration,
+    time::{Duration, Instant},
 };
-
-use backstory_engine::clock;
-use backstory_model::Timestamp;
 
 /// Says how far it is, on a terminal; says nothing elsewhere.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    shown: Timestamp,
+    shown: Option<Instant>,
     is_on: bool,
 }
 
@@ -19,16 +16,16 @@ impl Progress {
     /// Begins; a command that prints JSON is not watched.
     pub(crate) fn new(json: bool) -> Self {
         Self {
-            shown: Timestamp::EPOCH,
+            shown: None,
             is_on: !json && io::stderr().is_terminal(),
         }
     }
 
     /// Says how far it is, if that was not said a moment ago.
     pub(crate) fn show(&mut self, how_far: &str) {
-        let now = clock::timestamp();
-        if self.is_on && now.since(self.shown) > Duration::from_millis(100) {
-            self.shown = now;
+        const INTERVAL: Duration = Duration::from_millis(100);
+        if self.is_on && self.shown.is_none_or(|shown| shown.elapsed() > INTERVAL) {
+            self.shown = Some(Instant::now());
             // A terminal that went away is no reason to stop.
             write!(io::stderr(), "\r{how_far}\x1b[K").ok();
         }

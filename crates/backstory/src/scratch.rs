@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use backstory_engine::clock;
+use backstory_engine::clock::Clock;
 
 /// A folder that is gone when this is dropped.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Scratch {
         let name = format!(
             "backstory-{purpose}-{}-{}",
             std::process::id(),
-            clock::timestamp().as_millis()
+            Clock::system().timestamp().as_millis()
         );
         let path = std::env::temp_dir().join(name);
         // Not `create_dir_all`: a folder that is there already is somebody else's.

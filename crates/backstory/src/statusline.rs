@@ -14,7 +14,9 @@ use backstory_capture::{
     payload::{self, Payload},
     project,
 };
-use backstory_engine::{environment, home::Home, injection_log::InjectionLog};
+use backstory_engine::{
+    clock::Clock, engine::Engine, environment::Environment, home::Home, injection_log::InjectionLog,
+};
 use backstory_store::Store;
 use backstory_system::read_stdin;
 
@@ -38,11 +40,11 @@ fn render() -> Option<String> {
     let payload = Payload::read(&text).ok()?;
     let folder = folder(&payload)?;
     let session = payload.text("session_id").map(std::borrow::Cow::into_owned);
-    let home = Home::find()?;
-    if environment::is_on("BACKSTORY_DISABLED") || project::is_ignored(Path::new(&folder)) {
+    let engine = Engine::find(Clock::system(), Environment::process())?;
+    if engine.environment.is_on("BACKSTORY_DISABLED") || project::is_ignored(Path::new(&folder)) {
         return Some("backstory · off here\n".to_owned());
     }
-    read_counts(&home, &folder, session.as_deref())
+    read_counts(&engine.home, &folder, session.as_deref())
 }
 
 /// Where the session works: newer clients say it in `workspace`.

@@ -1,4 +1,7 @@
-//! The one place that reads the environment.
+//! Environment variables of the process, or a fixed set of them in tests.
+//!
+//! The only place that reads the environment. The binary creates [`Environment::process`] and passes it on. Variables are
+//! read one by one when they are needed: copying all of them would cost a hook more than the rest of its work.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -9,65 +12,21 @@
 //! | `BACKSTORY_NO_WORKER` | `1`: hooks and commands do not start the worker |
 //! | `BACKSTORY_<SECTION>_<KEY>` | overrides a setting: see `backstory config list` |
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
-use backstory_system::program_names;
+use backstory_system::{HOME_VARIABLE, program_names};
 
-/// Says whether a switch is on: set to anything but nothing, `0`, `false`, `no` or `off`.
-pub fn is_on(name: &str) -> bool {
-    variable(name).is_some_and(|value| {
-        !["", "0", "false", "no", "off"]
-            .iter()
-            .any(|off| value.eq_ignore_ascii_case(off))
-    })
+/// Source of environment variables.
+#[derive(Clone, Debug)]
+pub struct Environment(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Process,
+    Fixed(Arc<BTreeMap<String, String>>),
 }
 
-/// Returns the folder that holds everything, if the environment tells.
-pub fn backstory_home() -> Option<PathBuf> {
-    match variable("BACKSTORY_HOME").filter(|path| !path.is_empty()) {
-        Some(path) => std::path::absolute(path).ok(),
-        None => user_home().map(|home| home.join(".backstory")),
-    }
-}
-
-/// Says whether another folder than the usual one is named.
-pub fn has_other_home() -> bool {
-    backstory_home() != user_home().map(|home| home.join(".backstory"))
-}
-
-/// Returns the user's home folder.
-pub fn user_home() -> Option<PathBuf> {
-    std::env::home_dir().filter(|home| home.is_absolute())
-}
-
-/// Returns the folder that another program's variable names.
-pub fn folder(name: &str) -> Option<PathBuf> {
-    let path = variable(name).filter(|path| !path.is_empty())?;
-    std::path::absolute(path).ok()
-}
-
-/// Returns the folders that programs are looked for in.
-pub fn search_path() -> Vec<PathBuf> {
-    let path = variable("PATH").unwrap_or_default();
-    std::env::split_paths(&path).collect()
-}
-
-/// Returns the variables that override settings.
-pub fn settings() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name.starts_with("BACKSTORY_"))
-        .collect()
-}
-
-/// Returns those of these variables that are set. A hook asks for the few it obeys: copying all of them costs more than
-/// the rest of its work.
-pub fn variables(names: &[&str]) -> Vec<(String, String)> {
-    let set = |name: &&str| Some(((*name).to_owned(), variable(name)?.into_string().ok()?));
-    names.iter().filter_map(set).collect()
-}
-
-/// What the installed `claude` finds its account and its way with.
+/// Variables by which the installed `claude` finds its account and its network.
 pub const FOR_CLAUDE: [&str; 15] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -86,112 +45,206 @@ pub const FOR_CLAUDE: [&str; 15] = [
     "SSL_CERT_FILE",
 ];
 
-/// Returns a variable that holds text.
-pub fn text(name: &str) -> Option<String> {
-    variable(name)?.into_string().ok()
-}
-
-/// Returns the proxy that an address is to be reached through. A host of this machine, or one that `NO_PROXY` names, is
-/// reached directly.
-pub fn proxy(address: &str) -> Option<String> {
-    let either = |name: &str| {
-        text(name)
-            .or_else(|| text(&name.to_lowercase()))
-            .filter(|text| !text.is_empty())
-    };
-    let (scheme, rest) = address.split_once("://")?;
-    let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
-    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-    let is_direct = |name: &str| {
-        let name = name.trim().trim_start_matches('.');
-        name == "*" || host == name || host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
-    };
-    if ["localhost", "127.0.0.1", "[::1]"].contains(&host)
-        || either("NO_PROXY").is_some_and(|names| names.split(',').any(is_direct))
-    {
-        return None;
+impl Environment {
+    /// Returns the environment of this process.
+    pub fn process() -> Self {
+        Self(Source::Process)
     }
-    let own = if scheme == "http" {
-        "HTTP_PROXY"
-    } else {
-        "HTTPS_PROXY"
-    };
-    either(own).or_else(|| either("ALL_PROXY"))
-}
 
-/// Returns the folders in which programs are looked for.
-pub fn program_folders() -> Vec<PathBuf> {
-    let path = variable("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    // Where its own installer puts `claude`, and a hook's PATH may not lead.
-    let more = user_home().map(|home| [home.join(".local/bin"), home.join(".claude/local")]);
-    folders.extend(more.into_iter().flatten());
-    // Never the folder that one happens to be in.
-    folders.retain(|folder| folder.is_absolute());
-    folders
-}
+    /// Returns an environment of these variables and no others.
+    pub fn fixed<'v>(variables: impl IntoIterator<Item = (&'v str, &'v str)>) -> Self {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Self(Source::Fixed(Arc::new(
+            variables.into_iter().map(owned).collect(),
+        )))
+    }
 
-/// Returns what the worker needs of the environment. An agent's own variables, and the keys among them, stay behind.
-/// Only those that `more` names go with it.
-pub fn for_worker(more: &[String]) -> Vec<(OsString, OsString)> {
-    const KEPT: [&str; 20] = [
-        "HOME",
-        "PATH",
-        "USER",
-        "LOGNAME",
-        "LANG",
-        "TZ",
-        "TMPDIR",
-        "SHELL",
-        "RUST_BACKTRACE",
-        // On Windows; without some of them there is no network, not even to oneself.
-        "APPDATA",
-        "COMSPEC",
-        "LOCALAPPDATA",
-        "PATHEXT",
-        "SYSTEMDRIVE",
-        "SYSTEMROOT",
-        "TEMP",
-        "TMP",
-        "USERNAME",
-        "USERPROFILE",
-        "WINDIR",
-    ];
-    const PREFIXES: [&str; 3] = ["BACKSTORY_", "LC_", "XDG_"];
-    let is_kept = |name: &str| {
-        // Windows writes some of them as `Path`.
-        KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))
-            || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-            || more.iter().any(|kept| kept == name)
-    };
-    std::env::vars_os()
-        .filter(|(name, _)| name.to_str().is_some_and(is_kept))
-        .collect()
-}
+    /// Says whether a switch is on: set to anything but nothing, `0`, `false`, `no` or `off`.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.variable(name).is_some_and(|value| {
+            !["", "0", "false", "no", "off"]
+                .iter()
+                .any(|off| value.eq_ignore_ascii_case(off))
+        })
+    }
 
-/// Says whether a variable is set to something.
-pub fn is_set(name: &str) -> bool {
-    variable(name).is_some_and(|value| !value.is_empty())
-}
+    /// Returns the folder that holds everything, if the environment tells.
+    pub fn backstory_home(&self) -> Option<PathBuf> {
+        match self.variable("BACKSTORY_HOME").filter(|path| !path.is_empty()) {
+            Some(path) => std::path::absolute(path).ok(),
+            None => self.user_home().map(|home| home.join(".backstory")),
+        }
+    }
 
-/// Finds a program on the search path.
-pub fn find_program(name: &str) -> Option<PathBuf> {
-    let folders = variable("PATH")?;
-    std::env::split_paths(&folders)
-        .filter(|folder| folder.is_absolute())
-        .flat_map(|folder| program_names(name).map(move |name| folder.join(name)))
-        .find(|path| path.is_file())
-}
+    /// Says whether another folder than the usual one is named.
+    pub fn has_other_home(&self) -> bool {
+        self.backstory_home() != self.user_home().map(|home| home.join(".backstory"))
+    }
 
-/// Returns how many columns the terminal is said to have.
-pub fn columns() -> Option<usize> {
-    variable("COLUMNS")?.to_str()?.parse().ok()
-}
+    /// Returns the user's home folder.
+    pub fn user_home(&self) -> Option<PathBuf> {
+        let home = match &self.0 {
+            Source::Process => std::env::home_dir(),
+            Source::Fixed(variables) => variables.get(HOME_VARIABLE).map(PathBuf::from),
+        };
+        home.filter(|home| home.is_absolute())
+    }
 
-fn variable(name: &str) -> Option<OsString> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the environment"
-    )]
-    std::env::var_os(name)
+    /// Returns the folder that another program's variable names.
+    pub fn folder(&self, name: &str) -> Option<PathBuf> {
+        let path = self.variable(name).filter(|path| !path.is_empty())?;
+        std::path::absolute(path).ok()
+    }
+
+    /// Returns the folders that programs are looked for in.
+    pub fn search_path(&self) -> Vec<PathBuf> {
+        let path = self.variable("PATH").unwrap_or_default();
+        std::env::split_paths(&path).collect()
+    }
+
+    /// Returns the variables that override settings.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        self.all()
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| name.starts_with("BACKSTORY_"))
+            .collect()
+    }
+
+    /// Returns those of these variables that are set. A hook asks for the few it obeys: copying all of them costs more than
+    /// the rest of its work.
+    pub fn variables(&self, names: &[&str]) -> Vec<(String, String)> {
+        let set = |name: &&str| Some(((*name).to_owned(), self.variable(name)?.into_string().ok()?));
+        names.iter().filter_map(set).collect()
+    }
+
+    /// Returns a variable that holds text.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.variable(name)?.into_string().ok()
+    }
+
+    /// Returns the proxy that an address is to be reached through. A host of this machine, or one that `NO_PROXY` names, is
+    /// reached directly.
+    pub fn proxy(&self, address: &str) -> Option<String> {
+        let either = |name: &str| {
+            self.text(name)
+                .or_else(|| self.text(&name.to_lowercase()))
+                .filter(|text| !text.is_empty())
+        };
+        let (scheme, rest) = address.split_once("://")?;
+        let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+        let is_direct = |name: &str| {
+            let name = name.trim().trim_start_matches('.');
+            name == "*" || host == name || host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
+        };
+        if ["localhost", "127.0.0.1", "[::1]"].contains(&host)
+            || either("NO_PROXY").is_some_and(|names| names.split(',').any(is_direct))
+        {
+            return None;
+        }
+        let own = if scheme == "http" {
+            "HTTP_PROXY"
+        } else {
+            "HTTPS_PROXY"
+        };
+        either(own).or_else(|| either("ALL_PROXY"))
+    }
+
+    /// Returns the folders in which programs are looked for.
+    pub fn program_folders(&self) -> Vec<PathBuf> {
+        let path = self.variable("PATH").unwrap_or_default();
+        let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        // Where its own installer puts `claude`, and a hook's PATH may not lead.
+        let more = self
+            .user_home()
+            .map(|home| [home.join(".local/bin"), home.join(".claude/local")]);
+        folders.extend(more.into_iter().flatten());
+        // Never the folder that one happens to be in.
+        folders.retain(|folder| folder.is_absolute());
+        folders
+    }
+
+    /// Returns what the worker needs of the environment. An agent's own variables, and the keys among them, stay behind.
+    /// Only those that `more` names go with it.
+    pub fn for_worker(&self, more: &[String]) -> Vec<(OsString, OsString)> {
+        const KEPT: [&str; 20] = [
+            "HOME",
+            "PATH",
+            "USER",
+            "LOGNAME",
+            "LANG",
+            "TZ",
+            "TMPDIR",
+            "SHELL",
+            "RUST_BACKTRACE",
+            // On Windows; without some of them there is no network, not even to oneself.
+            "APPDATA",
+            "COMSPEC",
+            "LOCALAPPDATA",
+            "PATHEXT",
+            "SYSTEMDRIVE",
+            "SYSTEMROOT",
+            "TEMP",
+            "TMP",
+            "USERNAME",
+            "USERPROFILE",
+            "WINDIR",
+        ];
+        const PREFIXES: [&str; 3] = ["BACKSTORY_", "LC_", "XDG_"];
+        let is_kept = |name: &str| {
+            // Windows writes some of them as `Path`.
+            KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))
+                || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                || more.iter().any(|kept| kept == name)
+        };
+        self.all()
+            .into_iter()
+            .filter(|(name, _)| name.to_str().is_some_and(is_kept))
+            .collect()
+    }
+
+    /// Says whether a variable is set to something.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.variable(name).is_some_and(|value| !value.is_empty())
+    }
+
+    /// Finds a program on the search path.
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let folders = self.variable("PATH")?;
+        std::env::split_paths(&folders)
+            .filter(|folder| folder.is_absolute())
+            .flat_map(|folder| program_names(name).map(move |name| folder.join(name)))
+            .find(|path| path.is_file())
+    }
+
+    /// Returns how many columns the terminal is said to have.
+    pub fn columns(&self) -> Option<usize> {
+        self.variable("COLUMNS")?.to_str()?.parse().ok()
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        match &self.0 {
+            Source::Process =>
+            {
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "this is the only place that reads the environment"
+                )]
+                std::env::var_os(name)
+            }
+            Source::Fixed(variables) => variables.get(name).map(OsString::from),
+        }
+    }
+
+    /// Returns all variables.
+    fn all(&self) -> Vec<(OsString, OsString)> {
+        match &self.0 {
+            Source::Process => std::env::vars_os().collect(),
+            Source::Fixed(variables) => variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        }
+    }
 }

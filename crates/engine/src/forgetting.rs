@@ -1,4 +1,4 @@
-//! Forgets, and leaves nothing behind in the files around the database.
+//! Forgets memories in the database and in every file derived from it: vectors, injection logs, rules files, backups.
 
 use std::io;
 
@@ -9,43 +9,45 @@ use backstory_system as system;
 
 use crate::{
     backups::{self, BackupKind},
-    clock,
+    engine::Engine,
+    error::HintContext as _,
     home::Home,
-    injection_log, repair,
+    injection_log, repair, rules_file,
     settings::ContextSettings,
-    worker::{self, rules_file},
+    worker_process,
 };
 
-/// What became of it.
+/// Result of forgetting.
 #[derive(Debug)]
 pub struct ForgetReport {
-    /// What went.
+    /// Deleted memories.
     pub forgotten: Forgotten,
-    /// Whether the last traces are gone too; else they go when whoever reads the store now has ended.
+    /// Whether the freed pages were purged too. Otherwise that happens when the processes that read the store now have ended.
     pub is_traceless: bool,
-    /// Backups that were taken by hand, and may still hold it.
+    /// Manual backups, which may still contain the memories.
     pub by_hand: Vec<backups::BackupFile>,
 }
 
-/// Forgets: in the database first, then in everything that was made from it.
+/// Forgets a selection: first in the database, then in everything that was derived from it.
 pub fn forget(
-    home: &Home,
+    engine: &Engine,
     store: &mut Store,
     selection: Selection<'_>,
     settings: &ContextSettings,
 ) -> Result<ForgetReport> {
-    let forgotten = store.forget(selection, clock::timestamp())?;
-    zero_vectors(&home.vectors(), &forgotten.documents).context("could not blank the vectors")?;
+    let home = &engine.home;
+    let forgotten = store.forget(selection, engine.clock.timestamp())?;
+    zero_vectors(&home.vectors(), &forgotten.documents).context("could not erase the vectors")?;
     injection_log::forget(home, |session| Ok(store.session_db_id(session)?.is_some()))
-        .context("could not remove what forgotten sessions were given")?;
+        .context("could not remove the injection logs of forgotten sessions")?;
     remove_torn(home).context("could not remove torn events")?;
-    // Else the worker has done so, or a repair is under way.
-    if !worker::is_running(home) {
+    // A running worker has done that already, or a repair is in progress.
+    if !worker_process::is_running(home) {
         repair::sweep(home)?;
     }
-    rules_file::refresh_all(home, store, settings)?;
+    rules_file::refresh_all(engine, store, settings)?;
     let is_traceless = store.purge_deleted_pages()?;
-    let by_hand = renew_backups(home, store)?;
+    let by_hand = renew_backups(engine, store)?;
     Ok(ForgetReport {
         forgotten,
         is_traceless,
@@ -53,7 +55,7 @@ pub fn forget(
     })
 }
 
-/// Removes events that nobody could read: nobody can say that they do not hold it.
+/// Removes torn events: they cannot be read, so they may contain what was forgotten.
 fn remove_torn(home: &Home) -> io::Result<()> {
     let spool = home.spool();
     for name in spool.torn()? {
@@ -65,19 +67,23 @@ fn remove_torn(home: &Home) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts one new backup in the place of all that were made by themselves: what was forgotten must not come back when one is
-/// needed. Returns those that were taken by hand.
-fn renew_backups(home: &Home, store: &Store) -> Result<Vec<backups::BackupFile>> {
+/// Replaces all automatic backups by a new one, so that a restore does not bring forgotten memories back. Returns the manual
+/// backups, which are kept.
+fn renew_backups(engine: &Engine, store: &Store) -> Result<Vec<backups::BackupFile>> {
+    let home = &engine.home;
     if backups::list(home)
         .context("could not list the backups")?
         .is_empty()
     {
         return Ok(Vec::new());
     }
-    let new = backups::path_for(home, BackupKind::Daily, clock::timestamp());
+    let new = backups::path_for(home, BackupKind::Daily, engine.clock.timestamp());
     let made = store.back_up(&new);
-    // Without a new one too: forgetting comes first.
+    // Even if the new backup failed: forgetting takes precedence.
     let by_hand = backups::remove_all_but(home, &new).context("could not remove older backups")?;
-    made.context("everything is forgotten, but no new backup could be made\nhint: is the disk full?")?;
+    made.hint_context(
+        "the memories are deleted, but no new backup could be taken",
+        "is the disk full?",
+    )?;
     Ok(by_hand)
 }

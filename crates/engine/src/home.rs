@@ -7,9 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::spool::Spool;
-use backstory_system::{HOME_VARIABLE, OwnerOnly as _};
-
-use crate::environment;
+use backstory_system::OwnerOnly as _;
 
 /// The home folder; it need not exist yet.
 #[derive(Clone, Debug)]
@@ -18,20 +16,6 @@ pub struct Home {
 }
 
 impl Home {
-    /// Finds the home that the environment names.
-    pub fn find() -> Option<Self> {
-        environment::backstory_home().map(|root| Self { root })
-    }
-
-    /// Finds the home, or says what to do.
-    pub fn require() -> Result<Self> {
-        Self::find().with_context(|| {
-            format!(
-                "could not find your home folder\nhint: set {HOME_VARIABLE}, or BACKSTORY_HOME to a folder of your choice"
-            )
-        })
-    }
-
     /// Returns the home in a given folder.
     pub fn at(root: &Path) -> Self {
         Self {

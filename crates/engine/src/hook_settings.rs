@@ -1,4 +1,4 @@
-//! The settings a hook obeys, without parsing TOML unless they changed.
+//! Capture settings of a hook, read from a cache. TOML is parsed only when `config.toml` has changed.
 
 use std::{fs, io::Write};
 
@@ -6,7 +6,7 @@ use backstory_capture::{exclude::Exclude, filter, spool::Durability};
 use backstory_system::{self as system, OwnerOnly as _};
 
 use crate::{
-    environment,
+    engine::Engine,
     home::Home,
     settings::{
         self,
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// What capture is set to.
+/// Capture settings in the form that hooks use.
 #[derive(Debug)]
 pub struct HookSettings {
     /// Settings of the payload filter.
@@ -25,17 +25,17 @@ pub struct HookSettings {
     pub durability: Durability,
 }
 
-/// Reads the settings. A setting that is wrong has its default here; commands complain about it.
-pub fn load(home: &Home) -> HookSettings {
-    let capture = match fs::metadata(home.config()) {
-        Ok(file) => from_file(home, Stamp::of(&file)),
+/// Reads the settings. An invalid setting has its default value; commands report it.
+pub fn load(engine: &Engine) -> HookSettings {
+    let capture = match fs::metadata(engine.home.config()) {
+        Ok(file) => from_file(&engine.home, Stamp::of(&file)),
         Err(_) => hook_cache::defaults(),
     };
-    let capture = hook_cache::overlay(capture, &environment::variables(&hook_cache::VARIABLES));
+    let capture = hook_cache::overlay(capture, &engine.environment.variables(&hook_cache::VARIABLES));
     HookSettings {
         exclude: match capture.exclude.as_slice() {
             [] => Exclude::default(),
-            patterns => Exclude::new(patterns, environment::user_home().as_deref()),
+            patterns => Exclude::new(patterns, engine.environment.user_home().as_deref()),
         },
         keep: capture.capture_settings(),
         durability: match capture.durability {
@@ -45,7 +45,7 @@ pub fn load(home: &Home) -> HookSettings {
     }
 }
 
-/// Takes the settings from the cache, or reads the file and makes the cache anew. The stamp was taken before: a change in
+/// Reads the settings from the cache, or from the file, which renews the cache. The stamp was taken before, so that a change in
 /// between is noticed by the next hook.
 fn from_file(home: &Home, stamp: Stamp) -> settings::Capture {
     let cached = fs::read_to_string(home.config_cache()).ok();
@@ -54,7 +54,7 @@ fn from_file(home: &Home, stamp: Stamp) -> settings::Capture {
     }
     let text = settings::read(&home.config()).ok().flatten();
     let capture = settings::load(&home.config(), text.as_deref(), &[]).0.capture;
-    // Without the cache the next hook reads the file again: slower, nothing worse.
+    // Best effort: without the cache the next hook parses the file again.
     write_cache(home, &hook_cache::encode(&capture, stamp)).ok();
     capture
 }

@@ -10,11 +10,11 @@ use backstory_system::{self as system, OwnerOnly as _};
 
 use crate::home::Home;
 
-/// Past this size the log is set aside, and the one set aside before is gone.
+/// Size at which the log is rotated. One older log is kept.
 const MAX_BYTES: u64 = 256 << 10;
 
 /// Appends one line to a log.
-pub fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::Result<()> {
+pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::Result<()> {
     let path = home.log(name);
     let open = || OpenOptions::new().append(true).create(true).private().open(&path);
     let mut file = match open() {

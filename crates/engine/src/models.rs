@@ -1,42 +1,43 @@
-//! From settings to somebody who can be asked: the provider, its key, its prices, and the user's day.
+//! Configured model: provider, API key, prices and token budget.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::atomic::AtomicBool};
 
-use backstory_distill::{Anthropic, ApiKey, ClaudeCli, Endpoint, OpenAi, Price, Provider, price};
+use backstory_distill::{Anthropic, ApiKey, ClaudeCli, Endpoint, Invocation, OpenAi, Price, Provider, price};
 use backstory_model::Timestamp;
 use backstory_store::TokenBudget;
 use jiff::{Zoned, tz::TimeZone};
 
 use crate::{
-    environment, process,
+    environment::{Environment, FOR_CLAUDE},
+    process,
     settings::{self, Distill, Settings},
 };
 
-/// A model that can be asked, and what may be spent on it.
+/// Model with its provider and its limits.
 #[derive(Debug)]
 pub struct Model {
-    /// Who answers.
+    /// Client of the provider.
     pub provider: Box<dyn Provider>,
-    /// The provider's name in the ledger.
+    /// Name of the provider in the ledger.
     pub provider_name: &'static str,
-    /// The model's name in the ledger.
+    /// Name of the model in the ledger.
     pub name: String,
-    /// What a pause is noted under: the same provider at another address may be well.
+    /// Key of the provider backoff: provider and address, because the same provider may work at another address.
     pub place: String,
-    /// How many calls may run at once.
+    /// Maximum number of concurrent calls.
     pub concurrency: usize,
-    /// The most tokens of a turn that are shown.
+    /// Maximum number of tokens of a digest.
     pub max_input_tokens: usize,
     price: Option<Price>,
     daily_tokens: u64,
     session_tokens: u64,
-    /// Where days are counted.
+    /// Time zone of the daily budget.
     pub zone: TimeZone,
 }
 
 impl Model {
-    /// Returns the model that the settings name; `None` when the rules do all.
-    pub fn from_settings(settings: &Settings) -> Option<Self> {
+    /// Returns the configured model; `None` if the built-in rules distill.
+    pub fn from_settings(settings: &Settings, environment: &Environment) -> Option<Self> {
         let distill = &settings.distill;
         let (provider, name): (Box<dyn Provider>, String) = match distill.provider {
             settings::ProviderName::Builtin => return None,
@@ -45,13 +46,14 @@ impl Model {
                     .model
                     .clone()
                     .unwrap_or_else(|| ClaudeCli::MODEL.to_owned());
-                (
-                    Box::new(ClaudeCli::new(name.clone(), Box::new(process::run_claude))),
-                    name,
-                )
+                let environment = environment.clone();
+                let run = move |invocation: &Invocation, stop: &AtomicBool| {
+                    process::run_claude(&environment, invocation, stop)
+                };
+                (Box::new(ClaudeCli::new(name.clone(), Box::new(run))), name)
             }
             settings::ProviderName::Anthropic => {
-                let endpoint = endpoint(distill, Anthropic::ADDRESS, Anthropic::MODEL);
+                let endpoint = endpoint(distill, environment, Anthropic::ADDRESS, Anthropic::MODEL);
                 let name = endpoint.model.clone();
                 (Box::new(Anthropic::new(endpoint)), name)
             }
@@ -61,12 +63,12 @@ impl Model {
                 } else {
                     OpenAi::MODEL
                 };
-                let endpoint = endpoint(distill, OpenAi::ADDRESS, usual);
+                let endpoint = endpoint(distill, environment, OpenAi::ADDRESS, usual);
                 let name = endpoint.model.clone();
                 (Box::new(OpenAi::new(endpoint)), name)
             }
         };
-        // A subscription pays for `claude`: what its tokens would cost elsewhere says nothing, unless the user says so.
+        // `claude` is paid for by a subscription, so list prices do not apply unless the user sets them.
         let price = match distill.provider {
             settings::ProviderName::ClaudeCli if price(&name, &distill.prices) == price(&name, &[]) => None,
             _ => price(&name, &distill.prices),
@@ -85,7 +87,7 @@ impl Model {
         })
     }
 
-    /// Returns what may be spent at a moment.
+    /// Returns the token budget at a time.
     pub fn budget(&self, now: Timestamp) -> TokenBudget {
         TokenBudget {
             day_start: start_of_day(now, &self.zone),
@@ -94,18 +96,18 @@ impl Model {
         }
     }
 
-    /// Returns what tokens cost, in millionths of a dollar, where anybody knows.
+    /// Returns the cost of tokens in millionths of a dollar; `None` if no price is known.
     pub fn cost(&self, tokens_in: u64, tokens_out: u64) -> Option<u64> {
         Some(self.price.as_ref()?.cost(tokens_in, tokens_out))
     }
 
-    /// Returns the name that memories keep of their distiller.
+    /// Returns the name of the distiller that is stored with a memory.
     pub fn distiller(&self) -> String {
         format!("{}/{}", self.provider_name, self.name)
     }
 }
 
-/// Returns the variables that the worker needs to reach the model which the settings name, besides the usual ones.
+/// Returns the names of the additional environment variables that the worker needs to reach the configured model.
 pub fn variables(distill: &Distill) -> Vec<String> {
     const PROXIES: [&str; 8] = [
         "HTTPS_PROXY",
@@ -119,13 +121,13 @@ pub fn variables(distill: &Distill) -> Vec<String> {
     ];
     let own: Vec<&str> = match distill.provider {
         settings::ProviderName::Builtin => return Vec::new(),
-        settings::ProviderName::ClaudeCli => environment::FOR_CLAUDE.to_vec(),
+        settings::ProviderName::ClaudeCli => FOR_CLAUDE.to_vec(),
         settings::ProviderName::Anthropic | settings::ProviderName::Openai => vec![key_variable(distill)],
     };
     own.into_iter().chain(PROXIES).map(ToOwned::to_owned).collect()
 }
 
-/// Returns when the day began that a moment belongs to.
+/// Returns the start of the day that contains a time.
 pub fn start_of_day(now: Timestamp, zone: &TimeZone) -> Timestamp {
     let start = zoned(now, zone).and_then(|now| now.start_of_day());
     start.map_or(now, |day| {
@@ -133,7 +135,7 @@ pub fn start_of_day(now: Timestamp, zone: &TimeZone) -> Timestamp {
     })
 }
 
-/// Returns the time zone in which days are counted.
+/// Returns the time zone of the settings, or of the system.
 pub fn zone(settings: &Settings) -> TimeZone {
     let named = settings.ui.timezone.as_deref();
     named
@@ -145,26 +147,26 @@ fn zoned(now: Timestamp, zone: &TimeZone) -> Result<Zoned, jiff::Error> {
     Ok(jiff::Timestamp::from_millisecond(now.as_millis())?.to_zoned(zone.clone()))
 }
 
-fn endpoint(distill: &Distill, address: &str, model: &str) -> Endpoint {
+fn endpoint(distill: &Distill, environment: &Environment, address: &str, model: &str) -> Endpoint {
     let base_url = distill.base_url.clone().unwrap_or_else(|| address.to_owned());
     Endpoint {
-        proxy: environment::proxy(&base_url),
+        proxy: environment.proxy(&base_url),
         model: distill.model.clone().unwrap_or_else(|| model.to_owned()),
-        key: key(distill),
+        key: key(distill, environment),
         base_url,
     }
 }
 
-/// Reads the key. A file wins: the worker's environment is that of whoever happened to start it.
-fn key(distill: &Distill) -> Option<ApiKey> {
+/// Reads the API key. A file takes precedence, because the environment of the worker depends on the process that started it.
+fn key(distill: &Distill, environment: &Environment) -> Option<ApiKey> {
     let from_file = distill.api_key_file.as_deref().and_then(|path| {
-        let path = match (path.strip_prefix("~/"), environment::user_home()) {
+        let path = match (path.strip_prefix("~/"), environment.user_home()) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => Path::new(path).to_owned(),
         };
         ApiKey::new(&fs::read_to_string(path).ok()?)
     });
-    from_file.or_else(|| ApiKey::new(&environment::text(key_variable(distill))?))
+    from_file.or_else(|| ApiKey::new(&environment.text(key_variable(distill))?))
 }
 
 fn key_variable(distill: &Distill) -> &str {
@@ -175,7 +177,7 @@ fn key_variable(distill: &Distill) -> &str {
     distill.api_key_env.as_deref().unwrap_or(usual)
 }
 
-/// A provider and the host it is reached at, if that is not its own. An address may hold a password: only the host is kept.
+/// Returns the name of the provider, with the host if a custom address is set. The rest of the address may contain a password.
 fn provider_id(distill: &Distill) -> String {
     let name = distill.provider.name();
     let Some(url) = distill.base_url.as_deref() else {
@@ -191,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_is_the_users_day() {
+    fn a_day_starts_at_midnight_in_the_time_zone() {
         let noon = Timestamp::from_millis(1_763_208_000_000); // 2025-11-15T12:00:00Z
         let zone = |name: &str| TimeZone::get(name).unwrap();
         let hours = |name: &str| noon.since(start_of_day(noon, &zone(name))).as_secs() / 3_600;
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_address_is_not_kept() {
+    fn the_provider_id_omits_a_password_in_the_address() {
         let mut distill = Settings::default().distill;
         distill.provider = settings::ProviderName::Openai;
         assert_eq!(provider_id(&distill), "openai");

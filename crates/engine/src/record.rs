@@ -1,4 +1,6 @@
-//! From a payload to the spool.
+//! Records one event: from a payload to the spool.
+//!
+//! Runs in every hook and for events that arrive over HTTP. Text is sanitized before the first byte is written.
 
 use std::{fmt, io, path::Path};
 
@@ -14,22 +16,22 @@ use backstory_capture::{
 };
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 
-use crate::{clock, environment, home::Home, hook_settings, log, worker};
+use crate::{engine::Engine, hook_settings, worker_process};
 
-/// What became of an event; only `BACKSTORY_DEBUG` shows it.
+/// Result of recording an event.
 #[derive(Debug)]
-pub enum HookOutcome {
-    /// It is in the spool.
+pub enum RecordOutcome {
+    /// The event is in the spool.
     Recorded(Box<Event>),
-    /// Capture is switched off here.
+    /// Capture is switched off, for this reason.
     Off(&'static str),
-    /// There was nothing to record.
+    /// There is nothing to record, for this reason.
     Nothing(&'static str),
-    /// It could not be recorded.
+    /// The event could not be recorded, for this reason.
     Failed(String),
 }
 
-impl fmt::Display for HookOutcome {
+impl fmt::Display for RecordOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recorded(event) => write!(f, "recorded as {}", event.key),
@@ -40,50 +42,50 @@ impl fmt::Display for HookOutcome {
     }
 }
 
-/// Session ids are the agent's: any text that is not blank, within reason.
+/// Maximum length of the session id that an agent chooses.
 const MAX_SESSION_ID_LEN: usize = 512;
 
-/// Records one event. A project that is given counts instead of that of the folder.
+/// Records one event. `given` overrides the project of the folder in the payload.
 pub fn record(
-    home: &Home,
+    engine: &Engine,
     kind: EventKind,
     host: &Host,
     input: &[u8],
     given: Option<ProjectIdentity>,
-) -> HookOutcome {
-    let at = clock::since_1970();
-    if environment::is_on("BACKSTORY_DISABLED") {
-        return HookOutcome::Off("BACKSTORY_DISABLED is set");
+) -> RecordOutcome {
+    let at = engine.clock.since_1970();
+    if engine.environment.is_on("BACKSTORY_DISABLED") {
+        return RecordOutcome::Off("BACKSTORY_DISABLED is set");
     }
     let text = payload::to_text(input);
     let payload = match HookPayload::read(&text) {
         Ok(payload) => payload,
         Err(error) => {
             let line = format!("{kind} of {} bytes not recorded: {error}", input.len());
-            return lost(home, DropReason::Unreadable, &line);
+            return lost(engine, DropReason::Unreadable, &line);
         }
     };
     let session_id = payload.session_id().filter(|id| is_session_id(id));
     let Some(session_id) = session_id else {
         return lost(
-            home,
+            engine,
             DropReason::NoSession,
             &format!("{kind} of {} bytes names no session", input.len()),
         );
     };
-    let settings = hook_settings::load(home);
+    let settings = hook_settings::load(engine);
     let cwd = payload.cwd().unwrap_or_default();
     let project = match place(kind, &cwd, &payload, &settings.exclude) {
         Ok(project) => project,
-        Err(why) => return HookOutcome::Off(why),
+        Err(why) => return RecordOutcome::Off(why),
     };
-    let spool = home.spool();
+    let spool = engine.home.spool();
     let kept = match kept(&spool, kind, &payload, &session_id, &settings.keep) {
         Ok(kept) => kept,
         Err(error) => return dropped(&spool, &error),
     };
     let Some(json) = kept else {
-        return HookOutcome::Nothing("it is private or routine");
+        return RecordOutcome::Nothing("it is private or routine");
     };
     let event = Event {
         key: spool::key(at, std::process::id(), kind),
@@ -98,27 +100,26 @@ pub fn record(
     if let Err(error) = spool.put(&event, settings.durability) {
         return dropped(&spool, &error);
     }
-    worker::ensure(home);
-    HookOutcome::Recorded(Box::new(event))
+    worker_process::ensure(engine);
+    RecordOutcome::Recorded(Box::new(event))
 }
 
-/// Counts an event of a name that this version does not know.
-pub fn unknown_event(home: &Home, name: &str) -> HookOutcome {
-    // A name is an identifier; anything longer is none and may be anything.
+/// Counts an event whose name this version does not know.
+pub fn unknown_event(engine: &Engine, name: &str) -> RecordOutcome {
+    // Logged only as far as it looks like an identifier: it may be any text.
     let shown: String = name
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
         .take(40)
         .collect();
     lost(
-        home,
+        engine,
         DropReason::UnknownEvent,
         &format!("unknown event `{shown}`"),
     )
 }
 
-/// Looks around where an event happened: says which project it is when the event opens or continues a session, and fails
-/// when capture is off there.
+/// Returns the project of an event that opens a session or a turn. Fails with a reason if capture is switched off in the folder.
 fn place(
     kind: EventKind,
     cwd: &str,
@@ -151,7 +152,7 @@ fn is_session_id(id: &str) -> bool {
     !id.trim().is_empty() && id.len() <= MAX_SESSION_ID_LEN && !id.contains(char::is_control)
 }
 
-/// Decides what is kept, and keeps the marks of private turns.
+/// Applies the payload filter and tracks private turns. Returns `None` if nothing of the payload is recorded.
 fn kept(
     spool: &Spool,
     kind: EventKind,
@@ -159,46 +160,46 @@ fn kept(
     session_id: &str,
     settings: &filter::CaptureSettings,
 ) -> io::Result<Option<String>> {
-    let marks = PrivateTurns::of(spool, session_id)?;
-    let by_person = || {
+    let private = PrivateTurns::of(spool, session_id)?;
+    let by_user = || {
         !payload
             .prompt_start(64)
             .is_some_and(|prompt| filter::is_machine_made(&prompt))
     };
-    let opens_turn = kind == EventKind::UserPromptSubmit && by_person();
-    // That a session began or ended is no part of any turn.
+    let opens_turn = kind == EventKind::UserPromptSubmit && by_user();
+    // The start and the end of a session belong to no turn.
     let in_turn = !matches!(kind, EventKind::SessionStart | EventKind::SessionEnd);
-    if in_turn && !opens_turn && marks.covers(payload) {
-        return marks.note(payload).map(|()| None);
+    if in_turn && !opens_turn && private.covers(payload) {
+        return private.note(payload).map(|()| None);
     }
     match filter::filter_payload(kind, payload, settings) {
         CaptureDecision::Event(json) => {
             if opens_turn {
-                marks.end_private()?;
+                private.end_private()?;
             }
             Ok(Some(json))
         }
         CaptureDecision::PrivatePrompt => {
             spool.create()?;
-            marks.begin_private(payload).map(|()| None)
+            private.begin_private(payload).map(|()| None)
         }
         CaptureDecision::Nothing => Ok(None),
     }
 }
 
-/// Notes an event that could not be used.
-fn lost(home: &Home, loss: DropReason, line: &str) -> HookOutcome {
-    let spool = home.spool();
-    // Logging and counting are best effort: the agent goes on either way.
+/// Logs and counts an event that could not be used.
+fn lost(engine: &Engine, reason: DropReason, line: &str) -> RecordOutcome {
+    let spool = engine.home.spool();
+    // Best effort: a hook never fails.
     spool.create().ok();
-    log::append(home, "hook.log", clock::since_1970(), line).ok();
-    drop_counters::add(&spool, loss).ok();
-    HookOutcome::Failed(line.to_owned())
+    engine.log("hook.log", line).ok();
+    drop_counters::add(&spool, reason).ok();
+    RecordOutcome::Failed(line.to_owned())
 }
 
 /// Counts an event that could not be written.
-fn dropped(spool: &Spool, error: &io::Error) -> HookOutcome {
-    // When even the count cannot be written there is nothing left to do.
+fn dropped(spool: &Spool, error: &io::Error) -> RecordOutcome {
+    // Best effort: the disk may be full.
     drop_counters::add(spool, DropReason::Dropped).ok();
-    HookOutcome::Failed(format!("could not write to {}: {error}", spool.root().display()))
+    RecordOutcome::Failed(format!("could not write to {}: {error}", spool.root().display()))
 }

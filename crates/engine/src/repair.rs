@@ -1,85 +1,102 @@
-//! Opens the store, and puts another database in its place when it is damaged or a person wants an older state back.
+//! Opens the store, rebuilds a damaged database and restores a backup.
 //!
-//! A damaged database is set aside and built anew from the last good backup, from the events and notes that can still be
-//! read of it, and from the spool, which nobody touched. Damage is what SQLite calls so, on opening or later, and a file
-//! without a byte where there was a database. It is confirmed from end to end before anything is done about it. A database of
-//! a newer schema is not damaged, and one that is missing was deleted by somebody who can say `backstory restore`.
+//! A damaged database is set aside and rebuilt from the last good backup, from the events and notes that can still be read
+//! from it, and from the spool. Damaged is what SQLite reports as such, and a file of zero bytes although backups exist. Every
+//! table is checked before the database is replaced. A database with a newer schema is not damaged, and a missing one was
+//! deleted on purpose; `backstory restore` brings it back.
 
-mod gate;
 mod swap;
 
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Salvaged, Store, StoreError};
-use backstory_system::{self as system, END_BY_FORCE, OwnerOnly as _};
+use backstory_system::{END_BY_FORCE, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     backups::{self, BackupKind},
-    clock,
-    error::{error_chain, with_hint},
+    engine::Engine,
+    error::{HintContext as _, HintedError, error_chain, with_hint},
     home::Home,
-    log, worker,
+    ingest::ingest_hooks,
+    swap_lock::SwapLock,
+    worker_process,
 };
 
-pub use gate::SwapLock;
+use swap::{remove, with_suffix};
 
-/// Who opens the store. The worker holds its lock already, and must not ask for it: closing that file gives it up.
+/// Kind of process that opens the store. The worker holds `worker.lock` already and must not take it again: closing a second
+/// handle of the file would release the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockOwner {
-    /// A command; it acquires the lock when it needs it.
+    /// A command. It takes the lock when it needs it.
     Command,
-    /// The worker; it holds the lock.
+    /// The worker. It holds the lock.
     Worker,
 }
 
-/// What became of a damaged database; kept beside the file that was set aside, where `doctor` finds it.
+/// Report of a rebuilt database, stored beside the damaged file for `doctor`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rebuilt {
-    /// The time.
+    /// Time of the rebuild.
     pub at: Timestamp,
-    /// What showed the damage.
+    /// Error that revealed the damage.
     pub noticed: String,
-    /// Where the damaged database is.
+    /// Path of the damaged database.
     pub damaged: PathBuf,
-    /// The backup that was taken as the base.
+    /// Backup that was used as the base.
     pub base: Option<PathBuf>,
-    /// Events of the queue that could still be read and were not in the backup.
+    /// Events that could still be read and were not in the backup.
     pub events: usize,
-    /// Notes and imported memories, likewise.
+    /// Notes and imported memories that could still be read and were not in the backup.
     pub memories: u64,
 }
 
-/// So much of the ledger goes from one database to the next: a day of the user's, wherever its midnight is.
+/// Age of the ledger entries that are carried over: covers the current day of the budget in every time zone.
 const LEDGER_AGE: Duration = Duration::from_hours(2 * 24);
 
-/// Opens the store to read and write. One that is damaged is rebuilt first, and a command says so.
-pub fn open(home: &Home, opener: LockOwner) -> Result<Store> {
-    finish(home, opener)?;
-    let opened = match was_emptied(home)? {
-        true => Err(StoreError::Damaged {
-            path: home.database(),
-            found: "it is empty, and there are backups".to_owned(),
-        }),
-        false => Store::open(&home.database(), &home.backups()),
-    };
-    match opened {
-        Err(error) if error.is_damage() => {
-            rebuild_if_damaged(home, opener, &anyhow::Error::new(error))?;
-            Store::open(&home.database(), &home.backups()).map_err(with_hint)
-        }
-        other => other.map_err(with_hint),
-    }
+/// A store that was opened for writing.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// Set if the database was damaged and had to be rebuilt.
+    pub rebuilt: Option<Rebuilt>,
 }
 
-/// Says whether something failed because the database is damaged.
+/// Opens the store for reading and writing. A damaged database is rebuilt first.
+pub fn open(engine: &Engine, owner: LockOwner) -> Result<Opened> {
+    let home = &engine.home;
+    finish(engine, owner)?;
+    let opened = if was_emptied(engine)? {
+        Err(StoreError::Damaged {
+            path: home.database(),
+            found: "it is empty, although there are backups".to_owned(),
+        })
+    } else {
+        Store::open(&home.database(), &home.backups())
+    };
+    let (opened, rebuilt) = match opened {
+        Err(error) if error.is_damage() => {
+            let rebuilt = rebuild_if_damaged(engine, owner, &anyhow::Error::new(error))?;
+            (Store::open(&home.database(), &home.backups()), rebuilt)
+        }
+        other => (other, None),
+    };
+    Ok(Opened {
+        store: opened.map_err(with_hint)?,
+        rebuilt,
+    })
+}
+
+/// Returns `true` if an error was caused by a damaged database.
 pub fn is_damage(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -87,29 +104,34 @@ pub fn is_damage(error: &anyhow::Error) -> bool {
         .any(StoreError::is_damage)
 }
 
-/// Rebuilds the database if it is damaged indeed, and tells whoever listens; says whether it was.
-pub fn rebuild_if_damaged(home: &Home, opener: LockOwner, noticed: &anyhow::Error) -> Result<bool> {
+/// Checks the database and rebuilds it if it is damaged. Returns `None` if it is not. The rebuild is also logged.
+pub fn rebuild_if_damaged(
+    engine: &Engine,
+    owner: LockOwner,
+    noticed: &anyhow::Error,
+) -> Result<Option<Rebuilt>> {
     let rebuild = || {
-        swap::complete(home)?;
-        match is_whole(home)? {
-            // Another process was faster, or it was read while it was replaced.
-            true => Ok(None),
-            false => rebuild(home, noticed).map(Some),
+        swap::complete(&engine.home, engine.clock.timestamp())?;
+        if is_whole(engine)? {
+            // Another process has rebuilt it, or it was read while it was replaced.
+            Ok(None)
+        } else {
+            rebuild(engine, noticed).map(Some)
         }
     };
-    let rebuilt = match opener {
+    let rebuilt = match owner {
         LockOwner::Worker => rebuild(),
-        LockOwner::Command => with_worker_stopped(home, rebuild),
+        LockOwner::Command => with_worker_stopped(engine, rebuild),
     }
-    .context("could not rebuild the damaged database\nhint: `backstory doctor` says what is there, `backstory restore FILE` takes a backup")?;
-    let Some(rebuilt) = rebuilt else { return Ok(false) };
-    let told = rebuilt.to_string();
-    // The receipt has it too.
-    log::append(home, "worker.log", clock::since_1970(), &told).ok();
-    if opener == LockOwner::Command {
-        anstream::eprintln!("{told}");
+    .hint_context(
+        "could not rebuild the damaged database",
+        "`backstory doctor` shows what is wrong, `backstory restore FILE` restores a backup",
+    )?;
+    if let Some(rebuilt) = &rebuilt {
+        // Best effort: the report is also stored beside the damaged file.
+        engine.log("worker.log", &rebuilt.to_string()).ok();
     }
-    Ok(true)
+    Ok(rebuilt)
 }
 
 impl std::fmt::Display for Rebuilt {
@@ -119,7 +141,7 @@ impl std::fmt::Display for Rebuilt {
             "The database was damaged and is rebuilt from {}",
             match &self.base {
                 Some(base) => base.display().to_string(),
-                None => "nothing, for there was no backup".to_owned(),
+                None => "nothing, because there was no backup".to_owned(),
             }
         )?;
         if self.events > 0 || self.memories > 0 {
@@ -133,83 +155,89 @@ impl std::fmt::Display for Rebuilt {
     }
 }
 
-/// So long another command that works on the database is waited for. Tests are not that patient.
+/// Time to wait for another command that works on the database. Shorter in debug builds, for tests.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 60 });
 
-/// Does something while no worker runs; one that ran before runs again after. A command that holds the worker's lock, an
-/// import that makes memories, is waited for and not told to end.
-pub fn with_worker_stopped<T>(home: &Home, work: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Stops the worker, runs `work` while holding its lock, and starts the worker again if there was one. A command that holds
+/// the lock, such as an import, is not stopped but waited for.
+pub fn with_worker_stopped<T>(engine: &Engine, work: impl FnOnce() -> Result<T>) -> Result<T> {
     const POLL_INTERVAL: Duration = Duration::from_millis(100);
+    let home = &engine.home;
     home.create()?;
-    let begun = Instant::now();
+    let started = engine.clock.monotonic();
     let mut had_worker = false;
     let lock = loop {
-        if let Some(lock) = worker::WorkerLock::take(home).context("could not lock worker.lock")? {
+        if let Some(lock) = worker_process::WorkerLock::take(home).context("could not lock worker.lock")? {
             break lock;
         }
-        let holder = worker::holder(home);
-        if begun.elapsed() > TIMEOUT {
+        let holder = worker_process::holder(home);
+        if engine.clock.monotonic() - started > TIMEOUT {
             let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
-            bail!("{who} works on the database\nhint: try again when it has ended");
+            bail!(
+                HintedError::new(format_args!("{who} is working on the database"))
+                    .hint("try again when it has ended")
+            );
         }
-        match holder.is_none() || worker::worker_info(home).is_some() {
-            true => {
-                had_worker |= worker::stop(home).with_context(|| {
-                    format!("could not stop the worker\nhint: it may hang; `{END_BY_FORCE}` loses nothing")
-                })?;
-            }
-            false => std::thread::sleep(POLL_INTERVAL),
+        if holder.is_none() || worker_process::worker_info(home).is_some() {
+            had_worker |= worker_process::stop(home).hint_context(
+                "could not stop the worker",
+                format_args!("it may hang; `{END_BY_FORCE}` loses no data"),
+            )?;
+        } else {
+            std::thread::sleep(POLL_INTERVAL);
         }
     };
     let result = work();
     drop(lock);
     if had_worker {
-        // If it does not start, the next hook starts one.
-        worker::start_and_wait(home).ok();
+        // On failure the next hook starts one.
+        worker_process::start_and_wait(engine).ok();
     }
     result
 }
 
-/// Puts a backup in the place of what is there, which is kept aside first; returns where. Nobody else may be at work.
-pub fn restore(home: &Home, from: &Path) -> Result<Option<PathBuf>> {
-    swap::complete(home)?;
-    let _gate = SwapLock::exclusive(home)?;
+/// Replaces the database by a backup. Returns the path at which the replaced database was kept. The caller holds the worker
+/// lock.
+pub fn restore(engine: &Engine, from: &Path) -> Result<Option<PathBuf>> {
+    let (home, now) = (&engine.home, engine.clock.timestamp());
+    swap::complete(home, now)?;
+    let _lock = SwapLock::exclusive(home)?;
     let present = Store::open(&home.database(), &home.backups());
     remove_database(&swap::building(home))?;
     let mut built = Store::from_backup(from, &swap::building(home), &home.backups())?;
     built.forget_vectors()?;
-    built.import_ledger(&home.database(), clock::timestamp() - LEDGER_AGE)?;
+    built.import_ledger(&home.database(), now - LEDGER_AGE)?;
     if let Ok(present) = &present {
         built.advance_sequences(&present.sequence_values()?)?;
     }
-    let copy = backups::path_for(home, BackupKind::BeforeRestore, clock::timestamp());
+    let copy = backups::path_for(home, BackupKind::BeforeRestore, now);
     let copied = present.and_then(|present| present.back_up(&copy).map(|_| present));
     let kept = match copied {
-        // Other processes may have it open: to them it is a change like any other.
+        // Overwritten in place: for processes that have it open this is an ordinary transaction.
         Ok(mut present) => {
             present.overwrite_with(&built)?;
             drop(built);
             remove_database(&swap::building(home))?;
             Some(copy)
         }
-        // Not there, damaged, from a newer version, or no room for a copy.
+        // Missing, damaged, from a newer version, or no space for a copy.
         Err(_) => {
             built.close()?;
-            swap::swap_in(home, BackupKind::BeforeRestore)?
+            swap::swap_in(home, BackupKind::BeforeRestore, now)?
         }
     };
-    // Vectors have the numbers of the documents that were there before; the worker makes them anew.
+    // The vectors refer to the documents of the replaced database; the worker computes them again.
     remove(&home.vectors())?;
-    // The last good backup is one of this state from now on, not of the one that was unwanted.
+    // The newest good backup must be of the restored state, not of the replaced one.
     let store = Store::open(&home.database(), &home.backups())?;
-    store.back_up(&backups::path_for(home, BackupKind::Daily, clock::timestamp()))?;
+    store.back_up(&backups::path_for(home, BackupKind::Daily, now))?;
     Ok(kept)
 }
 
-/// Builds the database anew and puts it in place.
-fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
-    let _gate = SwapLock::exclusive(home)?;
-    let now = clock::timestamp();
+/// Rebuilds the database and puts it in place.
+fn rebuild(engine: &Engine, noticed: &anyhow::Error) -> Result<Rebuilt> {
+    let (home, now) = (&engine.home, engine.clock.timestamp());
+    let _lock = SwapLock::exclusive(home)?;
     let building = swap::building(home);
     remove_database(&building)?;
     let base = backups::last_good(home).context("could not look for a backup")?;
@@ -217,7 +245,7 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
         Some(base) => Store::from_backup(base, &building, &home.backups())?,
         None => Store::open(&building, &home.backups())?,
     };
-    let Salvaged { events, memories } = store.salvage(&home.database(), worker::ingest_hooks(), now)?;
+    let Salvaged { events, memories } = store.salvage(&home.database(), ingest_hooks(), now)?;
     if let Ok(damaged) = Store::open_read_only(&home.database(), BusyTimeout::Command)
         && let Ok(numbers) = damaged.sequence_values()
     {
@@ -226,7 +254,7 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
     store.import_ledger(&home.database(), now - LEDGER_AGE)?;
     store.forget_vectors()?;
     store.close()?;
-    let damaged = swap::swap_in(home, BackupKind::Damaged)?.context("the damaged database is gone")?;
+    let damaged = swap::swap_in(home, BackupKind::Damaged, now)?.context("the damaged database is gone")?;
     let rebuilt = Rebuilt {
         at: now,
         noticed: error_chain(noticed),
@@ -235,38 +263,40 @@ fn rebuild(home: &Home, noticed: &anyhow::Error) -> Result<Rebuilt> {
         events,
         memories,
     };
-    write_receipt(&rebuilt).context("could not note that the database was rebuilt")?;
+    write_receipt(&rebuilt).context("could not write the report of the rebuild")?;
     Ok(rebuilt)
 }
 
-/// Removes what a repair that was killed had begun to build. Only who holds the lock may, or who knows that nobody does.
+/// Removes the unfinished database of a repair that was killed. The caller holds the worker lock or knows that no process does.
 pub fn sweep(home: &Home) -> Result<()> {
-    remove(&swap::building(home)).context("could not remove a database that was half built")
+    remove(&swap::building(home)).context("could not remove an unfinished database")
 }
 
-/// Finishes what a crash between two renames left.
-fn finish(home: &Home, opener: LockOwner) -> Result<()> {
-    const MOMENT: usize = 200;
-    let complete = || swap::complete(home);
-    if opener == LockOwner::Worker {
+/// Completes a replacement that was interrupted by a crash.
+fn finish(engine: &Engine, owner: LockOwner) -> Result<()> {
+    const ATTEMPTS: usize = 200;
+    let home = &engine.home;
+    let complete = || swap::complete(home, engine.clock.timestamp());
+    if owner == LockOwner::Worker {
         return complete();
     }
-    // Whoever is at it at this moment must not be disturbed.
-    for _ in 0..MOMENT {
+    // A process that is replacing the database now needs about two seconds at most.
+    for _ in 0..ATTEMPTS {
         if !swap::is_pending(home) {
             return Ok(());
         }
-        if !worker::is_running(home) {
+        if !worker_process::is_running(home) {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    with_worker_stopped(home, complete)
+    with_worker_stopped(engine, complete)
 }
 
-/// Says whether every table can be read from end to end.
-fn is_whole(home: &Home) -> Result<bool> {
-    if was_emptied(home)? {
+/// Returns `true` if every table can be read completely.
+fn is_whole(engine: &Engine) -> Result<bool> {
+    let home = &engine.home;
+    if was_emptied(engine)? {
         return Ok(false);
     }
     let found = Store::open(&home.database(), &home.backups()).and_then(|store| store.check());
@@ -277,20 +307,21 @@ fn is_whole(home: &Home) -> Result<bool> {
     }
 }
 
-/// Says whether the database has lost all its bytes. SQLite would take the file for a new database; so it is, if it was
-/// made just now.
-fn was_emptied(home: &Home) -> Result<bool> {
+/// Returns `true` if the database was truncated to zero bytes. SQLite would treat such a file as a new database, which it is if
+/// it was created a moment ago.
+fn was_emptied(engine: &Engine) -> Result<bool> {
     const JUST_NOW: Duration = Duration::from_secs(5);
+    let home = &engine.home;
     let file = match fs::metadata(home.database()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        other => other.context("could not look at the database")?,
+        other => other.context("could not read the metadata of the database")?,
     };
     let is_old = || {
-        let age = file.modified().map(|at| clock::now().duration_since(at));
-        // A time in the future is not just now either.
+        let age = file.modified().map(|at| engine.clock.now().duration_since(at));
+        // A time in the future does not count as just now.
         age.is_ok_and(|age| age.is_err() || age.is_ok_and(|age| age > JUST_NOW))
     };
-    // A log may hold everything: then SQLite decides.
+    // The write-ahead log may hold all data; then SQLite decides.
     let has_log = || fs::metadata(with_suffix(&home.database(), "-wal")).is_ok_and(|log| log.len() > 0);
     Ok(file.len() == 0 && is_old() && !has_log() && !backups::list(home)?.is_empty())
 }
@@ -307,7 +338,7 @@ fn write_receipt(rebuilt: &Rebuilt) -> Result<()> {
     Ok(writeln!(file, "{}", serde_json::to_string_pretty(rebuilt)?)?)
 }
 
-/// Reads what became of damaged databases, the newest first.
+/// Reads the reports of rebuilt databases, newest first.
 pub fn receipts(home: &Home) -> io::Result<Vec<Rebuilt>> {
     let copies = backups::list(home)?.into_iter();
     let damaged = copies.filter(|copy| copy.reason == BackupKind::Damaged);
@@ -318,21 +349,8 @@ pub fn receipts(home: &Home) -> io::Result<Vec<Rebuilt>> {
     Ok(damaged.filter_map(read).collect())
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
 fn remove_database(path: &Path) -> io::Result<()> {
     ["-wal", "-shm", ""]
         .iter()
         .try_for_each(|suffix| remove(&with_suffix(path, suffix)))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match system::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -1,4 +1,4 @@
-//! How much is remembered, and what models cost.
+//! Numbers of stored memories and the cost of model calls.
 
 use std::{fs, time::Duration};
 
@@ -7,6 +7,7 @@ use backstory_store::{Counts, ProviderBackoff, Spending, Store, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    engine::Engine,
     home::Home,
     models::{self, Model},
     settings::Settings,
@@ -39,20 +40,16 @@ pub struct StatsReport {
 const DAY: Duration = Duration::from_hours(24);
 
 impl StatsReport {
-    /// Collects the numbers as of `now`.
-    pub fn collect(
-        home: &Home,
-        settings: &Settings,
-        store: &Store,
-        now: Timestamp,
-    ) -> Result<Self, StoreError> {
+    /// Collects the numbers.
+    pub fn collect(engine: &Engine, settings: &Settings, store: &Store) -> Result<Self, StoreError> {
+        let now = engine.clock.timestamp();
         let day = models::start_of_day(now, &models::zone(settings));
         // Seven days including today; daylight saving time may shift it by an hour.
         let week = models::start_of_day(day - 6 * DAY, &models::zone(settings));
         Ok(Self {
             counts: store.counts()?,
-            bytes: size(home),
-            model: Model::from_settings(settings),
+            bytes: size(&engine.home),
+            model: Model::from_settings(settings, &engine.environment),
             spans: [
                 ("today", store.spending(day, Timestamp::MAX)?),
                 ("7 days", store.spending(week, Timestamp::MAX)?),

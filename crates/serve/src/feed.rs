@@ -13,14 +13,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use backstory_engine::engine::Engine;
 use backstory_model::{ChangeId, Handle};
 use backstory_store::{Change, ChangeEvent, Queue, Store, StoreError};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use crate::{
-    Backend, Stores,
     api_types::{Memory, SessionJson},
+    stores::Stores,
 };
 
 /// Interval between checks for new commits.
@@ -85,14 +86,14 @@ impl Drop for SubscriberGuard {
 }
 
 impl Feed {
-    pub(crate) fn start(stores: Arc<Stores>, outside: Arc<Backend>) -> std::io::Result<Self> {
+    pub(crate) fn start(stores: Arc<Stores>, engine: Arc<Engine>) -> std::io::Result<Self> {
         let (events, _) = broadcast::channel(CHANNEL_CAPACITY);
         let (wake, woken) = channel();
         let listeners = Arc::new(AtomicUsize::new(0));
         let stop = Arc::new(AtomicBool::new(false));
         let broadcaster = ChangeBroadcaster {
             stores,
-            outside,
+            engine,
             events: events.clone(),
             listeners: Arc::clone(&listeners),
         };
@@ -152,7 +153,7 @@ impl Drop for Feed {
 
 struct ChangeBroadcaster {
     stores: Arc<Stores>,
-    outside: Arc<Backend>,
+    engine: Arc<Engine>,
     events: broadcast::Sender<Arc<SseEvent>>,
     listeners: Arc<AtomicUsize>,
 }
@@ -192,12 +193,12 @@ impl ChangeBroadcaster {
                 let counts = (state.pending, state.processing, state.failed);
                 if counts != queue {
                     queue = counts;
-                    self.send(Some(queue_event(state, &self.outside)));
+                    self.send(Some(queue_event(state, &self.engine)));
                 }
             }
             if health.elapsed() >= HEALTH_INTERVAL {
                 health = Instant::now();
-                self.send(Some(health_event(&store, &self.outside)?));
+                self.send(Some(health_event(&store, &self.engine)?));
             }
         }
         Ok(())
@@ -249,8 +250,8 @@ fn memory(store: &Store, handle: Handle) -> Result<Option<Memory>, StoreError> {
 }
 
 /// Builds an event with the state of the queue.
-pub(crate) fn queue_event(queue: Queue, outside: &Backend) -> SseEvent {
-    let queue = crate::api_types::QueueJson::new(queue, (outside.spooled)(), (outside.now)());
+pub(crate) fn queue_event(queue: Queue, engine: &Engine) -> SseEvent {
+    let queue = crate::api_types::QueueJson::new(queue, engine.spooled(), engine.clock.timestamp());
     let data = json!({"pending": queue.pending, "processing": queue.processing, "failed": queue.failed,
         "oldest_seconds": queue.oldest_seconds});
     SseEvent {
@@ -261,8 +262,8 @@ pub(crate) fn queue_event(queue: Queue, outside: &Backend) -> SseEvent {
 }
 
 /// Builds an event with the health of the worker.
-pub(crate) fn health_event(store: &Store, outside: &Backend) -> Result<SseEvent, StoreError> {
-    let queue = crate::api_types::QueueJson::new(store.queue(0)?, (outside.spooled)(), (outside.now)());
+pub(crate) fn health_event(store: &Store, engine: &Engine) -> Result<SseEvent, StoreError> {
+    let queue = crate::api_types::QueueJson::new(store.queue(0)?, engine.spooled(), engine.clock.timestamp());
     Ok(SseEvent {
         id: None,
         name: "health".to_owned(),

@@ -1,14 +1,12 @@
 //! HTTP API, live events, MCP server, viewer, and the line protocol on the socket.
 //!
-//! Serves the owner of the home only (see `access`). The only async crate: SQLite runs on blocking threads. Operations of the
-//! binary come in as [`Backend`].
+//! Serves the owner of the home only (see `access`). The only async crate: SQLite runs on blocking threads.
 
 mod access;
 mod api;
 pub mod api_types;
-mod backend;
-mod counters;
 mod feed;
+mod forget;
 #[cfg(unix)]
 mod line_protocol;
 mod listen;
@@ -18,15 +16,13 @@ mod problem;
 mod project_scope;
 mod route;
 mod server;
+mod settings;
 mod socket;
 mod stores;
 mod tools;
 mod viewer;
 
 pub use access::token;
-pub use backend::{Backend, BackendError, RecordOutcome};
-pub use counters::Counters;
-pub use listen::{ServeConfig, ServeError, Serving, serve};
+pub use listen::{ServeError, Serving, serve};
 pub use mcp::serve_stdio;
-pub use stores::Stores;
 pub use viewer::PAGES;

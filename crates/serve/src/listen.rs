@@ -3,13 +3,18 @@
 use std::{
     fs, io,
     net::{IpAddr, SocketAddr, TcpListener as StdTcpListener},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicI64, atomic::Ordering},
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use axum::{Router, middleware};
+use backstory_engine::{
+    counters::Counters,
+    engine::Engine,
+    worker::{HttpAddress, HttpServer},
+};
 use backstory_model::Timestamp;
 use hyper::server::conn::http1;
 use hyper_util::{
@@ -24,7 +29,6 @@ use tokio::{
 };
 
 use crate::{
-    Backend, Counters, Stores,
     access::{self, AccessGuard, token},
     feed::Feed,
     login::Logins,
@@ -32,6 +36,7 @@ use crate::{
     route::routes,
     server::{Server, with_middleware},
     socket::Socket,
+    stores::{IngestMode, Stores},
     viewer,
 };
 
@@ -49,23 +54,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Number of threads that access the store.
 const BLOCKING_THREADS: usize = 4;
-
-/// Configuration of the server.
-#[derive(Debug)]
-pub struct ServeConfig {
-    /// The store.
-    pub stores: Stores,
-    /// Listen address; must be loopback.
-    pub bind: IpAddr,
-    /// Preferred port; 0 for any.
-    pub port: u16,
-    /// Path of the socket in the home.
-    pub socket: PathBuf,
-    /// Path of the token file.
-    pub token: PathBuf,
-    /// Version of the binary.
-    pub version: &'static str,
-}
 
 /// Reasons why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -105,19 +93,16 @@ impl std::fmt::Debug for Server {
     }
 }
 
-impl Serving {
-    /// Returns the port on 127.0.0.1.
-    pub fn port(&self) -> u16 {
+impl HttpServer for Serving {
+    fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns the socket; `None` if its path is too long for the system.
-    pub fn socket(&self) -> Option<&PathBuf> {
-        self.socket.as_ref()
+    fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
     }
 
-    /// Returns whether live events are subscribed to, or a request arrived since `time`.
-    pub fn is_used_since(&self, time: Timestamp) -> bool {
+    fn is_used_since(&self, time: Timestamp) -> bool {
         let server = &self.last_use.0;
         server.feed.listeners() > 0 || server.last_request_ms.load(Ordering::Relaxed) >= time.as_millis()
     }
@@ -140,30 +125,33 @@ impl Drop for Serving {
 }
 
 /// Starts the server on a thread of its own. The caller must hold the worker lock of the home.
-pub fn serve(config: ServeConfig, outside: Backend, counters: Arc<Counters>) -> Result<Serving, ServeError> {
-    let token = token(&config.token).map_err(|error| ServeError::Token(config.token.clone(), error))?;
-    if !config.bind.is_loopback() {
-        return Err(ServeError::Bind(config.bind));
+pub fn serve(engine: &Engine, address: HttpAddress, counters: Arc<Counters>) -> Result<Serving, ServeError> {
+    let HttpAddress { bind, port } = address;
+    let version = env!("CARGO_PKG_VERSION");
+    let home = &engine.home;
+    let token = token(&home.token()).map_err(|error| ServeError::Token(home.token(), error))?;
+    if !bind.is_loopback() {
+        return Err(ServeError::Bind(bind));
     }
-    let tcp = listen_on(config.bind, config.port).map_err(ServeError::Listen)?;
+    let tcp = listen_on(bind, port).map_err(ServeError::Listen)?;
     let port = tcp.local_addr().map_err(ServeError::Listen)?.port();
-    let socket_listener = Socket::listen(&config.socket).ok();
-    let socket = socket_listener.is_some().then(|| config.socket.clone());
-    let (routes, description) = routes(config.version);
-    let stores = Arc::new(config.stores);
-    let outside = Arc::new(outside);
-    let now = (outside.now)();
+    let socket_listener = Socket::listen(&home.socket()).ok();
+    let socket = socket_listener.is_some().then(|| home.socket());
+    let (routes, description) = routes(version);
+    let engine = Arc::new(engine.clone());
+    let stores = Arc::new(Stores::new(Arc::clone(&engine), IngestMode::ByWorker));
+    let now = engine.clock.timestamp();
     let server = Arc::new(Server {
-        feed: Feed::start(Arc::clone(&stores), Arc::clone(&outside)).map_err(ServeError::Start)?,
+        feed: Feed::start(Arc::clone(&stores), Arc::clone(&engine)).map_err(ServeError::Start)?,
         stores,
-        outside,
-        access: AccessGuard::new(config.bind, port, token),
+        engine,
+        access: AccessGuard::new(bind, port, token),
         logins: Logins::default(),
         pending_deletes: viewer::PendingDeletes::default(),
         counters,
         description,
-        address: SocketAddr::new(config.bind, port),
-        version: config.version,
+        address: SocketAddr::new(bind, port),
+        version,
         started_at: now,
         last_request_ms: AtomicI64::new(now.as_millis()),
     });

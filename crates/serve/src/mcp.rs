@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use axum::Router;
+use backstory_engine::engine::Engine;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{
@@ -18,9 +19,9 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    Backend, Stores,
     problem::ApiError,
     server::Server,
+    stores::{IngestMode, Stores},
     tools::{CallerContext, call_read_only, definitions, remember},
 };
 
@@ -31,24 +32,24 @@ const INSTRUCTIONS: &str = "Memory of past coding sessions. Call `search` before
 #[derive(Clone)]
 struct Tools {
     stores: Arc<Stores>,
-    outside: Arc<Backend>,
+    engine: Arc<Engine>,
     caller: CallerContext,
     version: &'static str,
 }
 
 impl Tools {
     async fn call(&self, name: String, args: Value) -> Result<String, ApiError> {
-        let (stores, outside) = (Arc::clone(&self.stores), Arc::clone(&self.outside));
+        let (stores, engine) = (Arc::clone(&self.stores), Arc::clone(&self.engine));
         let caller = self.caller.clone();
         match name.as_str() {
             "remember" => {
                 self.stores
-                    .write(move |store| remember(args, store, &outside, &caller))
+                    .write(move |store| remember(args, store, &engine, &caller))
                     .await
             }
             _ => {
                 let read =
-                    move |store: &_| call_read_only(&name, args, store, stores.vectors(), &outside, &caller);
+                    move |store: &_| call_read_only(&name, args, store, &stores.vectors(), &engine, &caller);
                 self.stores.read(read).await
             }
         }
@@ -97,22 +98,18 @@ impl ServerHandler for Tools {
 }
 
 /// Serves one agent over standard input and output until it disconnects.
-pub fn serve_stdio(
-    stores: Stores,
-    outside: Backend,
-    folder: Option<PathBuf>,
-    version: &'static str,
-) -> std::io::Result<()> {
+pub fn serve_stdio(engine: Engine, folder: Option<PathBuf>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .max_blocking_threads(4)
         .build()?;
+    let engine = Arc::new(engine);
     let tools = Tools {
-        stores: Arc::new(stores),
-        outside: Arc::new(outside),
+        stores: Arc::new(Stores::new(Arc::clone(&engine), IngestMode::BeforeRead)),
+        engine,
         caller: CallerContext { folder },
-        version,
+        version: env!("CARGO_PKG_VERSION"),
     };
     runtime.block_on(async {
         // Fails if the agent disconnects before the handshake.
@@ -129,7 +126,7 @@ pub fn serve_stdio(
 pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
     let tools = Tools {
         stores: Arc::clone(&server.stores),
-        outside: Arc::clone(&server.outside),
+        engine: Arc::clone(&server.engine),
         caller: CallerContext::default(),
         version: server.version,
     };

@@ -5,11 +5,10 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use backstory_engine::error::hints;
 use backstory_store::{ProjectError, SessionError, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::BackendError;
 
 /// An error response: status, code, message and hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,12 +54,21 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// Wraps an error of the backend as a temporary failure of the store.
-    pub(crate) fn outside(error: BackendError) -> Self {
+    /// Reports an invalid request that the engine rejected.
+    pub(crate) fn bad_request(error: &anyhow::Error) -> Self {
+        let mut hints = hints(error).into_iter().map(ToString::to_string);
+        Self {
+            hint: hints.next(),
+            ..Self::bad(format!("{error:#}"))
+        }
+    }
+
+    /// Reports a temporary failure of the store.
+    pub(crate) fn unavailable(error: &anyhow::Error) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             code: "store",
-            ..error.into()
+            ..Self::bad_request(error)
         }
     }
 
@@ -119,15 +127,6 @@ impl From<SessionError> for ApiError {
             }
             SessionError::Ambiguous { .. } => Self::new(StatusCode::CONFLICT, "ambiguous", error.to_string())
                 .hint("use a longer prefix of the id"),
-        }
-    }
-}
-
-impl From<BackendError> for ApiError {
-    fn from(error: BackendError) -> Self {
-        Self {
-            hint: error.hint,
-            ..Self::bad(error.message)
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use backstory_capture::project;
 use backstory_model::{Handle, ProjectIdentity, Timestamp};
 use backstory_recall::{Query, Searcher};
 use backstory_store::{Filter, Project, ProjectError, Scope, Store};
 
-use crate::{Backend, problem::ApiError};
+use crate::problem::ApiError;
 
 /// The projects that a request covers.
 #[derive(Debug)]
@@ -21,18 +22,13 @@ pub(crate) enum ProjectScope {
 
 impl ProjectScope {
     /// Resolves a project by name, path, id or folder.
-    pub(crate) fn of(
-        store: &Store,
-        outside: &Backend,
-        project: Option<&str>,
-        cwd: Option<&str>,
-    ) -> Result<Self, ApiError> {
+    pub(crate) fn of(store: &Store, project: Option<&str>, cwd: Option<&str>) -> Result<Self, ApiError> {
         let folder = match ProjectRef::read(project, cwd)? {
             ProjectRef::Everywhere => return Ok(Self::Everywhere),
             ProjectRef::Project(name) => return Ok(Self::Project(store.project(name)?)),
             ProjectRef::Folder(folder) => folder,
         };
-        let key = (outside.locate)(folder).key;
+        let key = project::locate(folder).facts.key;
         match (store.project_with_id(&key)?, project) {
             (Some(project), _) => Ok(Self::Project(project)),
             // An explicit path may be a former root of a project; `cwd` alone never is.
@@ -89,13 +85,12 @@ pub(crate) fn folder(cwd: &str) -> Result<&Path, ApiError> {
 /// Returns the identity of a known or new project, or `None` for all projects.
 pub(crate) fn identity(
     store: &Store,
-    outside: &Backend,
     project: Option<&str>,
     cwd: Option<&str>,
 ) -> Result<Option<ProjectIdentity>, ApiError> {
     let name = match ProjectRef::read(project, cwd)? {
         ProjectRef::Everywhere => return Ok(None),
-        ProjectRef::Folder(folder) => return Ok(Some((outside.locate)(folder))),
+        ProjectRef::Folder(folder) => return Ok(Some(project::locate(folder).facts)),
         ProjectRef::Project(name) => name,
     };
     let (key, name, root) = match store.project(name) {

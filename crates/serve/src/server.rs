@@ -12,18 +12,25 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
+use backstory_engine::counters::Counters;
+use backstory_engine::engine::Engine;
 use backstory_model::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::{
-    Backend, Counters, Stores, access::AccessGuard, feed::Feed, login::Logins, problem::ApiError,
-    stores::run_blocking, viewer::PendingDeletes,
+    access::AccessGuard,
+    feed::Feed,
+    login::Logins,
+    problem::ApiError,
+    settings,
+    stores::{Stores, run_blocking},
+    viewer::PendingDeletes,
 };
 
 /// State shared by all routes.
 pub(crate) struct Server {
     pub(crate) stores: Arc<Stores>,
-    pub(crate) outside: Arc<Backend>,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) access: AccessGuard,
     pub(crate) feed: Feed,
     pub(crate) logins: Logins,
@@ -38,19 +45,22 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn now(&self) -> Timestamp {
-        (self.outside.now)()
+        self.engine.clock.timestamp()
     }
 
     /// Returns all settings. Reads the file on a blocking thread.
     pub(crate) async fn settings(self: &Arc<Self>) -> Result<Value, ApiError> {
         let server = Arc::clone(self);
-        run_blocking(move || Ok((server.outside.settings)())).await
+        run_blocking(move || Ok(settings::all(&server.engine))).await
     }
 
     /// Changes settings, all or none.
     pub(crate) async fn change_settings(self: &Arc<Self>, new: Map<String, Value>) -> Result<(), ApiError> {
         let server = Arc::clone(self);
-        run_blocking(move || Ok((server.outside.change_settings)(&new)?)).await
+        run_blocking(move || {
+            settings::change(&server.engine, &new).map_err(|error| ApiError::bad_request(&error))
+        })
+        .await
     }
 }
 

@@ -1,11 +1,18 @@
 //! Connection pool of the store. All access runs on blocking threads, off the async runtime.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use axum::http::StatusCode;
+use backstory_engine::{
+    engine::Engine,
+    ingest::ingest,
+    repair::{self, LockOwner},
+    worker_process,
+};
 use backstory_store::{BusyTimeout, Store, StoreError};
 
 use crate::problem::ApiError;
@@ -13,12 +20,19 @@ use crate::problem::ApiError;
 /// Maximum idle connections. None on Windows, where a database that is open cannot be replaced.
 const MAX_IDLE: usize = if cfg!(windows) { 0 } else { 4 };
 
+/// When spooled events are ingested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IngestMode {
+    /// By the worker that this server belongs to.
+    ByWorker,
+    /// Before every read, because no worker may be running.
+    BeforeRead,
+}
+
 /// Opens connections on demand and keeps a few for reuse.
-pub struct Stores {
-    database: PathBuf,
-    backups: PathBuf,
-    vectors: PathBuf,
-    before_reading: Box<dyn Fn() + Send + Sync>,
+pub(crate) struct Stores {
+    engine: Arc<Engine>,
+    ingest: IngestMode,
     readers: Mutex<Vec<Store>>,
     writer: Mutex<Option<Store>>,
 }
@@ -26,35 +40,27 @@ pub struct Stores {
 impl std::fmt::Debug for Stores {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stores")
-            .field("database", &self.database)
+            .field("home", &self.engine.home)
             .finish_non_exhaustive()
     }
 }
 
 impl Stores {
-    /// Creates a pool. `before_reading` is called before every read, to ingest events if no worker is running.
-    pub fn new(
-        database: PathBuf,
-        backups: PathBuf,
-        vectors: PathBuf,
-        before_reading: Box<dyn Fn() + Send + Sync>,
-    ) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, ingest: IngestMode) -> Self {
         Self {
-            database,
-            backups,
-            vectors,
-            before_reading,
+            engine,
+            ingest,
             readers: Mutex::default(),
             writer: Mutex::default(),
         }
     }
 
-    pub(crate) fn vectors(&self) -> &Path {
-        &self.vectors
+    pub(crate) fn vectors(&self) -> PathBuf {
+        self.engine.home.vectors()
     }
 
-    pub(crate) fn database(&self) -> &Path {
-        &self.database
+    pub(crate) fn database(&self) -> PathBuf {
+        self.engine.home.database()
     }
 
     /// Reads on a blocking thread.
@@ -71,7 +77,9 @@ impl Stores {
         &self,
         work: impl FnOnce(&Store) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        (self.before_reading)();
+        if self.ingest == IngestMode::BeforeRead {
+            ingest_spooled(&self.engine);
+        }
         let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let store = match idle.filter(Store::is_in_place) {
             Some(store) => store,
@@ -96,7 +104,7 @@ impl Stores {
             // Taken out of the pool, so that a panic does not leave a connection in an unknown state.
             let mut store = match writer.take().filter(Store::is_in_place) {
                 Some(store) => store,
-                None => Store::open(&stores.database, &stores.backups)?,
+                None => Store::open(&stores.database(), &stores.engine.home.backups())?,
             };
             store.check_schema()?;
             let result = work(&mut store);
@@ -108,16 +116,44 @@ impl Stores {
 
     /// Opens a read-only connection.
     pub(crate) fn open_reader(&self) -> Result<Store, StoreError> {
-        let store = match Store::open_read_only(&self.database, BusyTimeout::Command) {
+        let store = match Store::open_read_only(&self.database(), BusyTimeout::Command) {
             // Create or migrate the database first.
             Err(StoreError::Missing(_) | StoreError::Older { .. }) => {
-                drop(Store::open(&self.database, &self.backups)?);
-                Store::open_read_only(&self.database, BusyTimeout::Command)
+                drop(Store::open(&self.database(), &self.engine.home.backups())?);
+                Store::open_read_only(&self.database(), BusyTimeout::Command)
             }
             other => other,
         }?;
         store.map_pages()?;
         Ok(store)
+    }
+}
+
+/// Ingests spooled events, unless a worker does so within a moment. On failure they stay in the spool, and what is stored can
+/// still be read.
+fn ingest_spooled(engine: &Engine) {
+    const TIMEOUT: Duration = Duration::from_millis(200);
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
+    let spool = engine.home.spool();
+    let is_waiting = || spool.waiting().is_ok_and(|waiting| !waiting.is_empty());
+    let has_worker = worker_process::is_running(&engine.home);
+    if has_worker {
+        for _ in 0..TIMEOUT.as_millis() / POLL_INTERVAL.as_millis() {
+            if !is_waiting() {
+                return;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+    if is_waiting()
+        && let Ok(opened) = repair::open(engine, LockOwner::Command)
+    {
+        let mut store = opened.store;
+        // A worker that does not ingest waits for a lock; waiting for the same lock would block the caller.
+        if has_worker {
+            store.set_busy_timeout(BusyTimeout::Hook).ok();
+        }
+        ingest(&spool, &mut store).ok();
     }
 }
 

@@ -9,6 +9,8 @@ mod render;
 
 use std::path::{Path, PathBuf};
 
+use backstory_capture::project;
+use backstory_engine::engine::Engine;
 use backstory_model::{Handle, NoteAuthor, relative_path};
 use backstory_recall::{Query, Searcher, is_stale};
 use backstory_store::{Filter, NewNote, Store};
@@ -16,7 +18,6 @@ use backstory_text::one_line;
 use serde_json::Value;
 
 use crate::{
-    Backend,
     api_types::rfc3339,
     problem::ApiError,
     project_scope::{self, ProjectScope},
@@ -41,13 +42,13 @@ pub(crate) fn call_read_only(
     args: Value,
     store: &Store,
     vectors: &Path,
-    outside: &Backend,
+    engine: &Engine,
     caller: &CallerContext,
 ) -> Result<String, ApiError> {
     let call = ToolCall {
         store,
         vectors,
-        outside,
+        engine,
         caller,
     };
     match name {
@@ -64,17 +65,18 @@ pub(crate) fn call_read_only(
 pub(crate) fn remember(
     args: Value,
     store: &mut Store,
-    outside: &Backend,
+    engine: &Engine,
     caller: &CallerContext,
 ) -> Result<String, ApiError> {
     let args: RememberArgs = read(args)?;
-    let text = (outside.wash)(args.text.trim())
+    let text = engine
+        .sanitize(args.text.trim())
         .ok_or_else(|| ApiError::bad("the text is empty after removing private spans"))?;
     let kind = args.r#type.as_deref().map(parse_type).transpose()?;
     let identity = match (args.project.as_deref(), &caller.folder) {
         (None, None) => return Err(project_unknown()),
-        (None, Some(folder)) => Some((outside.locate)(folder)),
-        (named, _) => project_scope::identity(store, outside, named, None)?,
+        (None, Some(folder)) => Some(project::locate(folder).facts),
+        (named, _) => project_scope::identity(store, named, None)?,
     };
     let files: Vec<String> = args
         .files
@@ -100,7 +102,7 @@ pub(crate) fn remember(
             pinned: args.pin,
             author: NoteAuthor::Agent,
         },
-        (outside.now)(),
+        engine.clock.timestamp(),
     )?;
     let project = identity.map_or("all projects".to_owned(), |identity| identity.name);
     Ok(match saved.is_new {
@@ -116,7 +118,7 @@ fn project_unknown() -> ApiError {
 struct ToolCall<'a> {
     store: &'a Store,
     vectors: &'a Path,
-    outside: &'a Backend,
+    engine: &'a Engine,
     caller: &'a CallerContext,
 }
 
@@ -125,14 +127,14 @@ impl ToolCall<'_> {
         let folder = self.caller.folder.as_deref().and_then(Path::to_str);
         match (named, folder) {
             (None, None) => Err(project_unknown()),
-            (named, folder) => ProjectScope::of(self.store, self.outside, named, folder),
+            (named, folder) => ProjectScope::of(self.store, named, folder),
         }
     }
 
     fn search(&self, args: &SearchArgs) -> Result<String, ApiError> {
         let since = match args.since.as_deref() {
             None => None,
-            Some(text) => Some((self.outside.moment)(text).ok_or_else(|| {
+            Some(text) => Some(self.engine.parse_time(text).ok_or_else(|| {
                 ApiError::bad(format!("since `{text}` is not a time"))
                     .hint("use a date such as 2026-03-01 or an age such as 7d")
             })?),
@@ -153,7 +155,7 @@ impl ToolCall<'_> {
             scope,
             filter: &filter,
             limit,
-            now: (self.outside.now)(),
+            now: self.engine.clock.timestamp(),
         };
         let hits = Searcher::new(self.store, self.vectors)?.search(&query)?;
         if hits.is_empty() {
@@ -193,7 +195,7 @@ impl ToolCall<'_> {
                 let Some(scope) = projects.scope() else {
                     return Ok(NO_MEMORIES.to_owned());
                 };
-                let now = (self.outside.now)();
+                let now = self.engine.clock.timestamp();
                 match project_scope::best(self.store, self.vectors, scope, words, now)? {
                     Some(handle) => handle,
                     None => return Ok("No results.".to_owned()),
@@ -253,7 +255,11 @@ impl ToolCall<'_> {
             ProjectScope::Nowhere => return Ok(NO_MEMORIES.to_owned()),
             ProjectScope::Everywhere => return Err(project_unknown()),
         };
-        let worktree = self.caller.folder.as_deref().map(self.outside.locate);
+        let worktree = self
+            .caller
+            .folder
+            .as_deref()
+            .map(|folder| project::locate(folder).facts);
         let worktree = worktree.and_then(|identity| identity.worktree);
         let path = relative_path(
             &args.path,

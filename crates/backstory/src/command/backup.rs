@@ -6,8 +6,7 @@ use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_engine::{
     backups::{self, BackupKind},
-    clock,
-    home::Home,
+    engine::Engine,
 };
 use serde_json::json;
 
@@ -29,13 +28,13 @@ pub(crate) struct Backup {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Backup) -> Result<ExitStatus> {
-    let Some(store) = open_store(home)? else {
+pub(crate) fn run(engine: &Engine, arguments: &Backup) -> Result<ExitStatus> {
+    let Some(store) = open_store(engine)? else {
         bail!("nothing is remembered yet\nhint: there is nothing to back up");
     };
     let path = match &arguments.file {
         Some(file) => std::path::absolute(file)?,
-        None => backups::path_for(home, BackupKind::ByHand, clock::timestamp()),
+        None => backups::path_for(&engine.home, BackupKind::ByHand, engine.clock.timestamp()),
     };
     // Our own folder is made when it is missing; another that is not there is a slip of the hand.
     let folder = path.parent().filter(|_| arguments.file.is_some());

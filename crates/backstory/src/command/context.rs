@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::project::locate;
-use backstory_engine::{clock, home::Home};
+use backstory_engine::engine::Engine;
 use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context};
 use backstory_text::tokens;
 use serde_json::{Value, json};
 
-use super::{ExitStatus, open_store, project, settings};
+use super::{ExitStatus, open_store, project};
 use crate::output::{self, BOLD, DIM};
 
 /// Show what a new session in this project would be told
@@ -32,8 +32,8 @@ pub(crate) struct ContextArguments {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<ExitStatus> {
-    let told = build(home, arguments)?;
+pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitStatus> {
+    let told = build(engine, arguments)?;
     let Some(told) = told else {
         match arguments.json {
             true => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
@@ -59,9 +59,9 @@ pub(crate) fn run(home: &Home, arguments: &ContextArguments) -> Result<ExitStatu
     Ok(ExitStatus::Done)
 }
 
-fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<ContextBlock>> {
-    let limits = settings(home)?.context.limits();
-    let Some(store) = open_store(home)? else {
+fn build(engine: &Engine, arguments: &ContextArguments) -> Result<Option<ContextBlock>> {
+    let limits = engine.checked_settings()?.context.limits();
+    let Some(store) = open_store(engine)? else {
         return Ok(None);
     };
     let folder = match &arguments.cwd {
@@ -82,7 +82,7 @@ fn build(home: &Home, arguments: &ContextArguments) -> Result<Option<ContextBloc
         project: &project,
         branch: branch.as_deref(),
         compacted_session: None,
-        now: clock::timestamp(),
+        now: engine.clock.timestamp(),
     };
     Ok(context(&store, &situation, &limits)?)
 }

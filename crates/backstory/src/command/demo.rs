@@ -14,13 +14,13 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, ensure};
-use backstory_engine::process;
 use backstory_system::shutdown_flag;
 use serde_json::Value;
 
 use super::ExitStatus;
 use crate::{
     output::{BOLD, DIM, GOOD},
+    process,
     scratch::Scratch,
 };
 

@@ -8,8 +8,7 @@ use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_engine::error::with_hint;
 use backstory_engine::{
-    clock,
-    home::Home,
+    engine::Engine,
     models::Model,
     settings::{ProviderName, Settings},
     time_arg::{self, TimeArg},
@@ -19,7 +18,7 @@ use backstory_model::Timestamp;
 use backstory_store::{PastTurn, Store};
 use serde_json::json;
 
-use super::{ExitStatus, open_store, settings};
+use super::{ExitStatus, open_store};
 use crate::{
     output::{DIM, count, dollars, thousands},
     progress::Progress,
@@ -61,14 +60,14 @@ struct Plan {
     left: u64,
 }
 
-pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<ExitStatus> {
-    let settings = chosen(settings(home)?, arguments.provider);
-    let Some(model) = Model::from_settings(&settings) else {
+pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitStatus> {
+    let settings = chosen(engine.checked_settings()?, arguments.provider);
+    let Some(model) = Model::from_settings(&settings, &engine.environment) else {
         bail!(
             "no model is set up\nhint: `backstory config set distill.provider claude-cli`, or name one with --provider; see docs/models.md"
         );
     };
-    let Some(mut store) = open_store(home)? else {
+    let Some(mut store) = open_store(engine)? else {
         bail!("nothing is remembered yet\nhint: `backstory import claude-code` takes past sessions over");
     };
     let asking = ModelConfig {
@@ -76,7 +75,13 @@ pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<ExitStatu
         keep: settings.capture.capture_settings(),
     };
     let mut progress = Progress::new(arguments.json);
-    let plan = plan(&store, &asking, arguments, &mut progress)?;
+    let plan = plan(
+        &store,
+        &asking,
+        arguments,
+        engine.clock.timestamp(),
+        &mut progress,
+    )?;
     progress.end();
     if plan.turns.is_empty() || arguments.dry_run {
         report_plan(&plan, &asking.model, arguments);
@@ -97,13 +102,13 @@ pub(crate) fn run(home: &Home, arguments: &DistillArguments) -> Result<ExitStatu
         }
     }
     // Whoever asks by hand wants to know now whether the provider is well again.
-    store.end_pause(&asking.model.place, clock::timestamp())?;
+    store.end_pause(&asking.model.place, engine.clock.timestamp())?;
     drop(store);
-    let start = clock::timestamp();
+    let start = engine.clock.timestamp();
     let turns = plan.turns.iter().map(|(turn, _)| turn.id).collect();
-    let outcome = ask(home, &asking, turns, &mut progress)?;
+    let outcome = ask(engine, &asking, turns, &mut progress)?;
     progress.end();
-    report(home, &outcome, &plan, start, arguments)
+    report(engine, &outcome, &plan, start, arguments)
 }
 
 /// The settings with another provider, whose model and address are its own.
@@ -123,6 +128,7 @@ fn plan(
     store: &Store,
     asking: &ModelConfig,
     arguments: &DistillArguments,
+    now: Timestamp,
     progress: &mut Progress,
 ) -> Result<Plan> {
     let session = match &arguments.session {
@@ -134,18 +140,18 @@ fn plan(
     };
     let since = arguments
         .since
-        .map(|when| when.timestamp(&asking.model.zone))
+        .map(|when| when.timestamp(now, &asking.model.zone))
         .transpose()?;
     let past = store.past_turns(session.as_deref(), since)?;
     let all = past.len();
     let mut turns = Vec::new();
     for (at, turn) in past.into_iter().enumerate() {
         progress.bar(at, all, "turns read");
-        if let Some(question) = worker::build_request(store, turn.id, &asking.model, &asking.keep)? {
+        if let Some(question) = worker::build_request(store, turn.id, asking)? {
             turns.push((turn, question.prompt.tokens() as u64));
         }
     }
-    let budget = asking.model.budget(clock::timestamp());
+    let budget = asking.model.budget(now);
     Ok(Plan {
         tokens_in: turns.iter().map(|(_, tokens)| tokens).sum(),
         tokens_out: turns.len() as u64 * EXPECTED_ANSWER,
@@ -206,13 +212,13 @@ fn is_meant() -> Result<bool> {
 }
 
 fn report(
-    home: &Home,
+    engine: &Engine,
     outcome: &DistillReport,
     plan: &Plan,
     start: Timestamp,
     arguments: &DistillArguments,
 ) -> Result<ExitStatus> {
-    let store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    let store = Store::open(&engine.home.database(), &engine.home.backups()).map_err(with_hint)?;
     let spent = store.spending(start, Timestamp::MAX)?;
     let tokens_in: u64 = spent.iter().map(|one| one.tokens_in).sum();
     let tokens_out: u64 = spent.iter().map(|one| one.tokens_out).sum();

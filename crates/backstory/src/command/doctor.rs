@@ -3,7 +3,7 @@
 use anstream::println;
 use anstyle::Style;
 use anyhow::Result;
-use backstory_engine::{clock, environment, home::Home, settings};
+use backstory_engine::{engine::Engine, settings};
 use serde_json::{Map, Value, json};
 
 use super::ExitStatus;
@@ -23,8 +23,8 @@ pub(crate) struct Doctor {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Doctor) -> Result<ExitStatus> {
-    let patient = examine(home);
+pub(crate) fn run(engine: &Engine, arguments: &Doctor) -> Result<ExitStatus> {
+    let patient = examine(engine);
     let mut all = Vec::new();
     for (group, check) in GROUPS {
         let findings = check(&patient);
@@ -49,19 +49,19 @@ pub(crate) fn run(home: &Home, arguments: &Doctor) -> Result<ExitStatus> {
     })
 }
 
-fn examine(home: &Home) -> CheckContext<'_> {
-    let path = home.config();
+fn examine(engine: &Engine) -> CheckContext<'_> {
+    let path = engine.home.config();
     let (text, unreadable) = match settings::read(&path) {
         Ok(text) => (text, None),
         Err(error) => (None, Some(format!("{error:#}"))),
     };
-    let (settings, problems) = settings::load(&path, text.as_deref(), &environment::settings());
+    let (settings, problems) = settings::load(&path, text.as_deref(), &engine.environment.settings());
     let problems = problems.iter().map(ToString::to_string).chain(unreadable);
     CheckContext {
-        home,
+        engine,
         settings,
         problems: problems.collect(),
-        now: clock::timestamp(),
+        now: engine.clock.timestamp(),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
-use backstory_engine::{clock, home::Home, sanitize::Sanitizer};
+use backstory_engine::{engine::Engine, sanitize::Sanitizer};
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_store::MemoryEdit;
 
-use super::{ExitStatus, observation_type, open_store_with, settings};
+use super::{ExitStatus, observation_type, open_store_with};
 
 /// Put a memory right
 ///
@@ -55,8 +55,8 @@ pub(crate) struct EditArguments {
     notes: Option<String>,
 }
 
-pub(crate) fn run(home: &Home, arguments: &EditArguments) -> Result<ExitStatus> {
-    let edit = read(arguments, settings(home)?.capture.redact)?;
+pub(crate) fn run(engine: &Engine, arguments: &EditArguments) -> Result<ExitStatus> {
+    let edit = read(arguments, engine.checked_settings()?.capture.redact)?;
     let handle = arguments.handle;
     let changed = edit.changed();
     let fields = MemoryEdit::fields(handle.kind);
@@ -83,7 +83,7 @@ pub(crate) fn run(home: &Home, arguments: &EditArguments) -> Result<ExitStatus> 
             fields.join(", ")
         );
     }
-    open_store_with(home, &[handle])?.edit(handle, &edit, clock::timestamp())?;
+    open_store_with(engine, &[handle])?.edit(handle, &edit, engine.clock.timestamp())?;
     println!("Changed {handle}: {}", changed.join(", "));
     Ok(ExitStatus::Done)
 }

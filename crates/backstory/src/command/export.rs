@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
-use backstory_engine::home::Home;
+use backstory_engine::engine::Engine;
 
 use super::{ExitStatus, open_store, project};
 
@@ -20,8 +20,8 @@ pub(crate) struct Export {
     all: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Export) -> Result<ExitStatus> {
-    let Some(store) = open_store(home)? else {
+pub(crate) fn run(engine: &Engine, arguments: &Export) -> Result<ExitStatus> {
+    let Some(store) = open_store(engine)? else {
         return Ok(ExitStatus::Done);
     };
     let project = arguments

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal, Write};
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_engine::{
+    engine::Engine,
     forgetting::forget,
-    home::Home,
     models,
     time_arg::{self, TimeArg},
 };
@@ -15,7 +15,7 @@ use backstory_store::{Forgotten, Project, Selection, Session, Store};
 use jiff::tz::TimeZone;
 use serde_json::{Map, json};
 
-use super::{ExitStatus, open_store, project, settings, unknown};
+use super::{ExitStatus, open_store, project, unknown};
 use crate::output::{self, BOLD, DIM, count};
 
 /// Forget memories, sessions or a project, for good
@@ -73,11 +73,16 @@ impl ForgetTargets {
     }
 }
 
-pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<ExitStatus> {
-    let Some(mut store) = open_store(home)? else {
+pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
+    let Some(mut store) = open_store(engine)? else {
         bail!("nothing is remembered yet\nhint: there is nothing to forget");
     };
-    let found = find(&store, arguments, &models::zone(&settings(home)?))?;
+    let found = find(
+        &store,
+        arguments,
+        engine.clock.timestamp(),
+        &models::zone(&engine.checked_settings()?),
+    )?;
     let selection = found.selection(arguments);
     let plan = store.preview_forget(selection)?;
     let is_empty = plan.is_empty() && !matches!(selection, Selection::Project(_));
@@ -109,7 +114,7 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<ExitStatus> {
             return Ok(ExitStatus::Failed);
         }
     }
-    let done = forget(home, &mut store, selection, &settings(home)?.context)?;
+    let done = forget(engine, &mut store, selection, &engine.checked_settings()?.context)?;
     if !done.is_traceless {
         anstream::eprintln!("Another process reads the store: the last traces go when it ends.");
     }
@@ -127,7 +132,7 @@ pub(crate) fn run(home: &Home, arguments: &Forget) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn find(store: &Store, arguments: &Forget, zone: &TimeZone) -> Result<ForgetTargets> {
+fn find(store: &Store, arguments: &Forget, now: Timestamp, zone: &TimeZone) -> Result<ForgetTargets> {
     let mut found = ForgetTargets::default();
     for &handle in &arguments.handles {
         if !store.exists(handle)? {
@@ -143,7 +148,10 @@ fn find(store: &Store, arguments: &Forget, zone: &TimeZone) -> Result<ForgetTarg
     if let Some(named) = &arguments.project {
         found.project = Some(project(store, named)?);
     }
-    found.before = arguments.before.map(|when| when.timestamp(zone)).transpose()?;
+    found.before = arguments
+        .before
+        .map(|when| when.timestamp(now, zone))
+        .transpose()?;
     Ok(found)
 }
 

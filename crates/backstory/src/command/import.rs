@@ -12,12 +12,12 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result};
+use backstory_engine::ingest::ingest_hooks;
+use backstory_engine::worker_process;
 use backstory_engine::{
-    clock, environment,
-    home::Home,
+    engine::Engine,
     import::{self, TranscriptEvents},
     models::{self, Model},
-    repair::{self, LockOwner},
     settings::Settings,
     time_arg::{self, TimeArg},
     worker,
@@ -28,7 +28,7 @@ use backstory_transcript::{self as transcript, Transcript};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{ExitStatus, open_store, settings};
+use super::{ExitStatus, open_for_writing, open_store};
 use crate::{
     output::{DIM, count},
     progress::Progress,
@@ -91,25 +91,25 @@ struct SessionImportCounts {
     bytes: u64,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Import) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &Import) -> Result<ExitStatus> {
     match &arguments.source {
-        Source::ClaudeCode(arguments) => claude_code(home, arguments),
-        Source::ClaudeMem(arguments) => claude_mem::run(home, arguments),
-        Source::Jsonl(arguments) => jsonl::run(home, arguments),
+        Source::ClaudeCode(arguments) => claude_code(engine, arguments),
+        Source::ClaudeMem(arguments) => claude_mem::run(engine, arguments),
+        Source::Jsonl(arguments) => jsonl::run(engine, arguments),
     }
 }
 
-fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<ExitStatus> {
-    let settings = settings(home)?;
-    let transcripts = find(arguments, &models::zone(&settings))?;
+fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
+    let settings = engine.checked_settings()?;
+    let transcripts = find(engine, arguments, &models::zone(&settings))?;
     let start = Instant::now();
     // Events that wait in the spool are taken in first: what they tell is not wanted from the transcript.
-    let mut store = open_store(home)?;
+    let mut store = open_store(engine)?;
     if !arguments.dry_run {
-        home.create()?;
+        engine.home.create()?;
         let opened = match store {
             Some(store) => store,
-            None => repair::open(home, LockOwner::Command)?,
+            None => open_for_writing(engine)?,
         };
         // What a power cut takes can be imported again.
         opened.set_bulk_mode()?;
@@ -130,10 +130,11 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<ExitStatus> {
             _ => wanted.push((transcript, stamp)),
         }
     }
+    let (keep, now) = (settings.capture.capture_settings(), engine.clock.now());
     import_all(
         &wanted,
         arguments,
-        &settings,
+        &|transcript| import::read(transcript, &keep, now),
         store.as_mut(),
         &mut |sessions| {
             progress.show(&format!("{sessions} of {} sessions read", transcripts.len()));
@@ -141,22 +142,24 @@ fn claude_code(home: &Home, arguments: &ClaudeCode) -> Result<ExitStatus> {
         &mut tally,
     )?;
     let distilled = match store.as_mut().filter(|_| !arguments.dry_run) {
-        Some(store) => distil(home, store, &settings, &mut progress)?,
+        Some(store) => distil(engine, store, &settings, &mut progress)?,
         None => 0,
     };
     progress.end();
     report(arguments, &tally, distilled, start);
     if tally.new_events > 0 && !arguments.dry_run {
         // It makes the vectors, and memories of what is left.
-        worker::ensure(home);
+        worker_process::ensure(engine);
     }
     Ok(ExitStatus::Done)
 }
 
-fn find(arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
+fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
     let folders = match arguments.folders.as_slice() {
         [] => vec![
-            environment::user_home()
+            engine
+                .environment
+                .user_home()
                 .context("could not find your home folder")?
                 .join(".claude/projects"),
         ],
@@ -176,7 +179,7 @@ fn find(arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
         transcripts.extend(found.transcripts);
     }
     if let Some(since) = arguments.since {
-        let from = since.timestamp(zone)?;
+        let from = since.timestamp(engine.clock.timestamp(), zone)?;
         transcripts.retain(|transcript| Timestamp::from(transcript.modified) >= from);
     }
     Ok(transcripts)
@@ -186,21 +189,17 @@ fn find(arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
 fn import_all(
     wanted: &[(&Transcript, String)],
     arguments: &ClaudeCode,
-    settings: &Settings,
+    read: &(dyn Fn(&Transcript) -> Result<TranscriptEvents> + Sync),
     mut store: Option<&mut Store>,
     tell: &mut dyn FnMut(u64),
     tally: &mut SessionImportCounts,
 ) -> Result<()> {
-    let (keep, now) = (settings.capture.capture_settings(), clock::now());
     thread::scope(|scope| {
         // A few at most: a session can be large.
         let (send, receive) = sync_channel(2);
         scope.spawn(move || {
             for (transcript, stamp) in wanted {
-                if send
-                    .send((*transcript, stamp, import::read(transcript, &keep, now)))
-                    .is_err()
-                {
+                if send.send((*transcript, stamp, read(transcript))).is_err() {
                     return;
                 }
             }
@@ -254,7 +253,7 @@ fn take(
     }
     if let Some(store) = store.filter(|_| !arguments.dry_run) {
         for batch in new.chunks(500) {
-            store.ingest_batch(batch, worker::ingest_hooks())?;
+            store.ingest_batch(batch, ingest_hooks())?;
         }
         store.note_import(&transcript.path.to_string_lossy(), stamp, &transcript.session_id)?;
     }
@@ -296,12 +295,13 @@ fn stamp(transcript: &Transcript) -> String {
 }
 
 /// Makes memories of what was imported: here, unless a worker is at it.
-fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Progress) -> Result<usize> {
-    let Some(_lock) = worker::WorkerLock::take(home).context("could not lock worker.lock")? else {
+fn distil(engine: &Engine, store: &mut Store, settings: &Settings, progress: &mut Progress) -> Result<usize> {
+    let Some(_lock) = worker_process::WorkerLock::take(&engine.home).context("could not lock worker.lock")?
+    else {
         anstream::eprintln!("The worker makes memories of it in the background.");
         return Ok(0);
     };
-    store.recover(clock::timestamp())?;
+    store.recover(engine.clock.timestamp())?;
     let total = store.queue(0)?.pending;
     let mut finished = 0;
     worker::distill_queue(
@@ -309,8 +309,9 @@ fn distil(home: &Home, store: &mut Store, settings: &Settings, progress: &mut Pr
         &worker::DistillOptions {
             keep: settings.capture.capture_settings(),
             // History is not asked for: `backstory distill` does that, and says what it will take.
-            with_model: Model::from_settings(settings).is_some(),
+            with_model: Model::from_settings(settings, &engine.environment).is_some(),
         },
+        &engine.clock,
         &AtomicBool::new(false),
         &mut |events| {
             finished += events;

@@ -8,7 +8,8 @@ use std::{
 
 use anstream::println;
 use anyhow::Result;
-use backstory_engine::{home::Home, worker};
+use backstory_engine::engine::Engine;
+use backstory_engine::worker_process;
 use backstory_recall::{Encoder, FlushPolicy, embed_next, file_vectors, repair_vectors};
 use backstory_store::{EmbedOrder, Store};
 use serde_json::json;
@@ -33,8 +34,8 @@ pub(crate) struct Index {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Index) -> Result<ExitStatus> {
-    let Some(mut store) = open_store(home)? else {
+pub(crate) fn run(engine: &Engine, arguments: &Index) -> Result<ExitStatus> {
+    let Some(mut store) = open_store(engine)? else {
         match arguments.json {
             true => println!("{}", json!({"documents": 0, "embedded": 0, "vectors": 1.0})),
             false => println!("Nothing is remembered yet."),
@@ -46,9 +47,9 @@ pub(crate) fn run(home: &Home, arguments: &Index) -> Result<ExitStatus> {
         store.forget_vectors()?;
     }
     if arguments.wait {
-        wait(home, &mut store)?;
+        wait(engine, &mut store)?;
     } else if arguments.rebuild || store.coverage()?.share() < 1.0 {
-        worker::ensure(home);
+        worker_process::ensure(engine);
     }
     let coverage = store.coverage()?;
     if arguments.json {
@@ -69,26 +70,26 @@ pub(crate) fn run(home: &Home, arguments: &Index) -> Result<ExitStatus> {
 }
 
 /// Works on all cores but the one of a worker that is at it from the other end.
-fn wait(home: &Home, store: &mut Store) -> Result<()> {
+fn wait(engine: &Engine, store: &mut Store) -> Result<()> {
     const BATCH_SIZE: usize = 256;
     store.set_bulk_mode()?;
-    if !worker::is_running(home) {
-        repair_vectors(store, &home.vectors())?;
+    if !worker_process::is_running(&engine.home) {
+        repair_vectors(store, &engine.home.vectors())?;
     }
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let mut encoders: Vec<Encoder> = Vec::new();
     loop {
         progress(store)?;
-        let (most, at_once) = match worker::is_running(home) {
+        let (most, at_once) = match worker_process::is_running(&engine.home) {
             true => (cores.saturating_sub(1).max(1), BATCH_SIZE / 4),
             false => (cores, BATCH_SIZE),
         };
         encoders.resize_with(most, Encoder::new);
         if embed_next(store, &mut encoders, EmbedOrder::Oldest, at_once)? == 0 {
-            file_vectors(store, &home.vectors(), FlushPolicy::Now)?;
+            file_vectors(store, &engine.home.vectors(), FlushPolicy::Now)?;
             break;
         }
-        file_vectors(store, &home.vectors(), FlushPolicy::Enough)?;
+        file_vectors(store, &engine.home.vectors(), FlushPolicy::Enough)?;
     }
     if io::stderr().is_terminal() {
         anstream::eprint!("\r\x1b[K");

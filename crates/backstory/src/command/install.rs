@@ -14,11 +14,9 @@ use std::io::{self, IsTerminal, Write as _};
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::host::{HOSTS, HostSpec, find};
-use backstory_engine::{
-    environment,
-    home::Home,
-    worker::{self, rules_file},
-};
+use backstory_engine::engine::Engine;
+use backstory_engine::rules_file;
+use backstory_engine::worker_process;
 use backstory_system::END_BY_FORCE;
 use serde_json::{Value, json};
 
@@ -82,7 +80,7 @@ fn host(name: &str) -> Result<&'static HostSpec, String> {
     })
 }
 
-pub(crate) fn install(home: &Home, arguments: &Install) -> Result<ExitStatus> {
+pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus> {
     let hosts = match arguments.hosts.as_slice() {
         [] => paths::present(),
         named => named.to_vec(),
@@ -92,7 +90,7 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<ExitStatus> {
         bail!("no agent was found here\nhint: name one: {}", names.join(", "));
     }
     let program = paths::program()?;
-    let mut receipt = Receipt::read(home)?;
+    let mut receipt = Receipt::read(&engine.home)?;
     let mut changes = Vec::new();
     for host in &hosts {
         changes.extend(plan::install(&receipt, host, &program)?);
@@ -105,7 +103,7 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<ExitStatus> {
         Confirmation::Ahead(changes) => changes,
         Confirmation::Away(status) => return Ok(status),
     };
-    apply::install(home, &mut receipt, &changes)?;
+    apply::install(engine, &mut receipt, &changes)?;
     if arguments.manner.json {
         println!("{}", as_json(&changes, false));
         return Ok(ExitStatus::Done);
@@ -120,7 +118,7 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<ExitStatus> {
             println!("  {afterwards}");
         }
     }
-    if environment::has_other_home() {
+    if engine.environment.has_other_home() {
         anstream::eprintln!(
             "{BUSY}BACKSTORY_HOME is set here: agents must be started with it too, or they use ~/.backstory.{BUSY:#}"
         );
@@ -129,8 +127,8 @@ pub(crate) fn install(home: &Home, arguments: &Install) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<ExitStatus> {
-    let mut receipt = Receipt::read(home)?;
+pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitStatus> {
+    let mut receipt = Receipt::read(&engine.home)?;
     let hosts: Vec<&'static HostSpec> = match arguments.hosts.as_slice() {
         [] => receipt.hosts.keys().filter_map(|name| find(name)).collect(),
         named => named.to_vec(),
@@ -145,7 +143,7 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<ExitStatus
             for host in &hosts {
                 receipt.hosts.remove(host.name);
             }
-            receipt.write(home)?;
+            receipt.write(&engine.home)?;
         }
         match arguments.manner.json {
             true => println!("{}", as_json(&changes, arguments.manner.dry_run)),
@@ -157,14 +155,14 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<ExitStatus
         Confirmation::Ahead(changes) => changes,
         Confirmation::Away(status) => return Ok(status),
     };
-    apply::uninstall(home, &mut receipt, &changes)?;
+    apply::uninstall(engine, &mut receipt, &changes)?;
     let mut rules_files = 0;
     for rules in of_changes(&changes).iter().filter_map(|host| host.rules) {
-        rules_files += rules_file::remove_all(home, rules)?;
+        rules_files += rules_file::remove_all(&engine.home, rules)?;
     }
     // Nobody reports to it any more.
     let has_stopped = receipt.hosts.is_empty()
-        && worker::stop(home).with_context(|| {
+        && worker_process::stop(&engine.home).with_context(|| {
             format!("everything is put back, but the worker did not end\nhint: it may hang; `{END_BY_FORCE}` loses nothing")
         })?;
     if arguments.manner.json {
@@ -190,7 +188,7 @@ pub(crate) fn uninstall(home: &Home, arguments: &Uninstall) -> Result<ExitStatus
     }
     println!(
         "{DIM}Memories are where they were: {}{DIM:#}",
-        paths::shown(home.root())
+        paths::shown(engine.home.root())
     );
     Ok(ExitStatus::Done)
 }

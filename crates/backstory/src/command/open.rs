@@ -9,12 +9,13 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
-use backstory_engine::{home::Home, process, worker};
+use backstory_engine::engine::Engine;
+use backstory_engine::worker_process;
 use backstory_serve::PAGES;
 use serde_json::{Value, json};
 
-use super::{ExitStatus, settings};
-use crate::output::DIM;
+use super::ExitStatus;
+use crate::{output::DIM, process};
 
 /// Open the viewer in the browser
 ///
@@ -29,8 +30,8 @@ pub(crate) struct Open {
     print: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Open) -> Result<ExitStatus> {
-    if !settings(home)?.worker.http {
+pub(crate) fn run(engine: &Engine, arguments: &Open) -> Result<ExitStatus> {
+    if !engine.checked_settings()?.worker.http {
         bail!("the viewer is switched off\nhint: backstory config set worker.http on");
     }
     if !is_page(&arguments.page) {
@@ -40,7 +41,7 @@ pub(crate) fn run(home: &Home, arguments: &Open) -> Result<ExitStatus> {
             PAGES.join(", ")
         );
     }
-    let url = link(home, &arguments.page)?;
+    let url = link(engine, &arguments.page)?;
     if arguments.print {
         println!("{url}");
         return Ok(ExitStatus::Done);
@@ -72,20 +73,21 @@ fn is_page(page: &str) -> bool {
 }
 
 /// Returns a link that logs a browser in once; starts the worker if it does not run.
-pub(crate) fn link(home: &Home, page: &str) -> Result<String> {
-    if !worker::is_running(home) {
-        home.create()?;
-        worker::start_and_wait(home)
+pub(crate) fn link(engine: &Engine, page: &str) -> Result<String> {
+    if !worker_process::is_running(&engine.home) {
+        engine.home.create()?;
+        worker_process::start_and_wait(engine)
             .context("could not start the worker\nhint: `backstory worker run` shows why")?;
     }
-    let bind = settings(home)?.http.bind;
+    let bind = engine.checked_settings()?.http.bind;
     let mut answer = None;
     // A worker that just started opens its door in a moment.
     for _ in 0..200 {
         // Only the port of the worker that lives: another program must not be told the token.
-        let port = worker::worker_info(home).and_then(|facts| facts["port"].as_u64()?.try_into().ok());
+        let port = worker_process::worker_info(&engine.home)
+            .and_then(|facts| facts["port"].as_u64()?.try_into().ok());
         if let Some(port) = port {
-            answer = Some(ask(home, SocketAddr::new(bind, port), page)?);
+            answer = Some(ask(engine, SocketAddr::new(bind, port), page)?);
             break;
         }
         std::thread::sleep(Duration::from_millis(25));
@@ -100,8 +102,8 @@ pub(crate) fn link(home: &Home, page: &str) -> Result<String> {
         .to_owned())
 }
 
-fn ask(home: &Home, address: SocketAddr, page: &str) -> Result<Value> {
-    let token = fs::read_to_string(home.token()).context("could not read the worker's token")?;
+fn ask(engine: &Engine, address: SocketAddr, page: &str) -> Result<Value> {
+    let token = fs::read_to_string(engine.home.token()).context("could not read the worker's token")?;
     let body = json!({"page": page}).to_string();
     let (token, length) = (token.trim(), body.len());
     let mut stream = TcpStream::connect(address).context("the worker cannot be reached")?;

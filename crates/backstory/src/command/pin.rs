@@ -2,7 +2,7 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_engine::home::Home;
+use backstory_engine::engine::Engine;
 use backstory_model::Handle;
 
 use super::{ExitStatus, open_store_with};
@@ -23,16 +23,16 @@ pub(crate) struct Unpin {
     handles: Vec<Handle>,
 }
 
-pub(crate) fn pin(home: &Home, arguments: &Pin) -> Result<ExitStatus> {
-    set(home, &arguments.handles, true)
+pub(crate) fn pin(engine: &Engine, arguments: &Pin) -> Result<ExitStatus> {
+    set(engine, &arguments.handles, true)
 }
 
-pub(crate) fn unpin(home: &Home, arguments: &Unpin) -> Result<ExitStatus> {
-    set(home, &arguments.handles, false)
+pub(crate) fn unpin(engine: &Engine, arguments: &Unpin) -> Result<ExitStatus> {
+    set(engine, &arguments.handles, false)
 }
 
-fn set(home: &Home, handles: &[Handle], pinned: bool) -> Result<ExitStatus> {
-    open_store_with(home, handles)?.set_pinned(handles, pinned)?;
+fn set(engine: &Engine, handles: &[Handle], pinned: bool) -> Result<ExitStatus> {
+    open_store_with(engine, handles)?.set_pinned(handles, pinned)?;
     let list: Vec<String> = handles.iter().map(ToString::to_string).collect();
     let verb = if pinned { "Pinned" } else { "Unpinned" };
     println!("{verb} {}", list.join(", "));

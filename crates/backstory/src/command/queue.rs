@@ -2,7 +2,7 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_engine::{clock, home::Home};
+use backstory_engine::engine::Engine;
 use backstory_model::{EventId, EventState, Timestamp};
 use backstory_serve::api_types;
 use backstory_store::Queue;
@@ -33,12 +33,12 @@ enum Action {
     },
 }
 
-pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &QueueArguments) -> Result<ExitStatus> {
     if let Some(Action::Retry { ids }) = &arguments.action {
         let ids: Vec<EventId> = ids.iter().copied().map(EventId::new).collect();
-        return retry(home, &ids);
+        return retry(engine, &ids);
     }
-    let queue = match open_store(home)? {
+    let queue = match open_store(engine)? {
         Some(store) => store.queue(arguments.limit)?,
         None => Queue {
             pending: 0,
@@ -49,8 +49,8 @@ pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<ExitStatus>
         },
     };
     // What cannot be taken in (a newer version's events) waits too.
-    let spooled = home.spool().waiting()?.len();
-    let now = clock::timestamp();
+    let spooled = engine.home.spool().waiting()?.len();
+    let now = engine.clock.timestamp();
     if arguments.json {
         let queue = api_types::QueueJson::new(queue, spooled as u64, now);
         println!("{}", serde_json::to_string(&queue)?);
@@ -60,13 +60,13 @@ pub(crate) fn run(home: &Home, arguments: &QueueArguments) -> Result<ExitStatus>
     Ok(ExitStatus::Done)
 }
 
-fn retry(home: &Home, ids: &[EventId]) -> Result<ExitStatus> {
-    let retried = match open_store(home)? {
+fn retry(engine: &Engine, ids: &[EventId]) -> Result<ExitStatus> {
+    let retried = match open_store(engine)? {
         Some(mut store) => store.retry(ids)?,
         None => 0,
     };
     if retried > 0 {
-        backstory_engine::worker::ensure(home);
+        backstory_engine::worker_process::ensure(engine);
     }
     match (retried, ids.len()) {
         (0, 0) => println!("No event has failed."),

@@ -8,17 +8,12 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::project;
-use backstory_engine::{
-    clock,
-    home::Home,
-    repair::{self, LockOwner},
-    sanitize::Sanitizer,
-};
+use backstory_engine::{engine::Engine, sanitize::Sanitizer};
 use backstory_model::{NoteAuthor, ObservationType, ProjectIdentity, relative_path};
 use backstory_store::NewNote;
 use serde_json::json;
 
-use super::{ExitStatus, settings};
+use super::{ExitStatus, open_for_writing};
 use crate::output::{self, DIM};
 
 /// Save a note for this project
@@ -49,8 +44,8 @@ pub(crate) struct Remember {
 /// More than this is no note; what is stored is shorter still.
 const MAX_INPUT_BYTES: u64 = 1 << 20;
 
-pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<ExitStatus> {
-    let redact = settings(home)?.capture.redact;
+pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
+    let redact = engine.checked_settings()?.capture.redact;
     let mut given = arguments.text.clone();
     if given == "-" {
         let mut bytes = Vec::new();
@@ -72,8 +67,8 @@ pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<ExitStatus> {
         .iter()
         .map(|file| in_project(&facts, &cwd, file))
         .collect();
-    home.create()?;
-    let mut store = repair::open(home, LockOwner::Command)?;
+    engine.home.create()?;
+    let mut store = open_for_writing(engine)?;
     let saved = store.remember(
         &NewNote {
             project: (!arguments.global).then_some(&facts),
@@ -83,7 +78,7 @@ pub(crate) fn run(home: &Home, arguments: &Remember) -> Result<ExitStatus> {
             pinned: arguments.pin,
             author: NoteAuthor::User,
         },
-        clock::timestamp(),
+        engine.clock.timestamp(),
     )?;
     let handle = saved.handle;
     if arguments.json {

@@ -7,7 +7,8 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
-use backstory_engine::{backups, clock, home::Home, repair, worker};
+use backstory_engine::worker_process;
+use backstory_engine::{backups, engine::Engine, repair};
 use backstory_model::Timestamp;
 use backstory_store::{StoreError, check_backup};
 use serde_json::json;
@@ -32,9 +33,9 @@ pub(crate) struct Restore {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
     let Some(file) = &arguments.file else {
-        return list(home, arguments.json);
+        return list(engine, arguments.json);
     };
     check_backup(file).map_err(|error| {
         let hint = match error {
@@ -56,7 +57,7 @@ pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<ExitStatus> {
             return Ok(ExitStatus::Failed);
         }
     }
-    let kept = repair::with_worker_stopped(home, || repair::restore(home, file)).context(
+    let kept = repair::with_worker_stopped(engine, || repair::restore(engine, file)).context(
         "could not restore the backup\nhint: what was there is still there, or in the folder `backups`",
     )?;
     if arguments.json {
@@ -68,7 +69,7 @@ pub(crate) fn run(home: &Home, arguments: &Restore) -> Result<ExitStatus> {
         }
     }
     // It makes the vectors, and memories of what came in meanwhile.
-    worker::ensure(home);
+    worker_process::ensure(engine);
     Ok(ExitStatus::Done)
 }
 
@@ -84,9 +85,9 @@ fn is_meant() -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn list(home: &Home, json: bool) -> Result<ExitStatus> {
-    let copies = backups::list(home).context("could not list the backups")?;
-    let now = clock::timestamp();
+fn list(engine: &Engine, json: bool) -> Result<ExitStatus> {
+    let copies = backups::list(&engine.home).context("could not list the backups")?;
+    let now = engine.clock.timestamp();
     for copy in &copies {
         let at = Timestamp::from(copy.modified);
         if json {

@@ -9,8 +9,7 @@ use anstream::println;
 use anstyle::Style;
 use anyhow::{Context, Result};
 use backstory_engine::{
-    clock,
-    home::Home,
+    engine::Engine,
     models,
     time_arg::{self, TimeArg},
 };
@@ -21,7 +20,7 @@ use backstory_store::{Filter, Project, Scope, Store, terms};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::{ExitStatus, current_project, observation_type, open_store, project, settings};
+use super::{ExitStatus, current_project, observation_type, open_store, project};
 use crate::output::{self, BOLD, BUSY, DIM};
 
 /// Find memories by words and by meaning
@@ -75,9 +74,12 @@ fn memory_kind(name: &str) -> Result<MemoryKind, String> {
     MemoryKind::from_name(name).ok_or(format!("expected one of {names}"))
 }
 
-pub(crate) fn run(home: &Home, arguments: &Search) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
     let question = arguments.words.join(" ");
-    let filter = arguments.filter(&models::zone(&settings(home)?))?;
+    let filter = arguments.filter(
+        engine.clock.timestamp(),
+        &models::zone(&engine.checked_settings()?),
+    )?;
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
         anstream::eprintln!("Nothing to look for.");
         anstream::eprintln!(
@@ -85,7 +87,7 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<ExitStatus> {
         );
         return Ok(ExitStatus::Refused);
     }
-    let store = open_store(home)?;
+    let store = open_store(engine)?;
     let scope = match &store {
         Some(store) => arguments.place(store)?,
         None => SearchScope::Nowhere,
@@ -95,7 +97,8 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<ExitStatus> {
     }
     let mut session = match (&store, &scope) {
         (Some(store), SearchScope::Project(_) | SearchScope::Everywhere) => Some(SearchSession {
-            searcher: Searcher::new(store, &home.vectors())?,
+            engine,
+            searcher: Searcher::new(store, &engine.home.vectors())?,
             vectors: store.coverage()?.share(),
         }),
         _ => None,
@@ -129,7 +132,7 @@ pub(crate) fn run(home: &Home, arguments: &Search) -> Result<ExitStatus> {
         return Ok(ExitStatus::Failed);
     }
     let asked: Vec<String> = terms(&question).into_iter().map(|term| term.word).collect();
-    let now = clock::timestamp();
+    let now = engine.clock.timestamp();
     for hit in &hits {
         print(hit, &asked, matches!(scope, SearchScope::Everywhere), now);
     }
@@ -162,13 +165,14 @@ impl SearchScope {
 }
 
 struct SearchSession<'s> {
+    engine: &'s Engine,
     searcher: Searcher<'s>,
     vectors: f64,
 }
 
 impl Search {
-    fn filter(&self, zone: &TimeZone) -> Result<Filter> {
-        let at = |when: Option<TimeArg>| when.map(|when| when.timestamp(zone)).transpose();
+    fn filter(&self, now: Timestamp, zone: &TimeZone) -> Result<Filter> {
+        let at = |when: Option<TimeArg>| when.map(|when| when.timestamp(now, zone)).transpose();
         Ok(Filter {
             kind: self.kind,
             observation_type: self.observation_type,
@@ -211,7 +215,7 @@ fn ask(
         scope,
         filter,
         limit: arguments.limit.into(),
-        now: clock::timestamp(),
+        now: session.engine.clock.timestamp(),
     };
     Ok(session.searcher.search(&query)?)
 }

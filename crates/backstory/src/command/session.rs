@@ -2,7 +2,8 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
-use backstory_engine::{clock, home::Home};
+use backstory_engine::engine::Engine;
+use backstory_model::Timestamp;
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
 use serde_json::{Map, Value, json};
@@ -39,8 +40,8 @@ impl SessionView {
     }
 }
 
-pub(crate) fn run(home: &Home, arguments: &Show) -> Result<ExitStatus> {
-    let Some(store) = open_store(home)? else {
+pub(crate) fn run(engine: &Engine, arguments: &Show) -> Result<ExitStatus> {
+    let Some(store) = open_store(engine)? else {
         bail!(
             "{}\nhint: nothing is recorded yet",
             SessionError::Unknown(arguments.id.clone())
@@ -59,7 +60,7 @@ pub(crate) fn run(home: &Home, arguments: &Show) -> Result<ExitStatus> {
     if arguments.json {
         println!("{}", as_json(&story));
     } else {
-        print(&story);
+        print(&story, engine.clock.timestamp());
     }
     Ok(ExitStatus::Done)
 }
@@ -94,9 +95,8 @@ fn turn_json(turn: &Turn) -> Value {
     Value::Object(fields)
 }
 
-fn print(story: &SessionView) {
+fn print(story: &SessionView, now: Timestamp) {
     let session = &story.session;
-    let now = clock::timestamp();
     let width = output::width();
     let style = sessions::status_style(session.status);
     println!(

@@ -2,7 +2,7 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_engine::{clock, home::Home};
+use backstory_engine::engine::Engine;
 use backstory_model::{SessionStatus, Timestamp};
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionFilter};
@@ -24,8 +24,8 @@ pub(crate) struct Sessions {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<ExitStatus> {
-    let Some(store) = open_store(home)? else {
+pub(crate) fn run(engine: &Engine, arguments: &Sessions) -> Result<ExitStatus> {
+    let Some(store) = open_store(engine)? else {
         if arguments.json {
             println!("{{\"sessions\":[]}}");
         } else {
@@ -50,7 +50,7 @@ pub(crate) fn run(home: &Home, arguments: &Sessions) -> Result<ExitStatus> {
     } else if sessions.is_empty() {
         println!("No sessions yet.");
     } else {
-        let now = clock::timestamp();
+        let now = engine.clock.timestamp();
         sessions.iter().for_each(|session| print(session, now));
     }
     Ok(ExitStatus::Done)

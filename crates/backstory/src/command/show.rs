@@ -2,13 +2,13 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_engine::{clock, home::Home, models};
+use backstory_engine::{engine::Engine, models};
 use backstory_model::{Handle, MemoryKind, Timestamp};
 use backstory_serve::api_types::Detail;
 use backstory_store::{MemoryDetail, MemoryRecord};
 use jiff::tz::TimeZone;
 
-use super::{ExitStatus, open_store, settings, unknown};
+use super::{ExitStatus, open_store, unknown};
 use crate::output::{self, BOLD, DIM};
 
 /// Show everything about a memory: what it says, where it comes from, what it rests on
@@ -25,8 +25,8 @@ pub(crate) struct ShowArguments {
 /// How much is shown of the prompt that a memory goes back to.
 const PROMPT_LENGTH: usize = 300;
 
-pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<ExitStatus> {
-    let store = open_store(home)?;
+pub(crate) fn run(engine: &Engine, arguments: &ShowArguments) -> Result<ExitStatus> {
+    let store = open_store(engine)?;
     let mut shown = Vec::new();
     let mut missing = Vec::new();
     for &handle in &arguments.handles {
@@ -43,12 +43,12 @@ pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<ExitStatus> 
         let list: Vec<Detail> = shown.into_iter().map(Detail::from).collect();
         println!("{}", serde_json::to_string(&list)?);
     } else {
-        let zone = models::zone(&settings(home)?);
+        let zone = models::zone(&engine.checked_settings()?);
         for (at, memory) in shown.iter().enumerate() {
             if at > 0 {
                 println!();
             }
-            print(memory, &zone);
+            print(memory, engine.clock.timestamp(), &zone);
         }
     }
     // One that is not there is no reason to keep the others back.
@@ -61,7 +61,7 @@ pub(crate) fn run(home: &Home, arguments: &ShowArguments) -> Result<ExitStatus> 
     })
 }
 
-fn print(shown: &MemoryDetail, zone: &TimeZone) {
+fn print(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
     let line = &shown.line;
     let kind = match (&line.type_name, line.kind) {
         (Some(name), MemoryKind::Observation) => name.clone(),
@@ -72,7 +72,7 @@ fn print(shown: &MemoryDetail, zone: &TimeZone) {
     let name = format!("#{} · {}", shown.handle, output::one_line(&kind, 40));
     print_headline(line, icon, &name);
     print_content(line);
-    print_origin(shown, zone);
+    print_origin(shown, now, zone);
     if !shown.passages.is_empty() {
         println!("\n{BOLD}Evidence{BOLD:#}");
         for passage in &shown.passages {
@@ -154,9 +154,8 @@ fn is_headline(line: &MemoryRecord, text: &str) -> bool {
     headline == text.trim() && (line.title.is_some() || headline.chars().count() <= cut())
 }
 
-fn print_origin(shown: &MemoryDetail, zone: &TimeZone) {
+fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
     let (line, origin) = (&shown.line, &shown.provenance);
-    let now = clock::timestamp();
     println!();
     match (&origin.project_name, &line.project) {
         (Some(name), Some(id)) if name != id => field("project", &format!("{name} ({id})")),

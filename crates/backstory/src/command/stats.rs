@@ -2,12 +2,12 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_engine::{clock, home::Home, stats::StatsReport};
+use backstory_engine::{engine::Engine, stats::StatsReport};
 use backstory_model::{MemoryKind, Timestamp};
 use backstory_store::Spending;
 use serde_json::json;
 
-use super::{ExitStatus, open_store, settings};
+use super::{ExitStatus, open_store};
 use crate::output::{self, BAD, BOLD, DIM, count, dollars, thousands};
 
 /// Show how much is remembered, and what models were asked and what that cost
@@ -21,19 +21,19 @@ pub(crate) struct Stats {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Stats) -> Result<ExitStatus> {
-    let settings = settings(home)?;
-    let Some(store) = open_store(home)? else {
+pub(crate) fn run(engine: &Engine, arguments: &Stats) -> Result<ExitStatus> {
+    let settings = engine.checked_settings()?;
+    let Some(store) = open_store(engine)? else {
         match arguments.json {
             true => println!("{}", json!({"memories": {}, "sessions": 0})),
             false => println!("Nothing is remembered yet."),
         }
         return Ok(ExitStatus::Done);
     };
-    let facts = StatsReport::collect(home, &settings, &store, clock::timestamp())?;
+    let facts = StatsReport::collect(engine, &settings, &store)?;
     match arguments.json {
         true => println!("{}", facts.to_json()),
-        false => print(&facts, clock::timestamp()),
+        false => print(&facts, engine.clock.timestamp()),
     }
     Ok(ExitStatus::Done)
 }

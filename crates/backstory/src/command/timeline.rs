@@ -2,15 +2,15 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
-use backstory_engine::{clock, home::Home, models};
-use backstory_model::Handle;
+use backstory_engine::{engine::Engine, models};
+use backstory_model::{Handle, Timestamp};
 use backstory_recall::{Query, Searcher};
 use backstory_serve::api_types;
 use backstory_store::{Filter, Scope, Store, TimelineEntry};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{ExitStatus, current_project, open_store, project, settings, unknown};
+use super::{ExitStatus, current_project, open_store, project, unknown};
 use crate::output::{self, BOLD, DIM};
 
 /// Show what happened around a memory, in the order of time
@@ -38,15 +38,15 @@ pub(crate) struct Timeline {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &Timeline) -> Result<ExitStatus> {
     let as_handle = match arguments.words.as_slice() {
         [word] => word.parse::<Handle>().ok(),
         _ => None,
     };
-    let store = open_store(home)?;
+    let store = open_store(engine)?;
     let anchor = match (as_handle, &store) {
         (Some(handle), _) => Some(handle),
-        (None, Some(store)) => best_hit(home, store, arguments)?,
+        (None, Some(store)) => best_hit(engine, store, arguments)?,
         (None, None) => None,
     };
     let Some(anchor) = anchor else {
@@ -71,13 +71,17 @@ pub(crate) fn run(home: &Home, arguments: &Timeline) -> Result<ExitStatus> {
             .collect();
         println!("{}", json!({"anchor": anchor, "timeline": list}));
     } else {
-        print(&moments, &models::zone(&settings(home)?));
+        print(
+            &moments,
+            engine.clock.timestamp(),
+            &models::zone(&engine.checked_settings()?),
+        );
     }
     Ok(ExitStatus::Done)
 }
 
 /// The memory that fits the words best.
-fn best_hit(home: &Home, store: &Store, arguments: &Timeline) -> Result<Option<Handle>> {
+fn best_hit(engine: &Engine, store: &Store, arguments: &Timeline) -> Result<Option<Handle>> {
     let named = match (&arguments.project, arguments.all) {
         (Some(named), _) => Some(project(store, named)?),
         (None, true) => None,
@@ -92,14 +96,13 @@ fn best_hit(home: &Home, store: &Store, arguments: &Timeline) -> Result<Option<H
         scope: named.as_ref().map_or(Scope::Everywhere, Scope::Project),
         filter: &Filter::default(),
         limit: 1,
-        now: clock::timestamp(),
+        now: engine.clock.timestamp(),
     };
-    let hits = Searcher::new(store, &home.vectors())?.search(&query)?;
+    let hits = Searcher::new(store, &engine.home.vectors())?.search(&query)?;
     Ok(hits.first().map(|hit| hit.card.handle))
 }
 
-fn print(moments: &[TimelineEntry], zone: &TimeZone) {
-    let now = clock::timestamp();
+fn print(moments: &[TimelineEntry], now: Timestamp, zone: &TimeZone) {
     let width = output::width();
     let mut day = String::new();
     for moment in moments {

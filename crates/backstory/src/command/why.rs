@@ -3,8 +3,7 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::{
-    clock,
-    home::Home,
+    engine::Engine,
     injection_log::{self, InjectionRecord},
 };
 use backstory_model::Handle;
@@ -23,16 +22,16 @@ pub(crate) struct Why {
     json: bool,
 }
 
-pub(crate) fn run(home: &Home, arguments: &Why) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
     let handle = arguments.handle;
-    let card = match open_store(home)? {
+    let card = match open_store(engine)? {
         Some(store) => store.card(handle)?,
         None => None,
     };
     let Some(card) = card else {
         return Err(unknown(handle));
     };
-    let given = injection_log::of_memory(home, handle)?;
+    let given = injection_log::of_memory(&engine.home, handle)?;
     if arguments.json {
         let list: Vec<Value> = given
             .iter()
@@ -55,7 +54,7 @@ pub(crate) fn run(home: &Home, arguments: &Why) -> Result<ExitStatus> {
         println!("No session was told this yet, and none was considered for it.");
         return Ok(ExitStatus::Done);
     }
-    let now = clock::timestamp();
+    let now = engine.clock.timestamp();
     for (session, given) in &given {
         let verdict = match given.told {
             true => format!("told at the {}", place(&given.moment)),

@@ -1,23 +1,21 @@
 //! `backstory worker`: the process that takes events in and distils them.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, sync::Arc};
 
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_engine::error::with_hint;
+use backstory_engine::worker_process;
 use backstory_engine::{
-    clock,
-    home::Home,
-    log,
-    models::Model,
-    settings::hook_cache::Stamp,
-    worker::{self, DistillOptions, HttpAddress, ModelConfig, RunMode, WorkerConfig},
+    counters::Counters,
+    engine::Engine,
+    worker::{self, HttpAddress, HttpServer, RunMode},
 };
 use backstory_store::{BusyTimeout, Store, StoreError};
 use backstory_system::{END_BY_FORCE, detach_from_terminal};
 use serde_json::{Value, json};
 
-use super::{ExitStatus, settings};
+use super::ExitStatus;
 use crate::output::count;
 
 /// Run the worker that takes events in and makes memories of them
@@ -52,35 +50,39 @@ enum Action {
     },
 }
 
-pub(crate) fn run(home: &Home, arguments: &WorkerArgs) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &WorkerArgs) -> Result<ExitStatus> {
     match arguments.action {
-        Action::Run { once, detached } => run_here(home, once, detached),
-        Action::Start => start(home),
-        Action::Stop => stop(home),
+        Action::Run { once, detached } => run_here(engine, once, detached),
+        Action::Start => start(engine),
+        Action::Stop => stop(engine),
         Action::Restart => {
-            worker::stop(home).context("could not stop the worker")?;
-            start(home)
+            worker_process::stop(&engine.home).context("could not stop the worker")?;
+            start(engine)
         }
-        Action::Status { json } => status(home, json),
+        Action::Status { json } => status(engine, json),
     }
 }
 
-fn run_here(home: &Home, once: bool, detached: bool) -> Result<ExitStatus> {
+fn run_here(engine: &Engine, once: bool, detached: bool) -> Result<ExitStatus> {
     if detached {
         detach_from_terminal();
     }
-    // A worker in the background has nobody to talk to but its log, and that is no reason to end.
-    let note = |line: &str| log::append(home, "worker.log", clock::since_1970(), line).ok();
-    let result = work_here(home, once);
+    let result = work_here(engine, once);
     if let Err(error) = &result {
-        note(&format!("process {} ended: {error:#}", std::process::id()));
+        let line = format!("process {} ended: {error:#}", std::process::id());
+        // A background worker has no terminal, so the log is the only place to report an error.
+        engine.log("worker.log", &line).ok();
     }
     result
 }
 
-fn work_here(home: &Home, once: bool) -> Result<ExitStatus> {
+fn work_here(engine: &Engine, once: bool) -> Result<ExitStatus> {
     let until = if once { RunMode::Done } else { RunMode::Idle };
-    let Some(work) = worker::run(home, until, &|| worker_config(home))? else {
+    let start_server = |address: HttpAddress, counters: &Arc<Counters>| {
+        let server = backstory_serve::serve(engine, address, Arc::clone(counters))?;
+        Ok(Box::new(server) as Box<dyn HttpServer>)
+    };
+    let Some(work) = worker::run(engine, until, &start_server)? else {
         println!("A worker runs already; it takes the events in.");
         return Ok(ExitStatus::Done);
     };
@@ -103,61 +105,31 @@ fn work_here(home: &Home, once: bool) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// What the settings ask of the worker.
-fn worker_config(home: &Home) -> Result<WorkerConfig> {
-    // Taken first: what is written meanwhile is read the next time.
-    let written = Stamp::of_file(&home.config());
-    let settings = settings(home)?;
-    let keep = settings.capture.capture_settings();
-    let asking = Model::from_settings(&settings).map(|model| {
-        Arc::new(ModelConfig {
-            model,
-            keep: keep.clone(),
-        })
-    });
-    Ok(WorkerConfig {
-        rules: DistillOptions {
-            keep,
-            with_model: asking.is_some(),
-        },
-        asking,
-        context: settings.context,
-        retention: settings.retention.to_retention(),
-        door: settings.worker.http.then_some(HttpAddress {
-            bind: settings.http.bind,
-            port: settings.http.port,
-        }),
-        backups: settings.retention.backups as usize,
-        written,
-        idle: Duration::from_secs(60 * u64::from(settings.worker.idle_minutes)),
-    })
-}
-
-fn start(home: &Home) -> Result<ExitStatus> {
+fn start(engine: &Engine) -> Result<ExitStatus> {
     // A worker with settings that it would have to guess does not start; better said here than in a log.
-    settings(home)?;
-    if worker::is_running(home) {
+    engine.checked_settings()?;
+    if worker_process::is_running(&engine.home) {
         println!("The worker runs already.");
         return Ok(ExitStatus::Done);
     }
-    home.create()?;
-    worker::start_and_wait(home)
+    engine.home.create()?;
+    worker_process::start_and_wait(engine)
         .context("could not start the worker\nhint: `backstory worker run` shows why")?;
     println!("The worker runs.");
     Ok(ExitStatus::Done)
 }
 
 /// Restarts the worker if it runs: it follows the settings, but a key may stand in our environment and not in its own.
-pub(crate) fn restart_if_running(home: &Home) -> Result<()> {
-    if worker::stop(home).context("could not stop the worker")? {
-        worker::start_and_wait(home)
+pub(crate) fn restart_if_running(engine: &Engine) -> Result<()> {
+    if worker_process::stop(&engine.home).context("could not stop the worker")? {
+        worker_process::start_and_wait(engine)
             .context("could not start the worker\nhint: `backstory worker run` shows why")?;
     }
     Ok(())
 }
 
-fn stop(home: &Home) -> Result<ExitStatus> {
-    let stopped = worker::stop(home).with_context(|| {
+fn stop(engine: &Engine) -> Result<ExitStatus> {
+    let stopped = worker_process::stop(&engine.home).with_context(|| {
         format!("could not stop the worker\nhint: it may hang; events are safe in the spool, and `{END_BY_FORCE}` loses nothing")
     })?;
     println!(
@@ -171,15 +143,15 @@ fn stop(home: &Home) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn status(home: &Home, json: bool) -> Result<ExitStatus> {
-    let is_running = worker::is_running(home);
-    let pid = worker::holder(home);
-    let facts: Value = match fs::read(home.worker_json()) {
+fn status(engine: &Engine, json: bool) -> Result<ExitStatus> {
+    let is_running = worker_process::is_running(&engine.home);
+    let pid = worker_process::holder(&engine.home);
+    let facts: Value = match fs::read(engine.home.worker_json()) {
         Ok(text) if is_running => serde_json::from_slice(&text).unwrap_or_default(),
         _ => Value::Null,
     };
-    let spooled = home.spool().waiting()?.len() as u64;
-    let queue = match Store::open_read_only(&home.database(), BusyTimeout::Command) {
+    let spooled = engine.home.spool().waiting()?.len() as u64;
+    let queue = match Store::open_read_only(&engine.home.database(), BusyTimeout::Command) {
         Ok(store) => Some(store.queue(0)?),
         // Not there, or about to be created or brought up to date by the worker.
         Err(StoreError::Missing(_) | StoreError::Older { .. }) => None,

@@ -4,20 +4,17 @@ use std::time::Duration;
 
 use super::{CheckContext, Finding};
 use crate::output::{self, count};
-use backstory_engine::{
-    backups::{self, BackupKind},
-    clock,
-};
+use backstory_engine::backups::{self, BackupKind};
 use backstory_model::Timestamp;
 
 /// A daily backup that is older than this while the store changes is overdue.
 const OVERDUE: Duration = Duration::from_secs(3 * 24 * 3600);
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    if !patient.home.database().exists() {
+    if !patient.engine.home.database().exists() {
         return Vec::new();
     }
-    let copies = match backups::list(patient.home) {
+    let copies = match backups::list(&patient.engine.home) {
         Ok(copies) => copies,
         Err(error) => {
             return vec![Finding::broken(
@@ -28,9 +25,16 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     };
     let wanted = patient.settings.retention.backups > 0;
     let good = copies.iter().find(|copy| copy.reason != BackupKind::Damaged);
-    let age = good.map(|copy| clock::now().duration_since(copy.modified).unwrap_or_default());
+    let age = good.map(|copy| {
+        patient
+            .engine
+            .clock
+            .now()
+            .duration_since(copy.modified)
+            .unwrap_or_default()
+    });
     // Nothing is overdue while nothing changes.
-    let changed = std::fs::metadata(patient.home.database()).and_then(|file| file.modified());
+    let changed = std::fs::metadata(patient.engine.home.database()).and_then(|file| file.modified());
     let is_behind = good.is_some_and(|copy| changed.is_ok_and(|at| at > copy.modified + OVERDUE));
     vec![match age {
         None if wanted => Finding::note("backups", "none yet: the worker takes one a day")
@@ -49,7 +53,7 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
                 false => Finding::ok("backups", message),
                 true => Finding::warning("backups", message).remedy(format!(
                     "{} says why; `backstory backup` takes one now",
-                    patient.home.log("worker.log").display()
+                    patient.engine.home.log("worker.log").display()
                 )),
             }
         }

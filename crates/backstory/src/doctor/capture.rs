@@ -3,24 +3,23 @@
 use std::fs;
 
 use backstory_capture::drop_counters::{self, DropReason};
-use backstory_engine::environment;
 use backstory_store::{BusyTimeout, Store, StoreError};
 
 use super::{CheckContext, Finding};
 use crate::output::{self, count};
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let mut findings = switched_off();
+    let mut findings = switched_off(patient);
     findings.extend(last_events(patient));
     findings.extend(lost(patient));
     findings.extend(torn(patient));
     findings
 }
 
-fn switched_off() -> Vec<Finding> {
+fn switched_off(patient: &CheckContext<'_>) -> Vec<Finding> {
     ["BACKSTORY_DISABLED", "BACKSTORY_INTERNAL"]
         .into_iter()
-        .filter(|name| environment::is_on(name))
+        .filter(|name| patient.engine.environment.is_on(name))
         .map(|name| {
             Finding::warning(
                 "switched-off",
@@ -33,8 +32,8 @@ fn switched_off() -> Vec<Finding> {
 
 /// The last hook of each host.
 fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let hosts =
-        Store::open_read_only(&patient.home.database(), BusyTimeout::Command).and_then(|store| store.hosts());
+    let hosts = Store::open_read_only(&patient.engine.home.database(), BusyTimeout::Command)
+        .and_then(|store| store.hosts());
     let hosts = match hosts {
         Ok(hosts) => hosts,
         Err(StoreError::Missing(_)) => Vec::new(),
@@ -54,7 +53,15 @@ fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
             Finding::ok("last-hook", message)
         })
         .collect();
-    match live.is_empty() && patient.home.spool().waiting().unwrap_or_default().is_empty() {
+    match live.is_empty()
+        && patient
+            .engine
+            .home
+            .spool()
+            .waiting()
+            .unwrap_or_default()
+            .is_empty()
+    {
         true => vec![
             Finding::note("last-hook", "no hook has reported anything yet")
                 .remedy("`backstory install` sets hooks up; then start a new session"),
@@ -64,7 +71,7 @@ fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
 }
 
 fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let counts = match drop_counters::read(&patient.home.spool()) {
+    let counts = match drop_counters::read(&patient.engine.home.spool()) {
         Ok(counts) => counts,
         Err(error) => {
             return vec![Finding::warning(
@@ -73,7 +80,7 @@ fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
             )];
         }
     };
-    let log = patient.home.log("hook.log").display().to_string();
+    let log = patient.engine.home.log("hook.log").display().to_string();
     let findings: Vec<Finding> = counts
         .into_iter()
         .filter(|&(_, number)| number > 0)
@@ -103,8 +110,8 @@ fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
 }
 
 fn torn(patient: &CheckContext<'_>) -> Option<Finding> {
-    let torn = patient.home.spool().torn().unwrap_or_default().len() as u64;
-    let folder = patient.home.spool().root().join("torn");
+    let torn = patient.engine.home.spool().torn().unwrap_or_default().len() as u64;
+    let folder = patient.engine.home.spool().root().join("torn");
     let holds = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
     (torn > 0 && holds).then(|| {
         Finding::note(

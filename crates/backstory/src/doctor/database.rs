@@ -22,12 +22,12 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
 }
 
 fn whole(patient: &CheckContext<'_>) -> Finding {
-    let path = patient.home.database();
+    let path = patient.engine.home.database();
     let start = Instant::now();
     let found = Store::open_read_only(&path, BusyTimeout::Command).and_then(|store| store.check());
     match found {
         Ok(found) if found.is_empty() => {
-            let files = [&path, &patient.home.database_log()];
+            let files = [&path, &patient.engine.home.database_log()];
             let size = files
                 .iter()
                 .filter_map(|file| Some(fs::metadata(file).ok()?.len()))
@@ -38,7 +38,9 @@ fn whole(patient: &CheckContext<'_>) -> Finding {
         }
         Ok(found) => damaged(&found.join("; ")),
         // The folder alone says nothing: `install` keeps its copies there too.
-        Err(StoreError::Missing(_)) if !backups::list(patient.home).unwrap_or_default().is_empty() => {
+        Err(StoreError::Missing(_))
+            if !backups::list(&patient.engine.home).unwrap_or_default().is_empty() =>
+        {
             Finding::warning("database", "there is none, but there are backups")
                 .remedy("`backstory restore` lists them, `backstory restore FILE` brings one back")
         }
@@ -66,7 +68,7 @@ fn damaged(how: &str) -> Finding {
 }
 
 fn repairs(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let receipts = repair::receipts(patient.home).unwrap_or_default();
+    let receipts = repair::receipts(&patient.engine.home).unwrap_or_default();
     receipts
         .into_iter()
         .filter(|rebuilt| patient.now.since(rebuilt.at) < MONTH)

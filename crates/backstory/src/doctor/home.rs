@@ -10,7 +10,7 @@ use backstory_system::{TAKE_OVER, can_write, is_open_to_others};
 use super::{CheckContext, Finding};
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let root = patient.home.root();
+    let root = patient.engine.home.root();
     if !root.exists() {
         let message = format!("{} is not there yet: nothing was ever recorded", root.display());
         return vec![

@@ -21,7 +21,7 @@ use crate::{
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let receipt = Receipt::read(patient.home).unwrap_or_else(|error| {
+    let receipt = Receipt::read(&patient.engine.home).unwrap_or_else(|error| {
         let remedy = "move it away, then run `backstory install` again";
         findings.push(Finding::warning("installed", error_chain(&error)).remedy(remedy));
         Receipt::default()

@@ -19,7 +19,7 @@ const AHEAD: Duration = Duration::from_mins(5);
 const LONG_AGO: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    vec![disk(patient.home.root()), clock(patient)]
+    vec![disk(patient.engine.home.root()), clock(patient)]
 }
 
 fn disk(root: &Path) -> Finding {
@@ -46,8 +46,8 @@ fn clock(patient: &CheckContext<'_>) -> Finding {
         return Finding::broken("clock", format!("it is {} here", output::rfc3339(patient.now)))
             .remedy(remedy);
     }
-    let hosts =
-        Store::open_read_only(&patient.home.database(), BusyTimeout::Command).and_then(|store| store.hosts());
+    let hosts = Store::open_read_only(&patient.engine.home.database(), BusyTimeout::Command)
+        .and_then(|store| store.hosts());
     let last = hosts.unwrap_or_default().iter().map(|seen| seen.last_at).max();
     match last.filter(|last| *last > patient.now + AHEAD) {
         Some(last) => Finding::warning(

@@ -1,7 +1,7 @@
 //! The settings, and whether the provider that they name can be reached with them.
 
 use super::{CheckContext, Finding};
-use backstory_engine::{clock, environment, models, settings::ProviderName};
+use backstory_engine::{models, settings::ProviderName};
 use backstory_store::{BusyTimeout, Store};
 
 use crate::{command::stats, output};
@@ -16,7 +16,7 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
         })
         .collect();
     if findings.is_empty() {
-        let path = patient.home.config();
+        let path = patient.engine.home.config();
         findings.push(match path.exists() {
             true => Finding::ok("settings", path.display().to_string()),
             false => Finding::ok("settings", "all defaults"),
@@ -30,7 +30,7 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
 /// What went wrong with models lately, and whether the day's tokens are spent.
 fn troubles(patient: &CheckContext<'_>) -> Vec<Finding> {
     // A database that does not open is told of elsewhere.
-    let Ok(store) = Store::open_read_only(&patient.home.database(), BusyTimeout::Command) else {
+    let Ok(store) = Store::open_read_only(&patient.engine.home.database(), BusyTimeout::Command) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
@@ -45,7 +45,7 @@ fn troubles(patient: &CheckContext<'_>) -> Vec<Finding> {
         });
     }
     let distill = &patient.settings.distill;
-    let day = models::start_of_day(clock::timestamp(), &models::zone(&patient.settings));
+    let day = models::start_of_day(patient.engine.clock.timestamp(), &models::zone(&patient.settings));
     let spent = store.tokens_since(day).unwrap_or_default();
     if distill.provider != ProviderName::Builtin && spent >= u64::from(distill.daily_tokens) {
         let told = format!(
@@ -66,12 +66,12 @@ fn provider(patient: &CheckContext<'_>) -> Finding {
         ProviderName::Builtin => {
             return Finding::ok("provider", "built-in rules: no model, no key, no network");
         }
-        ProviderName::ClaudeCli => return claude_cli(),
+        ProviderName::ClaudeCli => return claude_cli(patient),
         ProviderName::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
         ProviderName::Openai => ("openai", "OPENAI_API_KEY"),
     };
     let variable = distill.api_key_env.as_deref().unwrap_or(usual);
-    if environment::is_set(variable) {
+    if patient.engine.environment.is_set(variable) {
         return Finding::ok("provider", format!("{name}, with the key in {variable}"));
     }
     // An endpoint on this machine wants no key as a rule.
@@ -90,8 +90,8 @@ fn provider(patient: &CheckContext<'_>) -> Finding {
     ))
 }
 
-fn claude_cli() -> Finding {
-    match environment::find_program("claude") {
+fn claude_cli(patient: &CheckContext<'_>) -> Finding {
+    match patient.engine.environment.find_program("claude") {
         Some(path) => Finding::ok("provider", format!("claude-cli, {}", path.display())),
         None => Finding::broken("provider", "claude-cli is set, and no `claude` is on the PATH")
             .remedy("install Claude Code, or `backstory config set distill.provider builtin`"),

@@ -4,11 +4,10 @@ use std::{fs, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 use backstory_engine::error::error_chain;
-use backstory_engine::process;
 use serde_json::{Value, json};
 
 use super::{CheckContext, Finding};
-use crate::scratch::Scratch;
+use crate::{process, scratch::Scratch};
 
 pub(super) fn check(_patient: &CheckContext<'_>) -> Vec<Finding> {
     let start = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use backstory_engine::worker;
+use backstory_engine::worker_process;
 use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Store};
 use serde_json::Value;
@@ -20,10 +20,10 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
 }
 
 fn process(patient: &CheckContext<'_>) -> Finding {
-    let Some(pid) = worker::holder(patient.home) else {
+    let Some(pid) = worker_process::holder(&patient.engine.home) else {
         return Finding::ok("worker", "none runs; the next event starts one");
     };
-    let facts: Value = fs::read(patient.home.worker_json())
+    let facts: Value = fs::read(patient.engine.home.worker_json())
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or_default();
@@ -41,13 +41,13 @@ fn process(patient: &CheckContext<'_>) -> Finding {
 }
 
 fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let spooled = patient.home.spool().waiting().unwrap_or_default();
+    let spooled = patient.engine.home.spool().waiting().unwrap_or_default();
     // A file's name begins with its time in nanoseconds.
     let oldest_spooled = spooled
         .first()
         .and_then(|key| key.split('-').next()?.parse::<i64>().ok())
         .map(|at| Timestamp::from_millis(at / 1_000_000));
-    let queue = Store::open_read_only(&patient.home.database(), BusyTimeout::Command)
+    let queue = Store::open_read_only(&patient.engine.home.database(), BusyTimeout::Command)
         .and_then(|store| store.queue(0));
     // What is wrong with the database is said elsewhere.
     let queue = queue.ok();
@@ -81,7 +81,7 @@ fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
         )
         .remedy(format!(
             "backstory worker restart; {} says why one ended",
-            patient.home.log("worker.log").display()
+            patient.engine.home.log("worker.log").display()
         )),
     });
     findings

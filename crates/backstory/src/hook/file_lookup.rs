@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backstory_capture::{hook_payload::HookPayload, payload, private::PrivateTurns, project};
-use backstory_engine::{clock, environment, home::Home, hook_settings};
+use backstory_engine::{engine::Engine, hook_settings};
 use backstory_model::Timestamp;
 
 /// Which file, in which session.
@@ -17,22 +17,22 @@ pub(crate) struct FileLookup {
 
 impl FileLookup {
     /// Reads a payload; `None` when it is about no file, capture is off there, or the turn is private.
-    pub(crate) fn read(home: &Home, input: &[u8]) -> Option<Self> {
-        if environment::is_on("BACKSTORY_DISABLED") {
+    pub(crate) fn read(engine: &Engine, input: &[u8]) -> Option<Self> {
+        if engine.environment.is_on("BACKSTORY_DISABLED") {
             return None;
         }
         let text = payload::to_text(input);
         let payload = HookPayload::read(&text).ok()?;
         let path = payload.tool_input()?.file()?;
         let cwd = payload.cwd()?;
-        let exclude = hook_settings::load(home).exclude;
+        let exclude = hook_settings::load(engine).exclude;
         let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
         if is_excluded(&cwd) || is_excluded(&path) || project::is_ignored(Path::new(&*cwd)) {
             return None;
         }
         let session_id = payload.session_id()?;
         // What is told is noted, with the file: of a private turn nothing is.
-        if PrivateTurns::of(&home.spool(), &session_id)
+        if PrivateTurns::of(&engine.home.spool(), &session_id)
             .ok()?
             .covers(&payload)
         {
@@ -42,7 +42,7 @@ impl FileLookup {
             session_id: session_id.into_owned(),
             cwd: cwd.into_owned(),
             path: path.into_owned(),
-            at: clock::timestamp(),
+            at: engine.clock.timestamp(),
         })
     }
 }

@@ -14,10 +14,9 @@ use backstory_capture::{
     host::{DefaultOutput, HostSpec, InjectionTrigger, OutputFormat},
     project,
 };
-use backstory_engine::record::HookOutcome;
+use backstory_engine::record::RecordOutcome;
 use backstory_engine::{
-    environment,
-    home::Home,
+    engine::Engine,
     injection_log::{InjectionLog, InjectionRecord},
     settings::{self, ContextSettings, hook_cache},
 };
@@ -34,9 +33,9 @@ const RECALL_TIMEOUT: Duration = Duration::from_millis(if cfg!(debug_assertions)
 const MAX_SKIPPED: usize = 20;
 
 /// Answers an event that was recorded, or was not.
-pub(crate) fn print(home: &Home, host: &HostSpec, hook: Hook, outcome: &HookOutcome) {
+pub(crate) fn print(engine: &Engine, host: &HostSpec, hook: Hook, outcome: &RecordOutcome) {
     let told = match outcome {
-        HookOutcome::Recorded(event) => injection_for(home, host, event),
+        RecordOutcome::Recorded(event) => injection_for(engine, host, event),
         _ => None,
     };
     let is_start = matches!(
@@ -52,7 +51,7 @@ pub(crate) fn print(home: &Home, host: &HostSpec, hook: Hook, outcome: &HookOutc
 }
 
 /// Looks for what an event gives occasion to say, if the host listens then.
-fn injection_for(home: &Home, host: &HostSpec, event: &Event) -> Option<String> {
+fn injection_for(engine: &Engine, host: &HostSpec, event: &Event) -> Option<String> {
     let (moment, look): (InjectionTrigger, FindInjection<Event>) = match event.kind {
         // What stands in the file is in the conversation already.
         EventKind::SessionStart if has_rules(host, event) => return None,
@@ -61,7 +60,7 @@ fn injection_for(home: &Home, host: &HostSpec, event: &Event) -> Option<String> 
         EventKind::PostToolUseFailure => (InjectionTrigger::Failure, failure),
         _ => return None,
     };
-    with_deadline(home, event, host.form(moment)?, look)
+    with_deadline(engine, event, host.form(moment)?, look)
 }
 
 /// Says whether the project has a file that its host reads by itself.
@@ -76,10 +75,10 @@ fn has_rules(host: &HostSpec, event: &Event) -> bool {
 }
 
 /// Answers before a tool is used on a file.
-pub(crate) fn print_file(home: &Home, host: &HostSpec, look: &FileLookup) {
+pub(crate) fn print_file(engine: &Engine, host: &HostSpec, look: &FileLookup) {
     let told = host
         .form(InjectionTrigger::File)
-        .and_then(|form| with_deadline(home, look, form, file));
+        .and_then(|form| with_deadline(engine, look, form, file));
     if let Some(answer) = told {
         write(&answer);
     }
@@ -91,23 +90,23 @@ fn write(text: &str) {
 }
 
 /// Looks for what is worth telling about something.
-type FindInjection<T> = fn(&Home, &T) -> Option<HookOutput>;
+type FindInjection<T> = fn(&Engine, &T) -> Option<HookOutput>;
 
 /// Looks for what is worth telling, and gives up silently when that takes too long.
 fn with_deadline<T: Clone + Send + 'static>(
-    home: &Home,
+    engine: &Engine,
     about: &T,
     form: OutputFormat,
     look: FindInjection<T>,
 ) -> Option<String> {
-    if !home.database().exists() {
+    if !engine.home.database().exists() {
         return None;
     }
     let (send, receive) = channel();
-    let (home, about) = (home.clone(), about.clone());
+    let (engine, about) = (engine.clone(), about.clone());
     // Not joined: if it is late, the process ends under it. It only reads.
     thread::Builder::new()
-        .spawn(move || send.send(look(&home, &about)))
+        .spawn(move || send.send(look(&engine, &about)))
         .ok()?;
     let answer = receive.recv_timeout(RECALL_TIMEOUT).ok()??;
     // Noted before it is said: rather not said again than said twice.
@@ -123,31 +122,31 @@ struct HookOutput {
 }
 
 /// Opens the store to read. Leaked: the process ends in a moment, and closing takes time.
-fn open(home: &Home) -> Option<&'static Store> {
-    let store = Store::open_read_only(&home.database(), BusyTimeout::Hook).ok()?;
+fn open(engine: &Engine) -> Option<&'static Store> {
+    let store = Store::open_read_only(&engine.home.database(), BusyTimeout::Hook).ok()?;
     Some(Box::leak(Box::new(store)))
 }
 
 /// Reads what may be said. Those who never set anything about it do not pay for a parser.
-fn settings_of(home: &Home) -> ContextSettings {
-    let text = settings::read(&home.config()).ok().flatten();
-    let variables = environment::settings();
+fn settings_of(engine: &Engine) -> ContextSettings {
+    let text = settings::read(&engine.home.config()).ok().flatten();
+    let variables = engine.environment.settings();
     let is_of_context = |(name, _): &(String, String)| name.starts_with("BACKSTORY_CONTEXT_");
     if text.is_none() && !variables.iter().any(is_of_context) {
         return hook_cache::default_context();
     }
-    settings::load(&home.config(), text.as_deref(), &variables)
+    settings::load(&engine.home.config(), text.as_deref(), &variables)
         .0
         .context
 }
 
 /// What happened before in this project. A resumed session has it in its conversation already.
-fn session_start(home: &Home, event: &Event) -> Option<HookOutput> {
+fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     let source = HookPayload::read(&event.payload)
         .ok()?
         .source()
         .map(|source| source.into_owned());
-    let settings = settings_of(home);
+    let settings = settings_of(engine);
     if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
         return None;
     }
@@ -162,7 +161,7 @@ fn session_start(home: &Home, event: &Event) -> Option<HookOutput> {
         };
         context(store, &situation, &settings.limits())
     };
-    let told = Store::read_snapshot(&home.database(), look).ok()??;
+    let told = Store::read_snapshot(&engine.home.database(), look).ok()??;
     // Of what is left out the first are enough to tell why: they were the nearest to being told.
     let mut left_out = 0;
     let noted = told.entries.into_iter().filter(|entry| {
@@ -181,47 +180,60 @@ fn session_start(home: &Home, event: &Event) -> Option<HookOutput> {
     });
     Some(HookOutput {
         text: told.text,
-        log: InjectionLog::of(home, &event.session_id),
+        log: InjectionLog::of(&engine.home, &event.session_id),
         given: given.collect(),
     })
 }
 
 /// What bears on a prompt of a person.
-fn prompt(home: &Home, event: &Event) -> Option<HookOutput> {
-    let settings = settings_of(home);
+fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
+    let settings = settings_of(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
     let prompt = payload.prompt()?;
     if !settings.on_prompt || filter::is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
         return None;
     }
-    let here = SessionContext::find(home, event.project.as_ref()?, &event.session_id, event.at)?;
-    let look = || at_prompt(here.store, &home.vectors(), &prompt, &here.listener(&settings));
+    let here = SessionContext::find(engine, event.project.as_ref()?, &event.session_id, event.at)?;
+    let look = || {
+        at_prompt(
+            here.store,
+            &engine.home.vectors(),
+            &prompt,
+            &here.listener(&settings),
+        )
+    };
     let said = here.store.read_transaction(look).ok()??;
     Some(here.answer("prompt", None, Some(said)))
 }
 
 /// How a failure was solved that was seen before.
-fn failure(home: &Home, event: &Event) -> Option<HookOutput> {
-    let settings = settings_of(home);
+fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
+    let settings = settings_of(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
     let error = payload.error()?;
     if !settings.on_error {
         return None;
     }
     let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
-    let here = SessionContext::find(home, &facts, &event.session_id, event.at)?;
-    let said = at_failure(here.store, &home.vectors(), &error, &here.listener(&settings)).ok()??;
+    let here = SessionContext::find(engine, &facts, &event.session_id, event.at)?;
+    let said = at_failure(
+        here.store,
+        &engine.home.vectors(),
+        &error,
+        &here.listener(&settings),
+    )
+    .ok()??;
     Some(here.answer("failure", None, Some(said)))
 }
 
 /// What is known about a file; asked once per session and file.
-fn file(home: &Home, look: &FileLookup) -> Option<HookOutput> {
-    let settings = settings_of(home);
+fn file(engine: &Engine, look: &FileLookup) -> Option<HookOutput> {
+    let settings = settings_of(engine);
     if !settings.on_file {
         return None;
     }
     let facts = project::locate(look.cwd.as_ref()).facts;
-    let here = SessionContext::find(home, &facts, &look.session_id, look.at)?;
+    let here = SessionContext::find(engine, &facts, &look.session_id, look.at)?;
     let path = Path::new(&look.cwd).join(&look.path);
     let path = relative_path(
         &path.to_string_lossy(),
@@ -245,9 +257,9 @@ struct SessionContext {
 }
 
 impl SessionContext {
-    fn find(home: &Home, facts: &ProjectIdentity, session_id: &str, at: Timestamp) -> Option<Self> {
-        let store = open(home)?;
-        let log = InjectionLog::of(home, session_id);
+    fn find(engine: &Engine, facts: &ProjectIdentity, session_id: &str, at: Timestamp) -> Option<Self> {
+        let store = open(engine)?;
+        let log = InjectionLog::of(&engine.home, session_id);
         Some(Self {
             project: store.project_with_id(&facts.key).ok()??,
             store,

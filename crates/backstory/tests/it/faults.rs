@@ -362,8 +362,7 @@ fn no_event_is_taken_in_while_the_database_is_replaced() {
     // What is there is shown; the event is safe where it is.
     assert!(output.status.success() && !output.stdout.is_empty());
     assert!(
-        text(&output.stderr)
-            .contains("1 events still wait in the spool: another database is being put in place"),
+        text(&output.stderr).contains("1 events still wait in the spool: the database is being replaced"),
         "{}",
         text(&output.stderr)
     );

@@ -269,7 +269,7 @@ fn an_import_at_work_is_waited_for_and_never_told_to_end() {
     let said = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{said}");
     assert!(
-        said.contains(&format!("process {pid} works on the database")),
+        said.contains(&format!("process {pid} is working on the database")),
         "{said}"
     );
     assert!(said.contains("hint: try again when it has ended"), "{said}");

@@ -14,7 +14,10 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("store", &["model", "system", "text"]),
     ("distill", &["model", "text"]),
     ("recall", &["model", "store", "embed", "system", "text"]),
-    ("serve", &["model", "store", "recall", "system", "text"]),
+    (
+        "serve",
+        &["model", "capture", "store", "recall", "engine", "system", "text"],
+    ),
     (
         "engine",
         &[
@@ -25,7 +28,6 @@ const ALLOWED: [(&str, &[&str]); 13] = [
             "store",
             "distill",
             "recall",
-            "serve",
             "system",
             "text",
         ],

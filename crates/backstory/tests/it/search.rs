@@ -142,7 +142,7 @@ fn filters_narrow_and_stand_alone() {
     assert_eq!(titles(&home, &["token", "--type", "decision"]), [""; 0]);
     let output = home.run(&["search", "x", "--since", "yesterday"], b"");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("or how long ago: 12h, 7d, 4w"));
+    assert!(text(&output.stderr).contains("or an age: 12h, 7d, 4w"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Runs the installed `claude` to its end, or ends it with everything that it started.
+//! Runs the installed `claude`, and ends it with all its child processes on timeout or when the worker stops.
 
 use std::{
     fs::{self, DirBuilder},
@@ -14,35 +14,38 @@ use backstory_distill::{ClaudeOutput, Invocation, RunError};
 use backstory_system::{OwnerOnly as _, ProcessGroup, is_program, program_names, spawn_group};
 
 use super::command;
-use crate::environment;
+use crate::environment::{Environment, FOR_CLAUDE};
 
-/// How often a call looks whether it is still wanted.
+/// Time between two checks of the process, the timeout and the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Runs `claude` in an empty folder of its own. When time is up or `stop` becomes true, it is killed, and with it whatever it
-/// started.
-pub fn run_claude(invocation: &Invocation, stop: &AtomicBool) -> Result<ClaudeOutput, RunError> {
-    let program = find("claude").ok_or(RunError::Missing)?;
+/// Runs `claude` in an empty folder. On timeout, or when `stop` is set, it is killed together with its child processes.
+pub fn run_claude(
+    environment: &Environment,
+    invocation: &Invocation,
+    stop: &AtomicBool,
+) -> Result<ClaudeOutput, RunError> {
+    let program = find(environment, "claude").ok_or(RunError::Missing)?;
     let folder = EmptyFolder::create().map_err(|error| failed(&error))?;
-    let names: Vec<String> = environment::FOR_CLAUDE.map(ToOwned::to_owned).to_vec();
+    let names: Vec<String> = FOR_CLAUDE.map(ToOwned::to_owned).to_vec();
     let mut command = command(&program);
     command
         .args(&invocation.arguments)
         .env_clear()
-        .envs(environment::for_worker(&names))
+        .envs(environment.for_worker(&names))
         .envs(invocation.variables.iter().map(|(name, value)| (name, value)))
         .current_dir(&folder.0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (child, family) = spawn_group(&mut command).map_err(|error| failed(&error))?;
-    talk(child, &family, invocation, stop)
+    let (child, group) = spawn_group(&mut command).map_err(|error| failed(&error))?;
+    communicate(child, &group, invocation, stop)
 }
 
-/// Gives a program its input, takes its output, and waits for its end.
-fn talk(
+/// Writes the input of a program, reads its output and waits for its end.
+fn communicate(
     mut child: Child,
-    family: &ProcessGroup,
+    group: &ProcessGroup,
     invocation: &Invocation,
     stop: &AtomicBool,
 ) -> Result<ClaudeOutput, RunError> {
@@ -50,15 +53,15 @@ fn talk(
     thread::scope(|scope| {
         scope.spawn(move || {
             if let Some(mut stdin) = stdin {
-                // One that does not read all of it has what it wants.
+                // The program may end without reading all of it.
                 stdin.write_all(invocation.input.as_bytes()).ok();
             }
         });
         let stdout = scope.spawn(move || read(stdout));
         let stderr = scope.spawn(move || read(stderr));
-        let ended = wait(&mut child, family, invocation.timeout, stop);
-        // Whatever it left running would keep the streams open, and us waiting for them.
-        family.end();
+        let ended = wait(&mut child, group, invocation.timeout, stop);
+        // A child process that is still running would keep the streams open.
+        group.end();
         let success = ended?;
         Ok(ClaudeOutput {
             success,
@@ -68,10 +71,10 @@ fn talk(
     })
 }
 
-/// Waits for the end of a program; says whether it went well.
+/// Waits for the end of a program. Returns `true` if it succeeded.
 fn wait(
     child: &mut Child,
-    family: &ProcessGroup,
+    group: &ProcessGroup,
     timeout: Duration,
     stop: &AtomicBool,
 ) -> Result<bool, RunError> {
@@ -88,7 +91,7 @@ fn wait(
         }
         thread::sleep(POLL_INTERVAL);
     };
-    family.end();
+    group.end();
     child.wait().map_err(|error| failed(&error))?;
     Err(why)
 }
@@ -97,21 +100,22 @@ fn read(stream: Option<impl Read>) -> String {
     const MAX_BYTES: u64 = 4 << 20;
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What came before it broke is what there is.
+        // After an error the text read so far is used.
         stream.take(MAX_BYTES).read_to_end(&mut bytes).ok();
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Finds a program by its name.
-fn find(name: &str) -> Option<PathBuf> {
-    environment::program_folders()
+/// Finds a program by name.
+fn find(environment: &Environment, name: &str) -> Option<PathBuf> {
+    environment
+        .program_folders()
         .into_iter()
         .flat_map(|folder| program_names(name).map(move |name| folder.join(name)))
         .find(|path| is_program(path))
 }
 
-/// A folder that is there as long as somebody works in it.
+/// Temporary folder that is removed when the value is dropped.
 struct EmptyFolder(PathBuf);
 
 impl EmptyFolder {
@@ -128,7 +132,7 @@ impl EmptyFolder {
 
 impl Drop for EmptyFolder {
     fn drop(&mut self) {
-        // The system clears what is left behind there.
+        // On failure the operating system removes it some day.
         remove(&self.0).ok();
     }
 }

@@ -1,7 +1,7 @@
-//! Gives the name of the database to one that was built beside it, however often that is interrupted.
+//! Replaces the database by one that was built beside it, in steps that survive a crash.
 //!
-//! A database is built under one name and gets another when it is ready: from then on it is decided that it takes the place,
-//! and whoever comes next completes what a crash left. What is there then has been read for the last time.
+//! A database is built under one name and renamed when it is ready. From that moment on the replacement is decided: if a crash
+//! interrupts it, the next process completes it. Nothing is read from the old database after that point.
 
 use std::{
     fs::{self, DirBuilder},
@@ -10,24 +10,24 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use backstory_model::Timestamp;
 use backstory_system::{self as system, OwnerOnly as _};
 
-use super::{SwapLock, remove, with_suffix};
 use crate::{
     backups::{self, BackupKind},
-    clock,
     home::Home,
+    swap_lock::SwapLock,
 };
 
-/// Why a database takes the place of another. What was there is kept under the name of the reason.
+/// Reasons for a replacement. The old database is kept under the name of the reason.
 const REASONS: [BackupKind; 2] = [BackupKind::Damaged, BackupKind::BeforeRestore];
 
-/// Where a database is built.
+/// Returns the path at which a database is built.
 pub(super) fn building(home: &Home) -> PathBuf {
     home.root().join("backstory.db.building")
 }
 
-/// What it is called when it is ready.
+/// Returns the path of a finished database that is not in place yet.
 fn ready(home: &Home, reason: BackupKind) -> PathBuf {
     home.root().join(match reason {
         BackupKind::Damaged => "backstory.db.ready",
@@ -35,70 +35,86 @@ fn ready(home: &Home, reason: BackupKind) -> PathBuf {
     })
 }
 
-/// Says whether a database is ready and not in its place.
+/// Returns `true` if a finished database is not in place yet.
 pub(super) fn is_pending(home: &Home) -> bool {
     REASONS.iter().any(|reason| ready(home, *reason).exists())
 }
 
-/// Completes what was begun. Only for whoever holds `worker.lock`: another may be at it.
-pub(super) fn complete(home: &Home) -> Result<()> {
+/// Completes an interrupted replacement. The caller holds `worker.lock`.
+pub(super) fn complete(home: &Home, now: Timestamp) -> Result<()> {
     if !is_pending(home) {
         return Ok(());
     }
-    let _gate = SwapLock::exclusive(home)?;
+    let _lock = SwapLock::exclusive(home)?;
     for reason in REASONS {
         if ready(home, reason).exists() {
-            swap(home, reason).context("could not put the new database in place")?;
+            swap(home, reason, now).context("could not put the new database in place")?;
         }
     }
     Ok(())
 }
 
-/// Sets the present database aside and gives its name to the one that was built; returns where the old one is. Only for
-/// whoever has closed the gate.
-pub(super) fn swap_in(home: &Home, reason: BackupKind) -> Result<Option<PathBuf>> {
+/// Sets the old database aside and puts the one that was built in its place. Returns the path of the old one. The caller holds
+/// the swap lock exclusively.
+pub(super) fn swap_in(home: &Home, reason: BackupKind, now: Timestamp) -> Result<Option<PathBuf>> {
     system::rename(building(home), ready(home, reason))
-        .and_then(|()| swap(home, reason))
+        .and_then(|()| swap(home, reason, now))
         .context("could not put the new database in place")
 }
 
-/// Does what is left of it: a crash may come after each line, and the next one begins from the first.
-fn swap(home: &Home, reason: BackupKind) -> io::Result<Option<PathBuf>> {
+/// Performs the remaining steps. A crash may happen after each of them; the next call starts from the first.
+fn swap(home: &Home, reason: BackupKind, now: Timestamp) -> io::Result<Option<PathBuf>> {
     let ready = ready(home, reason);
-    let aside = set_aside_path(home, reason, &ready)?;
+    let aside = set_aside_path(home, reason, &ready, now)?;
     DirBuilder::new()
         .recursive(true)
         .private()
         .create(home.backups())?;
-    // The log first: beside another database it would be taken for its own.
+    // The write-ahead log first: SQLite would apply it to the new database.
     rename(
         &with_suffix(&home.database(), "-wal"),
         &with_suffix(&aside, "-wal"),
     )?;
     remove(&with_suffix(&home.database(), "-shm"))?;
     let was_there = rename(&home.database(), &aside)?;
-    // They have the numbers of the documents that were there before; the worker makes them anew.
+    // The vectors refer to the documents of the old database; the worker computes them again.
     remove(&home.vectors())?;
     system::rename(ready, home.database())?;
     Ok(was_there.then_some(aside))
 }
 
-/// Where the present database goes: named by when the other was built, so that the log and the database of one moment stay
-/// together when a crash came between them.
-fn set_aside_path(home: &Home, reason: BackupKind, ready: &Path) -> io::Result<PathBuf> {
+/// Returns the path for the old database. It is named after the time at which the new one was built, so that database and
+/// write-ahead log get the same name even if a crash happens between the two renames.
+fn set_aside_path(home: &Home, reason: BackupKind, ready: &Path, now: Timestamp) -> io::Result<PathBuf> {
     let built = fs::metadata(ready)?.modified()?.into();
     let aside = backups::path_for(home, reason, built);
-    // Somebody has begun a new database where none was for a moment.
-    Ok(match aside.exists() {
-        true => backups::path_for(home, reason, clock::timestamp()),
-        false => aside,
+    // Taken if another process created a new database between the two renames.
+    Ok(if aside.exists() {
+        backups::path_for(home, reason, now)
+    } else {
+        aside
     })
 }
 
-/// Renames a file if it is there; says whether it was.
+/// Renames a file. Returns `false` if it does not exist.
 fn rename(from: &Path, to: &Path) -> io::Result<bool> {
     match system::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         other => other.map(|()| true),
+    }
+}
+
+/// Appends a suffix to a path.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Removes a file if it exists.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match system::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }

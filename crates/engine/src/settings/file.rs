@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::keys::SettingKey;
 use super::{SettingsProblem, Source, document, resolve};
-use crate::atomic_file;
+use crate::{atomic_file, error::HintedError};
 
 /// What a new file starts with.
 const HEAD: &str = "\
@@ -95,10 +95,8 @@ fn changed(
 ) -> Result<(Option<String>, Changed)> {
     let before = resolve(path, text.as_deref(), &[]);
     if let Some(problem) = before.problems.iter().find(|problem| problem.is_syntax()) {
-        bail!(
-            "{problem}\nhint: mend {} by hand first; it was not changed",
-            path.display()
-        );
+        let hint = format_args!("correct {} by hand first; it was not changed", path.display());
+        bail!(HintedError::new(problem).hint(hint));
     }
     let wanted = match change {
         SettingChange::Set(value) => Some(value.clone()),
@@ -142,7 +140,8 @@ fn edited(now: &super::Resolved, key: &SettingKey, add: &[String], remove: &[Str
         bail!("{key} is not a list; expected {}", key.kind);
     }
     if let Some(problem) = now.problems.iter().find(|problem| problem.concerns(key)) {
-        bail!("{problem}\nhint: `backstory config set {key} ITEM…` sets the whole list");
+        let hint = format_args!("`backstory config set {key} ITEM…` sets the whole list");
+        bail!(HintedError::new(problem).hint(hint));
     }
     let mut items = super::to_words(&now.entry(key).value);
     for item in remove {

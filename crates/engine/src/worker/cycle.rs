@@ -1,88 +1,96 @@
-//! One round of the worker: what waits is taken in and distilled, and once a day the store is kept up.
+//! One cycle of the worker: ingest spooled events, distill the queue, and start the daily maintenance when it is due.
 
 use std::{
     collections::BTreeSet,
     sync::{atomic::AtomicBool, mpsc::Receiver},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
 use backstory_model::Timestamp;
-use backstory_serve::Counters;
 use backstory_store::{Store, StoreError};
 
 use super::{
+    config::{RunMode, WorkerConfig, WorkerReport},
     distill::distill_queue,
-    ingest, maintenance, rules_file,
-    run::{RunMode, WorkerConfig, WorkerReport},
+    maintenance,
 };
-use crate::{clock, home::Home, log};
+use crate::{counters::Counters, engine::Engine, ingest::ingest, rules_file};
 
-/// How often what was kept long enough is dropped.
+/// Time between two runs of the retention and the maintenance.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// How far back the worker looks for sessions that fell silent once it has looked at all: it looks far more often.
+/// Age limit of sessions that are checked for an interruption. Only the first cycle checks all of them.
 const RECENT: Duration = Duration::from_hours(14 * 24);
 
-/// So many changes are kept for listeners that come back.
+/// Number of changes that are kept for clients that reconnect.
 const KEPT_CHANGES: u32 = 50_000;
 
-/// The rounds over one database, with what each leaves to the next.
+/// Cycles over one database, and the state that one leaves to the next.
 pub(super) struct WorkCycle<'h> {
-    home: &'h Home,
-    until: RunMode,
+    engine: &'h Engine,
+    mode: RunMode,
     pub(super) store: Store,
-    course: CycleState,
-    /// Sessions whose rules files are to be written anew.
+    state: CycleState,
+    /// Sessions whose rules files are out of date.
     readers: BTreeSet<String>,
+    /// Sessions that fell silent before this time were already marked as interrupted.
     silent_since: Timestamp,
-    upkeep: Option<(Instant, Option<Receiver<anyhow::Error>>)>,
+    maintenance: Option<Maintenance>,
 }
 
-/// How the last round went.
+/// The last run of the daily maintenance.
+struct Maintenance {
+    /// Reading of the monotonic clock.
+    started: Duration,
+    /// Damage that it found in the database.
+    damage: Option<Receiver<anyhow::Error>>,
+}
+
+/// Outcome of the last cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CycleState {
-    /// There was none. A worker that is gone may have claimed work.
+    /// There was none. A worker that was killed may have left claims behind.
     First,
-    /// It broke off, perhaps with work that it had claimed.
+    /// Another process held a lock on the database; claims may be left over.
     Blocked,
-    /// It did all that was to be done.
+    /// It ran to its end.
     Finished,
 }
 
 impl<'h> WorkCycle<'h> {
-    pub(super) fn new(home: &'h Home, until: RunMode, store: Store) -> Self {
+    pub(super) fn new(engine: &'h Engine, mode: RunMode, store: Store) -> Self {
         Self {
-            home,
-            until,
+            engine,
+            mode,
             store,
-            course: CycleState::First,
+            state: CycleState::First,
             readers: BTreeSet::new(),
             silent_since: Timestamp::EPOCH,
-            upkeep: None,
+            maintenance: None,
         }
     }
 
-    /// Does what is to be done now. A worker that stays leaves it to the next round while another process keeps the database
-    /// locked: events are safe in the spool, and who asks something is answered.
+    /// Runs one cycle. While another process holds the database locked, a worker that stays retries in the next cycle: events
+    /// are safe in the spool, and requests are still answered.
     pub(super) fn next(
         &mut self,
-        duties: &WorkerConfig,
+        config: &WorkerConfig,
         counters: &Counters,
         stop: &AtomicBool,
     ) -> Result<WorkerReport> {
-        match self.work(duties, counters, stop) {
-            Err(error) if matches!(self.until, RunMode::Idle) && is_locked(&error) => {
-                if self.course != CycleState::Blocked {
-                    let line = format!("another process holds the worker up: {error:#}");
-                    // Nobody to tell when the log cannot be written.
-                    log::append(self.home, "worker.log", clock::since_1970(), &line).ok();
+        match self.work(config, counters, stop) {
+            Err(error) if matches!(self.mode, RunMode::Idle) && is_locked(&error) => {
+                if self.state != CycleState::Blocked {
+                    let line = format!("another process keeps the database locked: {error:#}");
+                    // A log that cannot be written is no reason to stop.
+                    self.engine.log("worker.log", &line).ok();
                 }
-                self.course = CycleState::Blocked;
+                self.state = CycleState::Blocked;
                 Ok(WorkerReport::default())
             }
             other => {
-                self.course = CycleState::Finished;
+                self.state = CycleState::Finished;
                 other
             }
         }
@@ -90,54 +98,62 @@ impl<'h> WorkCycle<'h> {
 
     fn work(
         &mut self,
-        duties: &WorkerConfig,
+        config: &WorkerConfig,
         counters: &Counters,
         stop: &AtomicBool,
     ) -> Result<WorkerReport> {
-        if self.course != CycleState::Finished {
-            self.store.recover(clock::timestamp())?;
+        if self.state != CycleState::Finished {
+            self.store.recover(self.engine.clock.timestamp())?;
         }
-        let mut taken = ingest(&self.home.spool(), &mut self.store)?;
+        let mut taken = ingest(&self.engine.home.spool(), &mut self.store)?;
         for (host, events) in &taken.hosts {
             counters.events(host, "recorded", *events);
         }
         self.readers.append(&mut taken.readers);
-        // After each round: the worker may run for weeks. After the first: events may have waited for years.
-        let now = clock::timestamp();
+        // In each cycle, because a worker may run for weeks. The first one checks all sessions, because events may have been
+        // spooled long ago.
+        let now = self.engine.clock.timestamp();
         self.store.mark_interrupted(now, self.silent_since)?;
         self.silent_since = now - RECENT;
-        let begun = Instant::now();
-        let distilled = distill_queue(&mut self.store, &duties.rules, stop, &mut |_| {})?;
+        let started = self.engine.clock.monotonic();
+        let distilled = distill_queue(
+            &mut self.store,
+            &config.rules,
+            &self.engine.clock,
+            stop,
+            &mut |_| {},
+        )?;
         if distilled > 0 {
-            counters.distilled(distilled as u64, begun.elapsed());
+            counters.distilled(distilled as u64, self.engine.clock.monotonic() - started);
         }
-        rules_file::refresh(self.home, &self.store, &self.readers, &duties.context)?;
+        rules_file::refresh(self.engine, &self.store, &self.readers, &config.context)?;
         self.readers.clear();
-        self.keep_up(duties, now)?;
+        self.maintain(config, now)?;
         Ok(WorkerReport { taken, distilled })
     }
 
-    fn keep_up(&mut self, duties: &WorkerConfig, now: Timestamp) -> Result<()> {
-        if self.upkeep.as_ref().is_none_or(|(last, _)| last.elapsed() >= DAY) {
-            self.store.apply_retention(duties.retention, now)?;
+    /// Applies the retention and starts the maintenance once a day. Fails if the maintenance found damage.
+    fn maintain(&mut self, config: &WorkerConfig, now: Timestamp) -> Result<()> {
+        let started = self.engine.clock.monotonic();
+        let last = self.maintenance.as_ref();
+        if last.is_none_or(|last| started - last.started >= DAY) {
+            self.store.apply_retention(config.retention, now)?;
             self.store.drop_old_changes(KEPT_CHANGES)?;
-            let damage = match self.until {
+            let damage = match self.mode {
                 RunMode::Done => None,
                 RunMode::Idle => {
-                    let started = maintenance::start(self.home, duties.backups);
-                    Some(started.context("could not start the upkeep")?)
+                    let thread = maintenance::start(self.engine, config.backups);
+                    Some(thread.context("could not start the maintenance")?)
                 }
             };
-            self.upkeep = Some((Instant::now(), damage));
+            self.maintenance = Some(Maintenance { started, damage });
         }
-        match &self.upkeep {
-            Some((_, Some(damage))) => damage.try_recv().map_or(Ok(()), Err),
-            _ => Ok(()),
-        }
+        let damage = self.maintenance.as_ref().and_then(|last| last.damage.as_ref());
+        damage.map_or(Ok(()), |damage| damage.try_recv().map_or(Ok(()), Err))
     }
 }
 
-/// Says whether something failed because another process kept the database locked for too long.
+/// Returns `true` if an error was caused by another process that kept the database locked for too long.
 fn is_locked(error: &anyhow::Error) -> bool {
     error
         .chain()

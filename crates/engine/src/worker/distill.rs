@@ -26,7 +26,7 @@ use backstory_store::{
 };
 
 use super::assemble::{Assembled, assemble};
-use crate::clock;
+use crate::clock::Clock;
 
 /// How long a share of the queue is kept for one worker: far longer than any share takes.
 const LEASE: Duration = Duration::from_mins(1);
@@ -70,8 +70,9 @@ pub struct DistillOptions {
 pub fn distill_queue(
     store: &mut Store,
     rules: &DistillOptions,
+    clock: &Clock,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(usize),
+    report: &mut dyn FnMut(usize),
 ) -> Result<usize> {
     thread::scope(|scope| {
         let (done, finished) = sync_channel(CONCURRENCY);
@@ -92,7 +93,7 @@ pub fn distill_queue(
         let mut idle = pool.iter().cycle();
         loop {
             let claim = match under_way < CONCURRENCY && !stop.load(Ordering::Relaxed) {
-                true => store.claim(clock::timestamp(), LEASE, after, BATCH_SIZE)?,
+                true => store.claim(clock.timestamp(), LEASE, after, BATCH_SIZE)?,
                 false => None,
             };
             if let (Some(claim), Some(thinker)) = (claim, idle.next()) {
@@ -113,9 +114,9 @@ pub fn distill_queue(
             }
             let job = finished.recv().context("the distillers are gone")?;
             under_way -= 1;
-            let count = store_result(store, &job)?;
+            let count = store_result(store, &job, clock.timestamp())?;
             events += count;
-            tell(count);
+            report(count);
         }
     })
 }
@@ -218,12 +219,12 @@ pub(super) fn last_event(turn: &StoredTurn) -> Timestamp {
 }
 
 /// Stores what was made of a share; returns how many events are finished with it.
-fn store_result(store: &mut Store, job: &Job) -> Result<usize> {
+fn store_result(store: &mut Store, job: &Job, now: Timestamp) -> Result<usize> {
     let ids: Vec<EventId> = job.claim.events.iter().map(|event| event.id).collect();
     let made = match &job.made {
         Ok(made) => made,
         Err(error) => {
-            store.fail(&ids, &format!("{error:#}"), clock::timestamp())?;
+            store.fail(&ids, &format!("{error:#}"), now)?;
             return Ok(0);
         }
     };

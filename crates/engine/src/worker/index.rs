@@ -1,4 +1,4 @@
-//! Gives memories their vectors while nothing else is to be done: one thread, on one core.
+//! Embeds new memories for semantic search, on one thread at low priority.
 
 use std::{
     io,
@@ -13,61 +13,57 @@ use std::{
 use backstory_recall::{Encoder, FlushPolicy, IndexError, embed_next, file_vectors, repair_vectors};
 use backstory_store::{EmbedOrder, Store};
 
-use crate::{clock, home::Home, log};
+use crate::{engine::Engine, home::Home};
 
-/// So many memories are embedded between two looks at whether to stop.
+/// Number of memories that are embedded between two checks of the stop flag.
 const BATCH_SIZE: usize = 8;
 
-/// After so many new memories the word index is worth putting in order.
+/// Number of new memories after which the full-text index is optimized.
 const MANY: usize = 2_000;
 
-/// A thread that embeds what is new whenever it is told to look.
+/// Thread that embeds new memories whenever it is woken.
 #[derive(Debug)]
 pub(super) struct Indexer {
-    tell: Option<SyncSender<()>>,
+    wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
     is_busy: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
 }
 
 impl Indexer {
-    /// Starts the thread. It ends when it is dropped.
-    pub(super) fn start(home: &Home) -> io::Result<Self> {
-        // Its own: a worker that goes on with another database starts another thread.
+    /// Starts the thread. It ends when the value is dropped.
+    pub(super) fn start(engine: &Engine) -> io::Result<Self> {
+        // Not the flag of the worker: a worker that continues with another database starts another thread.
         let stop = Arc::new(AtomicBool::new(false));
-        let (tell, told) = sync_channel(1);
+        let (wake, wakes) = sync_channel(1);
         let is_busy = Arc::new(AtomicBool::new(false));
-        let (home, busy, stopped) = (home.clone(), Arc::clone(&is_busy), Arc::clone(&stop));
+        let (engine, busy, stopped) = (engine.clone(), Arc::clone(&is_busy), Arc::clone(&stop));
         let thread = thread::Builder::new().name("index".to_owned()).spawn(move || {
-            while let Err(error) = run(&home, &told, &busy, &stopped) {
+            while let Err(error) = run(&engine.home, &wakes, &busy, &stopped) {
                 busy.store(false, Ordering::Relaxed);
-                if is_locked(&error) && told.recv().is_ok() {
+                if is_locked(&error) && wakes.recv().is_ok() {
                     continue;
                 }
-                // Search goes on by words; the next worker tries again.
-                // and nobody to tell when the log cannot be written.
-                log::append(
-                    &home,
-                    "worker.log",
-                    clock::since_1970(),
-                    &format!("indexing ended: {error:#}"),
-                )
-                .ok();
+                // Lexical search still works, and the next worker tries again. A log that cannot be written is no reason
+                // to stop.
+                engine
+                    .log("worker.log", &format!("indexing ended: {error:#}"))
+                    .ok();
                 break;
             }
         })?;
         Ok(Self {
-            tell: Some(tell),
+            wake: Some(wake),
             thread: Some(thread),
             is_busy,
             stop,
         })
     }
 
-    /// Makes it look for new memories; says whether it is at work.
+    /// Makes the thread look for new memories. Returns `true` if it is working.
     pub(super) fn look(&self) -> bool {
-        if let Some(tell) = &self.tell
-            && let Err(TrySendError::Disconnected(())) = tell.try_send(())
+        if let Some(wake) = &self.wake
+            && let Err(TrySendError::Disconnected(())) = wake.try_send(())
         {
             return false;
         }
@@ -78,7 +74,7 @@ impl Indexer {
 impl Drop for Indexer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        drop(self.tell.take());
+        drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
             // It logged why it ended.
             thread.join().ok();
@@ -86,19 +82,19 @@ impl Drop for Indexer {
     }
 }
 
-/// Says whether another process kept the database locked for too long: then it is tried again.
+/// Returns `true` if another process kept the database locked for too long; a retry may succeed.
 fn is_locked(error: &IndexError) -> bool {
     matches!(error, IndexError::Store(error) if error.is_locked())
 }
 
-fn run(home: &Home, told: &Receiver<()>, is_busy: &AtomicBool, stop: &AtomicBool) -> Result<(), IndexError> {
+fn run(home: &Home, wakes: &Receiver<()>, is_busy: &AtomicBool, stop: &AtomicBool) -> Result<(), IndexError> {
     let mut store = Store::open(&home.database(), &home.backups())?;
-    // A vector that a power cut costs is made again.
+    // Vectors that are lost in a power cut are computed again.
     store.set_bulk_mode()?;
     let vectors = home.vectors();
     repair_vectors(&mut store, &vectors)?;
     let mut encoder = None;
-    while told.recv().is_ok() {
+    while wakes.recv().is_ok() {
         let mut made = 0;
         while !stop.load(Ordering::Relaxed) && !store.documents_to_embed(EmbedOrder::Newest, 1)?.is_empty() {
             is_busy.store(true, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! What the worker does once a day beside its work: a backup, and free space given back.
+//! Daily maintenance: vacuum, backup and removal of old backups.
 //!
-//! On a thread of its own that nobody waits for: a worker that ends in the middle leaves an unfinished copy that the next
-//! one sweeps, and nothing else. Checking the copy checks the database: damage is found within a day.
+//! Runs on a thread that is never joined. A worker that ends in the middle leaves an unfinished copy, which the next one
+//! removes. Every copy is checked after it was written, so damage of the database is found within a day.
 
 use std::{
     fs, io,
@@ -16,53 +16,65 @@ use backstory_system::free_bytes;
 
 use crate::{
     backups::{self, BackupKind},
-    clock,
+    engine::Engine,
     home::Home,
-    log, repair,
+    repair,
 };
 
-/// A little less than a day: who starts work at nine has a backup of every day.
+/// Minimum age of the last backup. Less than a day, so that a machine that is switched on at nine gets one every day.
 const DAY: Duration = Duration::from_secs(20 * 3600);
 
-/// Starts it in the background. What is received is the damage that it came upon, if any.
-pub(super) fn start(home: &Home, keep: usize) -> io::Result<Receiver<anyhow::Error>> {
-    let home = home.clone();
+/// Starts the maintenance in the background. The channel receives the damage that it found, if any.
+pub(super) fn start(engine: &Engine, keep: usize) -> io::Result<Receiver<anyhow::Error>> {
+    let engine = engine.clone();
     let (send, receive) = sync_channel(1);
     let work = move || {
-        let Err(error) = keep_up(&home, keep) else { return };
-        let line = format!("daily upkeep: {error:#}");
-        // Nobody to tell when the log cannot be written; `doctor` tells how old the last backup is.
-        log::append(&home, "worker.log", clock::since_1970(), &line).ok();
+        let Err(error) = maintain(&engine, keep) else {
+            return;
+        };
+        let line = format!("daily maintenance: {error:#}");
+        // A log that cannot be written is no reason to stop; `doctor` shows the age of the last backup.
+        engine.log("worker.log", &line).ok();
         if repair::is_damage(&error) {
-            // A worker that has ended leaves it to the next.
+            // The worker may have ended; the next one finds the damage again.
             send.send(error).ok();
         }
     };
-    thread::Builder::new().name("upkeep".to_owned()).spawn(work)?;
+    thread::Builder::new()
+        .name("maintenance".to_owned())
+        .spawn(work)?;
     Ok(receive)
 }
 
-fn keep_up(home: &Home, keep: usize) -> Result<()> {
-    // Before the copy: what is free need not be copied.
+fn maintain(engine: &Engine, keep: usize) -> Result<()> {
+    let home = &engine.home;
+    // Before the backup, which then has no free pages to copy.
     Store::open(&home.database(), &home.backups())?.vacuum()?;
-    if keep > 0 && is_due(home)? {
+    if keep > 0 && is_due(engine)? {
         if !has_room(home)? {
-            anyhow::bail!("no backup was taken: the disk is too full for one");
+            anyhow::bail!("no backup was taken: not enough space on the disk");
         }
         let store = Store::open_read_only(&home.database(), BusyTimeout::Command)?;
-        store.back_up(&backups::path_for(home, BackupKind::Daily, clock::timestamp()))?;
+        store.back_up(&backups::path_for(
+            home,
+            BackupKind::Daily,
+            engine.clock.timestamp(),
+        ))?;
     }
-    backups::prune(home, keep, clock::now()).context("could not remove old backups")
+    backups::prune(home, keep, engine.clock.now()).context("could not remove old backups")
 }
 
-/// Says whether the last backup is a day old, and something has changed since.
-fn is_due(home: &Home) -> Result<bool> {
+/// Returns `true` if the last daily backup is old enough and the database has changed since.
+fn is_due(engine: &Engine) -> Result<bool> {
+    let home = &engine.home;
     let daily = backups::list(home)?
         .into_iter()
         .find(|copy| copy.reason == BackupKind::Daily);
     let Some(daily) = daily else { return Ok(true) };
-    // A copy from the future is one from before the clock was set right.
-    let is_young = clock::now()
+    // A backup with a time in the future counts as old: the clock was wrong when it was taken.
+    let is_young = engine
+        .clock
+        .now()
         .duration_since(daily.modified)
         .is_ok_and(|age| age < DAY);
     let log = home.database().with_extension("db-wal");
@@ -73,7 +85,7 @@ fn is_due(home: &Home) -> Result<bool> {
     Ok(!is_young && has_changed)
 }
 
-/// Says whether the disk has room for the copy, and for as much again: a backup must not be what fills the disk.
+/// Returns `true` if the disk has room for two copies, so that a backup does not fill the disk.
 fn has_room(home: &Home) -> Result<bool> {
     let size = fs::metadata(home.database())?.len();
     Ok(free_bytes(home.root())? > size.saturating_mul(2))

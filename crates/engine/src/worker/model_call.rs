@@ -1,11 +1,13 @@
-//! Asks a model about one turn, and keeps what it says in place of what the rules said.
+//! Distills one turn with a model and stores the answer in place of the memories of the built-in rules.
+//!
+//! Every call is recorded in the ledger before it is made, and the text that leaves the machine is redacted again, even if
+//! redaction is switched off for capture.
 
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
     panic::{self, AssertUnwindSafe},
     sync::atomic::AtomicBool,
-    time::Instant,
 };
 
 use anyhow::Result;
@@ -24,56 +26,73 @@ use super::{
     assemble::assemble,
     distill::{last_event, marks},
 };
-use crate::{clock, models::Model, sanitize::Sanitizer};
+use crate::{clock::Clock, models::Model, sanitize::Sanitizer};
 
-/// About how many tokens an answer has.
+/// Estimated number of tokens of an answer.
 pub const EXPECTED_ANSWER: u64 = 900;
 
-/// How many known memories a model is shown.
+/// Number of related memories in a prompt.
 const MAX_KNOWN: usize = 12;
 
-/// What came of asking.
+/// Model and capture settings of the model calls.
+#[derive(Debug)]
+pub struct ModelConfig {
+    /// Model to call.
+    pub model: Model,
+    /// Limits for text that is read from a transcript.
+    pub keep: filter::CaptureSettings,
+}
+
+/// Calls a model for single turns.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelCaller<'c> {
+    /// Model and capture settings.
+    pub config: &'c ModelConfig,
+    /// Source of the current time.
+    pub clock: &'c Clock,
+    /// Set when a running call is to be aborted.
+    pub stop: &'c AtomicBool,
+}
+
+/// Result of a call for one turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// The model's memories stand.
+    /// The memories of the model were stored.
     Kept,
-    /// The rules' memories stand: the model had no answer for this turn, or the turn is gone.
+    /// The memories of the built-in rules stay: the model had no answer for this turn, or the turn is gone.
     Left(String),
-    /// It may not be asked now; the turn waits.
+    /// No call is allowed now; the turn stays in the queue.
     Waits(Permit),
-    /// Something is wrong with the provider; the turn waits.
+    /// The provider failed; the turn stays in the queue.
     Troubled(Trouble),
 }
 
-/// A question about a turn, with all that is needed to understand the answer.
+/// Prompt for a turn, with the data that is needed to interpret the answer.
 #[derive(Debug)]
 pub struct ModelRequest {
-    /// What is sent.
+    /// Text that is sent.
     pub prompt: Prompt,
     marker: String,
     turn: StoredTurn,
+    /// Memories that the built-in rules derived from the turn.
     rules: Distilled,
     evidence: ToolEvidence,
+    /// Ids of the related memories in the prompt.
     shown: Vec<ObservationId>,
 }
 
-/// Puts a question about a turn together; `None` when there is nothing to ask about.
-pub fn build_request(
-    store: &Store,
-    turn_id: TurnId,
-    model: &Model,
-    settings: &filter::CaptureSettings,
-) -> Result<Option<ModelRequest>> {
+/// Builds the prompt for a turn. Returns `None` if the turn is gone or has nothing to distill.
+pub fn build_request(store: &Store, turn_id: TurnId, config: &ModelConfig) -> Result<Option<ModelRequest>> {
     let Some(stored) = store.turn_to_distil(turn_id)? else {
         return Ok(None);
     };
-    let turn = assemble(&stored, settings).turn;
-    // A rule that panics has done so before, and the turn stands in the queue as failed.
+    let turn = assemble(&stored, &config.keep).turn;
+    // A rule that panics here has panicked before, and the turn is in the queue as failed.
     let Ok(rules) = panic::catch_unwind(AssertUnwindSafe(|| distil(&turn))) else {
         return Ok(None);
     };
-    // Secrets never reach the disk; what leaves the machine is looked at once more, whatever the settings say.
-    let digest = digest(&turn, model.max_input_tokens, &|text| {
+    // Redacted regardless of the settings: this text leaves the machine.
+    let digest = digest(&turn, config.model.max_input_tokens, &|text| {
         Sanitizer::new(true).text(text).unwrap_or_default()
     });
     if digest.text.is_empty() {
@@ -107,134 +126,177 @@ pub fn build_request(
     }))
 }
 
-/// Asks about a claimed turn; one repair try where the answer cannot be read. Whatever happens, the turn is either done or
-/// waits for another time.
-pub fn distill_with_model(
-    store: &mut Store,
-    claim: ModelJob,
-    model: &Model,
-    settings: &filter::CaptureSettings,
-    stop: &AtomicBool,
-) -> Result<CallOutcome> {
-    let Some(question) = build_request(store, claim.turn_id, model, settings)? else {
-        store.finish_model_job(claim)?;
-        return Ok(CallOutcome::Left("there is nothing to ask about".to_owned()));
-    };
-    let mut prompt = question.prompt.clone();
-    let mut why = String::new();
-    for _ in 0..2 {
-        let reply = match call(store, &question, &prompt, model, stop)? {
-            Ok(reply) => reply,
-            Err(Refusal::Permit(Permit::SessionSpent)) => {
-                // It will not be less tomorrow: for this session, the rules have to do.
-                store.finish_model_job(claim)?;
-                return Ok(CallOutcome::Left("the session's tokens are spent".to_owned()));
-            }
-            Err(Refusal::Permit(permit)) => {
-                store.release_model_job(claim, Timestamp::EPOCH)?;
-                return Ok(CallOutcome::Waits(permit));
-            }
-            Err(Refusal::Trouble(Trouble::Nonsense(said))) => {
-                why = said;
-                continue;
-            }
-            Err(Refusal::Trouble(Trouble::Refused(said))) => {
-                store.finish_model_job(claim)?;
-                return Ok(CallOutcome::Left(format!("refused: {said}")));
-            }
-            Err(Refusal::Trouble(trouble)) => {
-                let not_before = match trouble {
-                    // It may be this very turn that they cannot answer.
-                    Trouble::BrokenOff { .. } => clock::timestamp() + MODEL_RETRY_DELAY,
-                    _ => Timestamp::EPOCH,
-                };
-                store.release_model_job(claim, not_before)?;
-                return Ok(CallOutcome::Troubled(trouble));
-            }
+impl ModelCaller<'_> {
+    /// Distills a claimed turn, with one repair attempt if the answer cannot be read. Afterwards the turn is either finished
+    /// or back in the queue.
+    pub fn distill(&self, store: &mut Store, claim: ModelJob) -> Result<CallOutcome> {
+        let Some(request) = build_request(store, claim.turn_id, self.config)? else {
+            store.finish_model_job(claim)?;
+            return Ok(CallOutcome::Left("nothing to distill".to_owned()));
         };
-        match read_answer(&reply.text, &question.marker) {
-            Ok(answer) => {
-                let made = refine(answer, &question.rules, &question.evidence, &question.shown);
-                keep_answer(store, claim, &question.turn, &made, model)?;
-                return Ok(CallOutcome::Kept);
+        let mut prompt = request.prompt.clone();
+        let mut why = String::new();
+        for _ in 0..2 {
+            let reply = match self.call(store, &request, &prompt)? {
+                Ok(reply) => reply,
+                Err(Refusal::Permit(Permit::SessionSpent)) => {
+                    // The budget of a session never recovers.
+                    store.finish_model_job(claim)?;
+                    return Ok(CallOutcome::Left(
+                        "the token budget of the session is spent".to_owned(),
+                    ));
+                }
+                Err(Refusal::Permit(permit)) => {
+                    store.release_model_job(claim, Timestamp::EPOCH)?;
+                    return Ok(CallOutcome::Waits(permit));
+                }
+                Err(Refusal::Trouble(Trouble::Nonsense(detail))) => {
+                    why = detail;
+                    continue;
+                }
+                Err(Refusal::Trouble(Trouble::Refused(detail))) => {
+                    store.finish_model_job(claim)?;
+                    return Ok(CallOutcome::Left(format!("refused: {detail}")));
+                }
+                Err(Refusal::Trouble(trouble)) => {
+                    let not_before = match trouble {
+                        // The cause may be this turn, so others go first.
+                        Trouble::BrokenOff { .. } => self.clock.timestamp() + MODEL_RETRY_DELAY,
+                        _ => Timestamp::EPOCH,
+                    };
+                    store.release_model_job(claim, not_before)?;
+                    return Ok(CallOutcome::Troubled(trouble));
+                }
+            };
+            match read_answer(&reply.text, &request.marker) {
+                Ok(answer) => {
+                    let made = refine(answer, &request.rules, &request.evidence, &request.shown);
+                    self.store_answer(store, claim, &request.turn, &made)?;
+                    return Ok(CallOutcome::Kept);
+                }
+                Err(error) => {
+                    why = error.to_string();
+                    prompt = request.prompt.repair_prompt(&why);
+                }
             }
-            Err(unreadable) => {
-                why = unreadable.to_string();
-                prompt = question.prompt.repair_prompt(&why);
+        }
+        store.finish_model_job(claim)?;
+        Ok(CallOutcome::Left(format!("unreadable answer: {why}")))
+    }
+
+    /// Makes one call and records it in the ledger, before and after.
+    fn call(
+        &self,
+        store: &mut Store,
+        request: &ModelRequest,
+        prompt: &Prompt,
+    ) -> Result<Result<Reply, Refusal>> {
+        let model = &self.config.model;
+        let now = self.clock.timestamp();
+        let estimated_in = prompt.tokens() as u64;
+        let new = NewCall {
+            provider: model.provider_name,
+            model: &model.name,
+            place: &model.place,
+            session_db_id: request.turn.session_db_id,
+            turn_id: request.turn.id,
+            estimated_in,
+            estimated_out: EXPECTED_ANSWER,
+        };
+        let entry = match store.reserve_call(&new, &model.budget(now), now)? {
+            Permit::Granted(entry) => entry,
+            permit => return Ok(Err(Refusal::Permit(permit))),
+        };
+        let start = self.clock.monotonic();
+        let result = model.provider.ask(prompt, self.stop);
+        let duration = self.clock.monotonic() - start;
+        match result {
+            Ok(reply) => {
+                let (tokens_in, tokens_out) = reply.usage.map_or_else(
+                    || (estimated_in, tokens(&reply.text) as u64),
+                    |usage| (usage.tokens_in, usage.tokens_out),
+                );
+                let is_readable = read_answer(&reply.text, &request.marker).is_ok();
+                store.close_call(
+                    entry,
+                    &CallEnd {
+                        outcome: if is_readable { "ok" } else { "nonsense" },
+                        tokens: Some((tokens_in, tokens_out)),
+                        cost: model.cost(tokens_in, tokens_out),
+                        duration,
+                    },
+                )?;
+                store.resume_provider(&model.place)?;
+                Ok(Ok(reply))
+            }
+            Err(trouble) => {
+                let tokens = tokens_used(&trouble);
+                let end = CallEnd {
+                    outcome: trouble.name(),
+                    tokens,
+                    cost: tokens.and_then(|(tokens_in, tokens_out)| model.cost(tokens_in, tokens_out)),
+                    duration,
+                };
+                store.close_call(entry, &end)?;
+                self.back_off(store, &trouble)?;
+                Ok(Err(Refusal::Trouble(trouble)))
             }
         }
     }
-    store.finish_model_job(claim)?;
-    Ok(CallOutcome::Left(format!("no answer that could be read: {why}")))
+
+    /// Puts the provider into backoff, or ends its backoff if the error is not its own.
+    fn back_off(&self, store: &mut Store, trouble: &Trouble) -> Result<()> {
+        let place = &self.config.model.place;
+        let now = self.clock.timestamp();
+        let pauses = store.provider_pauses()?;
+        let before = pauses.iter().find(|pause| pause.provider == *place);
+        let failures = before.map_or(0, |pause| pause.failures);
+        match trouble.pause(failures) {
+            Some(pause) => {
+                let message = trouble.to_string();
+                let pause = NewBackoff {
+                    reason: trouble.name(),
+                    said: &message,
+                    until: now + pause,
+                };
+                store.back_off_provider(place, &pause, now)?;
+            }
+            // Stopped during a probe: the next call probes again.
+            None if *trouble == Trouble::Stopped => store.end_probe(place)?,
+            // The provider answered, so it is available.
+            None => store.resume_provider(place)?,
+        }
+        Ok(())
+    }
+
+    fn store_answer(
+        &self,
+        store: &mut Store,
+        claim: ModelJob,
+        turn: &StoredTurn,
+        distilled: &Distilled,
+    ) -> Result<()> {
+        let made = TurnResult {
+            distilled,
+            files: &marks(turn, distilled),
+            transcript_read: None,
+            by: DistillRun::Model {
+                name: &self.config.model.distiller(),
+                claim,
+            },
+        };
+        store.replace_turn(turn, &made, last_event(turn))?;
+        Ok(())
+    }
 }
 
-/// Why there is no reply.
+/// Reason why a call has no reply.
 enum Refusal {
     Permit(Permit),
     Trouble(Trouble),
 }
 
-/// Makes one call, entered into the ledger before and after.
-fn call(
-    store: &mut Store,
-    question: &ModelRequest,
-    prompt: &Prompt,
-    model: &Model,
-    stop: &AtomicBool,
-) -> Result<Result<Reply, Refusal>> {
-    let now = clock::timestamp();
-    let estimated_in = prompt.tokens() as u64;
-    let new = NewCall {
-        provider: model.provider_name,
-        model: &model.name,
-        place: &model.place,
-        session_db_id: question.turn.session_db_id,
-        turn_id: question.turn.id,
-        estimated_in,
-        estimated_out: EXPECTED_ANSWER,
-    };
-    let entry = match store.reserve_call(&new, &model.budget(now), now)? {
-        Permit::Granted(entry) => entry,
-        permit => return Ok(Err(Refusal::Permit(permit))),
-    };
-    let start = Instant::now();
-    let result = model.provider.ask(prompt, stop);
-    let duration = start.elapsed();
-    match result {
-        Ok(reply) => {
-            let (tokens_in, tokens_out) = reply.usage.map_or_else(
-                || (estimated_in, tokens(&reply.text) as u64),
-                |usage| (usage.tokens_in, usage.tokens_out),
-            );
-            let is_readable = read_answer(&reply.text, &question.marker).is_ok();
-            store.close_call(
-                entry,
-                &CallEnd {
-                    outcome: if is_readable { "ok" } else { "nonsense" },
-                    tokens: Some((tokens_in, tokens_out)),
-                    cost: model.cost(tokens_in, tokens_out),
-                    duration,
-                },
-            )?;
-            store.resume_provider(&model.place)?;
-            Ok(Ok(reply))
-        }
-        Err(trouble) => {
-            let tokens = tokens_used(&trouble);
-            let end = CallEnd {
-                outcome: trouble.name(),
-                tokens,
-                cost: tokens.and_then(|(tokens_in, tokens_out)| model.cost(tokens_in, tokens_out)),
-                duration,
-            };
-            store.close_call(entry, &end)?;
-            note_trouble(store, model, &trouble)?;
-            Ok(Err(Refusal::Trouble(trouble)))
-        }
-    }
-}
-
-/// What a call that failed took, in tokens sent and answered. Where nobody knows, its estimate stays spent.
+/// Returns the tokens that a failed call used, sent and answered. `None` if unknown; then the estimate stays in the ledger.
 fn tokens_used(trouble: &Trouble) -> Option<(u64, u64)> {
     match trouble {
         Trouble::NotSetUp(_)
@@ -247,52 +309,9 @@ fn tokens_used(trouble: &Trouble) -> Option<(u64, u64)> {
     }
 }
 
-fn note_trouble(store: &mut Store, model: &Model, trouble: &Trouble) -> Result<()> {
-    let now = clock::timestamp();
-    let pauses = store.provider_pauses()?;
-    let before = pauses.iter().find(|pause| pause.provider == model.place);
-    let failures = before.map_or(0, |pause| pause.failures);
-    match trouble.pause(failures) {
-        Some(pause) => {
-            let said = trouble.to_string();
-            let pause = NewBackoff {
-                reason: trouble.name(),
-                said: &said,
-                until: now + pause,
-            };
-            store.back_off_provider(&model.place, &pause, now)?;
-        }
-        // Stopped in the middle of looking: whoever comes next looks again.
-        None if *trouble == Trouble::Stopped => store.end_probe(&model.place)?,
-        // It answered, if not what we wanted: it is well.
-        None => store.resume_provider(&model.place)?,
-    }
-    Ok(())
-}
-
-fn keep_answer(
-    store: &mut Store,
-    claim: ModelJob,
-    turn: &StoredTurn,
-    distilled: &Distilled,
-    model: &Model,
-) -> Result<()> {
-    let made = TurnResult {
-        distilled,
-        files: &marks(turn, distilled),
-        transcript_read: None,
-        by: DistillRun::Model {
-            name: &model.distiller(),
-            claim,
-        },
-    };
-    store.replace_turn(turn, &made, last_event(turn))?;
-    Ok(())
-}
-
-/// A word that nothing in a record can know.
+/// Returns a random word that no recorded text can contain.
 fn marker() -> String {
-    // Keyed by the system's randomness, once for each thread, and another key each time.
+    // `RandomState` is seeded by the operating system once per thread and changes with every instance.
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())
 }

@@ -1,4 +1,4 @@
-//! Asks a model about turns that wait for one: threads of their own, so that nobody else ever waits for an answer.
+//! Threads that call the model for queued turns, so that ingest and distillation never wait for an answer.
 
 use std::{
     io,
@@ -12,26 +12,16 @@ use std::{
 };
 
 use anyhow::{Result, anyhow};
-use backstory_capture::filter;
 use backstory_model::Timestamp;
 use backstory_store::{MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, Store};
 
-use super::model_call::{CallOutcome, distill_with_model};
-use crate::{clock, home::Home, log, models::Model};
+use super::model_call::{CallOutcome, ModelCaller, ModelConfig};
+use crate::engine::Engine;
 
-/// How often a thread looks around that nobody wakes.
+/// Longest time between two checks of the model queue.
 const POLL_INTERVAL: Duration = Duration::from_secs(20);
 
-/// What asking needs besides the store.
-#[derive(Debug)]
-pub struct ModelConfig {
-    /// Who is asked.
-    pub model: Model,
-    /// What of a transcript may be kept.
-    pub keep: filter::CaptureSettings,
-}
-
-/// Threads that ask a model whenever a turn waits for one.
+/// Threads that call the model for queued turns.
 #[derive(Debug)]
 pub(super) struct ModelPool {
     shared: Arc<Shared>,
@@ -40,20 +30,20 @@ pub(super) struct ModelPool {
 
 #[derive(Debug)]
 struct Shared {
-    asking: Arc<ModelConfig>,
+    config: Arc<ModelConfig>,
     stop: AtomicBool,
     busy: AtomicUsize,
-    /// Counts the wake-ups, so that none is missed.
+    /// Number of wake-ups so far, so that none is missed.
     wakes: Mutex<u64>,
     wake: Condvar,
 }
 
 impl ModelPool {
-    /// Starts the threads. They end when this is dropped, in the middle of a call too.
-    pub(super) fn start(home: &Home, asking: Arc<ModelConfig>) -> io::Result<Self> {
-        let count = asking.model.concurrency;
+    /// Starts the threads. They end when the value is dropped, even during a call.
+    pub(super) fn start(engine: &Engine, config: Arc<ModelConfig>) -> io::Result<Self> {
+        let count = config.model.concurrency;
         let shared = Arc::new(Shared {
-            asking,
+            config,
             stop: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
             wakes: Mutex::new(0),
@@ -61,20 +51,20 @@ impl ModelPool {
         });
         let mut threads = Vec::new();
         for _ in 0..count {
-            let (home, shared) = (home.clone(), Arc::clone(&shared));
+            let (engine, shared) = (engine.clone(), Arc::clone(&shared));
             let thread = thread::Builder::new().name("model".to_owned());
             threads.push(thread.spawn(move || {
-                if let Err(error) = serve(&home, &shared) {
-                    note(&home, &error);
+                if let Err(error) = serve(&engine, &shared) {
+                    log_failure(&engine, &error);
                 }
             })?);
         }
         Ok(Self { shared, threads })
     }
 
-    /// Wakes them; says whether any is at work.
+    /// Wakes the threads. Returns `true` if one of them is working.
     pub(super) fn wake(&self) -> bool {
-        self.shared.ring();
+        self.shared.notify();
         self.shared.busy.load(Ordering::Relaxed) > 0
     }
 }
@@ -82,7 +72,7 @@ impl ModelPool {
 impl Drop for ModelPool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.ring();
+        self.shared.notify();
         for thread in self.threads.drain(..) {
             // It logged why it ended.
             thread.join().ok();
@@ -91,19 +81,19 @@ impl Drop for ModelPool {
 }
 
 impl Shared {
-    fn ring(&self) {
+    fn notify(&self) {
         *self.wakes.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.wake.notify_all();
     }
 
-    /// Sleeps until somebody rings who has not been heard yet, at most so long.
-    fn sleep(&self, heard: &mut u64, most: Duration) {
+    /// Waits for a wake-up after number `seen`, at most `timeout`.
+    fn wait(&self, seen: &mut u64, timeout: Duration) {
         let wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self
             .wake
-            .wait_timeout_while(wakes, most, |wakes| wakes == heard)
+            .wait_timeout_while(wakes, timeout, |wakes| wakes == seen)
             .unwrap_or_else(PoisonError::into_inner);
-        *heard = *waited.0;
+        *seen = *waited.0;
     }
 
     fn is_stopped(&self) -> bool {
@@ -111,85 +101,84 @@ impl Shared {
     }
 }
 
-fn serve(home: &Home, shared: &Shared) -> Result<()> {
+fn serve(engine: &Engine, shared: &Shared) -> Result<()> {
+    let home = &engine.home;
     let mut store = Store::open(&home.database(), &home.backups())?;
-    // In a store that is locked now, the next worker closes them.
-    if let Err(error) = store.close_lost_calls(clock::timestamp() - MODEL_LEASE) {
-        note(home, &error.into());
+    // If the store is locked now, the next worker closes them.
+    if let Err(error) = store.close_lost_calls(engine.clock.timestamp() - MODEL_LEASE) {
+        log_failure(engine, &error.into());
     }
-    let mut heard = 0;
+    let mut seen = 0;
     while !shared.is_stopped() {
-        let worked = work(&mut store, &shared.asking, &shared.stop, &shared.busy);
-        let rest = worked.unwrap_or_else(|error| {
-            note(home, &error);
+        let caller = ModelCaller {
+            config: &shared.config,
+            clock: &engine.clock,
+            stop: &shared.stop,
+        };
+        let worked = work(&caller, &mut store, &shared.busy);
+        let pause = worked.unwrap_or_else(|error| {
+            log_failure(engine, &error);
             POLL_INTERVAL
         });
-        shared.sleep(&mut heard, rest);
+        shared.wait(&mut seen, pause);
     }
     Ok(())
 }
 
-/// Asks about what waits, with several calls at once, until nothing can be asked now.
-pub(super) fn ask_all(home: &Home, asking: &ModelConfig, stop: &AtomicBool) -> Result<()> {
+/// Calls the model for all queued turns, several at once, until none is left or no call is allowed.
+pub(super) fn ask_all(engine: &Engine, config: &ModelConfig, stop: &AtomicBool) -> Result<()> {
+    let caller = ModelCaller {
+        config,
+        clock: &engine.clock,
+        stop,
+    };
     thread::scope(|scope| {
         let one = || -> Result<()> {
-            let mut store = Store::open(&home.database(), &home.backups())?;
-            work(&mut store, asking, stop, &AtomicUsize::new(0)).map(drop)
+            let mut store = Store::open(&engine.home.database(), &engine.home.backups())?;
+            work(&caller, &mut store, &AtomicUsize::new(0)).map(drop)
         };
-        let threads: Vec<_> = (0..asking.model.concurrency).map(|_| scope.spawn(one)).collect();
+        let threads: Vec<_> = (0..config.model.concurrency).map(|_| scope.spawn(one)).collect();
         threads
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or(Ok(())))
     })
 }
 
-/// Asks about one turn after the other until none waits, or the model may not be asked now. Returns how long to rest.
-fn work(store: &mut Store, asking: &ModelConfig, stop: &AtomicBool, busy: &AtomicUsize) -> Result<Duration> {
-    while !stop.load(Ordering::Relaxed) {
-        if let Some(rest) = blocked_for(store, &asking.model)? {
-            return Ok(rest);
+/// Calls the model for one turn after the other until none is left or no call is allowed. Returns the time to pause.
+fn work(caller: &ModelCaller<'_>, store: &mut Store, busy: &AtomicUsize) -> Result<Duration> {
+    while !caller.stop.load(Ordering::Relaxed) {
+        if let Some(pause) = blocked_for(caller, store)? {
+            return Ok(pause);
         }
-        let Some(claim) = store.claim_model_job(clock::timestamp(), MODEL_LEASE)? else {
+        let Some(claim) = store.claim_model_job(caller.clock.timestamp(), MODEL_LEASE)? else {
             break;
         };
         busy.fetch_add(1, Ordering::Relaxed);
-        let asked = call_guarded(store, claim, asking, stop);
+        let outcome = call_guarded(caller, store, claim);
         busy.fetch_sub(1, Ordering::Relaxed);
-        match asked? {
+        match outcome? {
             CallOutcome::Kept | CallOutcome::Left(_) | CallOutcome::Troubled(_) => {}
-            // Somebody else looks whether the provider is well again.
+            // Another thread probes the provider.
             CallOutcome::Waits(_) => break,
         }
     }
     Ok(POLL_INTERVAL)
 }
 
-/// Asks about a turn. A bug must cost one turn, not the thread, and not a call each time somebody looks.
-fn call_guarded(
-    store: &mut Store,
-    claim: ModelJob,
-    asking: &ModelConfig,
-    stop: &AtomicBool,
-) -> Result<CallOutcome> {
-    let asked = panic::catch_unwind(AssertUnwindSafe(|| {
-        distill_with_model(store, claim, &asking.model, &asking.keep, stop)
-    }));
-    let asked = asked.unwrap_or_else(|_| Err(anyhow!("asking about turn {} panicked", claim.turn_id)));
-    if asked.is_err() {
-        store.release_model_job(claim, clock::timestamp() + MODEL_RETRY_DELAY)?;
+/// Calls the model for one turn. A panic costs this turn only: not the thread, and not a call in every cycle.
+fn call_guarded(caller: &ModelCaller<'_>, store: &mut Store, claim: ModelJob) -> Result<CallOutcome> {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| caller.distill(store, claim)));
+    let outcome =
+        outcome.unwrap_or_else(|_| Err(anyhow!("the model call for turn {} panicked", claim.turn_id)));
+    if outcome.is_err() {
+        store.release_model_job(claim, caller.clock.timestamp() + MODEL_RETRY_DELAY)?;
     }
-    asked
+    outcome
 }
 
-/// Says what went wrong: the rules' memories stand. Nobody to tell when the log cannot be written.
-fn note(home: &Home, error: &anyhow::Error) {
-    let line = format!("asking a model failed: {error:#}");
-    log::append(home, "worker.log", clock::since_1970(), &line).ok();
-}
-
-/// Says how long it makes no sense to put a question together: the day's tokens are spent, or the provider is left alone.
-fn blocked_for(store: &Store, model: &Model) -> Result<Option<Duration>> {
-    let now = clock::timestamp();
+/// Returns how long no call is allowed, because the daily budget is spent or the provider is in backoff.
+fn blocked_for(caller: &ModelCaller<'_>, store: &Store) -> Result<Option<Duration>> {
+    let (model, now) = (&caller.config.model, caller.clock.timestamp());
     let budget = model.budget(now);
     if store.tokens_since(budget.day_start)? >= budget.daily_tokens {
         return Ok(Some(POLL_INTERVAL));
@@ -201,4 +190,11 @@ fn blocked_for(store: &Store, model: &Model) -> Result<Option<Duration>> {
         .map_or(Timestamp::EPOCH, |pause| pause.until);
     let rest = until.since(now);
     Ok((!rest.is_zero()).then(|| rest.min(POLL_INTERVAL)))
+}
+
+/// Logs a failed call; the memories of the built-in rules stay. A log that cannot be written is no reason to stop.
+fn log_failure(engine: &Engine, error: &anyhow::Error) {
+    engine
+        .log("worker.log", &format!("model call failed: {error:#}"))
+        .ok();
 }

@@ -1,133 +1,103 @@
-//! The worker's loop.
+//! The loop of the worker, and the threads beside it.
 
 use std::{
     fs::OpenOptions,
     io::Write,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::private;
 use backstory_model::Timestamp;
-use backstory_serve::{Counters, Serving};
-use backstory_store::Retention;
 use backstory_system::{self as system, DirWatcher, OwnerOnly as _, lower_priority, shutdown_flag};
 use serde_json::json;
 
 use super::{
-    DistillOptions, Intake, ModelConfig, WorkerLock,
+    config::{HttpAddress, RunMode, WorkerConfig, WorkerReport},
     cycle::WorkCycle,
     index::Indexer,
-    ingest::DatabaseReplaced,
     model_pool::{ModelPool, ask_all},
-    serve::{self, HttpAddress},
 };
 use crate::{
-    clock,
-    home::Home,
-    injection_log, log,
+    counters::Counters,
+    engine::Engine,
+    ingest::DatabaseReplaced,
+    injection_log,
     repair::{self, LockOwner},
-    settings::{ContextSettings, hook_cache::Stamp},
+    settings::hook_cache::Stamp,
     time_arg::rfc3339,
+    worker_process::WorkerLock,
 };
 
-/// When the worker ends.
-#[derive(Clone, Copy, Debug)]
-pub enum RunMode {
-    /// When everything that waited is taken in and distilled.
-    Done,
-    /// When nothing happened for a while.
-    Idle,
+/// HTTP server of the worker. Dropping it stops the server.
+pub trait HttpServer {
+    /// Returns the port that it listens on.
+    fn port(&self) -> u16;
+    /// Returns the path of its socket; absent if the system does not allow one that long.
+    fn socket(&self) -> Option<&Path>;
+    /// Returns `true` if a client is subscribed or has sent a request since a time.
+    fn is_used_since(&self, time: Timestamp) -> bool;
 }
 
-/// What a worker did in its life.
-#[derive(Clone, Debug, Default)]
-pub struct WorkerReport {
-    /// Events that it took in.
-    pub taken: Intake,
-    /// Events that it distilled.
-    pub distilled: usize,
-}
+/// Starts the HTTP server. A parameter because the crate that implements it depends on this one.
+pub type StartServer<'a> = &'a dyn Fn(HttpAddress, &Arc<Counters>) -> Result<Box<dyn HttpServer>>;
 
-impl WorkerReport {
-    fn add(&mut self, done: &Self) {
-        self.taken.new += done.taken.new;
-        self.taken.torn += done.taken.torn;
-        self.taken.left = done.taken.left;
-        self.distilled += done.distilled;
-    }
-}
-
-/// How a worker does its work.
-#[derive(Clone, Debug)]
-pub struct WorkerConfig {
-    /// How turns are distilled.
-    pub rules: DistillOptions,
-    /// Which model is asked after the rules, if any.
-    pub asking: Option<Arc<ModelConfig>>,
-    /// What a session that starts may be told.
-    pub context: ContextSettings,
-    /// How long things are kept.
-    pub retention: Retention,
-    /// Where it is to be reached over HTTP, if at all.
-    pub door: Option<HttpAddress>,
-    /// How many daily backups are kept.
-    pub backups: usize,
-    /// How long it stays when nothing happens.
-    pub idle: Duration,
-    /// When that was written that all this was read from.
-    pub written: Option<Stamp>,
-}
-
-/// Reads the settings anew.
-pub(super) type LoadConfig<'a> = &'a dyn Fn() -> Result<WorkerConfig>;
-
-/// The safety net for a wake-up that did not arrive.
+/// Longest time between two cycles: a safety net for a file system notification that did not arrive.
 const POLL: Duration = Duration::from_secs(2);
 
-/// How long events gather before they are taken in together: one flush to disk for all of them.
+/// Time during which events gather before they are ingested together, with one flush to disk for all of them.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// A worker that somebody asked something this long ago is in use.
-const USED: Duration = Duration::from_millis(60_000);
+/// A worker that served a request this recently does not count as idle.
+const USED: Duration = Duration::from_mins(1);
 
-/// What killed hooks left in `tmp/` is swept after this long.
+/// Age at which files that killed hooks left in `tmp/` are removed.
 const LEFTOVER: Duration = Duration::from_secs(3600);
 
-/// The marks of private turns are kept this long after the last private prompt: no session lasts longer.
+/// Age at which the state of private turns is removed. No session lasts longer.
 const PRIVATE_MARK: Duration = Duration::from_secs(90 * 24 * 3600);
 
-/// What a session was given is kept this long after it was last given something.
-const GIVEN: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Age at which the injection log of a session is removed.
+const INJECTION_LOG: Duration = Duration::from_secs(90 * 24 * 3600);
 
-/// Takes events in and distils them until told otherwise; `None` when another worker is at it already.
+/// Number of times that one worker rebuilds a damaged database. Damage that comes back is a problem of the disk.
+const MAX_REBUILT: u32 = 2;
+
+/// Ingests and distills events until the mode or a signal ends it. Returns `None` if another worker runs.
 ///
-/// When the settings change, they are read anew, and from then on they hold.
-pub fn run(home: &Home, until: RunMode, read: LoadConfig<'_>) -> Result<Option<WorkerReport>> {
-    let mut duties = read()?;
+/// Settings are read again whenever their file changes.
+pub fn run(engine: &Engine, mode: RunMode, start_server: StartServer<'_>) -> Result<Option<WorkerReport>> {
+    let mut config = WorkerConfig::load(engine)?;
+    let home = &engine.home;
     home.create()?;
     let Some(_lock) = WorkerLock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
     };
     lower_priority();
     let stop = shutdown_flag().context("could not listen for signals")?;
+    let worker = Worker {
+        engine,
+        mode,
+        start_server,
+        stop: &stop,
+    };
     let mut rebuilt = 0;
     loop {
-        match work(home, until, (&mut duties, read), &stop) {
-            // Nothing was removed from the spool that is not in the database at its place.
+        match worker.work(&mut config) {
+            // No event was removed from the spool that is not in the database at its path.
             Err(error) if error.is::<DatabaseReplaced>() => {
-                // A home that was deleted wants no worker, and must not come back.
+                // The home folder was deleted and must not be created again.
                 if !home.worker_lock().exists() {
                     return Ok(Some(WorkerReport::default()));
                 }
             }
-            // Once is an accident, twice is a disk.
             Err(error) if repair::is_damage(&error) && rebuilt < MAX_REBUILT => {
-                repair::rebuild_if_damaged(home, LockOwner::Worker, &error)?;
+                repair::rebuild_if_damaged(engine, LockOwner::Worker, &error)?;
                 rebuilt += 1;
             }
             other => return other.map(Some),
@@ -135,179 +105,174 @@ pub fn run(home: &Home, until: RunMode, read: LoadConfig<'_>) -> Result<Option<W
     }
 }
 
-/// A database that is damaged again after so many times is left to a person.
-const MAX_REBUILT: u32 = 2;
-
-/// Works with the database that is there now, until told otherwise or until it is another one.
-fn work(
-    home: &Home,
-    until: RunMode,
-    (duties, read): (&mut WorkerConfig, LoadConfig<'_>),
-    stop: &Arc<AtomicBool>,
-) -> Result<WorkerReport> {
-    let spool = home.spool();
-    spool.create().context("could not create the spool")?;
-    // Watched before the first look at the spool: what arrives from now on is not missed.
-    let bell = DirWatcher::watch(&spool.root().join("new")).context("could not watch the spool")?;
-    let mut rounds = WorkCycle::new(home, until, repair::open(home, LockOwner::Worker)?);
-    if let Err(error) = sweep(home) {
-        // What cannot be removed now may be gone tomorrow; nobody to tell when the log cannot be written.
-        log::append(home, "worker.log", clock::since_1970(), &format!("{error:#}")).ok();
-    }
-    let mut staff = BackgroundTasks::start(home, until, duties)?;
-    let mut work = WorkerReport::default();
-    let mut last_event = Instant::now();
-    loop {
-        let done = rounds.next(duties, &staff.counters, stop)?;
-        // Asked in any case: it wakes them.
-        let is_busy = staff.is_busy(clock::timestamp());
-        if done.taken.new > 0 || done.distilled > 0 || is_busy {
-            last_event = Instant::now();
-        }
-        work.add(&done);
-        match until {
-            // What was in hand is finished; the rest waits for the next worker.
-            _ if stop.load(Ordering::Relaxed) => break,
-            RunMode::Done => break,
-            RunMode::Idle if last_event.elapsed() >= duties.idle => break,
-            RunMode::Idle => bell.wait(POLL, GATHER).context("could not wait for events")?,
-        }
-        // A home that was deleted wants no worker, and must not come back.
-        if !home.worker_lock().exists() {
-            return Ok(work);
-        }
-        if !rounds.store.is_in_place() {
-            bail!(DatabaseReplaced);
-        }
-        // Also when no event comes: a newer version may have changed the schema, and everybody here writes.
-        rounds.store.check_schema()?;
-        if Stamp::of_file(&home.config()) != duties.written {
-            reload_settings(home, (duties, read), &mut staff)?;
-        }
-    }
-    // What they have in hand is finished, stored or given back before the lock goes.
-    drop(staff);
-    drain_model_queue(home, until, duties, stop)?;
-    // Not there, or not ours to remove: the lock alone says whether a worker lives.
-    system::remove_file(home.worker_json()).ok();
-    Ok(work)
+/// What stays the same for the lifetime of a worker.
+struct Worker<'w> {
+    engine: &'w Engine,
+    mode: RunMode,
+    start_server: StartServer<'w>,
+    stop: &'w Arc<AtomicBool>,
 }
 
-/// Removes what nobody comes back for.
-fn sweep(home: &Home) -> Result<()> {
+impl Worker<'_> {
+    /// Works with the current database until the worker ends or the database is replaced.
+    fn work(&self, config: &mut WorkerConfig) -> Result<WorkerReport> {
+        let (engine, home) = (self.engine, &self.engine.home);
+        let spool = home.spool();
+        spool.create().context("could not create the spool")?;
+        // Watched before the spool is read for the first time, so that no event is missed.
+        let watcher = DirWatcher::watch(&spool.root().join("new")).context("could not watch the spool")?;
+        let store = repair::open(engine, LockOwner::Worker)?.store;
+        let mut cycle = WorkCycle::new(engine, self.mode, store);
+        if let Err(error) = sweep(engine) {
+            // Retried by the next worker. A log that cannot be written is no reason to stop.
+            engine.log("worker.log", &format!("{error:#}")).ok();
+        }
+        let mut tasks = self.start_tasks(config)?;
+        let mut report = WorkerReport::default();
+        let mut last_work = engine.clock.monotonic();
+        loop {
+            let done = cycle.next(config, &tasks.counters, self.stop)?;
+            // Called in any case, because it wakes the tasks.
+            let is_busy = tasks.is_busy(engine.clock.timestamp());
+            if done.taken.new > 0 || done.distilled > 0 || is_busy {
+                last_work = engine.clock.monotonic();
+            }
+            report.add(&done);
+            match self.mode {
+                // Current work is finished; the rest is left to the next worker.
+                _ if self.stop.load(Ordering::Relaxed) => break,
+                RunMode::Done => break,
+                RunMode::Idle if engine.clock.monotonic() - last_work >= config.idle => break,
+                RunMode::Idle => watcher.wait(POLL, GATHER).context("could not wait for events")?,
+            }
+            // The home folder was deleted and must not be created again.
+            if !home.worker_lock().exists() {
+                return Ok(report);
+            }
+            if !cycle.store.is_in_place() {
+                bail!(DatabaseReplaced);
+            }
+            // Checked even if no event arrives: a newer version may have migrated the schema.
+            cycle.store.check_schema()?;
+            if Stamp::of_file(&home.config()) != config.written {
+                self.reload_settings(config, &mut tasks)?;
+            }
+        }
+        // Their current work is finished, stored or released before the lock is.
+        drop(tasks);
+        self.drain_model_queue(config)?;
+        // Missing or in use: only the lock tells whether a worker runs.
+        system::remove_file(home.worker_json()).ok();
+        Ok(report)
+    }
+
+    fn start_tasks(&self, config: &WorkerConfig) -> Result<BackgroundTasks> {
+        let mut tasks = BackgroundTasks::default();
+        if let RunMode::Idle = self.mode {
+            tasks.indexer = Some(Indexer::start(self.engine).context("could not start indexing")?);
+            self.restart_model_pool(config, &mut tasks)?;
+            self.restart_server(config, &mut tasks);
+        }
+        // Written last: a process that reads it finds a worker that is ready.
+        write_worker_json(self.engine, tasks.server.as_deref()).context("could not write worker.json")?;
+        Ok(tasks)
+    }
+
+    /// Follows changed settings. If they are invalid, the old ones stay in force and the log says why.
+    fn reload_settings(&self, config: &mut WorkerConfig, tasks: &mut BackgroundTasks) -> Result<()> {
+        let address = config.address;
+        config.written = Stamp::of_file(&self.engine.home.config());
+        match WorkerConfig::load(self.engine) {
+            Ok(new) => *config = new,
+            Err(error) => {
+                let line = format!("settings were not reloaded: {error:#}");
+                // A log that cannot be written is no reason to stop.
+                self.engine.log("worker.log", &line).ok();
+                return Ok(());
+            }
+        }
+        self.restart_model_pool(config, tasks)?;
+        // Only if necessary: a restart disconnects every client.
+        if config.address != address {
+            self.restart_server(config, tasks);
+            write_worker_json(self.engine, tasks.server.as_deref()).context("could not write worker.json")?;
+        }
+        Ok(())
+    }
+
+    fn restart_model_pool(&self, config: &WorkerConfig, tasks: &mut BackgroundTasks) -> Result<()> {
+        // The old pool ends before the new one claims jobs.
+        tasks.models = None;
+        let pool = config
+            .asking
+            .clone()
+            .map(|model| ModelPool::start(self.engine, model));
+        tasks.models = pool.transpose().context("could not start the model calls")?;
+        Ok(())
+    }
+
+    /// Starts the server if it is switched on. A worker without a server still ingests and distills.
+    fn restart_server(&self, config: &WorkerConfig, tasks: &mut BackgroundTasks) {
+        // The old server releases its port first.
+        tasks.server = None;
+        let Some(address) = config.address else { return };
+        match (self.start_server)(address, &tasks.counters) {
+            Ok(server) => tasks.server = Some(server),
+            Err(error) => {
+                let line = format!("not reachable over HTTP: {error:#}");
+                // A log that cannot be written is no reason to stop.
+                self.engine.log("worker.log", &line).ok();
+            }
+        }
+    }
+
+    /// Calls the model for all waiting turns if the worker does not stay.
+    fn drain_model_queue(&self, config: &WorkerConfig) -> Result<()> {
+        match (self.mode, &config.asking) {
+            (RunMode::Done, Some(asking)) => ask_all(self.engine, asking, self.stop),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Removes files that no process uses any more.
+fn sweep(engine: &Engine) -> Result<()> {
+    let (home, now) = (&engine.home, engine.clock.now());
     let spool = home.spool();
-    spool
-        .sweep(clock::now(), LEFTOVER)
-        .context("could not sweep the spool")?;
-    private::sweep(&spool, clock::now(), PRIVATE_MARK)
-        .context("could not sweep the marks of private turns")?;
+    spool.sweep(now, LEFTOVER).context("could not sweep the spool")?;
+    private::sweep(&spool, now, PRIVATE_MARK).context("could not sweep the state of private turns")?;
     repair::sweep(home)?;
-    injection_log::sweep(home, clock::now(), GIVEN).context("could not sweep what sessions were given")
+    injection_log::sweep(home, now, INJECTION_LOG).context("could not sweep the injection log")
 }
 
-/// What goes on beside the loop, while the worker stays.
+/// Threads beside the loop of a worker that stays.
 #[derive(Default)]
 struct BackgroundTasks {
     indexer: Option<Indexer>,
-    askers: Option<ModelPool>,
-    serving: Option<Serving>,
+    models: Option<ModelPool>,
+    server: Option<Box<dyn HttpServer>>,
     counters: Arc<Counters>,
 }
 
 impl BackgroundTasks {
-    fn start(home: &Home, until: RunMode, duties: &WorkerConfig) -> Result<Self> {
-        let mut staff = Self::default();
-        if let RunMode::Idle = until {
-            staff.indexer = Some(Indexer::start(home).context("could not start indexing")?);
-            staff.ask(home, duties)?;
-            staff.serve(home, duties);
-        }
-        // Written when all is open: whoever reads it finds a worker that is ready.
-        write_worker_json(home, staff.serving.as_ref()).context("could not write worker.json")?;
-        Ok(staff)
-    }
-
-    /// Starts the threads that ask a model, where there is one.
-    fn ask(&mut self, home: &Home, duties: &WorkerConfig) -> Result<()> {
-        self.askers = None;
-        let askers = duties.asking.clone().map(|asking| ModelPool::start(home, asking));
-        self.askers = askers.transpose().context("could not start asking a model")?;
-        Ok(())
-    }
-
-    /// Opens the door, where there is one.
-    fn serve(&mut self, home: &Home, duties: &WorkerConfig) {
-        self.serving = None;
-        self.serving = duties
-            .door
-            .and_then(|door| start_http(home, door, &self.counters));
-    }
-
-    /// Wakes everybody; says whether somebody is at work, or was asked for something lately.
+    /// Wakes all tasks. Returns `true` if one of them works, or a client used the server recently.
     fn is_busy(&self, now: Timestamp) -> bool {
         let is_indexing = self.indexer.as_ref().is_some_and(Indexer::look);
-        let is_asking = self.askers.as_ref().is_some_and(ModelPool::wake);
-        let is_used = |serving: &Serving| serving.is_used_since(now - USED);
-        is_indexing || is_asking || self.serving.as_ref().is_some_and(is_used)
+        let is_calling = self.models.as_ref().is_some_and(ModelPool::wake);
+        let server = self.server.as_ref();
+        is_indexing || is_calling || server.is_some_and(|server| server.is_used_since(now - USED))
     }
 }
 
-/// Obeys settings that have changed. Those that cannot be read change nothing, and the log says why.
-fn reload_settings(
-    home: &Home,
-    (duties, read): (&mut WorkerConfig, LoadConfig<'_>),
-    staff: &mut BackgroundTasks,
-) -> Result<()> {
-    let door = duties.door;
-    duties.written = Stamp::of_file(&home.config());
-    match read() {
-        Ok(new) => *duties = new,
-        Err(error) => {
-            let line = format!("the settings are as they were: {error:#}");
-            // Nobody to tell when the log cannot be written.
-            log::append(home, "worker.log", clock::since_1970(), &line).ok();
-            return Ok(());
-        }
-    }
-    staff.ask(home, duties)?;
-    // Not for nothing: everybody who listens would have to come back.
-    if duties.door != door {
-        staff.serve(home, duties);
-        write_worker_json(home, staff.serving.as_ref()).context("could not write worker.json")?;
-    }
-    Ok(())
-}
-
-/// Asks a model about what waits, where the worker does not stay.
-fn drain_model_queue(home: &Home, until: RunMode, duties: &WorkerConfig, stop: &AtomicBool) -> Result<()> {
-    match (until, &duties.asking) {
-        (RunMode::Done, Some(asking)) => ask_all(home, asking, stop),
-        _ => Ok(()),
-    }
-}
-
-/// Opens the door; a worker that cannot be reached still does its work.
-fn start_http(home: &Home, door: HttpAddress, counters: &Arc<Counters>) -> Option<Serving> {
-    match serve::open(home, door, counters) {
-        Ok(serving) => Some(serving),
-        Err(error) => {
-            let line = format!("not reachable over HTTP: {error:#}");
-            // Nobody to tell when the log cannot be written.
-            log::append(home, "worker.log", clock::since_1970(), &line).ok();
-            None
-        }
-    }
-}
-
-fn write_worker_json(home: &Home, serving: Option<&Serving>) -> Result<()> {
+fn write_worker_json(engine: &Engine, server: Option<&dyn HttpServer>) -> Result<()> {
     let facts = json!({
         "pid": std::process::id(),
-        "socket": serving.and_then(Serving::socket),
-        "port": serving.map(Serving::port),
+        "socket": server.and_then(HttpServer::socket),
+        "port": server.map(HttpServer::port),
         "version": env!("CARGO_PKG_VERSION"),
-        "started_at": rfc3339(clock::timestamp()),
+        "started_at": rfc3339(engine.clock.timestamp()),
     });
-    let path = home.worker_json();
+    let path = engine.home.worker_json();
     let unfinished = path.with_extension("json.tmp");
     let mut file = OpenOptions::new()
         .write(true)

@@ -14,7 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{JsonBody, JsonResult, list::handle};
-use crate::{api::Api, api_types::Detail, problem::ApiError, project_scope, server::Server};
+use crate::{
+    api::Api, api_types::Detail, forget::forget_memories, problem::ApiError, project_scope, server::Server,
+};
 
 /// A note to save.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -145,11 +147,12 @@ async fn remember(
     server
         .stores
         .write(move |store| {
-            let outside = &state.outside;
-            let text = (outside.wash)(new.text.trim())
+            let engine = &state.engine;
+            let text = engine
+                .sanitize(new.text.trim())
                 .ok_or_else(|| ApiError::bad("the text is empty after removing private spans"))?;
             let named = new.project.as_deref().filter(|_| new.cwd.is_none());
-            let identity = project_scope::identity(store, outside, named, new.cwd.as_deref())?;
+            let identity = project_scope::identity(store, named, new.cwd.as_deref())?;
             let saved = store.remember(
                 &NewNote {
                     project: identity.as_ref(),
@@ -238,7 +241,7 @@ async fn change(
     server
         .stores
         .write(move |store| {
-            let edit = change.read(handle.kind, |text| (state.outside.wash)(text))?;
+            let edit = change.read(handle.kind, |text| state.engine.sanitize(text))?;
             if !store.exists(handle)? {
                 return Err(project_scope::unknown(handle));
             }
@@ -265,7 +268,7 @@ async fn forget(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Js
             if !store.exists(handle)? {
                 return Err(project_scope::unknown(handle));
             }
-            (state.outside.forget)(store, &[handle]).map_err(ApiError::outside)?;
+            forget_memories(&state.engine, store, &[handle])?;
             Ok(Json(ForgetResult {
                 forgotten: handle.to_string(),
             }))

@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use backstory_capture::project;
 use backstory_recall::{ContextRequest, context};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,8 +51,8 @@ async fn inject(
     let text = server
         .stores
         .read(move |store| {
-            let outside = &state.outside;
-            let mut limits = (outside.limits)();
+            let engine = &state.engine;
+            let mut limits = engine.settings().context.limits();
             if let Some(budget) = query.budget {
                 if !(50..=9000).contains(&budget) {
                     return Err(ApiError::bad("budget must be from 50 to 9000"));
@@ -59,19 +60,21 @@ async fn inject(
                 limits.tokens = budget.into();
             }
             let (named, cwd) = (query.project.as_deref(), query.cwd.as_deref());
-            let project = match (ProjectScope::of(store, outside, named, cwd)?, named.or(cwd)) {
+            let project = match (ProjectScope::of(store, named, cwd)?, named.or(cwd)) {
                 (ProjectScope::Project(project), _) => project,
                 (ProjectScope::Nowhere, Some(folder)) => {
-                    store.project_of(&(outside.locate)(Path::new(folder)))?
+                    store.project_of(&project::locate(Path::new(folder)).facts)?
                 }
                 _ => return Ok(String::new()),
             };
-            let branch = (outside.locate)(Path::new(cwd.unwrap_or(&project.root))).branch;
+            let branch = project::locate(Path::new(cwd.unwrap_or(&project.root)))
+                .facts
+                .branch;
             let request = ContextRequest {
                 project: &project,
                 branch: branch.as_deref(),
                 compacted_session: None,
-                now: (outside.now)(),
+                now: engine.clock.timestamp(),
             };
             let block = context(store, &request, &limits)?;
             Ok(block.map(|block| block.text).unwrap_or_default())

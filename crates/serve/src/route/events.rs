@@ -67,8 +67,8 @@ async fn events(
         .read(move |store| {
             let newest = store.last_change()?;
             let mut missed = vec![
-                queue_event(store.queue(0)?, &state.outside),
-                health_event(store, &state.outside)?,
+                queue_event(store.queue(0)?, &state.engine),
+                health_event(store, &state.engine)?,
             ];
             let changes = store.changes_after(last.unwrap_or(newest), MAX_BATCH)?;
             for change in &changes {

@@ -9,19 +9,14 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use backstory_engine::counters::{headline, line};
 use backstory_model::Timestamp;
 use backstory_store::Spending;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::JsonResult;
-use crate::{
-    api::Api,
-    api_types,
-    counters::{headline, line},
-    problem::ApiError,
-    server::Server,
-};
+use crate::{api::Api, api_types, problem::ApiError, server::Server};
 
 /// Age of the oldest event above which the worker counts as late.
 const LATE_SECONDS: f64 = 60.0;
@@ -110,7 +105,7 @@ async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
     let (queue, trouble) = server
         .stores
         .read(move |store| {
-            let spooled = (state.outside.spooled)();
+            let spooled = state.engine.spooled();
             let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now());
             let backoffs = store.provider_pauses()?;
             let trouble = backoffs
@@ -142,7 +137,7 @@ async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError
     let (queue, spending) = server
         .stores
         .read(move |store| {
-            let spooled = (state.outside.spooled)();
+            let spooled = state.engine.spooled();
             let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now());
             Ok((queue, store.spending(Timestamp::EPOCH, Timestamp::MAX)?))
         })
@@ -200,7 +195,7 @@ fn store_bytes(server: &Server) -> u64 {
     let mut wal = database.as_os_str().to_owned();
     wal.push("-wal");
     let size = |path: &std::path::Path| fs::metadata(path).map_or(0, |file| file.len());
-    size(database) + size(wal.as_ref())
+    size(&database) + size(wal.as_ref())
 }
 
 /// Returns the resident memory of this process, on systems with `/proc`.

@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use backstory_engine::stats::StatsReport;
 use backstory_model::{Handle, MemoryKind};
 use backstory_store::{PageCursor, SessionCursor, SessionFilter, Store};
 use backstory_text::sha256_hex;
@@ -223,19 +224,18 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
 
 async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> JsonResult<MemoryPage> {
     let limit = limit(query.limit.map(u32::from))?;
-    let filter = query.filter.read(&server.outside)?;
+    let filter = query.filter.read(&server.engine)?;
     let after: Option<PageCursor> = query
         .cursor
         .as_deref()
         .map(str::parse)
         .transpose()
         .map_err(|_| ApiError::bad("invalid cursor"))?;
-    let state = Arc::clone(server);
     server
         .stores
         .read(move |store| {
             let (named, cwd) = (query.filter.project.as_deref(), query.filter.cwd.as_deref());
-            let scope = ProjectScope::of(store, &state.outside, named, cwd)?;
+            let scope = ProjectScope::of(store, named, cwd)?;
             let project = match &scope {
                 ProjectScope::Everywhere => None,
                 ProjectScope::Project(project) => Some(project),
@@ -339,7 +339,6 @@ async fn sessions(
             Some(cursor.map_err(|_| ApiError::bad("invalid cursor"))?)
         }
     };
-    let state = Arc::clone(&server);
     server
         .stores
         .read(move |store| {
@@ -351,7 +350,7 @@ async fn sessions(
                     limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
                 })
             };
-            let mut found = match &ProjectScope::of(store, &state.outside, named, cwd)? {
+            let mut found = match &ProjectScope::of(store, named, cwd)? {
                 ProjectScope::Everywhere => sessions(None)?,
                 ProjectScope::Project(project) => sessions(Some(project))?,
                 ProjectScope::Nowhere => Vec::new(),
@@ -406,6 +405,11 @@ async fn stats(State(server): State<Arc<Server>>) -> JsonResult<Value> {
     let state = Arc::clone(&server);
     server
         .stores
-        .read(move |store| Ok(Json((state.outside.stats)(store)?)))
+        .read(move |store| {
+            let settings = state.engine.settings();
+            Ok(Json(
+                StatsReport::collect(&state.engine, &settings, store)?.to_json(),
+            ))
+        })
         .await
 }

@@ -8,16 +8,17 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
+use backstory_engine::{
+    ingest::ingest,
+    record::{self, RecordOutcome},
+};
 use backstory_model::{EventKind, Host, ProjectIdentity, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{JsonBody, JsonResult};
-use crate::{
-    RecordOutcome, api::Api, api_types, problem::ApiError, project_scope, server::Server,
-    stores::run_blocking,
-};
+use crate::{api::Api, api_types, problem::ApiError, project_scope, server::Server, stores::run_blocking};
 
 /// Pattern of session ids: not blank, no control characters.
 const SESSION_ID: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
@@ -301,16 +302,22 @@ async fn record(
     let (server, host) = (Arc::clone(server), host.clone());
     let recorded = run_blocking(move || {
         let event = Value::Object(event).to_string();
-        Ok((server.outside.record)(kind, &host, &event, project))
+        Ok(record::record(
+            &server.engine,
+            kind,
+            &host,
+            event.as_bytes(),
+            project,
+        ))
     });
     match recorded.await? {
-        RecordOutcome::Queued => Ok(RecordStatus {
+        RecordOutcome::Recorded(_) => Ok(RecordStatus {
             status: "queued",
             reason: None,
         }),
-        RecordOutcome::Skipped(reason) => Ok(RecordStatus {
+        RecordOutcome::Off(reason) | RecordOutcome::Nothing(reason) => Ok(RecordStatus {
             status: "skipped",
-            reason: Some(reason),
+            reason: Some(reason.to_owned()),
         }),
         RecordOutcome::Failed(why) => Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "not_kept", why)
             .hint("the event was not recorded; check the disk space and send it again")),
@@ -339,12 +346,11 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     let has_folder = body.origin.cwd.is_some();
     let (host, mut event) = body.origin.read()?;
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
-    let state = Arc::clone(server);
     let project = match body.project.filter(|_| !has_folder) {
         Some(named) => {
             let identity = server
                 .stores
-                .read(move |store| project_scope::identity(store, &state.outside, Some(&named), None));
+                .read(move |store| project_scope::identity(store, Some(&named), None));
             let identity = identity.await?;
             Some(
                 identity
@@ -371,7 +377,8 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     let (session_db_id, turns) = server
         .stores
         .write(move |store| {
-            (state.outside.take_in)(store);
+            // On failure the events stay in the spool, and the worker logs why.
+            ingest(&state.engine.home.spool(), store).ok();
             let number = store.session_db_id(&id)?;
             let turns = number.map(|number| store.last_turn_number(number)).transpose()?;
             Ok((number, turns.flatten()))
@@ -450,7 +457,7 @@ async fn queue(server: &Arc<Server>, max: u32) -> Result<api_types::QueueJson, A
     server
         .stores
         .read(move |store| {
-            let spooled = (state.outside.spooled)();
+            let spooled = state.engine.spooled();
             Ok(api_types::QueueJson::new(store.queue(max)?, spooled, state.now()))
         })
         .await

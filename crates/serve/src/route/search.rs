@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use axum::{Json, extract::State, routing::get};
+use backstory_engine::engine::Engine;
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_recall::{self as recall, Query, Searcher, is_stale};
 use backstory_store::{Filter, Project, Store};
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{JsonResult, QueryParams};
 use crate::{
-    Backend,
     api::Api,
     api_types::{SearchHitJson, TimelineEntryJson},
     problem::ApiError,
@@ -74,7 +74,7 @@ pub(crate) struct WireFilter {
 
 impl WireFilter {
     /// Parses the filter.
-    pub(crate) fn read(&self, outside: &Backend) -> Result<Filter, ApiError> {
+    pub(crate) fn read(&self, engine: &Engine) -> Result<Filter, ApiError> {
         let invalid = |field: &str, value: &str, expected: &str| {
             ApiError::bad(format!("{field} `{value}`: expected {expected}"))
         };
@@ -83,7 +83,8 @@ impl WireFilter {
         let time = |field: &str, text: &Option<String>| {
             text.as_deref()
                 .map(|text| {
-                    (outside.moment)(text)
+                    engine
+                        .parse_time(text)
                         .ok_or_else(|| invalid(field, text, "2026-03-01, 2026-03-01T12:00:00Z or 7d"))
                 })
                 .transpose()
@@ -194,7 +195,7 @@ async fn search(
         Ok(skip) if skip <= MAX_OFFSET => skip,
         _ => return Err(ApiError::bad("invalid cursor")),
     };
-    let filter = request.filter.read(&server.outside)?;
+    let filter = request.filter.read(&server.engine)?;
     let state = Arc::clone(&server);
     server
         .stores
@@ -202,7 +203,6 @@ async fn search(
             let start = Instant::now();
             let scope = ProjectScope::of(
                 store,
-                &state.outside,
                 request.filter.project.as_deref(),
                 request.filter.cwd.as_deref(),
             )?;
@@ -210,7 +210,7 @@ async fn search(
             let has_criteria = !request.query.trim().is_empty() || !filter.is_empty();
             let hits = match (&scope, scope.scope()) {
                 (_, Some(scope)) if has_criteria => {
-                    Searcher::new(store, state.stores.vectors())?.search(&Query {
+                    Searcher::new(store, &state.stores.vectors())?.search(&Query {
                         text: &request.query,
                         scope,
                         filter: &filter,
@@ -282,15 +282,10 @@ async fn timeline(
             ) {
                 (Some(handle), _) => Some(handle),
                 (None, Some(words)) => {
-                    let scope = ProjectScope::of(
-                        store,
-                        &state.outside,
-                        request.project.as_deref(),
-                        request.cwd.as_deref(),
-                    )?;
+                    let scope = ProjectScope::of(store, request.project.as_deref(), request.cwd.as_deref())?;
                     match scope.scope() {
                         Some(scope) => {
-                            project_scope::best(store, state.stores.vectors(), scope, words, state.now())?
+                            project_scope::best(store, &state.stores.vectors(), scope, words, state.now())?
                         }
                         None => None,
                     }

@@ -8,6 +8,7 @@ use axum::{
     extract::{Form, Query, State},
     response::{IntoResponse, Redirect},
 };
+use backstory_capture::project;
 use backstory_model::ObservationType;
 use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits, context};
 use backstory_store::{Project, Store};
@@ -41,7 +42,7 @@ struct ContextPage {
 
 impl ContextPage {
     fn read(store: &Store, server: &Server, pairs: &Pairs) -> Result<Self, ApiError> {
-        let mut limits = (server.outside.limits)();
+        let mut limits = server.engine.settings().context.limits();
         apply_controls(&mut limits, pairs);
         let cards = store.projects()?;
         let project = match field(pairs, "project") {
@@ -51,7 +52,7 @@ impl ContextPage {
         };
         let branch = project
             .as_ref()
-            .and_then(|project| (server.outside.locate)(Path::new(&project.root)).branch);
+            .and_then(|project| project::locate(Path::new(&project.root)).facts.branch);
         let block = match &project {
             None => None,
             Some(project) => {
@@ -246,7 +247,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
 /// Saves the controls as settings.
 pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
     let state = Arc::clone(&server);
-    let mut limits = run_blocking(move || Ok((state.outside.limits)())).await?;
+    let mut limits = run_blocking(move || Ok(state.engine.settings().context.limits())).await?;
     apply_controls(&mut limits, &pairs);
     let full_field = match limits.full_field {
         FullField::Narrative => "narrative",

@@ -77,7 +77,7 @@ fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<MemoryE
     }
     let change: MemoryChange = serde_json::from_value(Value::Object(change))
         .map_err(|error| ApiError::bad(format!("invalid form: {error}")))?;
-    change.read(kind, |text| (server.outside.wash)(text))
+    change.read(kind, |text| server.engine.sanitize(text))
 }
 
 pub(super) async fn pin(

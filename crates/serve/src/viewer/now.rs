@@ -51,7 +51,7 @@ impl NowPage {
             items: items.collect(),
             next: page.next,
             running: store.running(now - IDLE, 8)?,
-            queue: QueueJson::new(store.queue(0)?, (server.outside.spooled)(), now),
+            queue: QueueJson::new(store.queue(0)?, server.engine.spooled(), now),
             is_first: after.is_none(),
         })
     }

@@ -11,7 +11,7 @@ use std::{
 
 use backstory_model::Handle;
 
-use crate::{problem::ApiError, server::Server};
+use crate::{forget::forget_memories, server::Server};
 
 /// Time during which forgetting can be undone.
 pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(10);
@@ -105,7 +105,7 @@ async fn forget(server: &Arc<Server>, handle: Handle) {
     let state = Arc::clone(server);
     let forgotten = server
         .stores
-        .write(move |store| (state.outside.forget)(store, &[handle]).map_err(ApiError::outside));
+        .write(move |store| forget_memories(&state.engine, store, &[handle]));
     // On failure the memory is shown again, and the user can retry.
     forgotten.await.ok();
 }

@@ -113,12 +113,12 @@ fn read_filter(server: &Server, pairs: &Pairs) -> Result<(Filter, Option<String>
         .collect();
     let wire: WireFilter =
         serde_json::from_value(Value::Object(filters)).map_err(|error| ApiError::bad(error.to_string()))?;
-    Ok((wire.read(&server.outside)?, wire.project))
+    Ok((wire.read(&server.engine)?, wire.project))
 }
 
 fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, ApiError> {
     let (filter, named) = read_filter(server, pairs)?;
-    let scope = ProjectScope::of(store, &server.outside, named.as_deref(), None)?;
+    let scope = ProjectScope::of(store, named.as_deref(), None)?;
     let (scope, project) = match &scope {
         ProjectScope::Everywhere => (Scope::Everywhere, None),
         ProjectScope::Project(project) => (Scope::Project(project), Some(project)),
@@ -176,7 +176,7 @@ fn by_question(
         limit: skip + PAGE_SIZE + 1,
         now: server.now(),
     };
-    let hits = Searcher::new(store, server.stores.vectors())?.search(&question)?;
+    let hits = Searcher::new(store, &server.stores.vectors())?.search(&question)?;
     let query = words(text);
     let items = hits.iter().skip(skip).take(PAGE_SIZE).map(|hit| {
         let item = MemoryCard {

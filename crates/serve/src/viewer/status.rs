@@ -268,7 +268,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged
     let (queue, coverage, spending) = server
         .stores
         .read(move |store| {
-            let spooled = (state.outside.spooled)();
+            let spooled = state.engine.spooled();
             let queue = QueueJson::new(store.queue(MAX_ITEMS)?, spooled, state.now());
             let spending = Spending::read(store, &clock, budget)?;
             Ok((queue, store.coverage()?.share(), spending))

@@ -1,5 +1,6 @@
 use std::fs;
 
+use backstory_engine::error::hints;
 use clap::Parser as _;
 
 use super::*;
@@ -50,7 +51,11 @@ impl Home {
                 shown.extend(messages.iter().map(|line| format!("stderr: {line}\n")));
                 shown.push_str(if failed { "status 1\n" } else { "" });
             }
-            Err(error) => shown.push_str(&format!("stderr: error: {error:#}\nstatus 1\n")),
+            Err(error) => {
+                shown.push_str(&format!("stderr: error: {error:#}\n"));
+                shown.extend(hints(&error).iter().map(|hint| format!("hint: {hint}\n")));
+                shown.push_str("status 1\n");
+            }
         }
         shown
             .replace(self.0.path().to_str().unwrap(), "HOME")
@@ -314,7 +319,7 @@ fn a_broken_file_is_not_touched_but_a_bad_key_beside_is_no_obstacle() {
     let broken = Home::new("[context]\nfull = = 7\n");
     insta::assert_snapshot!(broken.run(&["set", "context.full", "7"]), @"
     stderr: error: config.toml:2:8: not valid TOML: extra `=`; nothing in the file counts until this is mended
-    hint: mend HOME/config.toml by hand first; it was not changed
+    hint: correct HOME/config.toml by hand first; it was not changed
     status 1
     ");
     insta::assert_snapshot!(broken.run(&["get", "context.full"]), @"

@@ -12,9 +12,8 @@ use std::{
 use anyhow::Result;
 use backstory_engine::error::with_hint;
 use backstory_engine::{
-    clock,
-    home::Home,
-    worker::{self, CallOutcome, ModelConfig},
+    engine::Engine,
+    worker::{CallOutcome, ModelCaller, ModelConfig},
 };
 use backstory_model::TurnId;
 use backstory_store::{MODEL_LEASE, Permit, Store};
@@ -34,6 +33,7 @@ pub(super) struct DistillReport {
 
 /// What the threads of one run share.
 struct Run<'r> {
+    engine: &'r Engine,
     asking: &'r ModelConfig,
     waiting: Mutex<Vec<TurnId>>,
     outcome: Mutex<DistillReport>,
@@ -42,13 +42,14 @@ struct Run<'r> {
 
 /// Asks about turns, the last first, several at once, until all are done or it makes no sense to go on.
 pub(super) fn ask(
-    home: &Home,
+    engine: &Engine,
     asking: &ModelConfig,
     turns: Vec<TurnId>,
     progress: &mut Progress,
 ) -> Result<DistillReport> {
     let all = turns.len();
     let run = Run {
+        engine,
         asking,
         // Taken from the end: the oldest first, so that what is superseded is known when its successor comes.
         waiting: Mutex::new(turns),
@@ -57,7 +58,7 @@ pub(super) fn ask(
     };
     thread::scope(|scope| -> Result<()> {
         let threads: Vec<_> = (0..asking.model.concurrency.min(all))
-            .map(|_| scope.spawn(|| run.work(home)))
+            .map(|_| scope.spawn(|| run.work()))
             .collect();
         while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
             let done = run.done();
@@ -77,24 +78,23 @@ impl Run<'_> {
         outcome.kept + outcome.left
     }
 
-    fn work(&self, home: &Home) -> Result<()> {
-        let mut store = Store::open(&home.database(), &home.backups()).map_err(with_hint)?;
+    fn work(&self) -> Result<()> {
+        let engine = self.engine;
+        let caller = ModelCaller {
+            config: self.asking,
+            clock: &engine.clock,
+            stop: &self.stop,
+        };
+        let mut store = Store::open(&engine.home.database(), &engine.home.backups()).map_err(with_hint)?;
         while !self.stop.load(Ordering::Relaxed) {
             let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(id) = next else { break };
-            let Some(claim) = store.claim_turn(id, clock::timestamp(), MODEL_LEASE)? else {
+            let Some(claim) = store.claim_turn(id, engine.clock.timestamp(), MODEL_LEASE)? else {
                 // The worker is at it.
                 self.note(|outcome| outcome.left += 1);
                 continue;
             };
-            let asked = worker::distill_with_model(
-                &mut store,
-                claim,
-                &self.asking.model,
-                &self.asking.keep,
-                &self.stop,
-            )?;
-            match asked {
+            match caller.distill(&mut store, claim)? {
                 CallOutcome::Kept => self.note(|outcome| outcome.kept += 1),
                 CallOutcome::Left(_) => self.note(|outcome| outcome.left += 1),
                 CallOutcome::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
@@ -114,7 +114,7 @@ impl Run<'_> {
             .iter()
             .find(|pause| pause.provider == self.asking.model.place);
         let rest = pause.map_or(SHORTLY, |pause| {
-            pause.until.since(clock::timestamp()).max(SHORTLY)
+            pause.until.since(self.engine.clock.timestamp()).max(SHORTLY)
         });
         if rest > SOON || pause.is_some_and(|pause| pause.failures > 3) {
             self.end(why.to_owned());

@@ -8,20 +8,15 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
 use backstory_capture::project;
-use backstory_engine::{
-    clock, environment,
-    home::Home,
-    jsonl,
-    repair::{self, LockOwner},
-    worker,
-};
+use backstory_engine::worker_process;
+use backstory_engine::{engine::Engine, jsonl};
 use backstory_model::ProjectIdentity;
 use backstory_store::{ClaudeMem, ForeignMemory, PreparedLine, Store, StoreError};
 use serde_json::json;
 
 use super::Progress;
 use crate::{
-    command::{ExitStatus, open_store, settings},
+    command::{ExitStatus, open_for_writing, open_store},
     output::{self, DIM, count},
 };
 
@@ -64,9 +59,9 @@ struct Tally {
     places: BTreeMap<(String, String), u64>,
 }
 
-pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<ExitStatus> {
-    let redact = settings(home)?.capture.redact;
-    let path = find(arguments)?;
+pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<ExitStatus> {
+    let redact = engine.checked_settings()?.capture.redact;
+    let path = find(engine, arguments)?;
     let theirs = ClaudeMem::open(&path).map_err(|error| open_error(error, &path))?;
     let memories = theirs.memories()?;
     let mut atlas = ProjectResolver {
@@ -75,10 +70,10 @@ pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<ExitSta
         known: HashMap::new(),
     };
     let mut store = match arguments.dry_run {
-        true => open_store(home)?,
+        true => open_store(engine)?,
         false => {
-            home.create()?;
-            Some(repair::open(home, LockOwner::Command)?)
+            engine.home.create()?;
+            Some(open_for_writing(engine)?)
         }
     };
     let mut tally = Tally::default();
@@ -96,14 +91,14 @@ pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<ExitSta
                 if !arguments.dry_run
                     && let Some(store) = &mut store
                 {
-                    store.add_project(&facts, clock::timestamp())?;
+                    store.add_project(&facts, engine.clock.timestamp())?;
                 }
                 ready.push(line);
             }
         }
         match &mut store {
             Some(store) if !arguments.dry_run => {
-                let taken = store.import_lines(&ready, &unknown_project(), clock::timestamp())?;
+                let taken = store.import_lines(&ready, &unknown_project(), engine.clock.timestamp())?;
                 tally.imported += taken.new;
                 tally.unchanged += taken.known;
             }
@@ -119,15 +114,17 @@ pub(super) fn run(home: &Home, arguments: &ClaudeMemArguments) -> Result<ExitSta
     report(arguments, &path, &tally);
     if tally.imported > 0 && !arguments.dry_run {
         // It makes the vectors.
-        worker::ensure(home);
+        worker_process::ensure(engine);
     }
     Ok(ExitStatus::Done)
 }
 
-fn find(arguments: &ClaudeMemArguments) -> Result<PathBuf> {
+fn find(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<PathBuf> {
     match &arguments.database {
         Some(path) => Ok(path.clone()),
-        None => Ok(environment::user_home()
+        None => Ok(engine
+            .environment
+            .user_home()
             .context("could not find your home folder")?
             .join(".claude-mem/claude-mem.db")),
     }

@@ -12,19 +12,14 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_capture::project;
-use backstory_engine::{
-    clock,
-    home::Home,
-    jsonl,
-    repair::{self, LockOwner},
-    worker,
-};
+use backstory_engine::worker_process;
+use backstory_engine::{engine::Engine, jsonl};
 use backstory_store::PreparedLine;
 use serde_json::json;
 
 use super::Progress;
 use crate::{
-    command::{ExitStatus, settings},
+    command::{ExitStatus, open_for_writing},
     output::{DIM, count},
 };
 
@@ -64,12 +59,12 @@ struct JsonlImportCounts {
     damaged: u64,
 }
 
-pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<ExitStatus> {
-    let redact = settings(home)?.capture.redact;
+pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
+    let redact = engine.checked_settings()?.capture.redact;
     let input = open(&arguments.file)?;
     let here = project::locate(&std::env::current_dir().context("could not find the current folder")?).facts;
-    home.create()?;
-    let mut store = repair::open(home, LockOwner::Command)?;
+    engine.home.create()?;
+    let mut store = open_for_writing(engine)?;
     // What a power cut takes can be imported again.
     store.set_bulk_mode()?;
     let start = Instant::now();
@@ -81,7 +76,7 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<ExitStatus> {
         let reader = scope.spawn(move || read_all(input, redact, &send));
         for batch in receive {
             let batch: Batch = batch;
-            let taken = store.import_lines(&batch.lines, &here, clock::timestamp())?;
+            let taken = store.import_lines(&batch.lines, &here, engine.clock.timestamp())?;
             tally.imported += taken.new;
             tally.unchanged += taken.known;
             for (number, reason) in &batch.damaged {
@@ -101,7 +96,7 @@ pub(super) fn run(home: &Home, arguments: &Jsonl) -> Result<ExitStatus> {
     progress.end();
     report(arguments, &tally, start);
     // It makes the vectors.
-    worker::ensure(home);
+    worker_process::ensure(engine);
     match read {
         Ok(read) => read.with_context(|| format!("could not read {}", arguments.file.display()))?,
         Err(panic) => std::panic::resume_unwind(panic),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use backstory_engine::{atomic_file, home::Home};
+use backstory_engine::{atomic_file, engine::Engine};
 use backstory_system::{self as system, OwnerOnly as _};
 use backstory_text::sha256_hex;
 
@@ -15,15 +15,15 @@ use super::{paths, plan::FileChange};
 use crate::receipt::{self, InstalledFile, Receipt};
 
 /// Writes the files of an installation.
-pub(crate) fn install(home: &Home, receipt: &mut Receipt, changes: &[FileChange]) -> Result<()> {
+pub(crate) fn install(engine: &Engine, receipt: &mut Receipt, changes: &[FileChange]) -> Result<()> {
     check_unchanged(changes)?;
     for change in changes {
         let Some(new) = &change.new else { continue };
         if let Some(current) = &change.current {
-            receipt::save(home, change.host.name, &change.path, current)?;
+            receipt::save(&engine.home, change.host.name, &change.path, current)?;
         }
         let before = match &change.base {
-            Some(base) => Some(receipt::save(home, change.host.name, &change.path, base)?),
+            Some(base) => Some(receipt::save(&engine.home, change.host.name, &change.path, base)?),
             None => None,
         };
         let earlier = receipt.written(change.host.name, &change.path);
@@ -43,16 +43,16 @@ pub(crate) fn install(home: &Home, receipt: &mut Receipt, changes: &[FileChange]
         files.push(written);
     }
     // Before the files: however this ends, what was there is known.
-    receipt.write(home)?;
+    receipt.write(&engine.home)?;
     write_all(changes)
 }
 
 /// Puts the files back, and forgets that they were written.
-pub(crate) fn uninstall(home: &Home, receipt: &mut Receipt, changes: &[FileChange]) -> Result<()> {
+pub(crate) fn uninstall(engine: &Engine, receipt: &mut Receipt, changes: &[FileChange]) -> Result<()> {
     check_unchanged(changes)?;
     for change in changes {
         if let Some(current) = change.current.as_deref().filter(|_| change.is_needed()) {
-            receipt::save(home, change.host.name, &change.path, current)?;
+            receipt::save(&engine.home, change.host.name, &change.path, current)?;
         }
     }
     write_all(changes)?;
@@ -69,7 +69,7 @@ pub(crate) fn uninstall(home: &Home, receipt: &mut Receipt, changes: &[FileChang
     for change in changes {
         receipt.hosts.remove(change.host.name);
     }
-    receipt.write(home)
+    receipt.write(&engine.home)
 }
 
 /// A file that changed since it was shown would lose what came in between.

@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use backstory_capture::host::{ConfigPath, HOSTS, HostSpec};
-use backstory_engine::environment;
+use backstory_engine::environment::Environment;
 use backstory_system::{HOME_VARIABLE, canonicalize, program_names, shell_path};
 
 /// Finds the file or folder that a host means.
 pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
-    let moved = place.variable.and_then(environment::folder);
+    let environment = Environment::process();
+    let moved = place.variable.and_then(|name| environment.folder(name));
     let folder = match moved {
         Some(folder) => folder,
-        None => environment::user_home()
+        None => environment
+            .user_home()
             .with_context(|| format!("could not find your home folder\nhint: set {HOME_VARIABLE}"))?
             .join(place.folder),
     };
@@ -37,7 +39,8 @@ pub(crate) fn present() -> Vec<&'static HostSpec> {
 pub(crate) fn program() -> Result<String> {
     let own = std::env::current_exe().context("could not find this program's own file")?;
     let own = canonicalize(&own).unwrap_or(own);
-    let on_path = environment::search_path()
+    let on_path = Environment::process()
+        .search_path()
         .into_iter()
         .filter(|folder| folder.is_absolute())
         .flat_map(|folder| program_names("backstory").map(move |name| folder.join(name)))
@@ -48,7 +51,9 @@ pub(crate) fn program() -> Result<String> {
 
 /// Writes a path as people do: `~` for the home folder.
 pub(crate) fn shown(path: &Path) -> String {
-    let below = environment::user_home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    let below = Environment::process()
+        .user_home()
+        .and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
     match below {
         Some(below) => Path::new("~").join(below).display().to_string(),
         None => path.display().to_string(),

@@ -36,16 +36,18 @@ impl Counters {
         self.distilling.add(took);
     }
 
-    pub(crate) fn searched(&self, took: Duration) {
+    /// Counts a search and its duration.
+    pub fn searched(&self, took: Duration) {
         self.searching.add(took);
     }
 
-    pub(crate) fn requested(&self) {
+    /// Counts a request.
+    pub fn requested(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Writes all metrics in the Prometheus text format.
-    pub(crate) fn write(&self, text: &mut String) {
+    pub fn write(&self, text: &mut String) {
         headline(
             text,
             "backstory_events_total",
@@ -84,13 +86,13 @@ impl Counters {
 }
 
 /// Writes the HELP and TYPE lines of a metric.
-pub(crate) fn headline(text: &mut String, name: &str, kind: &str, about: &str) {
+pub fn headline(text: &mut String, name: &str, kind: &str, about: &str) {
     line(text, &format!("# HELP {name}"), about);
     line(text, &format!("# TYPE {name}"), kind);
 }
 
 /// Writes one sample.
-pub(crate) fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
+pub fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
     // Writing to a string cannot fail.
     writeln!(text, "{name} {value}").ok();
 }

@@ -1,4 +1,6 @@
 //! Moves events from the spool into the database: in order, in batches, exactly once.
+//!
+//! A spooled file is removed only after the transaction that stores its event was committed to the database at its path.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,46 +16,46 @@ use backstory_capture::{
 use backstory_model::Event;
 use backstory_store::{IngestHooks, Store};
 
-use crate::repair::SwapLock;
+use crate::swap_lock::SwapLock;
 
-/// How many events go into one transaction.
+/// Number of events per transaction.
 const BATCH: usize = 500;
 
-/// The database was deleted or replaced while it was open: what was written went nowhere.
+/// The database was deleted or replaced while it was open, so that what was written to it is lost.
 #[derive(Debug, thiserror::Error)]
 #[error("the database was deleted or replaced while it was open")]
-pub(super) struct DatabaseReplaced;
+pub struct DatabaseReplaced;
 
-/// What taking in did.
+/// Result of an ingest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intake {
-    /// Events that are new in the database.
+    /// Events that were not in the database before.
     pub new: usize,
-    /// Files that were torn and set aside.
+    /// Torn files, moved to `spool/torn`.
     pub torn: usize,
-    /// Files left where they are: written by a newer version, or unreadable now.
+    /// Files that stay in the spool: written by a newer version, or not readable now.
     pub left: usize,
-    /// How many events each host reported.
+    /// Number of events by host.
     pub hosts: BTreeMap<String, u64>,
-    /// Sessions of hosts that read what is remembered from a file.
+    /// Sessions of hosts that read memories from a rules file.
     pub readers: BTreeSet<String>,
 }
 
-/// Takes in everything that waits at this moment.
+/// Ingests all events that are in the spool now.
 pub fn ingest(spool: &Spool, store: &mut Store) -> Result<Intake> {
     let waiting = spool.waiting().context("could not list the spool")?;
     let mut intake = Intake::default();
     if waiting.is_empty() {
         return Ok(intake);
     }
-    let _gate = SwapLock::shared(spool)?;
+    let _lock = SwapLock::shared(spool)?;
     for keys in waiting.chunks(BATCH) {
-        take_batch(spool, store, keys, &mut intake)?;
+        ingest_batch(spool, store, keys, &mut intake)?;
     }
     Ok(intake)
 }
 
-/// What the store cannot know by itself.
+/// Returns the functions that the store calls during an ingest.
 pub fn ingest_hooks() -> IngestHooks<'static> {
     IngestHooks {
         locate: &|cwd| project::locate(Path::new(cwd)).facts,
@@ -61,7 +63,7 @@ pub fn ingest_hooks() -> IngestHooks<'static> {
     }
 }
 
-fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut Intake) -> Result<()> {
+fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut Intake) -> Result<()> {
     let mut events = Vec::with_capacity(keys.len());
     for key in keys {
         match spool.read(key) {
@@ -69,7 +71,7 @@ fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut In
             Err(SpoolError::Gone) => {}
             Err(SpoolError::Torn(_)) => {
                 spool.set_aside(key).context("could not set a torn file aside")?;
-                // The file itself is the evidence; the count is a convenience.
+                // Best effort: the file itself shows the loss.
                 drop_counters::add(spool, DropReason::Torn).ok();
                 intake.torn += 1;
             }
@@ -94,7 +96,7 @@ fn take_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut In
     if !store.is_in_place() {
         bail!(DatabaseReplaced);
     }
-    // Only now: until the commit the spool is the only place that has them.
+    // After the commit: until then the spool has the only copy.
     spool
         .remove(events.iter().map(|event| event.key.as_str()))
         .context("could not clear the spool")

@@ -1,7 +1,6 @@
-//! Rules files: what a new session would be told, for hosts that read it from a file in the project.
+//! Rules files: the context block of a project, for hosts that read it from a file in the project.
 //!
-//! Written by the worker after it has distilled, which is at prompts, at the end of turns and of sessions; hooks are as
-//! fast as they are for any host.
+//! Written by the worker after distillation, never by a hook.
 
 use std::{
     collections::BTreeSet,
@@ -19,14 +18,14 @@ use backstory_recall::{ContextRequest, context};
 use backstory_store::Store;
 use backstory_system as system;
 
-use crate::{atomic_file, clock, environment, home::Home, settings::ContextSettings};
+use crate::{atomic_file, engine::Engine, home::Home, settings::ContextSettings};
 
-/// What every file of ours holds.
+/// Text by which a rules file of ours is recognized.
 const OURS: &str = "<backstory-context>";
 
-/// Brings the rules files of these sessions' projects up to date.
-pub(super) fn refresh(
-    home: &Home,
+/// Updates the rules files in the projects of these sessions.
+pub fn refresh(
+    engine: &Engine,
     store: &Store,
     sessions: &BTreeSet<String>,
     settings: &ContextSettings,
@@ -35,28 +34,31 @@ pub(super) fn refresh(
         let Ok(session) = store.session(id) else { continue };
         let rules = host::find(&session.host).and_then(|host| host.rules);
         if let (Some(rules), Some(cwd)) = (rules, session.cwd) {
-            refresh_one(home, store, rules, Path::new(&cwd), settings)?;
+            refresh_one(engine, store, rules, Path::new(&cwd), settings)?;
         }
     }
     Ok(())
 }
 
-/// Brings every rules file up to date that there is: something was forgotten.
-pub fn refresh_all(home: &Home, store: &Store, settings: &ContextSettings) -> Result<()> {
+/// Updates all rules files, after memories were forgotten.
+pub fn refresh_all(engine: &Engine, store: &Store, settings: &ContextSettings) -> Result<()> {
     let all: Vec<RulesFile> = host::HOSTS.iter().filter_map(|host| host.rules).collect();
-    for path in listed(home)?.lines().filter(|path| is_ours(Path::new(path))) {
+    for path in listed(&engine.home)?
+        .lines()
+        .filter(|path| is_ours(Path::new(path)))
+    {
         for rules in &all {
             if let Some(root) = path.strip_suffix(rules.path) {
-                refresh_one(home, store, *rules, Path::new(root), settings)?;
+                refresh_one(engine, store, *rules, Path::new(root), settings)?;
             }
         }
     }
     Ok(())
 }
 
-/// Brings the rules file of a folder's project up to date.
+/// Updates the rules file in the project of a folder.
 fn refresh_one(
-    home: &Home,
+    engine: &Engine,
     store: &Store,
     rules: RulesFile,
     folder: &Path,
@@ -64,31 +66,31 @@ fn refresh_one(
 ) -> Result<()> {
     let facts = project::locate(folder).facts;
     let root = PathBuf::from(facts.worktree.unwrap_or(facts.root));
-    if !is_project(&root) {
+    if !is_project(engine, &root) {
         return Ok(());
     }
-    let told = match store.project_with_id(&facts.key)? {
+    let block = match store.project_with_id(&facts.key)? {
         Some(project) if settings.on_start => {
-            let situation = ContextRequest {
+            let request = ContextRequest {
                 project: &project,
                 branch: facts.branch.as_deref(),
                 compacted_session: None,
-                now: clock::timestamp(),
+                now: engine.clock.timestamp(),
             };
-            context(store, &situation, &settings.limits())?
+            context(store, &request, &settings.limits())?
         }
         _ => None,
     };
     let path = root.join(rules.path);
-    match told {
-        // A project that cannot be written to is no reason for the worker to end.
-        Some(told) => write(home, &root, &path, rules, &told.text).unwrap_or(()),
+    match block {
+        // A read-only project is no reason for the worker to end.
+        Some(block) => write(&engine.home, &root, &path, rules, &block.text).unwrap_or(()),
         None => remove(&path),
     }
     Ok(())
 }
 
-/// Returns the paths of all rules files that were ever written, one a line.
+/// Returns the paths of all rules files that were written, one per line.
 fn listed(home: &Home) -> Result<String> {
     let list = home.rules();
     match fs::read_to_string(&list) {
@@ -98,7 +100,7 @@ fn listed(home: &Home) -> Result<String> {
     }
 }
 
-/// Removes all rules files of a host; returns how many there were.
+/// Removes all rules files of a host. Returns their number.
 pub fn remove_all(home: &Home, rules: RulesFile) -> Result<usize> {
     let paths = listed(home)?;
     if paths.is_empty() {
@@ -114,9 +116,10 @@ pub fn remove_all(home: &Home, rules: RulesFile) -> Result<usize> {
     Ok(count)
 }
 
-/// A folder that a person opened by accident is no project.
-fn is_project(root: &Path) -> bool {
-    root.is_dir() && root.parent().is_some() && environment::user_home().is_none_or(|home| home != root)
+/// Returns `false` for the user's home folder and the root of the file system, which are not projects.
+fn is_project(engine: &Engine, root: &Path) -> bool {
+    let user_home = engine.environment.user_home();
+    root.is_dir() && root.parent().is_some() && user_home.is_none_or(|home| home != root)
 }
 
 fn is_ours(path: &Path) -> bool {
@@ -125,20 +128,20 @@ fn is_ours(path: &Path) -> bool {
 
 fn remove(path: &Path) {
     if is_ours(path) {
-        // Not ours to remove, or gone: nothing to do about it.
+        // Read-only or already gone.
         system::remove_file(path).ok();
     }
 }
 
-fn write(home: &Home, root: &Path, path: &Path, rules: RulesFile, told: &str) -> io::Result<()> {
-    let text = format!("{}\n{told}\n", rules.head);
+fn write(home: &Home, root: &Path, path: &Path, rules: RulesFile, block: &str) -> io::Result<()> {
+    let text = format!("{}\n{block}\n", rules.head);
     match fs::read_to_string(path) {
         Ok(old) if old == text || !old.contains(OURS) => return Ok(()),
         Ok(_) => return atomic_file::write(path, text.as_bytes()),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    // Noted before it is there, so that `uninstall` finds it.
+    // Listed before it is written, so that `uninstall` finds it even after a crash.
     append(&home.rules(), &path.to_string_lossy())?;
     exclude_from_git(root, rules.path)?;
     DirBuilder::new()
@@ -147,7 +150,7 @@ fn write(home: &Home, root: &Path, path: &Path, rules: RulesFile, told: &str) ->
     atomic_file::write(path, text.as_bytes())
 }
 
-/// Memories are one person's: git is told, in this clone only, not to look at the file.
+/// Adds the file to the exclude list of this clone: memories are personal and must not be committed.
 fn exclude_from_git(root: &Path, path: &str) -> io::Result<()> {
     let Some(folder) = git_folder(root) else {
         return Ok(());
@@ -156,8 +159,12 @@ fn exclude_from_git(root: &Path, path: &str) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(&info)?;
     let line = format!("/{path}");
     let exclude = info.join("exclude");
-    let is_told = fs::read_to_string(&exclude).is_ok_and(|text| text.lines().any(|known| known == line));
-    if is_told { Ok(()) } else { append(&exclude, &line) }
+    let is_excluded = fs::read_to_string(&exclude).is_ok_and(|text| text.lines().any(|known| known == line));
+    if is_excluded {
+        Ok(())
+    } else {
+        append(&exclude, &line)
+    }
 }
 
 /// Finds the git folder that all worktrees of a repository share.
@@ -174,7 +181,7 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Adds a line to a file, on a line of its own.
+/// Appends a line to a file, after completing its last line.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     let is_open = fs::read(path).is_ok_and(|text| text.last().is_some_and(|last| *last != b'\n'));
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;

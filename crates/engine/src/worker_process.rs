@@ -1,0 +1,157 @@
+//! The worker process, seen from other processes: the lock that makes it unique, starting it and stopping it.
+//!
+//! The lock on `worker.lock` is released by the operating system when the process ends, even after a crash, so it alone tells
+//! whether a worker runs. `worker.json` describes the worker and may be left over from one that was killed.
+
+use std::{
+    fs::OpenOptions,
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use backstory_system::{self as system, OwnerOnly as _, terminate};
+use serde_json::Value;
+
+use crate::{engine::Engine, home::Home, models, process, settings};
+
+/// Set while this process holds the lock. The lock file must not be opened then: POSIX does not report a lock to its own
+/// process, and closing any handle of the file releases it.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` if a worker runs, or a command that distills.
+pub fn is_running(home: &Home) -> bool {
+    IS_OURS.load(Ordering::Relaxed) || system::holder(&home.worker_lock()).is_some()
+}
+
+/// Returns the process that holds the lock. A process in another container has no id here.
+pub fn holder(home: &Home) -> Option<u32> {
+    if IS_OURS.load(Ordering::Relaxed) {
+        Some(std::process::id())
+    } else {
+        system::holder(&home.worker_lock())?.pid
+    }
+}
+
+/// Asks the worker to end and waits up to five seconds for it. Returns `false` if no worker runs.
+pub fn stop(home: &Home) -> io::Result<bool> {
+    // A command that distills holds the lock too and must not be stopped. A worker that has just started writes
+    // worker.json within a moment.
+    if !wait_until(|| holder(home).is_none() || worker_info(home).is_some()) {
+        return Ok(false);
+    }
+    let Some(pid) = holder(home) else {
+        return if is_running(home) {
+            Err(io::Error::other("it runs in another container"))
+        } else {
+            Ok(false)
+        };
+    };
+    terminate(pid)?;
+    if wait_until(|| holder(home) != Some(pid)) {
+        Ok(true)
+    } else {
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+/// Starts a worker and waits up to five seconds until it is ready.
+pub fn start_and_wait(engine: &Engine) -> io::Result<()> {
+    spawn(engine)?;
+    if wait_until(|| worker_info(&engine.home).is_some()) {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+/// Returns the contents of `worker.json` if the running worker wrote it. A command that holds the lock writes none, and a file
+/// that a killed worker left behind does not count.
+pub fn worker_info(home: &Home) -> Option<Value> {
+    let facts: Value = serde_json::from_slice(&std::fs::read(home.worker_json()).ok()?).ok()?;
+    (facts["pid"].as_u64() == Some(holder(home)?.into())).then_some(facts)
+}
+
+/// Waits up to five seconds for a condition. Returns `false` on timeout.
+fn wait_until(is_met: impl Fn() -> bool) -> bool {
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
+    for _ in 0..500 {
+        if is_met() {
+            return true;
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    false
+}
+
+/// Starts a worker if none runs, without waiting for it. A failure is ignored: the event is safe in the spool.
+pub fn ensure(engine: &Engine) {
+    if !is_running(&engine.home) && !engine.environment.is_on("BACKSTORY_NO_WORKER") {
+        start(engine).ok();
+    }
+}
+
+/// Minimum time between two attempts of any process to start a worker, so that one that cannot start is not retried on every
+/// event.
+const START_PAUSE: Duration = Duration::from_secs(5);
+
+fn start(engine: &Engine) -> io::Result<()> {
+    let path = engine.home.start_stamp();
+    let now = engine.clock.now();
+    let started = std::fs::metadata(&path).and_then(|stamp| stamp.modified());
+    if started.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age < START_PAUSE)) {
+        return Ok(());
+    }
+    let stamp = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .private()
+        .open(path)?;
+    stamp.set_modified(now)?;
+    spawn(engine)
+}
+
+fn spawn(engine: &Engine) -> io::Result<()> {
+    process::start_self_detached(
+        &engine.environment,
+        &["worker", "run", "--detached"],
+        &variables(engine),
+    )
+}
+
+/// Returns the names of the variables that the worker needs to reach the configured model. Hooks call this when no worker
+/// runs, so the settings are parsed only if they mention a provider.
+fn variables(engine: &Engine) -> Vec<String> {
+    let path = engine.home.config();
+    let text = settings::read(&path).ok().flatten();
+    let names_provider = text.as_deref().is_some_and(|text| text.contains("provider"));
+    if !names_provider && engine.environment.text("BACKSTORY_DISTILL_PROVIDER").is_none() {
+        return Vec::new();
+    }
+    let (settings, _) = settings::load(&path, text.as_deref(), &engine.environment.settings());
+    models::variables(&settings.distill)
+}
+
+/// Holds the lock until it is dropped.
+#[derive(Debug)]
+pub struct WorkerLock(#[expect(dead_code, reason = "held, not used")] system::Lock);
+
+impl Drop for WorkerLock {
+    fn drop(&mut self) {
+        IS_OURS.store(false, Ordering::Relaxed);
+    }
+}
+
+impl WorkerLock {
+    /// Takes the lock. Returns `None` if another process holds it.
+    pub fn take(home: &Home) -> io::Result<Option<Self>> {
+        let taken = system::Lock::take(&home.worker_lock())?;
+        if taken.is_some() {
+            IS_OURS.store(true, Ordering::Relaxed);
+            // Left over from a worker that was killed; it does not describe this process.
+            system::remove_file(home.worker_json()).ok();
+        }
+        Ok(taken.map(Self))
+    }
+}
