@@ -82,10 +82,13 @@ mod tests {
         let entries = || (0..500).map(|at| format!("#{at} {}", "word ".repeat(at % 40)));
         for budget in [100, 500, 3_000, 20_000] {
             let list: Vec<String> = entries().collect();
-            let text =
-                AnswerBudget::new(Some(budget), 1).fill(FRAME, list.clone().into_iter(), "More by asking.");
+            let text = AnswerBudget::new(Some(budget), 1).fill(
+                FRAME,
+                list.clone().into_iter(),
+                "Raise `max_tokens`.",
+            );
             assert!(tokens(&text) <= budget, "{budget}: {}", tokens(&text));
-            let text = AnswerBudget::new(Some(budget), 1).fill_all(FRAME, list, "More by asking.");
+            let text = AnswerBudget::new(Some(budget), 1).fill_all(FRAME, list, "Raise `max_tokens`.");
             assert!(tokens(&text) <= budget, "{budget}: {}", tokens(&text));
         }
     }

@@ -20,7 +20,7 @@ use super::{
     card::{shown_handle, type_label},
     link, plot,
     text::{inline_text, verbatim},
-    view::{NavItem, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, plural},
 };
 use crate::{problem::ApiError, server::Server, stores::run_blocking};
 
@@ -153,7 +153,7 @@ impl ContextPage {
             block.entries.iter().partition(|entry| entry.is_included);
         html! {
             p.meta {
-                strong { (many(used as u64, "token", "tokens")) }
+                strong { (plural(used as u64, "token", "tokens")) }
                 span { "of " (self.limits.tokens) }
                 (plot::share(share(used, self.limits.tokens), &format!("{used} of {} tokens", self.limits.tokens)))
                 span { (included.len()) " included" }
@@ -168,7 +168,7 @@ impl ContextPage {
             @if !skipped.is_empty() {
                 section aria-labelledby="skipped" {
                     h2 #skipped { "Skipped" }
-                    details { summary { (many(skipped.len() as u64, "memory", "memories")) ", with reasons" } (entries(&skipped)) }
+                    details { summary { (plural(skipped.len() as u64, "memory", "memories")) ", with reasons" } (entries(&skipped)) }
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::{
     card::MemoryCard,
     link,
     text::inline_text,
-    view::{NavItem, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, plural},
 };
 use crate::{problem::ApiError, project_scope::ProjectScope, server::Server};
 
@@ -107,15 +107,15 @@ impl FilePage {
                         a href=(link::project(&project.id)) { (inline_text(&project.name)) }
                         a href=(link::file(&self.path, None)) { "in all projects" }
                     }
-                    @if !self.items.is_empty() { span { (many(self.items.len() as u64, "memory", "memories")) ", newest first" } }
+                    @if !self.items.is_empty() { span { (plural(self.items.len() as u64, "memory", "memories")) ", newest first" } }
                 }
-                @if self.items.is_empty() { (self.nothing()) }
+                @if self.items.is_empty() { (self.no_memories()) }
                 ol.list { @for item in &self.items { (item.show(view, &html! {})) } }
             }
         }
     }
 
-    fn nothing(&self) -> Markup {
+    fn no_memories(&self) -> Markup {
         html! {
             div.empty {
                 @if self.similar.is_empty() {
@@ -141,7 +141,7 @@ impl FilePage {
                         @for (path, memories) in files {
                             li data-item {
                                 a.path href=(link::file(path, Some(&project.id))) { (inline_text(path)) }
-                                span.number { (many(*memories, "memory", "memories")) }
+                                span.number { (plural(*memories, "memory", "memories")) }
                             }
                         }
                     }

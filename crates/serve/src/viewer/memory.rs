@@ -20,7 +20,7 @@ use super::{
     memory_parts::{evidence, files, provenance},
     session_turn::summary_fields,
     text::{block, inline_text},
-    view::{NavItem, Paged, Pairs, View, many},
+    view::{NavItem, Paged, Pairs, View, plural},
 };
 use crate::{problem::ApiError, project_scope, route::list::handle, server::Server};
 
@@ -106,7 +106,7 @@ impl MemoryPageView {
                         @if line.pinned { span.badge.pin { "pinned" } }
                         @if self.files.iter().any(super::memory_parts::is_stale) { span.badge.stale { "file changed since" } }
                         @if self.shown.provenance.superseded_by.is_some() { span.badge { "superseded" } }
-                        span { "about " (many(tokens(&full_text(line)) as u64, "token", "tokens")) }
+                        span { "about " (plural(tokens(&full_text(line)) as u64, "token", "tokens")) }
                     }
                     h1 { (inline_text(&self.title())) }
                     @if let Some(subtitle) = &line.subtitle { p.lead { (inline_text(subtitle)) } }

@@ -16,7 +16,7 @@ use super::{
     link,
     memory::{MemoryPageView, Mode, show_page},
     pending_delete::schedule_forget,
-    view::{Paged, Pairs, View, back, field},
+    view::{Paged, Pairs, View, field, redirect_back},
 };
 use crate::{
     problem::ApiError,
@@ -58,7 +58,7 @@ pub(super) async fn edit(
             Ok(())
         })
         .await?;
-    Ok(back(&pairs, &link::memory(handle)))
+    Ok(redirect_back(&pairs, &link::memory(handle)))
 }
 
 fn read_edit(server: &Server, kind: MemoryKind, pairs: &Pairs) -> Result<MemoryEdit, ApiError> {
@@ -98,7 +98,7 @@ pub(super) async fn pin(
             Ok(())
         })
         .await?;
-    Ok(back(&pairs, &link::memory(handle)))
+    Ok(redirect_back(&pairs, &link::memory(handle)))
 }
 
 pub(super) async fn forget(
@@ -117,7 +117,7 @@ pub(super) async fn forget(
         })
         .await?;
     schedule_forget(&server, handle, title);
-    Ok(back(&pairs, &link::memory(handle)))
+    Ok(redirect_back(&pairs, &link::memory(handle)))
 }
 
 pub(super) async fn keep(
@@ -131,7 +131,7 @@ pub(super) async fn keep(
             .hint("forgetting can be undone for ten seconds")
             .into());
     }
-    Ok(back(&pairs, &link::memory(handle)))
+    Ok(redirect_back(&pairs, &link::memory(handle)))
 }
 
 pub(super) async fn supersede(
@@ -148,7 +148,7 @@ pub(super) async fn supersede(
         .await?;
     let by = by.map_or_else(String::new, |by| format!("#{by}"));
     match done {
-        SupersedeOutcome::Done => Ok(back(&pairs, &link::memory(old.into()))),
+        SupersedeOutcome::Done => Ok(redirect_back(&pairs, &link::memory(old.into()))),
         SupersedeOutcome::Missing => Err(ApiError::missing(format!("no observation with id {by}")).into()),
         SupersedeOutcome::OtherProject => {
             Err(ApiError::bad(format!("{by} belongs to another project")).into())

@@ -10,7 +10,7 @@ use super::{
     link,
     memory::MemoryPageView,
     text::{block, clipped, inline_text, verbatim},
-    view::{View, many},
+    view::{View, plural},
 };
 
 /// Maximum length of a passage here, in bytes; its own page has the whole text.
@@ -124,7 +124,7 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                 @if let Some(distiller) = &origin.distiller { dt { "Distilled by" } dd { (inline_text(distiller.name())) } }
                 @if let Some(author) = &origin.author { dt { "Saved by" } dd { (inline_text(author.name())) } }
                 @if !tools.is_empty() {
-                    dt { "Based on" } dd { (many(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
+                    dt { "Based on" } dd { (plural(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
                 }
                 @if let Some(seen) = origin.seen.filter(|seen| *seen > 1) {
                     dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_at { ", last " (view.clock.ago(last)) } }

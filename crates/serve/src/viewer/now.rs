@@ -12,7 +12,7 @@ use super::{
     link,
     text::{clipped, inline_text},
     time::duration,
-    view::{NavItem, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, plural},
 };
 use crate::{api_types::QueueJson, problem::ApiError, server::Server};
 
@@ -108,7 +108,7 @@ fn running(session: &ActiveSession, view: &View) -> Markup {
                 span { (inline_text(&session.project)) }
                 @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
                 @if let Some(turn) = session.turn { span { "turn " (turn) } }
-                @if session.tools > 0 { span { (many(session.tools, "tool use", "tool uses")) } }
+                @if session.tools > 0 { span { (plural(session.tools, "tool use", "tool uses")) } }
                 @if let (false, Some(started)) = (session.is_waiting, session.turn_started_at) {
                     span { "for " (duration(view.clock.now.since(started))) }
                 }
@@ -125,9 +125,9 @@ fn queue(queue: &QueueJson) -> Markup {
             p.muted { "Up to date." }
         } @else {
             p {
-                @if waiting > 0 { (many(waiting, "event", "events")) " pending. " }
+                @if waiting > 0 { (plural(waiting, "event", "events")) " pending. " }
                 @if queue.failed > 0 {
-                    a.warn href="/status" { (many(queue.failed, "event", "events")) " failed" }
+                    a.warn href="/status" { (plural(queue.failed, "event", "events")) " failed" }
                 }
             }
         }

@@ -14,7 +14,7 @@ use super::{
     sessions::row,
     text::{block, clipped, inline_text},
     time::day_name,
-    view::{NavItem, Paged, View, many},
+    view::{NavItem, Paged, View, plural},
 };
 use crate::{problem::ApiError, server::Server};
 
@@ -174,7 +174,7 @@ impl Activity {
             day_name(Timestamp::from_millis(first_day * DAY_MS)),
             day_name(Timestamp::from_millis(self.last_day * DAY_MS)),
         );
-        let about = format!("{} from {first} to {last}", many(total, "memory", "memories"));
+        let about = format!("{} from {first} to {last}", plural(total, "memory", "memories"));
         html! {
             section.panel aria-labelledby="activity" {
                 h2 #activity { "Activity" }
@@ -222,7 +222,7 @@ fn files(files: &[BusyFile], project: &str) -> Markup {
                 @for file in files {
                     li {
                         a.path href=(link::file(&file.path, Some(project))) { (inline_text(&file.path)) }
-                        span.number title=(many(file.changes, "change", "changes")) { (file.memories) }
+                        span.number title=(plural(file.changes, "change", "changes")) { (file.memories) }
                     }
                 }
             }
@@ -239,7 +239,7 @@ fn branches(view: &View, branches: &[Branch]) -> Markup {
                     @for branch in branches {
                         li {
                             span.path { (inline_text(&branch.name)) }
-                            span.meta { (many(branch.sessions, "session", "sessions")) ", " (view.clock.ago(branch.last_at)) }
+                            span.meta { (plural(branch.sessions, "session", "sessions")) ", " (view.clock.ago(branch.last_at)) }
                         }
                     }
                 }

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use super::{
     link, plot,
     text::inline_text,
-    view::{NavItem, Paged, View, many},
+    view::{NavItem, Paged, View, plural},
 };
 use crate::{problem::ApiError, server::Server};
 
@@ -59,8 +59,8 @@ fn show(view: &View, rows: &[Row]) -> Markup {
                         (plot::sparkline(weeks, &format!("memories in the last {WEEKS} weeks: {}", weeks.iter().sum::<u64>())))
                     }
                     p.meta {
-                        span { (many(card.observations, "memory", "memories")) }
-                        span { (many(card.sessions, "session", "sessions")) }
+                        span { (plural(card.observations, "memory", "memories")) }
+                        span { (plural(card.sessions, "session", "sessions")) }
                         @if let Some(last) = card.last_event_at { (view.clock.ago(last)) }
                         span.path { (inline_text(&card.project.id)) }
                     }

@@ -13,7 +13,7 @@ use super::{
     card::MemoryCard,
     link, plot,
     text::{inline_text, marked},
-    view::{NavItem, Paged, Pairs, View, field, many, sentence},
+    view::{NavItem, Paged, Pairs, View, field, plural, sentence},
 };
 use crate::{problem::ApiError, project_scope::ProjectScope, route::search::WireFilter, server::Server};
 
@@ -260,10 +260,10 @@ fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
     let question = field(pairs, "q");
     let query = question.map(words).unwrap_or_default();
     html! {
-        @if found.items.is_empty() { (nothing(pairs)) } @else {
+        @if found.items.is_empty() { (no_results(pairs)) } @else {
             p.meta role="status" {
                 @if question.is_some() {
-                    span { (many(found.items.len() as u64, "memory", "memories")) @if found.next.is_some() { " and more" } }
+                    span { (plural(found.items.len() as u64, "memory", "memories")) @if found.next.is_some() { " and more" } }
                     span { "best first" }
                     span { (format!("{:.1} ms", found.took_ms)) }
                     @if found.coverage < 0.999 { span { (format!("semantic index {:.0} % complete", found.coverage * 100.0)) } }
@@ -280,7 +280,7 @@ fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
     }
 }
 
-fn nothing(pairs: &Pairs) -> Markup {
+fn no_results(pairs: &Pairs) -> Markup {
     let is_filtered = FILTERS.iter().any(|name| field(pairs, name).is_some());
     let without: Vec<(&str, &str)> = field(pairs, "q").map(|q| ("q", q)).into_iter().collect();
     html! {

@@ -14,7 +14,7 @@ use super::{
     sessions::status,
     text::inline_text,
     time::duration,
-    view::{NavItem, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, plural},
 };
 use crate::{problem::ApiError, server::Server};
 
@@ -55,7 +55,7 @@ impl SessionPage {
                 let index = turns.iter().position(|turn| turn.number == number);
                 let index = index.ok_or_else(|| {
                     ApiError::missing(format!("this session has no turn {number}"))
-                        .hint(format!("it has {}", many(turns.len() as u64, "turn", "turns")))
+                        .hint(format!("it has {}", plural(turns.len() as u64, "turn", "turns")))
                 })?;
                 (index, 1, Depth::Replay)
             }
@@ -120,9 +120,9 @@ impl SessionPage {
                 @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
                 @if let Some(worktree) = &session.worktree { span.path { (inline_text(worktree)) } }
                 span { (inline_text(&session.host)) }
-                span { (many(session.turns, "turn", "turns")) }
-                span { (many(self.memories as u64, "memory", "memories")) }
-                span { (many(session.events, "event", "events")) }
+                span { (plural(session.turns, "turn", "turns")) }
+                span { (plural(self.memories as u64, "memory", "memories")) }
+                span { (plural(session.events, "event", "events")) }
                 span { "started " (view.clock.exact(session.started_at)) }
                 @if session.last_event_at > session.started_at {
                     span { "lasted " (duration(session.last_event_at.since(session.started_at))) }

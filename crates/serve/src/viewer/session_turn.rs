@@ -10,7 +10,7 @@ use super::{
     link,
     text::{block, clipped, inline_text},
     time::duration,
-    view::{View, many},
+    view::{View, plural},
 };
 use crate::problem::ApiError;
 
@@ -116,7 +116,7 @@ impl FullTurn {
         html! {
             details.actions open[self.depth == Depth::Replay] {
                 summary {
-                    (many(self.actions.len() as u64 + unlisted, "action", "actions"))
+                    (plural(self.actions.len() as u64 + unlisted, "action", "actions"))
                     span.meta { (tally(&self.actions)) }
                     @if failures > 0 { span.badge.stale { (failures) " failed" } }
                 }

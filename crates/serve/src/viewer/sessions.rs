@@ -11,7 +11,7 @@ use super::{
     link,
     text::inline_text,
     time::duration,
-    view::{NavItem, Paged, Pairs, View, field, many},
+    view::{NavItem, Paged, Pairs, View, field, plural},
 };
 use crate::{problem::ApiError, project_scope::ProjectScope, server::Server};
 
@@ -33,7 +33,7 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
                 span { (inline_text(&session.project)) }
                 @if let Some(branch) = &session.branch { span { (inline_text(branch)) } }
                 span { (inline_text(&session.host)) }
-                span { (many(session.turns, "turn", "turns")) }
+                span { (plural(session.turns, "turn", "turns")) }
                 @if session.last_event_at > session.started_at {
                     span { (duration(session.last_event_at.since(session.started_at))) }
                 }

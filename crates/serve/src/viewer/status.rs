@@ -11,7 +11,7 @@ use super::{
     plot,
     text::inline_text,
     time::{Clock, day_name, duration},
-    view::{NavItem, Paged, Pairs, View, back, field, many},
+    view::{NavItem, Paged, Pairs, View, field, plural, redirect_back},
 };
 use crate::{
     api_types::{QueueItemJson, QueueJson},
@@ -120,7 +120,7 @@ impl StatusPage {
             (0, _) => "Late: the oldest event is more than 60 s old.".to_owned(),
             (failed, _) => format!(
                 "{} failed. Nothing is lost: retry below.",
-                many(failed, "event", "events")
+                plural(failed, "event", "events")
             ),
         }
     }
@@ -204,7 +204,7 @@ fn row(item: &QueueItemJson, view: &View) -> Markup {
             p.meta {
                 span.state data-status=(item.state) { (item.state) }
                 span { (inline_text(item.kind)) }
-                @if item.tries > 0 { span { (many(item.tries.unsigned_abs(), "attempt", "attempts")) } }
+                @if item.tries > 0 { span { (plural(item.tries.unsigned_abs(), "attempt", "attempts")) } }
                 (view.clock.ago(at))
             }
         }
@@ -230,7 +230,7 @@ fn spending(provider: &str, spending: &Spending) -> Markup {
                 @if provider == "builtin" {
                     p.muted { "No model is configured; the built-in rules write all memories at no cost. " a href="/settings#distill" { "Choose a provider" } "." }
                 } @else {
-                    p.muted { "Nothing spent yet. The budget is " (many(spending.budget, "token", "tokens")) " per day." }
+                    p.muted { "Nothing spent yet. The budget is " (plural(spending.budget, "token", "tokens")) " per day." }
                 }
             } @else {
                 (plot::bars(&bars, Some(spending.budget), &format!("{total} tokens in {} days", bars.len())))
@@ -238,10 +238,10 @@ fn spending(provider: &str, spending: &Spending) -> Markup {
                     @for (start, _) in [spending.days.first(), spending.days.last()].into_iter().flatten() { span { (day_name(*start)) } }
                 }
                 p.meta {
-                    span { (many(total, "token", "tokens")) " in " (bars.len()) " days" }
-                    span { (many(spending.calls, "call", "calls")) @if spending.failed > 0 { ", " (spending.failed) " failed" } }
+                    span { (plural(total, "token", "tokens")) " in " (bars.len()) " days" }
+                    span { (plural(spending.calls, "call", "calls")) @if spending.failed > 0 { ", " (spending.failed) " failed" } }
                     @if let Some(cost) = spending.cost { span { (dollars(cost)) } }
-                    span { "line: daily budget of " (many(spending.budget, "token", "tokens")) }
+                    span { "line: daily budget of " (plural(spending.budget, "token", "tokens")) }
                 }
             }
         }
@@ -295,5 +295,5 @@ pub(super) async fn retry(State(server): State<Arc<Server>>, Form(pairs): Form<P
         .map_err(|_| ApiError::bad("invalid event id"))?;
     let ids: Vec<EventId> = one.into_iter().map(EventId::new).collect();
     server.stores.write(move |store| Ok(store.retry(&ids)?)).await?;
-    Ok(back(&pairs, "/status"))
+    Ok(redirect_back(&pairs, "/status"))
 }

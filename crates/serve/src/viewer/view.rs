@@ -272,12 +272,12 @@ pub(super) async fn set_theme(Form(pairs): Form<Pairs>) -> Response {
 }
 
 /// Redirects to the page that the form names in `to`, else to `otherwise`.
-pub(super) fn back(pairs: &Pairs, otherwise: &str) -> Response {
+pub(super) fn redirect_back(pairs: &Pairs, otherwise: &str) -> Response {
     Redirect::to(&own_page(field(pairs, "to").unwrap_or(otherwise))).into_response()
 }
 
 /// Formats a count with its noun and thousands separators.
-pub(super) fn many(count: u64, one: &str, several: &str) -> String {
+pub(super) fn plural(count: u64, one: &str, several: &str) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + 4);
     for (at, digit) in digits.chars().enumerate() {
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn counts_have_thousands_separators_and_the_right_noun() {
-        assert_eq!(many(1, "turn", "turns"), "1 turn");
-        assert_eq!(many(1_234_567, "turn", "turns"), "1,234,567 turns");
-        assert_eq!(many(999, "turn", "turns"), "999 turns");
+        assert_eq!(plural(1, "turn", "turns"), "1 turn");
+        assert_eq!(plural(1_234_567, "turn", "turns"), "1,234,567 turns");
+        assert_eq!(plural(999, "turn", "turns"), "999 turns");
     }
 
     #[test]
