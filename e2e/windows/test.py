@@ -133,7 +133,8 @@ def repaired():
     copy = next((HOME / "backups").glob("backstory-*.db"))
     run("restore", windows(copy), "--yes")
     check("retries once" in run("search", "retry fetcher"), "a backup can be restored while the worker runs")
-    check("has ended" in run("worker", "stop"), "`worker stop` stops the worker")
+    run("worker", "stop")
+    check(not worker_runs(), "`worker stop` stops the worker")
     database = HOME / "backstory.db"
     for sidecar in HOME.glob("backstory.db-*"):
         sidecar.unlink()

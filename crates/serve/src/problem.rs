@@ -25,7 +25,7 @@ pub(crate) struct ErrorAnswer {
     error: ErrorBody,
 }
 
-/// Reason of an error, and the fix.
+/// Code, message and hint of an error.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ErrorBody {
     /// Stable code for programs.

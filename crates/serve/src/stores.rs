@@ -20,7 +20,7 @@ use crate::problem::ApiError;
 /// Maximum idle connections. None on Windows, where a database that is open cannot be replaced.
 const MAX_IDLE: usize = if cfg!(windows) { 0 } else { 4 };
 
-/// When spooled events are ingested.
+/// Selects when spooled events are ingested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IngestMode {
     /// By the worker that this server belongs to.

@@ -47,7 +47,7 @@ pub struct ProvenanceJson {
     pub superseded_by: Option<String>,
     /// Memories that it supersedes.
     pub supersedes: Vec<String>,
-    /// Time of the last observation.
+    /// Last time it was observed.
     pub last_seen_at: Option<String>,
     /// Time of the last edit by a user.
     pub edited_at: Option<String>,

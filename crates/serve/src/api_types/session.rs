@@ -28,7 +28,7 @@ pub struct SessionJson {
     pub worktree: Option<String>,
     /// active, summarizing, completed, interrupted or failed.
     pub status: &'static str,
-    /// Reason of the end, as reported by the agent.
+    /// Reason why the session ended, as reported by the agent.
     pub end_reason: Option<String>,
     /// Title.
     pub title: Option<String>,

@@ -96,7 +96,7 @@ pub(crate) struct TurnEndRequest {
 pub(crate) struct SessionEnd {
     #[serde(flatten)]
     origin: EventOrigin,
-    /// Reason of the end.
+    /// Reason why the session ended.
     reason: Option<String>,
 }
 
