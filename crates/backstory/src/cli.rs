@@ -195,7 +195,7 @@ fn rebuild_damaged_database(error: &anyhow::Error) {
     match rebuilt {
         Ok(Some(rebuilt)) => {
             anstream::eprintln!("{rebuilt}");
-            anstream::eprintln!("hint: run the command again");
+            output::print_hint("run the command again");
         }
         // It was read while another process replaced it.
         Ok(None) => {}

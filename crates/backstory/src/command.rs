@@ -31,6 +31,7 @@ pub(crate) mod worker;
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result};
+use backstory_engine::error::HintedError;
 use backstory_engine::ingest::ingest;
 use backstory_engine::{
     engine::Engine,
@@ -129,7 +130,9 @@ pub(crate) fn open_store_with(engine: &Engine, handles: &[Handle]) -> Result<Sto
 /// Says that nothing goes by a handle.
 pub(crate) fn unknown(handle: Handle) -> anyhow::Error {
     let hint = "`backstory search` finds memories, `backstory session` lists those of a session";
-    anyhow::anyhow!("no {} goes by {handle}\nhint: {hint}", handle.kind.name())
+    HintedError::new(format_args!("no {} goes by {handle}", handle.kind.name()))
+        .hint(hint)
+        .into()
 }
 
 /// Reads the type of an observation from the command line.
@@ -152,7 +155,7 @@ pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
     }
     store.project(named).map_err(|error| {
         let hint = "a project goes by its folder name, its path or its id; `backstory sessions` shows them";
-        anyhow::anyhow!("{error}\nhint: {hint}")
+        HintedError::new(error).hint(hint).into()
     })
 }
 

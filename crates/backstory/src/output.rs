@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use backstory_engine::environment::Environment;
 pub(crate) use backstory_engine::time_arg::rfc3339;
+use backstory_engine::{environment::Environment, error::hints};
 use backstory_model::Timestamp;
 use backstory_text::is_invisible;
 pub(crate) use backstory_text::one_line;
@@ -16,41 +16,28 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
 
-/// Prints an error: what was tried, why it failed, what to do.
+/// Prints an error with its causes and hints.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    let mut causes = error.chain();
-    // `hint:` lines come last, whatever the depth of their error.
-    let mut hints = Vec::new();
-    let mut split = |text: String| -> String {
-        let (hint_lines, lines): (Vec<&str>, Vec<&str>) =
-            text.lines().partition(|line| line.starts_with("hint: "));
-        hints.extend(hint_lines.into_iter().map(ToOwned::to_owned));
-        lines.join("\n")
-    };
-    let first = causes
-        .next()
-        .map(|cause| split(cause.to_string()))
-        .unwrap_or_default();
-    let rest: Vec<String> = causes.map(|cause| split(cause.to_string())).collect();
+    let mut causes = error.chain().map(ToString::to_string);
+    let mut last = causes.next().unwrap_or_default();
     let red = AnsiColor::Red.on_default().bold();
-    anstream::eprintln!("{red}error:{red:#} {first}");
-    let mut said = first;
-    for cause in rest {
-        // SQLite says everything twice.
-        if cause.ends_with(&said) {
+    anstream::eprintln!("{red}error:{red:#} {last}");
+    for cause in causes {
+        // SQLite errors repeat the message of their cause.
+        if cause.ends_with(&last) {
             continue;
         }
         anstream::eprintln!("  because: {cause}");
-        said = cause;
+        last = cause;
     }
-    hints.extend(
-        backstory_engine::error::hints(error)
-            .iter()
-            .map(|hint| format!("hint: {hint}")),
-    );
-    for hint in hints {
-        anstream::eprintln!("{DIM}{hint}{DIM:#}");
+    for hint in hints(error) {
+        print_hint(hint);
     }
+}
+
+/// Prints a hint below an error or a refusal.
+pub(crate) fn print_hint(hint: impl std::fmt::Display) {
+    anstream::eprintln!("{DIM}hint: {hint}{DIM:#}");
 }
 
 /// Returns how wide a line may be.

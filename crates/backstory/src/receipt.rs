@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::{atomic_file, home::Home};
 use backstory_system::{self as system, OwnerOnly as _};
 use backstory_text::sha256_hex;
@@ -57,14 +58,13 @@ impl Receipt {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error).with_context(|| format!("could not read {}", path.display())),
         };
-        let hint = "hint: move it away; `backstory install` and `uninstall` do without it, less exactly";
-        let receipt: Self = serde_json::from_slice(&text)
-            .with_context(|| format!("could not understand {}\n{hint}", path.display()))?;
+        let receipt: Self = serde_json::from_slice(&text).hint_context(
+            format_args!("could not parse {}", path.display()),
+            "move it away; `backstory install` and `uninstall` work without it, less exactly",
+        )?;
         if receipt.version > VERSION {
-            bail!(
-                "{} was written by a newer backstory\nhint: update this one",
-                path.display()
-            );
+            let error = HintedError::new(format_args!("{} was written by a newer version", path.display()));
+            bail!(error.hint("update backstory"));
         }
         Ok(receipt)
     }

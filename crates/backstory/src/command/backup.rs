@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anstream::println;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::{
     backups::{self, BackupKind},
     engine::Engine,
@@ -30,7 +31,7 @@ pub(crate) struct Backup {
 
 pub(crate) fn run(engine: &Engine, arguments: &Backup) -> Result<ExitStatus> {
     let Some(store) = open_store(engine)? else {
-        bail!("nothing is remembered yet\nhint: there is nothing to back up");
+        bail!(HintedError::new("nothing is remembered yet").hint("there is nothing to back up"));
     };
     let path = match &arguments.file {
         Some(file) => std::path::absolute(file)?,
@@ -39,20 +40,17 @@ pub(crate) fn run(engine: &Engine, arguments: &Backup) -> Result<ExitStatus> {
     // Our own folder is made when it is missing; another that is not there is a slip of the hand.
     let folder = path.parent().filter(|_| arguments.file.is_some());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        bail!(
-            "there is no folder {}\nhint: make it first, or name another",
-            folder.display()
-        );
+        let error = HintedError::new(format_args!("there is no folder {}", folder.display()));
+        bail!(error.hint("create it first, or name another"));
     }
     if path.exists() {
-        bail!(
-            "{} is there already\nhint: name another file, or delete that one first",
-            path.display()
-        );
+        let error = HintedError::new(format_args!("{} exists already", path.display()));
+        bail!(error.hint("name another file, or delete that one first"));
     }
-    let bytes = store
-        .back_up(&path)
-        .context("could not make a backup\nhint: is there room on the disk, and may you write there?")?;
+    let bytes = store.back_up(&path).hint_context(
+        "could not make a backup",
+        "is there room on the disk, and may you write there?",
+    )?;
     match arguments.json {
         true => println!("{}", json!({"path": path, "bytes": bytes})),
         false => println!("{} ({})", path.display(), size(bytes)),

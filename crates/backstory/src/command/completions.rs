@@ -1,5 +1,6 @@
 //! `backstory completions` and `backstory man`: what shells and manuals want to know about the command line.
 
+use backstory_engine::error::HintedError;
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
@@ -43,7 +44,10 @@ pub(crate) fn man(arguments: &Man, mut command: Command) -> Result<ExitStatus> {
     for word in &arguments.command {
         found = match found.find_subcommand(word) {
             Some(found) => found,
-            None => bail!("there is no command `{word}`\nhint: `backstory --help` lists them"),
+            None => bail!(
+                HintedError::new(format_args!("there is no command `{word}`"))
+                    .hint("`backstory --help` lists them")
+            ),
         };
     }
     let page = clap_mangen::Man::new(found.clone());

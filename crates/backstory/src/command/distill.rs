@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
+use backstory_engine::error::HintedError;
 use backstory_engine::error::with_hint;
 use backstory_engine::{
     engine::Engine,
@@ -20,7 +21,7 @@ use serde_json::json;
 
 use super::{ExitStatus, open_store};
 use crate::{
-    output::{DIM, count, dollars, thousands},
+    output::{DIM, count, dollars, print_hint, thousands},
     progress::Progress,
 };
 use ask::{DistillReport, ask};
@@ -63,12 +64,13 @@ struct Plan {
 pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitStatus> {
     let settings = chosen(engine.checked_settings()?, arguments.provider);
     let Some(model) = Model::from_settings(&settings, &engine.environment) else {
-        bail!(
-            "no model is set up\nhint: `backstory config set distill.provider claude-cli`, or name one with --provider; see docs/models.md"
-        );
+        bail!(HintedError::new("no model is set up").hint("`backstory config set distill.provider claude-cli`, or name one with --provider; see docs/models.md"));
     };
     let Some(mut store) = open_store(engine)? else {
-        bail!("nothing is remembered yet\nhint: `backstory import claude-code` takes past sessions over");
+        bail!(
+            HintedError::new("nothing is remembered yet")
+                .hint("`backstory import claude-code` takes past sessions over")
+        );
     };
     let asking = ModelConfig {
         model,
@@ -93,7 +95,7 @@ pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitS
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Nobody was asked: nobody is here to say yes.");
-            anstream::eprintln!("{DIM}hint: say --yes to go on, --dry-run to only look{DIM:#}");
+            print_hint("say --yes to go on, --dry-run to only look");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
@@ -135,7 +137,9 @@ fn plan(
         None => None,
         Some(start) => match store.session(start) {
             Ok(session) => Some(session.session_id),
-            Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
+            Err(error) => {
+                bail!(HintedError::new(format_args!("{error}")).hint("`backstory sessions` lists them"))
+            }
         },
     };
     let since = arguments

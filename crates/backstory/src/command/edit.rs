@@ -2,6 +2,7 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
+use backstory_engine::error::HintedError;
 use backstory_engine::{engine::Engine, sanitize::Sanitizer};
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_store::MemoryEdit;
@@ -63,7 +64,10 @@ pub(crate) fn run(engine: &Engine, arguments: &EditArguments) -> Result<ExitStat
     let kind = handle.kind.name();
     if fields.is_empty() {
         bail!(
-            "a {kind} is what was said, word by word: it cannot be edited\nhint: `backstory forget {handle}` removes it"
+            HintedError::new(format_args!(
+                "a {kind} is what was said, word by word: it cannot be edited"
+            ))
+            .hint(format_args!("`backstory forget {handle}` removes it"))
         );
     }
     let article = if handle.kind == MemoryKind::Observation {
@@ -72,16 +76,12 @@ pub(crate) fn run(engine: &Engine, arguments: &EditArguments) -> Result<ExitStat
         "a"
     };
     if let Some(wrong) = changed.iter().find(|name| !fields.contains(name)) {
-        bail!(
-            "{article} {kind} has no {wrong}\nhint: it has {}",
-            fields.join(", ")
-        );
+        let error = HintedError::new(format_args!("{article} {kind} has no {wrong}"));
+        bail!(error.hint(format_args!("it has {}", fields.join(", "))));
     }
     if changed.is_empty() {
-        bail!(
-            "nothing to change was given\nhint: {article} {kind} has {}",
-            fields.join(", ")
-        );
+        let error = HintedError::new("nothing to change was given");
+        bail!(error.hint(format_args!("{article} {kind} has {}", fields.join(", "))));
     }
     open_store_with(engine, &[handle])?.edit(handle, &edit, engine.clock.timestamp())?;
     println!("Changed {handle}: {}", changed.join(", "));
@@ -106,7 +106,10 @@ fn read(arguments: &EditArguments, redact: bool) -> Result<MemoryEdit> {
         let Some(text) = text else { continue };
         let washed = Sanitizer::new(redact).text(text.trim()).unwrap_or_default();
         if washed.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
-            bail!("nothing is left of the {name}\nhint: say it without private spans; nothing was changed");
+            bail!(
+                HintedError::new(format_args!("nothing is left of the {name}"))
+                    .hint("say it without private spans; nothing was changed")
+            );
         }
         texts.push((name, washed));
     }

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
+use backstory_engine::error::HintedError;
 use backstory_engine::{
     engine::Engine,
     forgetting::forget,
@@ -16,7 +17,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, json};
 
 use super::{ExitStatus, open_store, project, unknown};
-use crate::output::{self, BOLD, DIM, count};
+use crate::output::{self, BOLD, DIM, count, print_hint};
 
 /// Forget memories, sessions or a project, for good
 ///
@@ -75,7 +76,7 @@ impl ForgetTargets {
 
 pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     let Some(mut store) = open_store(engine)? else {
-        bail!("nothing is remembered yet\nhint: there is nothing to forget");
+        bail!(HintedError::new("nothing is remembered yet").hint("there is nothing to forget"));
     };
     let found = find(
         &store,
@@ -106,7 +107,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
-            anstream::eprintln!("{DIM}hint: say --yes to forget it, --dry-run to only look{DIM:#}");
+            print_hint("say --yes to forget it, --dry-run to only look");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
@@ -142,7 +143,9 @@ fn find(store: &Store, arguments: &Forget, now: Timestamp, zone: &TimeZone) -> R
     if let Some(start) = &arguments.session {
         match store.session(start) {
             Ok(session) => found.session = Some(session),
-            Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
+            Err(error) => {
+                bail!(HintedError::new(format_args!("{error}")).hint("`backstory sessions` lists them"))
+            }
         }
     }
     if let Some(named) = &arguments.project {

@@ -12,6 +12,7 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result};
+use backstory_engine::error::HintContext as _;
 use backstory_engine::ingest::ingest_hooks;
 use backstory_engine::worker_process;
 use backstory_engine::{
@@ -167,12 +168,10 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
     };
     let mut transcripts = Vec::new();
     for folder in folders {
-        let found = transcript::sessions(&folder).with_context(|| {
-            format!(
-                "could not read {}\nhint: name the folder that holds Claude Code's transcripts",
-                folder.display()
-            )
-        })?;
+        let found = transcript::sessions(&folder).hint_context(
+            format_args!("could not read {}", folder.display()),
+            "name the folder that holds Claude Code's transcripts",
+        )?;
         for path in found.unreadable {
             anstream::eprintln!("not readable: {}", path.display());
         }

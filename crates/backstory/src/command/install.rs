@@ -15,6 +15,7 @@ use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::host::{HOSTS, HostSpec, find};
 use backstory_engine::engine::Engine;
+use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::rules_file;
 use backstory_engine::worker_process;
 use backstory_system::END_BY_FORCE;
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::ExitStatus;
 use crate::{
-    output::{BAD, BOLD, BUSY, DIM, GOOD, count},
+    output::{BAD, BOLD, BUSY, DIM, GOOD, count, print_hint},
     receipt::Receipt,
 };
 use diff::DiffLine;
@@ -87,7 +88,8 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
     };
     if hosts.is_empty() {
         let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
-        bail!("no agent was found here\nhint: name one: {}", names.join(", "));
+        let error = HintedError::new("no agent was found here");
+        bail!(error.hint(format_args!("name one: {}", names.join(", "))));
     }
     let program = paths::program()?;
     let mut receipt = Receipt::read(&engine.home)?;
@@ -162,9 +164,10 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
     }
     // Nobody reports to it any more.
     let has_stopped = receipt.hosts.is_empty()
-        && worker_process::stop(&engine.home).with_context(|| {
-            format!("everything is put back, but the worker did not end\nhint: it may hang; `{END_BY_FORCE}` loses nothing")
-        })?;
+        && worker_process::stop(&engine.home).hint_context(
+            "everything is put back, but the worker did not end",
+            format_args!("it may hang; `{END_BY_FORCE}` loses nothing"),
+        )?;
     if arguments.manner.json {
         println!("{}", as_json(&changes, false));
         return Ok(ExitStatus::Done);
@@ -227,7 +230,7 @@ fn ask(manner: &ConfirmArgs, changes: Vec<FileChange>, question: &str) -> Result
     }
     if !io::stdin().is_terminal() {
         anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
-        anstream::eprintln!("{DIM}hint: say --yes to go ahead, --dry-run to only look{DIM:#}");
+        print_hint("say --yes to go ahead, --dry-run to only look");
         return Ok(Confirmation::Away(ExitStatus::Refused));
     }
     let mut answer = String::new();

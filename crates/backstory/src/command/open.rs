@@ -10,6 +10,7 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_engine::engine::Engine;
+use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::worker_process;
 use backstory_serve::PAGES;
 use serde_json::{Value, json};
@@ -32,14 +33,11 @@ pub(crate) struct Open {
 
 pub(crate) fn run(engine: &Engine, arguments: &Open) -> Result<ExitStatus> {
     if !engine.checked_settings()?.worker.http {
-        bail!("the viewer is switched off\nhint: backstory config set worker.http on");
+        bail!(HintedError::new("the viewer is switched off").hint("backstory config set worker.http on"));
     }
     if !is_page(&arguments.page) {
-        bail!(
-            "the viewer has no page `{}`\nhint: it has {}",
-            arguments.page,
-            PAGES.join(", ")
-        );
+        let error = HintedError::new(format_args!("the viewer has no page `{}`", arguments.page));
+        bail!(error.hint(format_args!("it has {}", PAGES.join(", "))));
     }
     let url = link(engine, &arguments.page)?;
     if arguments.print {
@@ -77,7 +75,7 @@ pub(crate) fn link(engine: &Engine, page: &str) -> Result<String> {
     if !worker_process::is_running(&engine.home) {
         engine.home.create()?;
         worker_process::start_and_wait(engine)
-            .context("could not start the worker\nhint: `backstory worker run` shows why")?;
+            .hint_context("could not start the worker", "`backstory worker run` shows why")?;
     }
     let bind = engine.checked_settings()?.http.bind;
     let mut answer = None;
@@ -92,14 +90,13 @@ pub(crate) fn link(engine: &Engine, page: &str) -> Result<String> {
         }
         std::thread::sleep(Duration::from_millis(25));
     }
-    let hint = "hint: `backstory worker restart`, then look into logs/worker.log";
-    let answer = answer.with_context(|| format!("the worker cannot be reached\n{hint}"))?;
+    let failed = |message: &str| {
+        HintedError::new(message).hint("`backstory worker restart`, then look into logs/worker.log")
+    };
+    let answer = answer.ok_or_else(|| failed("the worker cannot be reached"))?;
     let url = answer["url"].as_str();
-    Ok(url
-        .with_context(|| {
-            format!("the worker does not know how to log a browser in: is it another version?\n{hint}")
-        })?
-        .to_owned())
+    let url = url.ok_or_else(|| failed("the worker cannot create a login link: is it another version?"))?;
+    Ok(url.to_owned())
 }
 
 fn ask(engine: &Engine, address: SocketAddr, page: &str) -> Result<Value> {

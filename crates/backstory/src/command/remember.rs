@@ -8,6 +8,7 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::project;
+use backstory_engine::error::HintedError;
 use backstory_engine::{engine::Engine, sanitize::Sanitizer};
 use backstory_model::{NoteAuthor, ObservationType, ProjectIdentity, relative_path};
 use backstory_store::NewNote;
@@ -56,9 +57,12 @@ pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
     let mut wash = Sanitizer::new(redact);
     let Some(text) = wash.text(given.trim()) else {
         if wash.has_removed() {
-            bail!("nothing is left of the note once private spans are cut\nhint: nothing was saved");
+            bail!(
+                HintedError::new("nothing is left of the note once private spans are cut")
+                    .hint("nothing was saved")
+            );
         }
-        bail!("the note is empty\nhint: say what to remember: backstory remember \"…\"");
+        bail!(HintedError::new("the note is empty").hint("say what to remember: backstory remember \"…\""));
     };
     let cwd = std::env::current_dir().context("could not find the current folder")?;
     let facts = project::locate(&cwd).facts;

@@ -7,6 +7,7 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
+use backstory_engine::error::{HintContext as _, HintedError, error_chain};
 use backstory_engine::worker_process;
 use backstory_engine::{backups, engine::Engine, repair};
 use backstory_model::Timestamp;
@@ -14,7 +15,7 @@ use backstory_store::{StoreError, check_backup};
 use serde_json::json;
 
 use super::ExitStatus;
-use crate::output::{self, DIM};
+use crate::output::{self, DIM, print_hint};
 
 /// Put a backup in the place of everything that is remembered
 ///
@@ -43,13 +44,14 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
             _ => "nothing was changed; `backstory restore` lists the backups that are there",
         };
         // In words only: it is not our own database that is damaged.
-        anyhow!(backstory_engine::error::error_chain(&error.into()))
-            .context(format!("{} cannot be restored\nhint: {hint}", file.display()))
+        HintedError::new(format_args!("{} cannot be restored", file.display()))
+            .hint(hint)
+            .caused_by(anyhow!(error_chain(&error.into())))
     })?;
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
-            anstream::eprintln!("{DIM}hint: say --yes to put it in place{DIM:#}");
+            print_hint("say --yes to put it in place");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
@@ -57,8 +59,9 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
             return Ok(ExitStatus::Failed);
         }
     }
-    let kept = repair::with_worker_stopped(engine, || repair::restore(engine, file)).context(
-        "could not restore the backup\nhint: what was there is still there, or in the folder `backups`",
+    let kept = repair::with_worker_stopped(engine, || repair::restore(engine, file)).hint_context(
+        "could not restore the backup",
+        "what was there is still there, or in the folder `backups`",
     )?;
     if arguments.json {
         println!("{}", json!({"restored": file, "kept": kept}));

@@ -21,7 +21,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::{ExitStatus, current_project, observation_type, open_store, project};
-use crate::output::{self, BOLD, BUSY, DIM};
+use crate::output::{self, BOLD, BUSY, DIM, print_hint};
 
 /// Find memories by words and by meaning
 ///
@@ -82,9 +82,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
     )?;
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
         anstream::eprintln!("Nothing to look for.");
-        anstream::eprintln!(
-            "{DIM}hint: backstory search <words…>; `backstory search --help` shows the filters{DIM:#}"
-        );
+        print_hint("backstory search <words…>; `backstory search --help` shows the filters");
         return Ok(ExitStatus::Refused);
     }
     let store = open_store(engine)?;

@@ -3,6 +3,7 @@
 use anstream::println;
 use anyhow::{Result, bail};
 use backstory_engine::engine::Engine;
+use backstory_engine::error::HintedError;
 use backstory_model::Timestamp;
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
@@ -42,14 +43,14 @@ impl SessionView {
 
 pub(crate) fn run(engine: &Engine, arguments: &Show) -> Result<ExitStatus> {
     let Some(store) = open_store(engine)? else {
-        bail!(
-            "{}\nhint: nothing is recorded yet",
-            SessionError::Unknown(arguments.id.clone())
-        );
+        let error = SessionError::Unknown(arguments.id.clone());
+        bail!(HintedError::new(error).hint("nothing is recorded yet"));
     };
     let session = match store.session(&arguments.id) {
         Ok(session) => session,
-        Err(error) => bail!("{error}\nhint: `backstory sessions` lists them"),
+        Err(error) => {
+            bail!(HintedError::new(format_args!("{error}")).hint("`backstory sessions` lists them"))
+        }
     };
     let story = SessionView {
         turns: store.turns(&session)?,

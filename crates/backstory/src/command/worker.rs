@@ -4,6 +4,7 @@ use std::{fs, sync::Arc};
 
 use anstream::println;
 use anyhow::{Context, Result};
+use backstory_engine::error::HintContext as _;
 use backstory_engine::error::with_hint;
 use backstory_engine::worker_process;
 use backstory_engine::{
@@ -114,7 +115,7 @@ fn start(engine: &Engine) -> Result<ExitStatus> {
     }
     engine.home.create()?;
     worker_process::start_and_wait(engine)
-        .context("could not start the worker\nhint: `backstory worker run` shows why")?;
+        .hint_context("could not start the worker", "`backstory worker run` shows why")?;
     println!("The worker runs.");
     Ok(ExitStatus::Done)
 }
@@ -123,15 +124,16 @@ fn start(engine: &Engine) -> Result<ExitStatus> {
 pub(crate) fn restart_if_running(engine: &Engine) -> Result<()> {
     if worker_process::stop(&engine.home).context("could not stop the worker")? {
         worker_process::start_and_wait(engine)
-            .context("could not start the worker\nhint: `backstory worker run` shows why")?;
+            .hint_context("could not start the worker", "`backstory worker run` shows why")?;
     }
     Ok(())
 }
 
 fn stop(engine: &Engine) -> Result<ExitStatus> {
-    let stopped = worker_process::stop(&engine.home).with_context(|| {
-        format!("could not stop the worker\nhint: it may hang; events are safe in the spool, and `{END_BY_FORCE}` loses nothing")
-    })?;
+    let stopped = worker_process::stop(&engine.home).hint_context(
+        "could not stop the worker",
+        format_args!("it may hang; events are safe in the spool, and `{END_BY_FORCE}` loses nothing"),
+    )?;
     println!(
         "{}",
         if stopped {

@@ -8,6 +8,7 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, anyhow};
 use backstory_capture::project;
+use backstory_engine::error::{HintedError, error_chain};
 use backstory_engine::worker_process;
 use backstory_engine::{engine::Engine, jsonl};
 use backstory_model::ProjectIdentity;
@@ -132,10 +133,10 @@ fn find(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<PathBuf> {
 
 fn open_error(error: StoreError, path: &std::path::Path) -> anyhow::Error {
     // In words only: it is not our own database that may be damaged.
-    anyhow!(backstory_engine::error::error_chain(&error.into())).context(format!(
-        "could not read {}\nhint: name claude-mem's database; it was only looked at",
-        path.display()
-    ))
+    HintedError::new(format_args!("could not read {}", path.display()))
+        .hint("name claude-mem's database; it is only read")
+        .caused_by(anyhow!(error_chain(&error.into())))
+        .into()
 }
 
 /// Decides about one memory: whether it is new, and where it belongs.

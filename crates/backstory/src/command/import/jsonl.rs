@@ -12,6 +12,7 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_capture::project;
+use backstory_engine::error::HintContext as _;
 use backstory_engine::worker_process;
 use backstory_engine::{engine::Engine, jsonl};
 use backstory_store::PreparedLine;
@@ -121,12 +122,10 @@ fn open(file: &Path) -> Result<Box<dyn BufRead + Send>> {
     if file == Path::new("-") {
         return Ok(Box::new(BufReader::with_capacity(1 << 18, io::stdin())));
     }
-    let opened = File::open(file).with_context(|| {
-        format!(
-            "could not open {}\nhint: name a file with one memory a line, as `backstory export` writes it, or `-`",
-            file.display()
-        )
-    })?;
+    let opened = File::open(file).hint_context(
+        format_args!("could not open {}", file.display()),
+        "name a file with one memory per line, as `backstory export` writes it, or `-`",
+    )?;
     Ok(Box::new(BufReader::with_capacity(1 << 18, opened)))
 }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::{atomic_file, engine::Engine};
 use backstory_system::{self as system, OwnerOnly as _};
 use backstory_text::sha256_hex;
@@ -84,7 +85,10 @@ fn check_unchanged(changes: &[FileChange]) -> Result<()> {
         };
         if now != change.current {
             let shown = paths::shown(&change.path);
-            bail!("{shown} has just been changed by somebody else\nhint: try again; nothing was changed");
+            bail!(
+                HintedError::new(format_args!("{shown} has just been changed by somebody else"))
+                    .hint("try again; nothing was changed")
+            );
         }
     }
     Ok(())
@@ -105,7 +109,7 @@ fn write_all(changes: &[FileChange]) -> Result<()> {
             back.with_context(|| format!("could not put {} back", done.path.display()))?;
         }
         let shown = paths::shown(&change.path);
-        return Err(error).with_context(|| format!("could not write {shown}\nhint: nothing was changed"));
+        return Err(error).hint_context(format_args!("could not write {shown}"), "nothing was changed");
     }
     Ok(())
 }

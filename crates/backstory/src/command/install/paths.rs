@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use backstory_capture::host::{ConfigPath, HOSTS, HostSpec};
 use backstory_engine::environment::Environment;
+use backstory_engine::error::HintedError;
 use backstory_system::{HOME_VARIABLE, canonicalize, program_names, shell_path};
 
 /// Finds the file or folder that a host means.
@@ -15,7 +16,9 @@ pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
         Some(folder) => folder,
         None => environment
             .user_home()
-            .with_context(|| format!("could not find your home folder\nhint: set {HOME_VARIABLE}"))?
+            .ok_or_else(|| {
+                HintedError::new("could not find your home folder").hint(format_args!("set {HOME_VARIABLE}"))
+            })?
             .join(place.folder),
     };
     Ok(match place.path {

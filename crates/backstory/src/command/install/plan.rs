@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use backstory_capture::host::{ConfigPath, HostSpec, InstallItem, OUR_MARK};
+use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_system::UNPROTECT;
 use backstory_text::sha256_hex;
 
@@ -81,10 +82,12 @@ fn plan(
     for file in files {
         let shown = paths::shown(&file.path);
         let current = read(&file.path).with_context(|| format!("could not read {shown}"))?;
-        let hint = "hint: mend it by hand; nothing was changed";
-        let not_understood = || format!("could not understand {shown}\n{hint}");
-        let (base, is_exact) = base(receipt, host, &file, current.as_deref()).with_context(not_understood)?;
-        let new = make(&file, base.as_deref()).with_context(not_understood)?;
+        let (message, hint) = (
+            format!("could not parse {shown}"),
+            "correct it by hand; nothing was changed",
+        );
+        let (base, is_exact) = base(receipt, host, &file, current.as_deref()).hint_context(&message, hint)?;
+        let new = make(&file, base.as_deref()).hint_context(&message, hint)?;
         let change = FileChange {
             host,
             path: file.path,
@@ -165,7 +168,11 @@ fn check_writable(path: &Path) -> Result<()> {
     let is_protected = fs::metadata(path).is_ok_and(|file| file.permissions().readonly());
     if is_protected {
         let shown = paths::shown(path);
-        bail!("{shown} is write-protected\nhint: `{UNPROTECT} {shown}` allows it; nothing was changed");
+        bail!(
+            HintedError::new(format_args!("{shown} is write-protected")).hint(format_args!(
+                "`{UNPROTECT} {shown}` allows it; nothing was changed"
+            ))
+        );
     }
     Ok(())
 }
