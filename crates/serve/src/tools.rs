@@ -13,7 +13,7 @@ use backstory_capture::project;
 use backstory_engine::engine::Engine;
 use backstory_model::{Handle, NoteAuthor, relative_path};
 use backstory_recall::{Query, Searcher, is_stale};
-use backstory_store::{Filter, NewNote, Store};
+use backstory_store::{Filter, NewNote, Store, TimelineSpan};
 use backstory_text::one_line;
 use serde_json::Value;
 
@@ -206,7 +206,7 @@ impl ToolCall<'_> {
         let (before, after) = (args.before.unwrap_or(5).min(50), args.after.unwrap_or(5).min(50));
         let timeline = self
             .store
-            .timeline(anchor, before, after)?
+            .timeline(anchor, TimelineSpan { before, after })?
             .ok_or_else(|| project_scope::unknown(anchor))?;
         let entries = timeline.iter().map(|entry| {
             let line = &entry.line;

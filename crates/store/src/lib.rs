@@ -1,10 +1,12 @@
-//! The store: one SQLite database that holds everything backstory remembers.
+//! The store: one SQLite database with everything that backstory remembers.
 //!
-//! The only crate with SQL. Owns the schema, the queue and what is read from them; leaves files, clocks and the
-//! environment to the binary. Many processes may have the store open at once: writes are short transactions, and every
-//! promise (an event counts once, a session exists once) is kept by the database, not by a lock beside it.
+//! The only crate with SQL. It owns the schema, the queue and all reads and writes; it does not read the clock, the
+//! environment or any file but the database. Many processes may have the store open at once: writes are short transactions,
+//! and every guarantee (an event is ingested once, a session exists once) is a constraint of the database, not a lock beside
+//! it.
 
 mod cursor;
+mod error;
 mod maintenance;
 mod memory;
 mod models;
@@ -12,50 +14,56 @@ mod queue;
 mod schema;
 mod search;
 mod sessions;
+mod sql;
+mod store;
 #[cfg(test)]
 mod testing;
 mod transfer;
+mod words;
 
 pub use cursor::ParseCursorError;
-pub use maintenance::backup::{UNFINISHED, check_backup};
+pub use error::StoreError;
+pub use maintenance::backup::check_backup;
 pub use maintenance::counts::Counts;
 pub use maintenance::forget::{Forgotten, Selection};
 pub use maintenance::retain::{Retention, RetentionReport};
 pub use maintenance::salvage::Salvaged;
-pub use memory::cards::{CitedFile, MemoryView};
 pub use memory::changes::{Change, ChangeEvent};
-pub use memory::distilled::{
-    DistillRun, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
-};
 pub use memory::documents::Fields;
 pub use memory::edit::MemoryEdit;
-pub use memory::memories::{Note, Observation, Summary, TurnMemory, TurnSummary};
 pub use memory::notes::{NewNote, SavedNote};
 pub use memory::pages::{Page, PageCursor};
+pub use memory::recent::{Note, Observation, Summary, TurnMemory, TurnSummary};
+pub use memory::record::MemoryRecord;
 pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
 pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
 pub use memory::supersede::SupersedeOutcome;
+pub use memory::turn::{
+    DistillRun, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
+};
+pub use memory::view::{CitedFile, MemoryView};
 pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
 pub use models::model_queue::{KnownObservation, MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, PastTurn};
 pub use models::provider_backoff::{NewBackoff, ProviderBackoff};
-pub use queue::ingest::{IngestCounts, IngestHooks};
+pub use queue::ingest::{ImportedFile, IngestCounts, IngestHooks};
 pub use queue::{Claim, ClaimedEvent, MAX_ATTEMPTS, Queue, QueueItem};
-pub use schema::open::{BusyTimeout, Store, StoreError};
+pub use schema::connect::BusyTimeout;
+pub use schema::copy::UNFINISHED;
 pub use search::filter::Filter;
 pub use search::lexical::{Origin, Scope, TermMatches};
-pub use search::timeline::TimelineEntry;
+pub use search::timeline::{TimelineEntry, TimelineSpan};
 pub use search::vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
-pub use search::words::{Term, terms};
 pub use sessions::active_sessions::{Action, ActiveSession};
 pub use sessions::activity::{Branch, BusyFile, DayCount};
 pub use sessions::hosts::HostSeen;
 pub use sessions::projects::{Project, ProjectCard, ProjectError};
 pub use sessions::{Session, SessionCursor, SessionError, SessionFilter, Turn};
+pub use store::Store;
 pub use transfer::claude_mem::{ClaudeMem, ForeignMemory};
 pub use transfer::import_lines::{LineImportCounts, PreparedLine};
-pub use transfer::line::MemoryRecord;
+pub use words::{Term, terms};
 
-/// Returns the version of SQLite that is built in.
+/// Returns the version of the built-in SQLite.
 pub fn sqlite_version() -> &'static str {
     rusqlite::version()
 }

@@ -1,10 +1,10 @@
-//! What the tests of this crate share.
+//! Fixtures of the tests of this crate.
 
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 
 use crate::{IngestHooks, Store};
 
-/// A tool event of a session.
+/// Returns a tool event of a session.
 pub(crate) fn event(key: &str, session: &str) -> Event {
     Event {
         key: key.to_owned(),
@@ -23,8 +23,8 @@ pub(crate) const fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// Where everything happens that says nothing else.
-pub(crate) const SENSES: IngestHooks<'static> = IngestHooks {
+/// Locates every folder in a project of its own.
+pub(crate) const INGEST_HOOKS: IngestHooks<'static> = IngestHooks {
     locate: &|cwd| ProjectIdentity {
         key: format!("/{cwd}"),
         name: "p".to_owned(),
@@ -35,10 +35,10 @@ pub(crate) const SENSES: IngestHooks<'static> = IngestHooks {
     is_machine_made: &|prompt| prompt.starts_with('<'),
 };
 
-/// A store that took these events in.
+/// Returns a store that has ingested these events.
 pub(crate) fn store(events: &[Event]) -> Store {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("b.db"), folder.path()).unwrap();
-    store.ingest_batch(events, SENSES).unwrap();
+    store.ingest_batch(events, INGEST_HOOKS).unwrap();
     store
 }

@@ -24,7 +24,7 @@ use backstory_engine::{
     worker,
 };
 use backstory_model::{Event, Timestamp};
-use backstory_store::Store;
+use backstory_store::{ImportedFile, Store};
 use backstory_transcript::{self as transcript, Transcript};
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -122,11 +122,11 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     for transcript in &transcripts {
         let stamp = stamp(transcript);
         let path = transcript.path.to_string_lossy();
-        match store
-            .as_ref()
-            .map(|store| store.is_imported(&path, &stamp))
-            .transpose()?
-        {
+        let file = ImportedFile {
+            path: &path,
+            stamp: &stamp,
+        };
+        match store.as_ref().map(|store| store.is_imported(file)).transpose()? {
             Some(true) => tally.unchanged += 1,
             _ => wanted.push((transcript, stamp)),
         }
@@ -254,7 +254,11 @@ fn take(
         for batch in new.chunks(500) {
             store.ingest_batch(batch, ingest_hooks())?;
         }
-        store.note_import(&transcript.path.to_string_lossy(), stamp, &transcript.session_id)?;
+        let file = ImportedFile {
+            path: &transcript.path.to_string_lossy(),
+            stamp,
+        };
+        store.note_import(file, &transcript.session_id)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use backstory_engine::{engine::Engine, models};
 use backstory_model::{Handle, Timestamp};
 use backstory_recall::{Query, Searcher};
 use backstory_serve::api_types;
-use backstory_store::{Filter, Scope, Store, TimelineEntry};
+use backstory_store::{Filter, Scope, Store, TimelineEntry, TimelineSpan};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
@@ -58,7 +58,13 @@ pub(crate) fn run(engine: &Engine, arguments: &Timeline) -> Result<ExitStatus> {
         return Ok(ExitStatus::Failed);
     };
     let moments = match &store {
-        Some(store) => store.timeline(anchor, arguments.before, arguments.after)?,
+        Some(store) => store.timeline(
+            anchor,
+            TimelineSpan {
+                before: arguments.before,
+                after: arguments.after,
+            },
+        )?,
         None => None,
     };
     let Some(moments) = moments else {

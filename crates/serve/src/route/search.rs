@@ -6,7 +6,7 @@ use axum::{Json, extract::State, routing::get};
 use backstory_engine::engine::Engine;
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_recall::{self as recall, Query, Searcher, is_stale};
-use backstory_store::{Filter, Project, Store};
+use backstory_store::{Filter, Project, Store, TimelineSpan};
 use backstory_text::one_line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -299,7 +299,7 @@ async fn timeline(
                 }));
             };
             let entries = store
-                .timeline(anchor, before, after)?
+                .timeline(anchor, TimelineSpan { before, after })?
                 .ok_or_else(|| project_scope::unknown(anchor))?;
             Ok(Json(TimelineAnswer {
                 anchor: Some(anchor.to_string()),

@@ -1,17 +1,17 @@
-//! How much is remembered.
+//! Counts of stored memories, sessions and projects.
 
 use std::collections::BTreeMap;
 
 use backstory_model::{MemoryKind, ObservationType};
 
-use crate::{Store, StoreError, schema::open::query};
+use crate::{Store, StoreError, sql::Statements as _};
 
-/// How much is remembered of what.
+/// Holds the number of stored things.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Memories, by kind.
+    /// Memories by kind.
     pub memories: BTreeMap<MemoryKind, u64>,
-    /// Observations, by type, in the order in which types are shown.
+    /// Observations by type.
     pub types: BTreeMap<ObservationType, u64>,
     /// Projects.
     pub projects: u64,
@@ -22,41 +22,39 @@ pub struct Counts {
 }
 
 impl Store {
-    /// Counts what is remembered.
+    /// Counts everything. Scans whole tables: for `stats`, not for hooks.
     pub fn counts(&self) -> Result<Counts, StoreError> {
-        const TABLES: &str = "select (select count(*) from project), (select count(*) from session),
+        const TABLES: &str = "select (select count(*) from project) as projects,
+            (select count(*) from session) as sessions,
             (select count(*) from observation where distiller <> 'builtin')
-                + (select count(*) from summary where distiller <> 'builtin')";
-        const KINDS: [(MemoryKind, &str); 5] = [
-            (MemoryKind::Note, "select count(*) from note"),
-            (MemoryKind::Observation, "select count(*) from observation"),
-            (MemoryKind::Summary, "select count(*) from summary"),
-            (
-                MemoryKind::Prompt,
-                "select count(*) from turn where prompt is not null and machine_made = 0",
-            ),
-            (MemoryKind::Passage, "select count(*) from passage"),
-        ];
-        const TYPES: &str = "select type, count(*) from observation group by type";
-        let attempt = query("count what is remembered");
-        let run = || -> rusqlite::Result<Counts> {
-            let mut counts = self.connection.query_row(TABLES, [], |row| {
+                + (select count(*) from summary where distiller <> 'builtin') as by_model";
+        const TYPES: &str = "select type, count(*) as number from observation group by type";
+        self.read("count memories", |connection| {
+            let mut counts = connection.row(TABLES, [], |row| {
                 Ok(Counts {
-                    projects: row.get(0)?,
-                    sessions: row.get(1)?,
-                    by_model: row.get(2)?,
+                    projects: row.get("projects")?,
+                    sessions: row.get("sessions")?,
+                    by_model: row.get("by_model")?,
                     ..Counts::default()
                 })
             })?;
-            for (kind, sql) in KINDS {
-                let count = self.connection.query_row(sql, [], |row| row.get(0))?;
-                counts.memories.insert(kind, count);
+            for kind in MemoryKind::ALL {
+                let sql = match kind {
+                    MemoryKind::Note => "select count(*) from note",
+                    MemoryKind::Observation => "select count(*) from observation",
+                    MemoryKind::Summary => "select count(*) from summary",
+                    MemoryKind::Prompt => {
+                        "select count(*) from turn where prompt is not null and machine_made = 0"
+                    }
+                    MemoryKind::Passage => "select count(*) from passage",
+                };
+                counts
+                    .memories
+                    .insert(kind, connection.row(sql, [], |row| row.get(0))?);
             }
-            let mut statement = self.connection.prepare(TYPES)?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            counts.types = rows.collect::<Result<_, _>>()?;
+            let types = connection.rows(TYPES, [], |row| Ok((row.get("type")?, row.get("number")?)))?;
+            counts.types = types.into_iter().collect();
             Ok(counts)
-        };
-        run().map_err(attempt)
+        })
     }
 }

@@ -1,120 +1,113 @@
-//! Forgets: what a person wants gone is gone from every table, from the word index and from the files.
+//! Forgetting: deletes memories from every table, from the word index and from the files.
 //!
-//! What goes is gathered first (`going`, a table that lives as long as the connection), so that it can be counted and named
-//! before anything is removed. Vectors in files beside the database are the caller's: it is told the documents' numbers.
+//! The targets are collected in the temporary table `going` first, so that they can be counted and listed before anything is
+//! deleted. The vector file is not part of the database: the caller removes the vectors of [`Forgotten::documents`].
 
 use std::collections::BTreeMap;
 
-use backstory_model::{DocumentId, Handle, MemoryKind, Timestamp};
-use rusqlite::{Connection, TransactionBehavior, params};
+use backstory_model::{DocumentId, Handle, MemoryKind, SessionId, Timestamp};
+use rusqlite::{Connection, params};
 use serde_json::Value;
 
 use crate::{
     Project, Session, Store, StoreError,
-    memory::documents::{everywhere, range},
-    schema::open::query,
-    search::words,
-    transfer::export,
+    memory::{
+        documents::{everywhere, range},
+        record,
+    },
+    sql::Statements as _,
+    words,
 };
 
-/// What is to be forgotten.
+/// Selects what to forget.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection<'s> {
-    /// Single memories and nothing else. Of a prompt the words go; its turn stays.
+    /// Single memories. The text of a prompt is deleted, its turn stays.
     Memories(&'s [Handle]),
     /// A session with everything that belongs to it.
     Session(&'s Session),
     /// A project with all its sessions and memories.
     Project(&'s Project),
-    /// Sessions and turns that were over before a time, and memories that are older.
+    /// Sessions and turns that ended before a time, and older memories.
     Before(Timestamp, Option<&'s Project>),
-    /// Memories that contain all of these words, and the raw record of events that do.
+    /// Memories that contain all of these words, and the payloads of events that do.
     Match(&'s str, Option<&'s Project>),
 }
 
-/// What goes, or went.
+/// Holds what is, or would be, forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forgotten {
-    /// Memories, by kind.
+    /// Memories by kind.
     pub memories: BTreeMap<MemoryKind, u64>,
-    /// How many of them are pinned.
+    /// Pinned memories among them.
     pub pinned: u64,
     /// Whole sessions.
     pub sessions: u64,
-    /// Events whose record goes.
+    /// Events whose payload is deleted.
     pub events: u64,
-    /// What the first few memories are called.
+    /// The headlines of the first few memories.
     pub titles: Vec<(Handle, String)>,
-    /// The numbers that the memories had as documents.
+    /// The documents of the memories.
     pub documents: Vec<DocumentId>,
 }
 
 impl Forgotten {
-    /// Says whether there is nothing to forget.
+    /// Returns true if nothing matched.
     pub fn is_empty(&self) -> bool {
         self.memories.is_empty() && self.sessions == 0 && self.events == 0
     }
 }
 
-/// How many memories are named.
+/// The number of headlines in [`Forgotten::titles`].
 const MAX_TITLES: u32 = 5;
 
 impl Store {
-    /// Says what would go, and changes nothing.
+    /// Returns what would be forgotten. Changes nothing.
     pub fn preview_forget(&mut self, selection: Selection<'_>) -> Result<Forgotten, StoreError> {
-        let attempt = query("look for what is to be forgotten");
-        let transaction = self.connection.transaction().map_err(attempt)?;
-        // Dropped without a commit: not even the list of what would go remains.
-        collect_targets(&transaction, selection)
-            .and_then(|()| tally(&transaction))
-            .map_err(attempt)
+        self.read("look for what is to be forgotten", |connection| {
+            // Rolled back, with the temporary table. It writes to no other table, so it needs no write lock.
+            let tx = connection.unchecked_transaction()?;
+            collect_targets(&tx, selection)?;
+            tally(&tx)
+        })
     }
 
-    /// Forgets. All of it or nothing; the bytes are gone from the files once [`Store::leave_no_trace`] is through.
+    /// Forgets. The bytes are gone from the files after [`Store::purge_deleted_pages`].
     pub fn forget(&mut self, selection: Selection<'_>, now: Timestamp) -> Result<Forgotten, StoreError> {
-        let attempt = query("forget");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        let run = || -> rusqlite::Result<Forgotten> {
-            collect_targets(&transaction, selection)?;
-            let forgotten = tally(&transaction)?;
+        self.write("forget", |tx| {
+            collect_targets(tx, selection)?;
+            let forgotten = tally(tx)?;
             let until = match selection {
-                Selection::Before(ms, _) => ms,
+                Selection::Before(before, _) => before,
                 _ => now,
             };
-            remove(&transaction, now, until)?;
+            remove(tx, now, until)?;
             if let Selection::Match(text, project) = selection {
-                clear_titles(&transaction, &Words::of(text), project)?;
+                clear_titles(tx, &Words::of(text), project)?;
             }
             if let Selection::Project(project) = selection {
-                transaction.execute("delete from project where id = ?1", [project.db_id])?;
+                tx.run("delete from project where id = ?1", [project.db_id])?;
             }
-            transaction.execute_batch("drop table temp.going")?;
+            tx.execute_batch("drop table temp.going")?;
             Ok(forgotten)
-        };
-        let forgotten = run().map_err(attempt)?;
-        transaction.commit().map_err(attempt)?;
-        Ok(forgotten)
+        })
     }
 
-    /// Rewrites what still holds traces of removed memories: the word index keeps the words of a removed document until
-    /// its parts are merged, the log keeps older pages until it is emptied. Returns whether the log could be emptied;
-    /// a process that reads may hold it for a while.
+    /// Rewrites the pages that still hold deleted text: the word index keeps the words of a deleted document until its
+    /// segments are merged, and the log keeps old pages until it is truncated. Returns false if a reader kept the log from
+    /// being truncated.
     pub fn purge_deleted_pages(&self) -> Result<bool, StoreError> {
-        // In steps of about 8 MB: whoever else writes gets its turn in between.
+        // 2,000 pages per step, about 8 MB, so that other writers get their turn.
         const BEGIN: &str = "insert into words (words, rank) values ('merge', -2000)";
-        const GO_ON: &str = "insert into words (words, rank) values ('merge', 2000)";
+        const CONTINUE: &str = "insert into words (words, rank) values ('merge', 2000)";
         const CHANGES: &str = "select total_changes()";
-        let run = || -> rusqlite::Result<bool> {
-            let connection = &self.connection;
-            let changes = || connection.query_row(CHANGES, [], |row| row.get::<_, i64>(0));
-            connection.execute(BEGIN, [])?;
+        self.read("purge deleted pages", |connection| {
+            let changes = || connection.row(CHANGES, [], |row| row.get::<_, i64>(0));
+            connection.run(BEGIN, [])?;
             loop {
                 let before = changes()?;
-                connection.execute(GO_ON, [])?;
-                // So the manual: fewer than two changes mean that nothing is left to merge.
+                connection.run(CONTINUE, [])?;
+                // Documented: fewer than two changes mean that nothing was left to merge.
                 if changes()? - before < 2 {
                     break;
                 }
@@ -125,42 +118,29 @@ impl Store {
             connection.query_row("pragma wal_checkpoint(truncate)", [], |row| {
                 Ok(row.get::<_, i64>(0)? == 0)
             })
-        };
-        run().map_err(query("clear the traces of what was forgotten"))
+        })
     }
 
-    /// Returns until when a session was forgotten, in milliseconds since 1970: its transcript tells nothing older.
+    /// Returns the time up to which a session was forgotten: an import must skip older records of its transcript.
     pub fn forgotten_until(&self, session_id: &str) -> Result<Option<Timestamp>, StoreError> {
         const UNTIL: &str = "select max(cast(stamp as integer)) from import where path = ?1";
-        self.connection
-            .query_row(UNTIL, [mark(session_id)], |row| row.get(0))
-            .map_err(query("look for a forgotten session"))
+        self.read("look for a forgotten session", |connection| {
+            connection.row(UNTIL, [forgotten_mark(session_id)], |row| row.get(0))
+        })
     }
 }
 
-/// A row among the imports that is no file.
-fn mark(session_id: &str) -> String {
+/// Returns the `path` of the row in `import` that marks a session as forgotten.
+fn forgotten_mark(session_id: &str) -> String {
     format!("forgotten:{session_id}")
 }
 
-/// Lists everything that goes in `temp.going`.
+/// Collects the targets in `temp.going`.
 fn collect_targets(connection: &Connection, selection: Selection<'_>) -> rusqlite::Result<()> {
     const CREATE: &str = "drop table if exists temp.going;
         create temp table going (kind text not null, id integer not null, primary key (kind, id)) without rowid";
-    connection.execute_batch(CREATE)?;
-    match selection {
-        Selection::Memories(handles) => {
-            for handle in handles {
-                goes(connection, handle.kind.name(), handle.id)?;
-            }
-        }
-        Selection::Session(session) => goes(connection, "session", session.db_id.get())?,
-        Selection::Project(project) => gather_project(connection, project)?,
-        Selection::Before(ms, project) => gather_before(connection, ms, project)?,
-        Selection::Match(text, project) => gather_matching(connection, &Words::of(text), project)?,
-    }
-    // With a session goes what belongs to it, with a turn what was made of it.
-    const BELONGS: &str = "
+    // A session takes its turns along, a turn the memories that were made of it.
+    const DEPENDENTS: &str = "
         insert or ignore into going select 'turn', turn.id from turn join going on going.kind = 'session' and going.id = session_db_id;
         insert or ignore into going select 'prompt', turn.id from turn join going on going.kind = 'turn' and going.id = turn.id
             where prompt is not null and machine_made = 0;
@@ -173,18 +153,28 @@ fn collect_targets(connection: &Connection, selection: Selection<'_>) -> rusqlit
         insert or ignore into going select 'note', note.id from note join going on going.kind = 'session' and going.id = session_db_id;
         insert or ignore into going select 'event', event.id from event join going on going.kind = 'session' and going.id = session_db_id;
         insert or ignore into going select 'event', event.id from event join going on going.kind = 'turn' and going.id = turn_id;";
-    connection.execute_batch(BELONGS)
+    connection.execute_batch(CREATE)?;
+    match selection {
+        Selection::Memories(handles) => {
+            for handle in handles {
+                add_target(connection, handle.kind.name(), handle.id)?;
+            }
+        }
+        Selection::Session(session) => add_target(connection, "session", session.db_id.get())?,
+        Selection::Project(project) => collect_project(connection, project)?,
+        Selection::Before(before, project) => collect_before(connection, before, project)?,
+        Selection::Match(text, project) => collect_matching(connection, &Words::of(text), project)?,
+    }
+    connection.execute_batch(DEPENDENTS)
 }
 
-fn goes(connection: &Connection, kind: &str, id: i64) -> rusqlite::Result<()> {
-    const GOES: &str = "insert or ignore into going values (?1, ?2)";
+fn add_target(connection: &Connection, kind: &str, id: i64) -> rusqlite::Result<()> {
     connection
-        .prepare_cached(GOES)?
-        .execute(params![kind, id])
+        .run("insert or ignore into going values (?1, ?2)", params![kind, id])
         .map(drop)
 }
 
-fn gather_project(connection: &Connection, project: &Project) -> rusqlite::Result<()> {
+fn collect_project(connection: &Connection, project: &Project) -> rusqlite::Result<()> {
     for sql in [
         "insert into going select 'session', id from session where project_id = ?1",
         "insert into going select 'observation', id from observation where project_id = ?1",
@@ -197,7 +187,7 @@ fn gather_project(connection: &Connection, project: &Project) -> rusqlite::Resul
     Ok(())
 }
 
-fn gather_before(
+fn collect_before(
     connection: &Connection,
     before: Timestamp,
     project: Option<&Project>,
@@ -220,7 +210,7 @@ fn gather_before(
     Ok(())
 }
 
-/// Words that all must stand in a text, as they are: an index that knows word stems would find too much.
+/// Words that a text must contain literally. The word index also matches word stems, which would delete too much.
 struct Words {
     text: String,
     words: Vec<String>,
@@ -238,43 +228,44 @@ impl Words {
         !self.words.is_empty() && self.words.iter().all(|word| text.contains(word))
     }
 
-    /// The same in JSON, where characters may be written otherwise.
+    /// Looks in the strings of a JSON text, where characters may be escaped.
     fn are_in_json(&self, json: &str) -> bool {
         if !json.contains('\\') {
             return self.are_in(json);
         }
         let parsed = serde_json::from_str(json);
-        parsed.is_ok_and(|value| self.are_in(&plain(&value))) || self.are_in(json)
+        parsed.is_ok_and(|value| self.are_in(&strings_of(&value))) || self.are_in(json)
     }
 }
 
-/// Every text in a JSON value, one after the other.
-fn plain(value: &Value) -> String {
+/// Returns all strings and names in a JSON value.
+fn strings_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join("\n"),
+        Value::Array(items) => items.iter().map(strings_of).collect::<Vec<_>>().join("\n"),
         Value::Object(fields) => {
             let lines = fields
                 .iter()
-                .map(|(name, value)| format!("{name}\n{}", plain(value)));
+                .map(|(name, value)| format!("{name}\n{}", strings_of(value)));
             lines.collect::<Vec<_>>().join("\n")
         }
         other => other.to_string(),
     }
 }
 
-fn gather_matching(
+fn collect_matching(
     connection: &Connection,
     words: &Words,
     project: Option<&Project>,
 ) -> rusqlite::Result<()> {
     const DOCUMENTS: &str =
-        "select document.kind, memory_id from words join document on document.id = words.rowid
+        "select document.kind as kind, memory_id from words join document on document.id = words.rowid
         where words match ?1 and words.rowid between ?2 and ?3";
-    const EVENTS: &str = "select event.id, payload from event join session on session.id = session_db_id
+    const EVENTS: &str =
+        "select event.id as id, payload from event join session on session.id = session_db_id
         where ?1 is null or project_id = ?1";
-    // Not every prompt is in the index: not before its turn is distilled, and never one that a machine made.
-    const PROMPTS: &str = "select turn.id, prompt from turn join session on session.id = session_db_id
+    // Some prompts are not in the index: those of turns that await distillation, and machine-made ones.
+    const PROMPTS: &str = "select turn.id as id, prompt from turn join session on session.id = session_db_id
         where prompt is not null and (?1 is null or project_id = ?1)";
     let terms: Vec<String> = words::terms(&words.text)
         .iter()
@@ -284,54 +275,61 @@ fn gather_matching(
         return Ok(());
     }
     let range = project.map_or_else(everywhere, |project| range(project.db_id));
-    let mut statement = connection.prepare(DOCUMENTS)?;
-    let mut rows = statement.query(params![terms.join(" AND "), range.start(), range.end()])?;
-    while let Some(row) = rows.next()? {
-        let Some(kind) = MemoryKind::from_name(row.get_ref(0)?.as_str()?) else {
-            continue;
-        };
-        let id = row.get(1)?;
-        if let Some(line) = export::read(connection, Handle { kind, id })?
-            && words.are_in(&line.everything())
+    let handles = connection.rows(
+        DOCUMENTS,
+        params![terms.join(" AND "), range.start(), range.end()],
+        |row| {
+            Ok(Handle {
+                kind: row.get("kind")?,
+                id: row.get("memory_id")?,
+            })
+        },
+    )?;
+    for handle in handles {
+        if let Some(memory) = record::read(connection, handle)?
+            && words.are_in(&memory.everything())
         {
-            goes(connection, kind.name(), id)?;
+            add_target(connection, handle.kind.name(), handle.id)?;
         }
     }
+    let project = project.map(|project| project.db_id);
+    // Streamed: the payloads of a large store do not fit into memory.
     let mut statement = connection.prepare(EVENTS)?;
-    let mut rows = statement.query([project.map(|project| project.db_id)])?;
+    let mut rows = statement.query([project])?;
     while let Some(row) = rows.next()? {
-        if words.are_in_json(row.get_ref(1)?.as_str()?) {
-            goes(connection, "record", row.get(0)?)?;
+        if words.are_in_json(row.get_ref("payload")?.as_str()?) {
+            add_target(connection, "record", row.get("id")?)?;
         }
     }
     let mut statement = connection.prepare(PROMPTS)?;
-    let mut rows = statement.query([project.map(|project| project.db_id)])?;
+    let mut rows = statement.query([project])?;
     while let Some(row) = rows.next()? {
-        if words.are_in(row.get_ref(1)?.as_str()?) {
-            goes(connection, "prompt", row.get(0)?)?;
+        if words.are_in(row.get_ref("prompt")?.as_str()?) {
+            add_target(connection, MemoryKind::Prompt.name(), row.get("id")?)?;
         }
     }
     Ok(())
 }
 
 fn tally(connection: &Connection) -> rusqlite::Result<Forgotten> {
-    const COUNTS: &str = "select kind, count(*) from going group by kind";
+    const COUNTS: &str = "select kind, count(*) as number from going group by kind";
     const PINNED: &str = "select
         (select count(*) from going join observation as memory using (id) where kind = 'observation' and memory.pinned)
         + (select count(*) from going join summary as memory using (id) where kind = 'summary' and memory.pinned)
         + (select count(*) from going join turn as memory using (id) where kind = 'prompt' and memory.pinned)
         + (select count(*) from going join note as memory using (id) where kind = 'note' and memory.pinned)
         + (select count(*) from passage where pinned and id in (select id from going where kind = 'passage'))";
-    const DOCUMENTS: &str = "select document.id from document
+    const DOCUMENTS: &str = "select document.id as id from document
         join going on going.kind = document.kind and going.id = memory_id order by document.id";
     const FIRST: &str = "select kind, id from going where kind in ('note', 'observation', 'summary', 'prompt', 'passage')
         order by case kind when 'note' then 0 when 'observation' then 1 when 'summary' then 2 when 'prompt' then 3 else 4 end,
             id limit ?1";
+    // Prepared without the cache: the table is another one each time.
     let mut forgotten = Forgotten::default();
     let mut statement = connection.prepare(COUNTS)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let (name, count): (String, u64) = (row.get(0)?, row.get(1)?);
+        let (name, count): (String, u64) = (row.get("kind")?, row.get("number")?);
         match (name.as_str(), MemoryKind::from_name(&name)) {
             (_, Some(kind)) => drop(forgotten.memories.insert(kind, count)),
             ("session", _) => forgotten.sessions = count,
@@ -341,37 +339,36 @@ fn tally(connection: &Connection) -> rusqlite::Result<Forgotten> {
     }
     forgotten.pinned = connection.query_row(PINNED, [], |row| row.get(0))?;
     let mut statement = connection.prepare(DOCUMENTS)?;
-    let rows = statement.query_map([], |row| row.get(0))?;
+    let rows = statement.query_map([], |row| row.get("id"))?;
     forgotten.documents = rows.collect::<Result<_, _>>()?;
     let mut statement = connection.prepare(FIRST)?;
-    let mut rows = statement.query([MAX_TITLES])?;
-    while let Some(row) = rows.next()? {
-        let id = row.get(1)?;
-        let Some(kind) = MemoryKind::from_name(row.get_ref(0)?.as_str()?) else {
-            continue;
-        };
-        let handle = Handle { kind, id };
-        if let Some(line) = export::read(connection, handle)? {
-            forgotten.titles.push((handle, line.headline().to_owned()));
+    let rows = statement.query_map([MAX_TITLES], |row| {
+        Ok(Handle {
+            kind: row.get("kind")?,
+            id: row.get("id")?,
+        })
+    })?;
+    for handle in rows {
+        let handle = handle?;
+        if let Some(memory) = record::read(connection, handle)? {
+            forgotten.titles.push((handle, memory.headline().to_owned()));
         }
     }
     Ok(forgotten)
 }
 
 fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite::Result<()> {
-    // A session's transcript may still be on the disk: what it told must not come back by an import.
-    const MARK: &str = "insert into import select 'forgotten:' || session_id, ?1, session_id from session
+    // The transcript of a session may still be on the disk: an import must not bring it back.
+    const MARK_SESSIONS: &str = "insert into import select 'forgotten:' || session_id, ?1, session_id from session
             where id in (select id from going where kind = 'session')
         on conflict (path) do update set stamp = max(cast(stamp as integer), cast(excluded.stamp as integer))";
-    const MARK_PARTS: &str = "insert into import select distinct 'forgotten:' || session_id, ?1, session_id
+    const MARK_TURNS: &str = "insert into import select distinct 'forgotten:' || session_id, ?1, session_id
             from session join turn on turn.session_db_id = session.id
             where turn.id in (select id from going where kind = 'turn')
                 and session.id not in (select id from going where kind = 'session')
         on conflict (path) do update set stamp = max(cast(stamp as integer), cast(excluded.stamp as integer))";
-    connection.execute(MARK, [now.max(until).as_millis().to_string()])?;
-    connection.execute(MARK_PARTS, [until.as_millis().to_string()])?;
-    // The first request names a session, the latest turn is its second line: they say what the prompt said. Whoever is to
-    // distil the turn again, or does so now, would bring back what a person wanted gone, a model in other words.
+    // The names of the changes are those of `ChangeEvent`. A session's title and subtitle repeat the words of a prompt. A turn
+    // of which something was forgotten is marked: distilling it again would bring the memory back.
     const REMOVE: &str = "
         insert into change (name, memory_id) select kind || '_forgotten', id from going
             where kind in ('observation', 'summary', 'note', 'prompt', 'session');
@@ -396,22 +393,23 @@ fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite
         delete from note where id in (select id from going where kind = 'note');
         delete from turn where id in (select id from going where kind = 'turn');
         delete from session where id in (select id from going where kind = 'session');";
+    connection.execute(MARK_SESSIONS, [now.max(until).as_millis().to_string()])?;
+    connection.execute(MARK_TURNS, [until.as_millis().to_string()])?;
     connection.execute_batch(REMOVE)
 }
 
-/// Takes the name from sessions whose name has the words.
+/// Clears the titles of sessions that contain the words.
 fn clear_titles(connection: &Connection, words: &Words, project: Option<&Project>) -> rusqlite::Result<()> {
-    const TITLES: &str = "select id, coalesce(title, '') || ' ' || coalesce(subtitle, '') from session
+    const TITLES: &str =
+        "select id, coalesce(title, '') || ' ' || coalesce(subtitle, '') as titles from session
         where (title is not null or subtitle is not null) and (?1 is null or project_id = ?1)";
-    const UNTITLE: &str = "update session set title = null, subtitle = null where id = ?1";
-    let mut statement = connection.prepare(TITLES)?;
-    let rows = statement.query_map([project.map(|project| project.db_id)], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-    })?;
-    let named: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
-    for (id, title) in named {
-        if words.are_in(&title) {
-            connection.execute(UNTITLE, [id])?;
+    const CLEAR: &str = "update session set title = null, subtitle = null where id = ?1";
+    let project = project.map(|project| project.db_id);
+    let titles = connection.rows(TITLES, [project], |row| Ok((row.get("id")?, row.get("titles")?)))?;
+    for (id, titles) in titles {
+        let (id, titles): (SessionId, String) = (id, titles);
+        if words.are_in(&titles) {
+            connection.run(CLEAR, [id])?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Backups, salvage of damaged databases, retention, forgetting and table counts.
+//! Backups, salvage of damaged databases, retention, forgetting and counts.
 
 pub(crate) mod backup;
 pub(crate) mod counts;

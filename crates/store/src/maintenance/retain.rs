@@ -1,38 +1,38 @@
-//! What is dropped when it has been kept long enough. Distilled memories stay; what they were made of goes.
+//! Retention: drops old evidence and old event payloads. Distilled memories stay.
 
-use backstory_model::Timestamp;
 use std::time::Duration;
 
-use rusqlite::params;
+use backstory_model::Timestamp;
+use rusqlite::Connection;
 
-use crate::{Store, StoreError, schema::open::query};
+use crate::{Store, StoreError, sql::Statements as _};
 
-/// How long things are kept.
+/// Holds the limits of retention.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
-    /// Verbatim evidence older than this goes; `None` keeps it for ever.
+    /// The maximum age of passages; `None` keeps them forever.
     pub passages_max_age: Option<Duration>,
-    /// The size of the database above which the oldest evidence goes; `None` is no limit.
+    /// The size of the database above which the oldest passages are dropped; `None` for no limit.
     pub most_bytes: Option<u64>,
 }
 
-/// What was dropped.
+/// Holds the number of dropped rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetentionReport {
-    /// Pieces of verbatim evidence.
+    /// Passages.
     pub passages: usize,
-    /// What hooks had reported, long since distilled.
+    /// Payloads of distilled events.
     pub payloads: usize,
 }
 
-/// What hooks reported is needed while a turn may be distilled again.
+/// The age at which payloads are dropped. Until then a turn can be distilled again from its events.
 const PAYLOADS_MAX_AGE: Duration = Duration::from_hours(30 * 24);
 
-/// So many rows go at once.
+/// The number of rows that one statement drops, so that other writers get their turn in between.
 const BATCH_SIZE: u32 = 5_000;
 
 impl Store {
-    /// Drops what has been kept long enough. What a person pinned stays.
+    /// Drops what exceeds the limits. Pinned passages stay.
     pub fn apply_retention(
         &mut self,
         retention: Retention,
@@ -42,47 +42,48 @@ impl Store {
             (select id from event where state = 'done' and payload <> '{}' and at < ?1 limit ?2)";
         const PASSAGES: &str = "delete from passage where id in
             (select id from passage where pinned = 0 and created_at < ?1 limit ?2)";
-        let attempt = query("drop what has been kept long enough");
-        // A share at a time: whoever else writes gets its turn in between.
-        let run = |sql: &str, before: Timestamp| -> Result<usize, StoreError> {
-            let mut all = 0;
-            loop {
-                let now = self.connection.execute(sql, params![before, BATCH_SIZE]);
-                match now.map_err(attempt)? {
-                    0 => return Ok(all),
-                    some => all += some,
-                }
+        self.read("drop old evidence", |connection| {
+            let mut dropped = RetentionReport {
+                payloads: run_in_batches(connection, PAYLOADS, now - PAYLOADS_MAX_AGE)?,
+                passages: 0,
+            };
+            if let Some(age) = retention.passages_max_age {
+                dropped.passages = run_in_batches(connection, PASSAGES, now - age)?;
             }
-        };
-        let mut dropped = RetentionReport {
-            payloads: run(PAYLOADS, now - PAYLOADS_MAX_AGE)?,
-            passages: 0,
-        };
-        if let Some(age) = retention.passages_max_age {
-            dropped.passages = run(PASSAGES, now - age)?;
-        }
-        if let Some(most) = retention.most_bytes {
-            dropped.passages += self.shrink(most).map_err(attempt)?;
-        }
-        Ok(dropped)
+            if let Some(most) = retention.most_bytes {
+                dropped.passages += shrink(connection, most)?;
+            }
+            Ok(dropped)
+        })
     }
+}
 
-    /// Drops the oldest evidence, a share at a time, until what is in use fits.
-    fn shrink(&self, most_bytes: u64) -> rusqlite::Result<usize> {
-        const USED: &str = "select (page_count - freelist_count) * page_size
-            from pragma_page_count(), pragma_freelist_count(), pragma_page_size()";
-        const OLDEST: &str = "delete from passage where id in
-            (select id from passage where pinned = 0 order by created_at limit ?1)";
-        let mut dropped = 0;
-        while self.connection.query_row(USED, [], |row| row.get::<_, u64>(0))? > most_bytes {
-            let now = self.connection.execute(OLDEST, params![BATCH_SIZE])?;
-            if now == 0 {
-                break;
-            }
-            dropped += now;
+/// Runs a statement until it changes nothing more; each run is a transaction of its own.
+fn run_in_batches(connection: &Connection, sql: &str, before: Timestamp) -> rusqlite::Result<usize> {
+    let mut all = 0;
+    loop {
+        match connection.run(sql, (before, BATCH_SIZE))? {
+            0 => return Ok(all),
+            some => all += some,
         }
-        Ok(dropped)
     }
+}
+
+/// Drops the oldest passages until the used pages fit.
+fn shrink(connection: &Connection, most_bytes: u64) -> rusqlite::Result<usize> {
+    const USED: &str = "select (page_count - freelist_count) * page_size
+        from pragma_page_count(), pragma_freelist_count(), pragma_page_size()";
+    const OLDEST: &str = "delete from passage where id in
+        (select id from passage where pinned = 0 order by created_at limit ?1)";
+    let mut dropped = 0;
+    while connection.row(USED, [], |row| row.get::<_, u64>(0))? > most_bytes {
+        let now = connection.run(OLDEST, [BATCH_SIZE])?;
+        if now == 0 {
+            break;
+        }
+        dropped += now;
+    }
+    Ok(dropped)
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn old_evidence_goes_and_what_is_pinned_stays() {
+    fn old_evidence_is_dropped_and_pinned_evidence_stays() {
         let mut store = store(&[event("1", "a")]);
         let sql = "insert into passage (project_id, kind, text, created_at, pinned)
             values (1, 'prose', 'old', 10, 0), (1, 'prose', 'pinned', 10, 1), (1, 'prose', 'new', 90, 0);
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_is_too_large_loses_its_oldest_evidence() {
+    fn a_database_over_the_size_limit_loses_its_oldest_evidence() {
         let mut store = store(&[event("1", "a")]);
         store
             .connection

@@ -1,73 +1,76 @@
-//! Takes over what can still be read of a damaged database.
+//! Salvages a damaged database: copies what can still be read into a new one.
 //!
-//! Events come first: they go through the queue again, and become the memories they were. Beside them, memories that no
-//! event tells of: notes, and what was imported. Whatever cannot be read is passed over; nothing here fails because of the
-//! damage. What the backup has already is recognised and not doubled.
+//! Events come first; they pass through the queue again and become memories again. Then memories without events: notes and
+//! imports. Rows that cannot be read are skipped, so damage is never an error here. Rows that the new database has already
+//! are recognized and not duplicated.
 
 use std::path::Path;
 
-use backstory_model::{Event, EventKind, EventSource, Handle, Host, MemoryKind, ProjectIdentity, Timestamp};
+use backstory_model::{
+    Event, EventKind, EventSource, Handle, Host, MemoryKind, NoteAuthor, ProjectIdentity, Timestamp,
+};
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
 use crate::{
     IngestHooks, PreparedLine, Store, StoreError,
-    schema::open::{BusyTimeout, connect, query},
-    transfer::export,
+    memory::record,
+    schema::connect::{BusyTimeout, connect},
+    sql::Statements as _,
 };
 
-/// What was taken over.
+/// Holds the number of salvaged rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Salvaged {
-    /// Events that the backup did not have.
+    /// Events that the new database did not have.
     pub events: usize,
-    /// Notes and imported memories that the backup did not have.
+    /// Notes and imported memories that the new database did not have.
     pub memories: u64,
 }
 
-/// So many become one transaction.
-const BATCH: usize = 500;
+/// The number of rows per transaction.
+const BATCH_SIZE: usize = 500;
 
 impl Store {
-    /// Takes over what can be read of a damaged database and is not here yet.
+    /// Copies the readable rows of a damaged database that are not here yet.
     pub fn salvage(
         &mut self,
         damaged: &Path,
-        senses: IngestHooks<'_>,
+        hooks: IngestHooks<'_>,
         now: Timestamp,
     ) -> Result<Salvaged, StoreError> {
         let mut salvaged = Salvaged::default();
         let Ok(damaged) = connect(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command) else {
             return Ok(salvaged);
         };
-        self.take_projects(&damaged)?;
-        for events in events(&damaged).chunks(BATCH) {
-            salvaged.events += self.ingest_batch(events, senses)?.new;
+        self.salvage_projects(&damaged)?;
+        for events in events(&damaged).chunks(BATCH_SIZE) {
+            salvaged.events += self.ingest_batch(events, hooks)?.new;
         }
-        let nowhere = ProjectIdentity {
+        // Every line names its project, except notes that apply everywhere.
+        let no_project = ProjectIdentity {
             key: String::new(),
             name: String::new(),
             root: String::new(),
             branch: None,
             worktree: None,
         };
-        for handles in without_events(&damaged).chunks(BATCH) {
-            // Those that name no project are notes, which hold everywhere.
+        for handles in memories_without_events(&damaged).chunks(BATCH_SIZE) {
             let lines: Vec<PreparedLine> = handles
                 .iter()
-                .filter_map(|handle| export::read(&damaged, *handle).ok().flatten())
+                .filter_map(|handle| record::read(&damaged, *handle).ok().flatten())
                 .filter(|line| line.project.is_some() || line.kind == MemoryKind::Note)
                 .map(PreparedLine::from)
                 .collect();
-            salvaged.memories += self.import_lines(&lines, &nowhere, now)?.new;
+            salvaged.memories += self.import_lines(&lines, &no_project, now)?.new;
         }
-        self.take_authors(&damaged)?;
+        self.salvage_authors(&damaged)?;
         Ok(salvaged)
     }
 
-    /// Takes over which calls to models another database has on record since a moment: what was spent stays spent, whatever
-    /// becomes of the memories. One that cannot be read has none.
+    /// Copies the model calls of another database since a moment, so that a restored database keeps to the budget. Does
+    /// nothing if the other database cannot be read.
     pub fn import_ledger(&mut self, from: &Path, since: Timestamp) -> Result<(), StoreError> {
-        // The same call may be here as it was before it ended.
+        // The same call may be here in the state before it ended.
         const SAME: &str =
             "delete from model_call where at = ?1 and provider = ?2 and model = ?3 and estimated_in = ?4";
         const ADD: &str = "insert into model_call (at, provider, model, estimated_in, estimated_out, tokens_in, tokens_out,
@@ -77,61 +80,58 @@ impl Store {
             return Ok(());
         };
         let calls = calls(&other, since);
-        let attempt = query("take the ledger over");
-        let transaction = self.connection.transaction().map_err(attempt)?;
-        let run = || -> rusqlite::Result<()> {
-            // All of them before the first is added: two may look alike.
+        self.write("import the ledger", |tx| {
+            // Delete all before the first insert: two calls can look alike.
             for call in &calls {
-                transaction
-                    .prepare_cached(SAME)?
-                    .execute(params_from_iter(&call[..4]))?;
+                tx.run(SAME, params_from_iter(&call[..4]))?;
             }
             for call in &calls {
-                transaction.prepare_cached(ADD)?.execute(params_from_iter(call))?;
+                tx.run(ADD, params_from_iter(call))?;
             }
             Ok(())
-        };
-        run().map_err(attempt)?;
-        transaction.commit().map_err(attempt)
+        })
     }
 
-    /// A line does not tell who wrote a note, and what a person wrote weighs more.
-    fn take_authors(&mut self, damaged: &Connection) -> Result<(), StoreError> {
-        const AUTHOR: &str =
+    /// Restores the authors of notes, which lines do not carry and ranking depends on.
+    fn salvage_authors(&mut self, damaged: &Connection) -> Result<(), StoreError> {
+        const SELECT: &str = "select created_at, text, author from note";
+        const UPDATE: &str =
             "update note set author = ?3 where created_at = ?1 and text = ?2 and author = 'import'";
-        let read = |row: &Row<'_>| -> rusqlite::Result<(i64, String, String)> {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        let read = |row: &Row<'_>| -> rusqlite::Result<(Timestamp, String, NoteAuthor)> {
+            Ok((row.get("created_at")?, row.get("text")?, row.get("author")?))
         };
-        for (created, text, author) in
-            from_both_ends(damaged, "select created_at, text, author from note", read)
-        {
-            self.connection
-                .execute(AUTHOR, params![created, text, author])
-                .map_err(query("take a note over"))?;
-        }
-        Ok(())
+        let notes = from_both_ends(damaged, SELECT, read);
+        self.write("salvage notes", |tx| {
+            for note in notes {
+                tx.run(UPDATE, note)?;
+            }
+            Ok(())
+        })
     }
 
-    fn take_projects(&mut self, damaged: &Connection) -> Result<(), StoreError> {
-        const ADD: &str =
+    fn salvage_projects(&mut self, damaged: &Connection) -> Result<(), StoreError> {
+        const SELECT: &str = "select key, name, root, created_at from project";
+        const INSERT: &str =
             "insert or ignore into project (key, name, root, created_at) values (?1, ?2, ?3, ?4)";
-        type Row4 = (String, String, String, i64);
-        let read = |row: &Row<'_>| -> rusqlite::Result<Row4> {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        let read = |row: &Row<'_>| -> rusqlite::Result<(String, String, String, Timestamp)> {
+            Ok((
+                row.get("key")?,
+                row.get("name")?,
+                row.get("root")?,
+                row.get("created_at")?,
+            ))
         };
-        let projects: Vec<Row4> =
-            from_both_ends(damaged, "select key, name, root, created_at from project", read);
-        for (key, name, root, created) in projects {
-            self.connection
-                .execute(ADD, params![key, name, root, created])
-                .map_err(query("take a project over"))?;
-        }
-        Ok(())
+        let projects = from_both_ends(damaged, SELECT, read);
+        self.write("salvage projects", |tx| {
+            for project in projects {
+                tx.run(INSERT, project)?;
+            }
+            Ok(())
+        })
     }
 }
 
-/// Reads what comes before the damage and what comes after it, in the order of the first column. `select` is a constant
-/// of this file without an order.
+/// Reads the rows before the damage and the rows after it, in the order of the first column. `select` has no `order by`.
 fn from_both_ends<T>(
     damaged: &Connection,
     select: &str,
@@ -147,15 +147,15 @@ fn from_both_ends<T>(
         };
         loop {
             match rows.next() {
-                // A row that makes no sense is one row; a page that cannot be read ends the way.
+                // A bad row is skipped; a bad page ends the scan.
                 Ok(Some(row)) => found.extend(read(row).ok()),
                 Ok(None) => return (found, true),
                 Err(_) => return (found, false),
             }
         }
     };
-    let (mut found, is_all) = run("");
-    if !is_all {
+    let (mut found, is_complete) = run("");
+    if !is_complete {
         let (mut rest, _) = run(" desc");
         rest.reverse();
         found.append(&mut rest);
@@ -163,10 +163,11 @@ fn from_both_ends<T>(
     found
 }
 
-/// Events whose record is still there, in the order in which they were taken in.
+/// Reads the events that still have their payload, in the order of ingest.
 fn events(damaged: &Connection) -> Vec<Event> {
-    const EVENTS: &str = "select event.id, event.key, kind, host, at, session.session_id, payload, project.key,
-            project.name, project.root, session.branch, session.worktree, event.source
+    const EVENTS: &str = "select event.id, event.key as key, kind, host, at, session.session_id as session_id, payload,
+            project.key as project_key, project.name as project_name, project.root as project_root,
+            session.branch as branch, session.worktree as worktree, event.source as source
         from event join session on session.id = event.session_db_id join project on project.id = session.project_id
         where payload <> '{}'";
     // A damaged database is not migrated. Schema 5 and older have the source in the key.
@@ -178,26 +179,23 @@ fn events(damaged: &Connection) -> Vec<Event> {
         ),
     };
     let read = |row: &Row<'_>| -> rusqlite::Result<Option<Event>> {
-        let kind = EventKind::from_name(row.get_ref(2)?.as_str()?);
-        let host = Host::new(row.get_ref(3)?.as_str()?);
-        let source = EventSource::from_name(row.get_ref(12)?.as_str()?);
-        let (Some(kind), Some(host), Some(source)) = (kind, host, source) else {
+        let Some(host) = Host::new(row.get_ref("host")?.as_str()?) else {
             return Ok(None);
         };
         Ok(Some(Event {
-            key: row.get(1)?,
-            source,
-            kind,
+            key: row.get("key")?,
+            source: row.get::<_, EventSource>("source")?,
+            kind: row.get::<_, EventKind>("kind")?,
             host,
-            at: row.get(4)?,
-            session_id: row.get(5)?,
-            payload: row.get(6)?,
+            at: row.get("at")?,
+            session_id: row.get("session_id")?,
+            payload: row.get("payload")?,
             project: Some(ProjectIdentity {
-                key: row.get(7)?,
-                name: row.get(8)?,
-                root: row.get(9)?,
-                branch: row.get(10)?,
-                worktree: row.get(11)?,
+                key: row.get("project_key")?,
+                name: row.get("project_name")?,
+                root: row.get("project_root")?,
+                branch: row.get("branch")?,
+                worktree: row.get("worktree")?,
             }),
         }))
     };
@@ -207,7 +205,7 @@ fn events(damaged: &Connection) -> Vec<Event> {
         .collect()
 }
 
-/// The columns of each call since a moment, the last of them the agent's id of its session.
+/// Reads the columns of each call since a moment; the last one is the agent's id of its session.
 fn calls(other: &Connection, since: Timestamp) -> Vec<Vec<Value>> {
     const CALLS: &str =
         "select id, at, provider, model, estimated_in, estimated_out, tokens_in, tokens_out, cost,
@@ -219,18 +217,17 @@ fn calls(other: &Connection, since: Timestamp) -> Vec<Vec<Value>> {
             return Ok(None);
         }
         let mut columns: Vec<Value> = (1..=10).map(|column| row.get(column)).collect::<Result<_, _>>()?;
-        // Asked for by itself: where sessions cannot be read, the calls still count for the day.
-        let session = other.query_row(SESSION, [row.get::<_, Option<i64>>("session_db_id")?], |row| {
-            row.get(0)
-        });
+        // A query of its own: if sessions cannot be read, the call still counts for the day.
+        let session = row.get::<_, Option<i64>>("session_db_id")?;
+        let session = other.query_row(SESSION, params![session], |row| row.get("session_id"));
         columns.push(session.unwrap_or(Value::Null));
         Ok(Some(columns))
     };
     from_both_ends(other, CALLS, read).into_iter().flatten().collect()
 }
 
-/// Memories that no event tells of.
-fn without_events(damaged: &Connection) -> Vec<Handle> {
+/// Lists the memories that were not made from events.
+fn memories_without_events(damaged: &Connection) -> Vec<Handle> {
     const SELECTS: [(MemoryKind, &str); 5] = [
         (MemoryKind::Note, "select id from note"),
         (
@@ -266,15 +263,15 @@ mod tests {
     use crate::{
         CallEnd, Permit,
         models::ledger::tests::{BUDGET, call},
-        testing::{SENSES, at, event},
+        testing::{INGEST_HOOKS, at, event},
     };
 
     #[test]
-    fn what_was_spent_is_taken_over_once_with_how_it_ended() {
+    fn calls_are_imported_once_with_their_outcome() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let mut store = Store::open(&path, folder.path()).unwrap();
-        store.ingest_batch(&[event("1", "a")], SENSES).unwrap();
+        store.ingest_batch(&[event("1", "a")], INGEST_HOOKS).unwrap();
         let enter = |store: &mut Store, now| match store.reserve_call(&call(1), &BUDGET, now).unwrap() {
             Permit::Granted(id) => id,
             other => panic!("{other:?}"),
@@ -289,7 +286,7 @@ mod tests {
             duration: Duration::from_millis(1),
         };
         store.close_call(running, &end).unwrap();
-        // Two of the same moment, and one of long ago.
+        // Two calls at the same moment, and an old one.
         let later = "insert into model_call (at, provider, model, session_db_id, estimated_in, estimated_out)
             values (6000, 'p', 'm', 1, 100, 0), (6000, 'p', 'm', null, 100, 0), (100, 'p', 'm', null, 9999, 0)";
         store.connection.execute_batch(later).unwrap();

@@ -6,7 +6,7 @@
 use backstory_model::{ChangeId, Handle, MemoryKind, SessionId};
 use rusqlite::{Connection, Row, params};
 
-use crate::{Store, StoreError, schema::open::query};
+use crate::{Store, StoreError, sql::Statements as _};
 
 /// Holds one entry of the change log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,38 +62,33 @@ impl ChangeEvent {
 
 impl Store {
     /// Returns the changes after one, the oldest first.
-    pub fn changes_after(&self, id: ChangeId, most: u32) -> Result<Vec<Change>, StoreError> {
+    pub fn changes_after(&self, id: ChangeId, limit: u32) -> Result<Vec<Change>, StoreError> {
         const AFTER: &str = "select id, name, memory_id from change where id > ?1 order by id limit ?2";
-        let attempt = query("read changes");
-        let mut statement = self.connection.prepare_cached(AFTER).map_err(attempt)?;
-        let rows = statement.query_map(params![id, most], read);
-        let changes: rusqlite::Result<Vec<Option<Change>>> = rows.map_err(attempt)?.collect();
-        Ok(changes.map_err(attempt)?.into_iter().flatten().collect())
+        self.read("read changes", |connection| {
+            let changes = connection.rows(AFTER, params![id, limit], read)?;
+            Ok(changes.into_iter().flatten().collect())
+        })
     }
 
-    /// Returns the last change; 0 when there is none.
+    /// Returns the last change; 0 if there is none.
     pub fn last_change(&self) -> Result<ChangeId, StoreError> {
         const LAST: &str = "select coalesce(max(id), 0) from change";
-        self.connection
-            .prepare_cached(LAST)
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .map_err(query("read changes"))
+        self.read("read changes", |connection| {
+            connection.row(LAST, [], |row| row.get(0))
+        })
     }
 
     /// Returns a number that changes when another connection commits.
     pub fn data_version(&self) -> Result<i64, StoreError> {
-        self.connection
-            .prepare_cached("pragma data_version")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .map_err(query("read the data version"))
+        self.read("read the data version", |connection| {
+            connection.row("pragma data_version", [], |row| row.get(0))
+        })
     }
 
-    /// Drops all but the latest `kept` changes. A subscriber that returns later reloads.
+    /// Drops all but the latest `kept` changes. A subscriber that was away for longer reloads everything.
     pub fn drop_old_changes(&mut self, kept: u32) -> Result<usize, StoreError> {
         const OLD: &str = "delete from change where id <= (select max(id) from change) - ?1";
-        self.connection
-            .execute(OLD, [kept])
-            .map_err(query("drop old changes"))
+        self.write("drop old changes", |tx| tx.run(OLD, [kept]))
     }
 }
 
@@ -106,10 +101,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Change>> {
 /// Adds an entry.
 pub(crate) fn record_change(connection: &Connection, event: ChangeEvent) -> rusqlite::Result<()> {
     const INSERT: &str = "insert into change (name, memory_id) values (?1, ?2)";
-    connection
-        .prepare_cached(INSERT)?
-        .execute(event.stored())
-        .map(drop)
+    connection.run(INSERT, event.stored()).map(drop)
 }
 
 #[cfg(test)]

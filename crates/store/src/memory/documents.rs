@@ -1,41 +1,46 @@
-//! Everything that can be found: one document per memory, in the word index and among the vectors.
+//! The search documents: one per memory, in the word index and among the vectors.
 //!
-//! A document's number carries its project, so that one project is one range of numbers. Whoever stores or changes a
-//! memory calls [`put`] in the same transaction; removing the memory's row removes its document.
+//! The upper bits of a document's id are its project, so a project is one range of ids. Code that stores or changes a memory
+//! calls [`put`] in the same transaction; deleting the memory's row deletes its document by a trigger.
 
 use std::ops::RangeInclusive;
 
 use backstory_model::{DocumentId, Handle, MemoryKind, ProjectId, SessionId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::{
     Store, StoreError,
-    memory::changes::{ChangeEvent, record_change},
-    memory::pack::unpack,
-    schema::open::query,
-    search::words::to_index,
+    memory::{
+        changes::{ChangeEvent, record_change},
+        pack::unpack,
+    },
+    sql::{ListColumns as _, Statements as _},
+    words::to_index,
 };
 
-/// How many bits of a document's number count documents; those above are the project's.
+/// The number of bits of a document's id that count documents; the bits above are the project.
 const COUNTING_BITS: u32 = 40;
 
-/// What a memory says, by the column of the word index.
+/// The project of documents that apply everywhere.
+pub(crate) const EVERYWHERE: ProjectId = ProjectId::new(0);
+
+/// Holds the text of a memory by the columns of the word index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// What is true since, what was asked, or nothing.
+    /// The title of an observation or the request of a summary.
     pub title: String,
-    /// The circumstances.
+    /// The subtitle of an observation or the intent of a passage.
     pub subtitle: String,
-    /// Single facts, one a line.
+    /// Facts, one per line.
     pub facts: String,
-    /// What happened and why; or the whole text.
+    /// The narrative, or the whole text of a memory without fields.
     pub narrative: String,
-    /// Files, one a line.
+    /// Files, one per line.
     pub files: String,
 }
 
 impl Fields {
-    /// Returns the memory as one text, the most telling first.
+    /// Returns the memory as one text, the most specific field first.
     pub fn text(&self) -> String {
         let parts = [&self.title, &self.subtitle, &self.facts, &self.narrative];
         let parts: Vec<&str> = parts
@@ -47,46 +52,48 @@ impl Fields {
     }
 }
 
-/// The numbers that documents of a project have; those that hold everywhere are project 0.
-pub(crate) fn range(project_db_id: ProjectId) -> RangeInclusive<DocumentId> {
-    let first = project_db_id.get() << COUNTING_BITS;
+/// Returns the ids of a project's documents.
+pub(crate) fn range(project: ProjectId) -> RangeInclusive<DocumentId> {
+    let first = project.get() << COUNTING_BITS;
     DocumentId::new(first)..=DocumentId::new(first + (1 << COUNTING_BITS) - 1)
 }
 
-/// The project of documents that belong to no project.
-pub(crate) const EVERYWHERE: ProjectId = ProjectId::new(0);
-
-/// The numbers that documents of all projects have.
+/// Returns the ids of all documents.
 pub(crate) fn everywhere() -> RangeInclusive<DocumentId> {
     DocumentId::new(0)..=DocumentId::new(i64::MAX)
 }
 
 impl Store {
-    /// Reads what a memory says; `None` when there is no such memory.
+    /// Returns the text of a memory; `None` if it does not exist.
     pub fn fields(&self, handle: Handle) -> Result<Option<Fields>, StoreError> {
-        fields(&self.connection, handle)
-            .map(|found| found.map(|(_, _, _, fields)| fields))
-            .map_err(query("read a memory"))
+        self.read("read a memory", |connection| fields(connection, handle))
     }
-}
 
-impl Store {
-    /// Puts the word index in order after much was added: searching it is several times as fast then.
+    /// Merges the segments of the word index. After a bulk import that makes searches several times faster.
     pub fn optimize_fts(&mut self) -> Result<(), StoreError> {
-        const TIDY: &str = "insert into words (words) values ('optimize')";
-        self.connection
-            .execute_batch(TIDY)
-            .map_err(query("put the word index in order"))
+        const OPTIMIZE: &str = "insert into words (words) values ('optimize')";
+        self.write("optimize the word index", |tx| tx.run(OPTIMIZE, []).map(drop))
     }
 }
 
-/// Makes a memory findable by its words, in place of what was findable of it before. A memory that says nothing is not.
+/// Reads the text of a memory.
+pub(crate) fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Fields>> {
+    Ok(document(connection, handle)?.map(|(_, fields)| fields))
+}
+
+/// Holds the attributes of a document that are not text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub(crate) project: ProjectId,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) created_at: Timestamp,
+}
+
+/// Indexes a memory again, or removes it from search if it is gone.
 pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<()> {
-    const FORGET: &str = "delete from document where kind = ?1 and memory_id = ?2";
-    connection
-        .prepare_cached(FORGET)?
-        .execute(params![handle.kind, handle.id])?;
-    let Some((project, session, created_at, fields)) = fields(connection, handle)? else {
+    const REMOVE: &str = "delete from document where kind = ?1 and memory_id = ?2";
+    connection.run(REMOVE, params![handle.kind, handle.id])?;
+    let Some((placement, fields)) = document(connection, handle)? else {
         return Ok(());
     };
     let indexed = Fields {
@@ -96,14 +103,14 @@ pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<(
         narrative: to_index(&fields.narrative),
         files: to_index(&fields.files),
     };
-    insert(connection, handle, (project, session, created_at), &indexed)
+    insert(connection, handle, placement, &indexed)
 }
 
-/// Makes a new memory of a project, a session and a time findable; its words are those of [`to_index`].
+/// Indexes a new memory; `indexed` is the result of [`to_index`].
 pub(crate) fn insert(
     connection: &Connection,
     handle: Handle,
-    (project, session, created_at): (ProjectId, Option<SessionId>, Timestamp),
+    placement: Placement,
     indexed: &Fields,
 ) -> rusqlite::Result<()> {
     const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
@@ -114,23 +121,30 @@ pub(crate) fn insert(
             and kind in ('command', 'error', 'edit', 'file', 'lookup', 'tool')) then 2 else 0 end)";
     const WORDS: &str =
         "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
-    let count: i64 = connection
-        .prepare_cached(NEXT)?
-        .query_row([project], |row| row.get(0))?;
-    let id = DocumentId::new(range(project).start().get() + count);
-    connection
-        .prepare_cached(DOCUMENT)?
-        .execute(params![id, handle.kind, handle.id, session, created_at])?;
-    let values = params![
-        id,
-        indexed.title,
-        indexed.subtitle,
-        indexed.facts,
-        indexed.narrative,
-        indexed.files,
-    ];
-    connection.prepare_cached(WORDS)?.execute(values)?;
-    // Prompts are told of when they come, not when they become findable.
+    let count: i64 = connection.row(NEXT, [placement.project], |row| row.get(0))?;
+    let id = DocumentId::new(range(placement.project).start().get() + count);
+    connection.run(
+        DOCUMENT,
+        params![
+            id,
+            handle.kind,
+            handle.id,
+            placement.session,
+            placement.created_at
+        ],
+    )?;
+    connection.run(
+        WORDS,
+        params![
+            id,
+            indexed.title,
+            indexed.subtitle,
+            indexed.facts,
+            indexed.narrative,
+            indexed.files
+        ],
+    )?;
+    // A prompt is reported when it arrives, before it is indexed.
     match handle.kind {
         MemoryKind::Observation | MemoryKind::Summary | MemoryKind::Note => {
             record_change(connection, ChangeEvent::Memory(handle))
@@ -139,31 +153,25 @@ pub(crate) fn insert(
     }
 }
 
-/// Makes every memory findable anew.
+/// Indexes every memory again.
 pub(crate) fn reindex_all(connection: &Connection) -> rusqlite::Result<()> {
-    const ALL: &str = "select 'observation', id from observation union all select 'summary', id from summary
+    const ALL: &str = "select 'observation' as kind, id from observation
+        union all select 'summary', id from summary
         union all select 'note', id from note union all select 'passage', id from passage
         union all select 'prompt', id from turn where prompt is not null and machine_made = 0";
     let mut statement = connection.prepare(ALL)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if let Some(kind) = MemoryKind::from_name(row.get_ref(0)?.as_str()?) {
-            put(
-                connection,
-                Handle {
-                    kind,
-                    id: row.get(1)?,
-                },
-            )?;
-        }
+        let handle = Handle {
+            kind: row.get("kind")?,
+            id: row.get("id")?,
+        };
+        put(connection, handle)?;
     }
     Ok(())
 }
 
-type Found = (ProjectId, Option<SessionId>, Timestamp, Fields);
-
-/// Reads the project, the session, the time and the fields of a memory.
-fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Found>> {
+fn document(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<(Placement, Fields)>> {
     const OBSERVATION: &str =
         "select project_id, session_db_id, created_at, title, subtitle, facts, narrative, files_modified, files_read
         from observation where id = ?1";
@@ -171,70 +179,75 @@ fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Fo
         "select project_id, session_db_id, created_at, request, completed, next_steps, learned, investigated, notes,
             files_edited
         from summary where id = ?1";
-    const PROMPT: &str = "select session.project_id, session.id, turn.started_at, turn.prompt
+    const PROMPT: &str =
+        "select session.project_id as project_id, session.id as session_db_id, turn.started_at as created_at, prompt
         from turn join session on session.id = turn.session_db_id where turn.id = ?1 and turn.prompt is not null";
-    const NOTE: &str =
-        "select coalesce(project_id, 0), session_db_id, created_at, text, files from note where id = ?1";
+    const NOTE: &str = "select coalesce(project_id, 0) as project_id, session_db_id, created_at, text, files
+        from note where id = ?1";
     const PASSAGE: &str =
         "select project_id, session_db_id, created_at, text, packed, intent, path from passage where id = ?1";
     type Read = fn(&Row<'_>) -> rusqlite::Result<Fields>;
     let (sql, read): (&str, Read) = match handle.kind {
         MemoryKind::Observation => (OBSERVATION, |row| {
             Ok(Fields {
-                title: row.get(3)?,
-                subtitle: text(row, 4)?,
-                facts: lines(row, 5)?,
-                narrative: text(row, 6)?,
-                files: join(&[lines(row, 7)?, lines(row, 8)?]),
+                title: row.get("title")?,
+                subtitle: text(row, "subtitle")?,
+                facts: lines(row, "facts")?,
+                narrative: text(row, "narrative")?,
+                files: join(&[lines(row, "files_modified")?, lines(row, "files_read")?]),
             })
         }),
         MemoryKind::Summary => (SUMMARY, |row| {
             Ok(Fields {
-                title: text(row, 3)?,
-                facts: join(&[text(row, 4)?, text(row, 5)?]),
-                narrative: join(&[text(row, 6)?, text(row, 7)?, text(row, 8)?]),
-                files: lines(row, 9)?,
+                title: text(row, "request")?,
+                facts: join(&[text(row, "completed")?, text(row, "next_steps")?]),
+                narrative: join(&[
+                    text(row, "learned")?,
+                    text(row, "investigated")?,
+                    text(row, "notes")?,
+                ]),
+                files: lines(row, "files_edited")?,
                 ..Fields::default()
             })
         }),
         MemoryKind::Prompt => (PROMPT, |row| {
             Ok(Fields {
-                narrative: text(row, 3)?,
+                narrative: text(row, "prompt")?,
                 ..Fields::default()
             })
         }),
         MemoryKind::Note => (NOTE, |row| {
             Ok(Fields {
-                narrative: text(row, 3)?,
-                files: lines(row, 4)?,
+                narrative: text(row, "text")?,
+                files: lines(row, "files")?,
                 ..Fields::default()
             })
         }),
         MemoryKind::Passage => (PASSAGE, |row| {
             Ok(Fields {
-                subtitle: text(row, 5)?,
-                narrative: unpack(row.get(3)?, row.get(4)?),
-                files: text(row, 6)?,
+                subtitle: text(row, "intent")?,
+                narrative: unpack(row.get("text")?, row.get("packed")?),
+                files: text(row, "path")?,
                 ..Fields::default()
             })
         }),
     };
-    connection
-        .prepare_cached(sql)?
-        .query_row([handle.id], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, read(row)?))
-        })
-        .optional()
+    connection.optional_row(sql, [handle.id], |row| {
+        let placement = Placement {
+            project: row.get("project_id")?,
+            session: row.get("session_db_id")?,
+            created_at: row.get("created_at")?,
+        };
+        Ok((placement, read(row)?))
+    })
 }
 
-fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
     Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
 }
 
-/// Reads a JSON list as lines.
-fn lines(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
-    let list: Vec<String> = serde_json::from_str(row.get_ref(column)?.as_str()?).unwrap_or_default();
-    Ok(list.join("\n"))
+fn lines(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
+    Ok(row.list(column)?.join("\n"))
 }
 
 fn join(parts: &[String]) -> String {

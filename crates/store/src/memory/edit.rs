@@ -1,18 +1,20 @@
-//! Corrections: what a person pins or puts right.
+//! Edits by the user: pins and corrections. Distilling again never overwrites them.
 
 use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::{Transaction, params};
 
 use crate::{
     Store, StoreError,
-    memory::changes::{ChangeEvent, record_change},
-    memory::documents,
-    memory::next_steps::open_steps_json,
-    schema::open::query,
-    transfer::import_lines::exists,
+    memory::{
+        changes::{ChangeEvent, record_change},
+        documents,
+        next_steps::open_steps_json,
+        record,
+    },
+    sql::{Statements as _, json_list},
 };
 
-/// New values for some fields of a memory; the others stay as they are.
+/// Holds new values for some fields of a memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryEdit {
     /// Text fields by name, such as `title`; an empty text clears the field.
@@ -24,7 +26,7 @@ pub struct MemoryEdit {
 }
 
 impl MemoryEdit {
-    /// Returns the fields that a memory of a kind lets be edited.
+    /// Returns the fields of a kind of memory that can be edited.
     pub const fn fields(kind: MemoryKind) -> &'static [&'static str] {
         match kind {
             MemoryKind::Observation => &["title", "subtitle", "narrative", "facts", "type"],
@@ -38,12 +40,12 @@ impl MemoryEdit {
             ],
             MemoryKind::Note => &["text", "type"],
             MemoryKind::Prompt => &["text"],
-            // Evidence is what was said, word by word.
+            // Evidence is verbatim.
             MemoryKind::Passage => &[],
         }
     }
 
-    /// Returns the names of the fields that it changes.
+    /// Returns the names of the changed fields.
     pub fn changed(&self) -> Vec<&'static str> {
         let texts = self.texts.iter().map(|(name, _)| *name);
         let facts = self.facts.iter().map(|_| "facts");
@@ -53,91 +55,74 @@ impl MemoryEdit {
 }
 
 impl Store {
-    /// Says whether a memory is there.
+    /// Returns true if a memory exists.
     pub fn exists(&self, handle: Handle) -> Result<bool, StoreError> {
-        exists(&self.connection, handle).map_err(query("look for a memory"))
+        self.read("look for a memory", |connection| {
+            record::exists(connection, handle)
+        })
     }
 
-    /// Pins memories, or lets them go again. Those that are not there are passed over.
+    /// Pins or unpins memories. Skips those that do not exist.
     pub fn set_pinned(&mut self, handles: &[Handle], pinned: bool) -> Result<(), StoreError> {
-        let attempt = query("pin memories");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        for handle in handles {
-            let sql = match handle.kind {
-                MemoryKind::Observation => "update observation set pinned = ?2 where id = ?1",
-                MemoryKind::Summary => "update summary set pinned = ?2 where id = ?1",
-                MemoryKind::Note => "update note set pinned = ?2 where id = ?1",
-                MemoryKind::Prompt => "update turn set pinned = ?2 where id = ?1",
-                MemoryKind::Passage => "update passage set pinned = ?2 where id = ?1",
-            };
-            transaction
-                .execute(sql, params![handle.id, pinned])
-                .map_err(attempt)?;
-            record_change(&transaction, ChangeEvent::Memory(*handle)).map_err(attempt)?;
-        }
-        transaction.commit().map_err(attempt)
+        self.write("pin memories", |tx| {
+            for handle in handles {
+                let sql = match handle.kind {
+                    MemoryKind::Observation => "update observation set pinned = ?2 where id = ?1",
+                    MemoryKind::Summary => "update summary set pinned = ?2 where id = ?1",
+                    MemoryKind::Note => "update note set pinned = ?2 where id = ?1",
+                    MemoryKind::Prompt => "update turn set pinned = ?2 where id = ?1",
+                    MemoryKind::Passage => "update passage set pinned = ?2 where id = ?1",
+                };
+                tx.run(sql, params![handle.id, pinned])?;
+                record_change(tx, ChangeEvent::Memory(*handle))?;
+            }
+            Ok(())
+        })
     }
 
-    /// Changes a memory, and what is found of it. Fields that its kind does not have are passed over:
-    /// see [`Edit::fields`].
+    /// Changes a memory and indexes it again. Skips fields that its kind does not have, see [`MemoryEdit::fields`].
     pub fn edit(&mut self, handle: Handle, edit: &MemoryEdit, now: Timestamp) -> Result<(), StoreError> {
-        let attempt = query("change a memory");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        apply(&transaction, handle, edit, now).map_err(attempt)?;
-        documents::put(&transaction, handle).map_err(attempt)?;
-        if handle.kind == MemoryKind::Prompt {
-            record_change(&transaction, ChangeEvent::Memory(handle)).map_err(attempt)?;
-        }
-        transaction.commit().map_err(attempt)
+        self.write("change a memory", |tx| {
+            apply(tx, handle, edit, now)?;
+            documents::put(tx, handle)?;
+            if handle.kind == MemoryKind::Prompt {
+                record_change(tx, ChangeEvent::Memory(handle))?;
+            }
+            Ok(())
+        })
     }
 }
 
-fn apply(
-    transaction: &Transaction<'_>,
-    handle: Handle,
-    edit: &MemoryEdit,
-    now: Timestamp,
-) -> rusqlite::Result<()> {
+fn apply(tx: &Transaction<'_>, handle: Handle, edit: &MemoryEdit, now: Timestamp) -> rusqlite::Result<()> {
     for (name, text) in &edit.texts {
         if let Some(sql) = set_text(handle.kind, name) {
             let text = Some(text).filter(|text| !text.is_empty());
-            transaction.execute(sql, params![handle.id, text])?;
+            tx.run(sql, params![handle.id, text])?;
         }
         if (handle.kind, *name) == (MemoryKind::Summary, "next_steps") {
-            transaction.execute(
-                "update summary set open_steps = ?2 where id = ?1",
-                params![handle.id, open_steps_json(text)],
-            )?;
+            const OPEN_STEPS: &str = "update summary set open_steps = ?2 where id = ?1";
+            tx.run(OPEN_STEPS, params![handle.id, open_steps_json(text)])?;
         }
     }
     if let (Some(facts), MemoryKind::Observation) = (&edit.facts, handle.kind) {
-        let facts = serde_json::Value::from(facts.as_slice()).to_string();
-        transaction.execute(
-            "update observation set facts = ?2 where id = ?1",
-            params![handle.id, facts],
-        )?;
+        const FACTS: &str = "update observation set facts = ?2 where id = ?1";
+        tx.run(FACTS, params![handle.id, json_list(facts)])?;
     }
     if let (Some(kind), Some(sql)) = (edit.kind, set_text(handle.kind, "type")) {
-        transaction.execute(sql, params![handle.id, kind])?;
+        tx.run(sql, params![handle.id, kind])?;
     }
-    let noted = match handle.kind {
+    let mark_edited = match handle.kind {
         MemoryKind::Observation => "update observation set edited_at = ?2 where id = ?1",
         MemoryKind::Summary => "update summary set edited_at = ?2 where id = ?1",
         MemoryKind::Note => "update note set updated_at = ?2 where id = ?1",
         MemoryKind::Prompt | MemoryKind::Passage => return Ok(()),
     };
-    transaction.execute(noted, params![handle.id, now]).map(drop)
+    tx.run(mark_edited, params![handle.id, now]).map(drop)
 }
 
 fn set_text(kind: MemoryKind, field: &str) -> Option<&'static str> {
     Some(match (kind, field) {
-        // A memory without a title could not be listed: an empty one changes nothing.
+        // An observation without a title cannot be listed, so an empty title changes nothing.
         (MemoryKind::Observation, "title") => {
             "update observation set title = coalesce(?2, title) where id = ?1"
         }

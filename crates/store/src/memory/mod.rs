@@ -1,18 +1,22 @@
-//! Memories: storing them, changing them, and reading them by handle, session or project.
+//! Memories: storing, changing and reading them.
+//!
+//! Code that stores or changes a memory calls `documents::put` in the same transaction, which keeps search and the change log
+//! in step.
 
-pub(crate) mod cards;
 pub(crate) mod changes;
-pub(crate) mod distilled;
 pub(crate) mod documents;
 pub(crate) mod edit;
-pub(crate) mod memories;
 pub(crate) mod next_steps;
 pub(crate) mod notes;
 pub(crate) mod pack;
 pub(crate) mod pages;
+pub(crate) mod recent;
+pub(crate) mod record;
 pub(crate) mod relation;
 pub(crate) mod replace;
 pub(crate) mod session_memory;
 pub(crate) mod show;
 pub(crate) mod supersede;
+pub(crate) mod turn;
 pub(crate) mod user_edits;
+pub(crate) mod view;

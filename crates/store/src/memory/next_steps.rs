@@ -5,6 +5,8 @@
 
 use rusqlite::{Connection, params};
 
+use crate::sql::Statements as _;
+
 /// Openings of entries that older versions wrote into `next_steps` and that are no work to do.
 const NOT_STEPS: [&str; 4] = [
     "Offered: ",
@@ -30,13 +32,13 @@ pub(crate) fn open_steps_json(text: &str) -> Option<String> {
 
 /// Fills in `open_steps` of summaries that were stored before the column existed.
 pub(crate) fn fill_in_open_steps(connection: &Connection) -> rusqlite::Result<()> {
-    let mut summaries =
-        connection.prepare("select id, next_steps from summary where next_steps is not null")?;
-    let mut update = connection.prepare("update summary set open_steps = ?2 where id = ?1")?;
-    let mut rows = summaries.query([])?;
-    while let Some(row) = rows.next()? {
-        if let Some(open) = open_steps_json(row.get_ref("next_steps")?.as_str()?) {
-            update.execute(params![row.get::<_, i64>("id")?, open])?;
+    const TEXTS: &str = "select id, next_steps from summary where next_steps is not null";
+    const UPDATE: &str = "update summary set open_steps = ?2 where id = ?1";
+    let texts = connection.rows(TEXTS, [], |row| Ok((row.get("id")?, row.get("next_steps")?)))?;
+    for (id, text) in texts {
+        let (id, text): (i64, String) = (id, text);
+        if let Some(open) = open_steps_json(&text) {
+            connection.run(UPDATE, params![id, open])?;
         }
     }
     Ok(())

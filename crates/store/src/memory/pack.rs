@@ -1,16 +1,17 @@
-//! Long texts take less room: compressed in the database, read back as they were.
+//! Compresses long texts in the database.
 
 use miniz_oxide::{deflate::compress_to_vec, inflate::decompress_to_vec_with_limit};
 
-/// Shorter texts are not worth it.
+/// The minimum length: compressing shorter texts saves nothing.
 const MIN_LEN: usize = 256;
 
-/// Past this a packed text is damaged: nothing of this size was ever packed.
+/// The maximum length of a text. A longer result shows damage, because nothing of that size is ever packed.
 const MAX_LEN: usize = 16 << 20;
 
+/// The compression level: a middle one, because an import packs every passage.
 const LEVEL: u8 = 4;
 
-/// Compresses a text; `None` when it is better kept as it is.
+/// Compresses a text; `None` if that saves too little.
 pub(crate) fn pack(text: &str) -> Option<Vec<u8>> {
     if text.len() < MIN_LEN {
         return None;
@@ -24,19 +25,16 @@ pub(crate) fn pack_bytes(text: &str) -> Vec<u8> {
     compress_to_vec(text.as_bytes(), LEVEL)
 }
 
-/// Returns a text that [`pack_bytes`] compressed; `None` when it is damaged.
+/// Returns a text that [`pack_bytes`] compressed; `None` if it is damaged.
 pub(crate) fn unpack_bytes(packed: &[u8]) -> Option<String> {
     let bytes = decompress_to_vec_with_limit(packed, MAX_LEN).ok()?;
     String::from_utf8(bytes).ok()
 }
 
-/// Returns a text that was stored plain or packed. One that is damaged is empty: search must go on.
+/// Returns a text that was stored plain or packed. Damage reads as an empty text, so that search keeps working.
 pub(crate) fn unpack(plain: String, packed: Option<Vec<u8>>) -> String {
     let Some(packed) = packed else { return plain };
-    decompress_to_vec_with_limit(&packed, MAX_LEN)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .unwrap_or(plain)
+    unpack_bytes(&packed).unwrap_or(plain)
 }
 
 #[cfg(test)]
@@ -44,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_text_is_read_back() {
+    fn a_packed_text_is_unpacked() {
         let text = "error[E0308]: mismatched types\n".repeat(30);
         let packed = pack(&text).unwrap();
         assert!(packed.len() * 5 < text.len());
@@ -52,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_stay_and_damage_is_no_panic() {
+    fn short_texts_are_not_packed_and_damage_does_not_panic() {
         assert_eq!(pack("cargo test"), None);
         assert_eq!(unpack("plain".to_owned(), None), "plain");
         assert_eq!(unpack(String::new(), Some(vec![7; 90])), "");

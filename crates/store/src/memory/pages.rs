@@ -1,15 +1,17 @@
-//! Memories in lists, the latest first, a page at a time.
+//! Lists of memories, the latest first, one page at a time.
 
 use std::{fmt, str::FromStr};
 
 use backstory_model::{Handle, MemoryKind, Timestamp};
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use crate::{
-    Filter, MemoryRecord, ParseCursorError, Project, Store, StoreError, schema::open::query, transfer::export,
+    Filter, MemoryRecord, ParseCursorError, Project, Store, StoreError,
+    memory::record::{self, CHRONOLOGICAL, chronological_position},
+    sql::{Statements as _, escape_like},
 };
 
-/// Where a page ends: what comes next is older.
+/// Marks the end of a page: the next page has older memories. Clients pass it back as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PageCursor {
     at: Timestamp,
@@ -17,26 +19,17 @@ pub struct PageCursor {
     id: i64,
 }
 
-/// Some memories and where to go on.
+/// Holds one page.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// The memories, the latest first.
     pub memories: Vec<(Handle, MemoryRecord)>,
-    /// Where the next page begins; absent on the last.
+    /// The cursor of the next page; absent on the last one.
     pub next: Option<PageCursor>,
 }
 
-/// Kinds in the order in which a turn brings them forth: it decides where times are the same.
-const ORDER: [MemoryKind; 5] = [
-    MemoryKind::Prompt,
-    MemoryKind::Passage,
-    MemoryKind::Observation,
-    MemoryKind::Summary,
-    MemoryKind::Note,
-];
-
 impl Store {
-    /// Returns the latest memories of some kinds that pass, of one project or of all.
+    /// Returns the latest memories of some kinds that pass a filter, of one project or of all.
     pub fn page(
         &self,
         kinds: &[MemoryKind],
@@ -45,88 +38,78 @@ impl Store {
         after: Option<PageCursor>,
         limit: usize,
     ) -> Result<Page, StoreError> {
-        let attempt = query("list memories");
-        let mut found: Vec<PageCursor> = Vec::new();
-        for &kind in kinds {
-            if filter.kind.is_none_or(|wanted| wanted == kind) {
-                let wanted = i64::try_from(limit).unwrap_or(i64::MAX - 1) + 1;
-                found.extend(
-                    self.places(kind, project, filter, after, wanted)
-                        .map_err(attempt)?,
-                );
+        self.read("list memories", |connection| {
+            let mut found: Vec<PageCursor> = Vec::new();
+            for &kind in kinds {
+                if filter.kind.is_none_or(|wanted| wanted == kind) {
+                    let limit = i64::try_from(limit).unwrap_or(i64::MAX - 1) + 1;
+                    found.extend(candidates(connection, kind, project, filter, after, limit)?);
+                }
             }
-        }
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        let next = (found.len() > limit).then(|| limit.checked_sub(1).map(|last| found[last]));
-        let mut memories = Vec::with_capacity(limit.min(found.len()));
-        for place in found.into_iter().take(limit) {
-            let handle = Handle {
-                kind: ORDER[usize::from(place.order)],
-                id: place.id,
-            };
-            if let Some(line) = export::read(&self.connection, handle).map_err(attempt)? {
-                memories.push((handle, line));
+            found.sort_unstable_by(|one, other| other.cmp(one));
+            let next = (found.len() > limit).then(|| limit.checked_sub(1).map(|last| found[last]));
+            let mut memories = Vec::with_capacity(limit.min(found.len()));
+            for place in found.into_iter().take(limit) {
+                let handle = Handle {
+                    kind: CHRONOLOGICAL[usize::from(place.order)],
+                    id: place.id,
+                };
+                if let Some(memory) = record::read(connection, handle)? {
+                    memories.push((handle, memory));
+                }
             }
-        }
-        Ok(Page {
-            memories,
-            next: next.flatten(),
+            Ok(Page {
+                memories,
+                next: next.flatten(),
+            })
         })
     }
-
-    fn places(
-        &self,
-        kind: MemoryKind,
-        project: Option<&Project>,
-        filter: &Filter,
-        after: Option<PageCursor>,
-        limit: i64,
-    ) -> rusqlite::Result<Vec<PageCursor>> {
-        let escaped = |text: &str| text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        let file = filter.file.as_deref().map(|file| file.trim_start_matches("./"));
-        let order = order(kind);
-        // Where times are the same, kinds come in their order: before, at or behind the memory that the last page ended with.
-        let (at, id) = match after {
-            None => (Timestamp::MAX, i64::MAX),
-            Some(after) if order < after.order => (after.at, i64::MAX),
-            Some(after) if order == after.order => (after.at, after.id),
-            Some(after) => (after.at, i64::MIN),
-        };
-        let values = params![
-            project.map(|project| project.db_id),
-            at,
-            id,
-            limit,
-            filter.since,
-            filter.until,
-            filter
-                .session
-                .as_deref()
-                .map(|session| format!("{}%", escaped(session))),
-            filter.observation_type.map(|one| one.name()),
-            filter.concept,
-            file,
-            file.map(|file| format!("%/{}", escaped(file))),
-        ];
-        let mut statement = self.connection.prepare_cached(&sql(kind, project.is_some()))?;
-        let rows = statement.query_map(values, |row| {
-            Ok(PageCursor {
-                at: row.get(0)?,
-                order,
-                id: row.get(1)?,
-            })
-        })?;
-        rows.collect()
-    }
 }
 
-fn order(kind: MemoryKind) -> u8 {
-    let place = ORDER.iter().position(|one| *one == kind).unwrap_or_default();
-    u8::try_from(place).unwrap_or_default()
+fn candidates(
+    connection: &Connection,
+    kind: MemoryKind,
+    project: Option<&Project>,
+    filter: &Filter,
+    after: Option<PageCursor>,
+    limit: i64,
+) -> rusqlite::Result<Vec<PageCursor>> {
+    let file = filter.file.as_deref().map(|file| file.trim_start_matches("./"));
+    let order = chronological_position(kind);
+    // At the time of the cursor, a kind that sorts before the cursor's kind is still to come, one that sorts after it is not.
+    let (at, id) = match after {
+        None => (Timestamp::MAX, i64::MAX),
+        Some(after) if order < after.order => (after.at, i64::MAX),
+        Some(after) if order == after.order => (after.at, after.id),
+        Some(after) => (after.at, i64::MIN),
+    };
+    let values = params![
+        project.map(|project| project.db_id),
+        at,
+        id,
+        limit,
+        filter.since,
+        filter.until,
+        filter
+            .session
+            .as_deref()
+            .map(|session| format!("{}%", escape_like(session))),
+        filter.observation_type,
+        filter.concept,
+        file,
+        file.map(|file| format!("%/{}", escape_like(file))),
+    ];
+    connection.rows(&sql(kind, project.is_some()), values, |row| {
+        Ok(PageCursor {
+            at: row.get("at")?,
+            order,
+            id: row.get("id")?,
+        })
+    })
 }
 
-/// Returns the statement that lists a kind. All parameters have the same numbers everywhere; what a kind does not have
-/// passes only when it is not asked for.
+/// Returns the statement that lists a kind. Parameters have the same numbers for all kinds. A filter on a field that the kind
+/// does not have matches nothing.
 fn sql(kind: MemoryKind, in_project: bool) -> String {
     const OBSERVATION: &str = "(?8 is null or memory.type = ?8)
         and (?9 is null or exists (select 1 from json_each(memory.concepts) where value = ?9))
@@ -149,12 +132,12 @@ fn sql(kind: MemoryKind, in_project: bool) -> String {
     let (index, project) = match (kind, in_project) {
         (MemoryKind::Prompt, true) => ("indexed by turn_by_time".to_owned(), "session.project_id = ?1"),
         (_, true) => (format!("indexed by {table}_by_project"), "memory.project_id = ?1"),
-        // There are few notes.
+        // A scan: there are few notes.
         (MemoryKind::Note, false) => (String::new(), "?1 is null"),
         (_, false) => (format!("indexed by {table}_by_time"), "?1 is null"),
     };
     format!(
-        "select memory.{time}, memory.id from {table} as memory {index}
+        "select memory.{time} as at, memory.id as id from {table} as memory {index}
             left join session on session.id = memory.session_db_id
         where {project} and (memory.{time}, memory.id) < (?2, ?3)
             and (?5 is null or memory.{time} >= ?5) and (?6 is null or memory.{time} <= ?6)
@@ -178,7 +161,7 @@ impl FromStr for PageCursor {
             let id = parts.next()?.parse().ok()?;
             let order: u8 = parts.next()?.parse().ok()?;
             let at = Timestamp::from_millis(parts.next()?.parse().ok()?);
-            (usize::from(order) < ORDER.len()).then_some(Self { at, order, id })
+            (usize::from(order) < CHRONOLOGICAL.len()).then_some(Self { at, order, id })
         };
         read().ok_or_else(|| ParseCursorError::new(text))
     }

@@ -1,7 +1,7 @@
-//! How a new memory relates to what is known: the same again, or the newer word on the same subject.
+//! Relates a new memory to the stored ones: a near-duplicate, or a newer statement on the same subject.
 //!
-//! Judged by what titles say. A title is a short statement of what is true, so two that share nearly all their words say
-//! the same, unless they differ in a number, a name in code or a "not": then the newer one holds.
+//! Titles decide. A title is a short statement, so two titles with nearly the same words mean the same, unless they differ in
+//! a number, a name in code or a negation: then the newer one supersedes the older one.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,25 @@ use backstory_model::{NewObservation, ObservationId, ProjectId, SessionId, Times
 use backstory_text::WordSet;
 use rusqlite::{Connection, params};
 
-use crate::{memory::documents::range, search::words};
+use crate::{memory::documents::range, sql::ListColumns as _, words};
 
-/// What is known about the subject of a new memory.
+/// Holds the stored memories on the subject of a new one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Related {
-    /// The memory that says the same.
+    /// The near-duplicate.
     pub(crate) same: Option<ObservationId>,
-    /// Memories that hold no longer.
+    /// Memories that the new one supersedes.
     pub(crate) outdated: Vec<Known>,
 }
 
-/// A memory that is known.
+/// Holds a stored memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) id: ObservationId,
     pub(crate) created_at: Timestamp,
 }
 
-/// The place of a new memory.
+/// Holds the origin of a new memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelationScope<'m> {
     /// Its project: only memories of the same project are related.
@@ -53,13 +53,13 @@ pub(crate) fn related(
     Ok(related)
 }
 
-/// Finds memories about the same error: the same remedy again, or the newer one.
+/// Finds memories about the same error: the same remedy, or an older one.
 fn same_error(
     connection: &Connection,
     origin: RelationScope<'_>,
     new: &NewObservation,
 ) -> rusqlite::Result<Related> {
-    /// Half of the words of two titles about one error: the same remedy.
+    /// The share of common words from which two titles about one error describe the same remedy.
     const SAME_REMEDY: f64 = 0.5;
     const KNOWN: &str = "select id, title, created_at from observation
         where project_id = ?1 and error_signature = ?2 and session_db_id is not ?3 and superseded_by is null";
@@ -89,9 +89,9 @@ fn similar_titles(
     origin: RelationScope<'_>,
     new: &NewObservation,
 ) -> rusqlite::Result<Related> {
-    // Few words in common are no relation: only titles count, and only the best of them are compared.
-    const SIMILAR: &str = "select observation.id, observation.title, observation.created_at,
-            observation.files_read, observation.files_modified
+    // Only the best matches are compared: a few common words do not make a relation.
+    const SIMILAR: &str = "select observation.id as id, observation.title as title, observation.created_at as created_at,
+            observation.files_read as files_read, observation.files_modified as files_modified
         from words join document on document.id = words.rowid join observation on observation.id = document.memory_id
         where words match ?1 and words.rowid between ?2 and ?3 and document.kind = 'observation'
             and observation.superseded_by is null and observation.session_db_id is not ?4
@@ -116,15 +116,11 @@ fn similar_titles(
     let mut related = Related::default();
     while let Some(row) = rows.next()? {
         let known = Known {
-            id: row.get(0)?,
-            created_at: row.get(2)?,
+            id: row.get("id")?,
+            created_at: row.get("created_at")?,
         };
-        let mut files: Vec<String> = Vec::new();
-        for column in [3, 4] {
-            files.extend(
-                serde_json::from_str::<Vec<String>>(row.get_ref(column)?.as_str()?).unwrap_or_default(),
-            );
-        }
+        let mut files = row.list("files_read")?;
+        files.extend(row.list("files_modified")?);
         let names_ours = new.files_modified.iter().all(|path| files.contains(path));
         let mut ours = new.files_modified.iter().chain(&new.files_read).peekable();
         let files = if files.is_empty() || ours.peek().is_none() {
@@ -134,8 +130,8 @@ fn similar_titles(
         } else {
             Files::Others
         };
-        match relation(row.get_ref(1)?.as_str()?, &new.title, files) {
-            // Nothing that is known now gets lost: which files were changed is.
+        match relation(row.get_ref("title")?.as_str()?, &new.title, files) {
+            // A near-duplicate is dropped only if the stored memory cites every file that the new one changed.
             Relation::Same if names_ours => {
                 related.same = Some(known.id);
                 return Ok(related);
@@ -154,7 +150,7 @@ enum Relation {
     Other,
 }
 
-/// What two memories have to do with each other's files.
+/// Compares the files of two memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Files {
     Shared,
@@ -163,9 +159,9 @@ enum Files {
 }
 
 fn relation(old: &str, new: &str, files: Files) -> Relation {
-    /// Nearly all words: the same statement.
+    /// The share of common words from which two titles are the same statement.
     const SAME: f64 = 0.8;
-    /// Half of the words, and the same file: the same subject.
+    /// The share of common words from which two titles about the same file have the same subject.
     const SUBJECT: f64 = 0.5;
     let (old, new) = (Title::read(old), Title::read(new));
     let likeness = old.words.similarity(&new.words);
@@ -179,10 +175,10 @@ fn relation(old: &str, new: &str, files: Files) -> Relation {
     }
 }
 
-/// A title, as far as it is compared.
+/// Holds the compared parts of a title.
 struct Title {
     words: WordSet,
-    /// What makes two statements differ although their words are alike: numbers, code, "not".
+    /// Numbers, code and negations: they tell two similar statements apart.
     particulars: BTreeSet<String>,
 }
 
@@ -222,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_statement_is_one_memory() {
+    fn the_same_statement_is_a_duplicate() {
         let cases = [
             (
                 "Token refresh retries once on 401",
@@ -238,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn another_number_or_a_denial_is_the_newer_word() {
+    fn another_number_or_a_negation_supersedes() {
         let cases = [
             (
                 "Token refresh retries once on 401",
@@ -257,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn other_subjects_are_left_alone() {
+    fn other_subjects_are_unrelated() {
         let cases = [
             (
                 "Token refresh retries once on 401",

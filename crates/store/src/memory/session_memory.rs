@@ -10,20 +10,19 @@ use backstory_model::{
     Distiller, EpisodeId, EvidenceItem, Handle, Handover, MemoryKind, NewObservation, NewSummary,
     ObservationId, ProjectId, SessionId, SessionMemory, SessionObservation, Timestamp, TurnId,
 };
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Transaction, params};
 
 use crate::{
     FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn,
     memory::{
         changes::{ChangeEvent, record_change},
-        distilled::list,
         documents,
         pack::{pack, pack_bytes, unpack_bytes},
         relation,
         user_edits::SessionEdits,
     },
     models::model_queue,
-    schema::open::query,
+    sql::{Statements as _, json_list},
 };
 
 /// The evidence of one turn.
@@ -64,29 +63,22 @@ impl Store {
     pub fn turn_logs(&self, session_db_id: SessionId) -> Result<Vec<StoredLog>, StoreError> {
         const LOGS: &str =
             "select number, log from turn where session_db_id = ?1 and log is not null order by number";
-        let attempt = query("read the work logs of a session");
-        let mut statement = self.connection.prepare_cached(LOGS).map_err(attempt)?;
-        let rows = statement.query_map([session_db_id], |row| {
-            Ok(StoredLog {
-                number: row.get("number")?,
-                json: unpack_bytes(row.get_ref("log")?.as_blob()?).unwrap_or_default(),
+        self.read("read the work logs of a session", |connection| {
+            connection.rows(LOGS, [session_db_id], |row| {
+                Ok(StoredLog {
+                    number: row.get("number")?,
+                    json: unpack_bytes(row.get_ref("log")?.as_blob()?).unwrap_or_default(),
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 
     /// Reads the hand-over of a session.
     pub fn handover(&self, session_db_id: SessionId) -> Result<Option<Handover>, StoreError> {
         const BODY: &str = "select body from handover where session_db_id = ?1";
-        let body: Option<String> = self
-            .connection
-            .prepare_cached(BODY)
-            .and_then(|mut statement| {
-                statement
-                    .query_row([session_db_id], |row| row.get("body"))
-                    .optional()
-            })
-            .map_err(query("read a hand-over"))?;
+        let body: Option<String> = self.read("read a hand-over", |connection| {
+            connection.optional_row(BODY, [session_db_id], |row| row.get("body"))
+        })?;
         Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
     }
 
@@ -98,20 +90,15 @@ impl Store {
         memory: &SessionMemory,
         files: &BTreeMap<String, FileFingerprint>,
     ) -> Result<(), StoreError> {
-        let attempt = query("store the memory of a session");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        SessionWriter {
-            tx: &transaction,
-            session,
-            memory,
-            files,
-        }
-        .run(turns)
-        .map_err(attempt)?;
-        transaction.commit().map_err(attempt)
+        self.write("store the memory of a session", |tx| {
+            let writer = SessionWriter {
+                tx,
+                session,
+                memory,
+                files,
+            };
+            writer.run(turns)
+        })
     }
 }
 
@@ -145,11 +132,7 @@ impl SessionWriter<'_> {
     fn run(&self, turns: &[TurnRecord<'_>]) -> rusqlite::Result<()> {
         const EXISTS: &str = "select 1 from session where id = ?1";
         // Forgotten meanwhile.
-        if !self
-            .tx
-            .prepare_cached(EXISTS)?
-            .exists([self.session.session_db_id])?
-        {
+        if !self.tx.has_row(EXISTS, [self.session.session_db_id])? {
             return Ok(());
         }
         for turn in turns {
@@ -193,9 +176,7 @@ impl SessionWriter<'_> {
             "delete from summary where turn_id = ?1 and distiller <> ?2 and pinned = 0 and edited_at is null";
         if record.follow_up == ModelFollowUp::Never {
             for sql in [OBSERVATIONS, SUMMARIES] {
-                self.tx
-                    .prepare_cached(sql)?
-                    .execute(params![record.turn.id, Distiller::Builtin])?;
+                self.tx.run(sql, params![record.turn.id, Distiller::Builtin])?;
             }
         }
         Ok(())
@@ -225,13 +206,14 @@ impl SessionWriter<'_> {
                 episode.request,
                 episode.title
             ];
-            let id = self.tx.prepare_cached(PUT)?.query_row(values, |row| row.get(0))?;
+            let id = self.tx.row(PUT, values, |row| row.get("id"))?;
             ids.insert(episode.number, id);
         }
         let last = self.memory.episodes.iter().map(|episode| episode.number).max();
-        self.tx
-            .prepare_cached(REST)?
-            .execute(params![self.session.session_db_id, last.unwrap_or_default()])?;
+        self.tx.run(
+            REST,
+            params![self.session.session_db_id, last.unwrap_or_default()],
+        )?;
         Ok(ids)
     }
 
@@ -260,8 +242,7 @@ impl SessionWriter<'_> {
             where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure')) where id = ?1";
         let log = (!row.forgotten).then(|| pack_bytes(record.log));
         self.tx
-            .prepare_cached(PROGRESS)?
-            .execute(params![row.id, record.turn.transcript_from, log])?;
+            .run(PROGRESS, params![row.id, record.turn.transcript_from, log])?;
         if row.forgotten {
             return Ok(());
         }
@@ -278,7 +259,7 @@ impl SessionWriter<'_> {
     fn index_prompt(&self, turn: TurnId) -> rusqlite::Result<()> {
         const KNOWN: &str = "select 1 from document where kind = 'prompt' and memory_id = ?1";
         // A prompt never changes.
-        if self.tx.prepare_cached(KNOWN)?.exists([turn])? {
+        if self.tx.has_row(KNOWN, [turn])? {
             return Ok(());
         }
         documents::put(self.tx, turn.into())
@@ -299,7 +280,7 @@ impl SessionWriter<'_> {
             "insert into passage (project_id, session_db_id, turn_id, episode_id, item_key, position,
                 kind, path, intent, text, packed, created_at)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) returning id";
-        self.tx.prepare_cached(LEGACY)?.execute([row.id])?;
+        self.tx.run(LEGACY, [row.id])?;
         let mut known: HashMap<String, i64> = HashMap::new();
         {
             let mut statement = self.tx.prepare_cached(KNOWN)?;
@@ -323,9 +304,7 @@ impl SessionWriter<'_> {
             *count += 1;
             let key = format!("{digest:016x}-{count}");
             if let Some(id) = known.remove(&key) {
-                self.tx
-                    .prepare_cached(MOVE)?
-                    .execute(params![id, position, episode, item.intent])?;
+                self.tx.run(MOVE, params![id, position, episode, item.intent])?;
                 continue;
             }
             let packed = pack(&item.text);
@@ -343,10 +322,7 @@ impl SessionWriter<'_> {
                 packed,
                 item.at_ms
             ];
-            let id = self
-                .tx
-                .prepare_cached(INSERT)?
-                .query_row(values, |row| row.get(0))?;
+            let id = self.tx.row(INSERT, values, |row| row.get("id"))?;
             documents::put(
                 self.tx,
                 Handle {
@@ -356,7 +332,7 @@ impl SessionWriter<'_> {
             )?;
         }
         for id in known.into_values() {
-            self.tx.prepare_cached(DELETE)?.execute([id])?;
+            self.tx.run(DELETE, [id])?;
         }
         Ok(())
     }
@@ -408,7 +384,7 @@ impl SessionWriter<'_> {
             self.remove(&old, &kept)?;
         }
         for id in seen {
-            self.tx.prepare_cached(COUNT)?.execute([id])?;
+            self.tx.run(COUNT, [id])?;
         }
         Ok(())
     }
@@ -496,12 +472,8 @@ impl SessionWriter<'_> {
         };
         let related = relation::related(self.tx, origin, observation)?;
         if let Some(same) = related.same {
-            self.tx
-                .prepare_cached(SEEN_AGAIN)?
-                .execute(params![same, turn.id, new.at_ms])?;
-            self.tx
-                .prepare_cached(SEEN_AT)?
-                .execute(params![same, new.at_ms])?;
+            self.tx.run(SEEN_AGAIN, params![same, turn.id, new.at_ms])?;
+            self.tx.run(SEEN_AT, params![same, new.at_ms])?;
             record_change(self.tx, ChangeEvent::Memory(same.into()))?;
             return Ok(Inserted::SeenAgain(same));
         }
@@ -515,20 +487,17 @@ impl SessionWriter<'_> {
             observation.title,
             observation.subtitle,
             observation.narrative,
-            list(&observation.facts),
-            list(&observation.concepts),
-            list(&observation.files_read),
-            list(&observation.files_modified),
-            list(&observation.evidence),
+            json_list(&observation.facts),
+            json_list(&observation.concepts),
+            json_list(&observation.files_read),
+            json_list(&observation.files_modified),
+            json_list(&observation.evidence),
             new.rejected,
             new.error_signature,
             Distiller::Builtin,
             new.at_ms
         ];
-        let id: ObservationId = self
-            .tx
-            .prepare_cached(INSERT)?
-            .query_row(values, |row| row.get(0))?;
+        let id: ObservationId = self.tx.row(INSERT, values, |row| row.get("id"))?;
         self.cite(id, observation)?;
         for older in related.outdated {
             // Imported history may come after what happened later.
@@ -537,7 +506,7 @@ impl SessionWriter<'_> {
             } else {
                 (older.id, id)
             };
-            self.tx.prepare_cached(SUPERSEDE)?.execute(params![old, by])?;
+            self.tx.run(SUPERSEDE, params![old, by])?;
             if old != id {
                 record_change(self.tx, ChangeEvent::Memory(old.into()))?;
             }
@@ -559,24 +528,27 @@ impl SessionWriter<'_> {
             where id = ?1";
         const UNCITE: &str = "delete from observation_file where observation_id = ?1";
         let observation = &new.observation;
-        self.tx.prepare_cached(UPDATE)?.execute(params![
-            id,
-            turn.id,
-            episode,
-            observation.kind,
-            observation.title,
-            observation.subtitle,
-            observation.narrative,
-            list(&observation.facts),
-            list(&observation.concepts),
-            list(&observation.files_read),
-            list(&observation.files_modified),
-            list(&observation.evidence),
-            new.rejected,
-            new.error_signature,
-            new.at_ms
-        ])?;
-        self.tx.prepare_cached(UNCITE)?.execute([id])?;
+        self.tx.run(
+            UPDATE,
+            params![
+                id,
+                turn.id,
+                episode,
+                observation.kind,
+                observation.title,
+                observation.subtitle,
+                observation.narrative,
+                json_list(&observation.facts),
+                json_list(&observation.concepts),
+                json_list(&observation.files_read),
+                json_list(&observation.files_modified),
+                json_list(&observation.evidence),
+                new.rejected,
+                new.error_signature,
+                new.at_ms
+            ],
+        )?;
+        self.tx.run(UNCITE, [id])?;
         self.cite(id, observation)?;
         self.index(id)
     }
@@ -593,9 +565,7 @@ impl SessionWriter<'_> {
             for path in files {
                 let mark = self.files.get(path);
                 let (hash, size) = (mark.map(|mark| &mark.hash), mark.map(|mark| mark.size));
-                self.tx
-                    .prepare_cached(FILE)?
-                    .execute(params![id, path, modified, hash, size])?;
+                self.tx.run(FILE, params![id, path, modified, hash, size])?;
             }
         }
         Ok(())
@@ -618,14 +588,10 @@ impl SessionWriter<'_> {
             rank(one).total_cmp(&rank(other)).then(other.id.cmp(&one.id))
         });
         if let Some(successor) = nearest {
-            self.tx
-                .prepare_cached(FOLLOW)?
-                .execute(params![old.id, successor.id])?;
-            self.tx
-                .prepare_cached(SUCCEED)?
-                .execute(params![old.id, successor.id])?;
+            self.tx.run(FOLLOW, params![old.id, successor.id])?;
+            self.tx.run(SUCCEED, params![old.id, successor.id])?;
         }
-        self.tx.prepare_cached(DELETE)?.execute([old.id])?;
+        self.tx.run(DELETE, [old.id])?;
         record_change(self.tx, ChangeEvent::MemoryForgotten(old.id.into()))
     }
 
@@ -679,7 +645,7 @@ impl SessionWriter<'_> {
             }
         }
         for old in known.into_values().filter(|old| !old.is_fixed) {
-            self.tx.prepare_cached(DELETE)?.execute([old.id])?;
+            self.tx.run(DELETE, [old.id])?;
             record_change(
                 self.tx,
                 ChangeEvent::MemoryForgotten(Handle {
@@ -711,13 +677,13 @@ impl SessionWriter<'_> {
             new.learned,
             new.completed,
             new.next_steps,
-            new.open_steps.as_deref().map(list),
-            list(&new.files_read),
-            list(&new.files_edited),
+            new.open_steps.as_deref().map(json_list),
+            json_list(&new.files_read),
+            json_list(&new.files_edited),
             new.notes,
             Distiller::Builtin
         ];
-        let id = self.tx.prepare_cached(PUT)?.query_row(values, |row| row.get(0))?;
+        let id = self.tx.row(PUT, values, |row| row.get("id"))?;
         documents::put(
             self.tx,
             Handle {
@@ -735,14 +701,11 @@ impl SessionWriter<'_> {
         const NONE: &str = "delete from handover where session_db_id = ?1";
         let session = self.session.session_db_id;
         if self.memory.handover == Handover::default() {
-            return self.tx.prepare_cached(NONE)?.execute([session]).map(drop);
+            return self.tx.run(NONE, [session]).map(drop);
         }
         let body = serde_json::to_string(&self.memory.handover)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        self.tx
-            .prepare_cached(PUT)?
-            .execute(params![session, body])
-            .map(drop)
+        self.tx.run(PUT, params![session, body]).map(drop)
     }
 
     fn titles(&self, transcript_read: Option<&str>) -> rusqlite::Result<()> {
@@ -751,13 +714,15 @@ impl SessionWriter<'_> {
                 transcript_read = coalesce(?4, transcript_read)
             where id = ?1";
         self.tx
-            .prepare_cached(SESSION)?
-            .execute(params![
-                self.session.session_db_id,
-                self.memory.title,
-                self.memory.subtitle,
-                transcript_read
-            ])
+            .run(
+                SESSION,
+                params![
+                    self.session.session_db_id,
+                    self.memory.title,
+                    self.memory.subtitle,
+                    transcript_read
+                ],
+            )
             .map(drop)
     }
 }
@@ -784,11 +749,11 @@ fn observation_digest(new: &SessionObservation) -> u64 {
         &observation.title,
         observation.subtitle.as_deref().unwrap_or_default(),
         observation.narrative.as_deref().unwrap_or_default(),
-        &list(&observation.facts),
-        &list(&observation.concepts),
-        &list(&observation.files_read),
-        &list(&observation.files_modified),
-        &list(&observation.evidence),
+        &json_list(&observation.facts),
+        &json_list(&observation.concepts),
+        &json_list(&observation.files_read),
+        &json_list(&observation.files_modified),
+        &json_list(&observation.evidence),
         if new.rejected { "rejected" } else { "" },
         new.error_signature.as_deref().unwrap_or_default(),
     ])
@@ -802,9 +767,9 @@ fn summary_digest(new: &NewSummary) -> u64 {
         &text(&new.learned),
         &text(&new.completed),
         &text(&new.next_steps),
-        &text(&new.open_steps.as_deref().map(list)),
-        &list(&new.files_read),
-        &list(&new.files_edited),
+        &text(&new.open_steps.as_deref().map(json_list)),
+        &json_list(&new.files_read),
+        &json_list(&new.files_edited),
         &text(&new.notes),
     ])
 }

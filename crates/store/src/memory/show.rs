@@ -1,217 +1,182 @@
-//! Everything about one memory: what it says, where it comes from, what it rests on.
+//! One memory in full: content, provenance and evidence.
 
 use backstory_model::{
     Distiller, EvidenceKind, Handle, MemoryKind, NoteAuthor, ObservationId, Timestamp, TurnId,
 };
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, Row};
 use serde::Serialize;
 
 use crate::{
-    MemoryRecord, Store, StoreError, memory::pack::unpack, schema::open::query, transfer::export::list,
+    MemoryRecord, Store, StoreError,
+    memory::{pack::unpack, record},
+    sql::{ListColumns as _, Statements as _},
 };
 
-/// A memory with its origin.
+/// The most passages that are listed as evidence.
+const MAX_PASSAGES: u32 = 50;
+
+/// Holds a memory with its provenance and evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryDetail {
-    /// What names it.
+    /// The handle.
     pub handle: Handle,
-    /// What it says.
+    /// The content.
     pub line: MemoryRecord,
-    /// Where it comes from.
+    /// The provenance.
     pub provenance: Provenance,
-    /// What was said and done in the same turn, in its order: at most fifty passages.
+    /// The first passages of the same turn, in order.
     pub passages: Vec<EvidencePassage>,
 }
 
-/// Where a memory comes from.
+/// Holds the origin and state of a memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Provenance {
-    /// What people call the project.
+    /// The display name of the project.
     pub project_name: Option<String>,
     /// The agent program.
     pub host: Option<String>,
     /// The branch at that time.
     pub branch: Option<String>,
-    /// The turn's number in its session.
+    /// The number of the turn in its session.
     pub turn: Option<i64>,
     /// The handle of the turn's prompt.
     pub prompt_id: Option<Handle>,
-    /// What was asked in the turn.
+    /// The prompt of the turn.
     pub prompt: Option<String>,
-    /// Who made it of the turn.
+    /// The distiller.
     pub distiller: Option<Distiller>,
-    /// Who saved it: person, agent or import.
+    /// The author of a note.
     pub author: Option<NoteAuthor>,
-    /// The tool uses that it rests on.
+    /// The tool uses that support it.
     pub tools: Vec<EvidenceToolUse>,
-    /// How often it was seen.
+    /// The number of sightings.
     pub seen: Option<i64>,
-    /// The memory that took its place.
+    /// The memory that superseded it.
     pub superseded_by: Option<Handle>,
-    /// The memories whose place it took.
+    /// The memories that it superseded.
     pub supersedes: Vec<Handle>,
-    /// When it was last seen, in milliseconds since 1970.
+    /// The last sighting.
     #[serde(skip)]
     pub last_seen_at: Option<Timestamp>,
-    /// When a person corrected it, in milliseconds since 1970.
+    /// The last edit by the user.
     #[serde(skip)]
     pub edited_at: Option<Timestamp>,
 }
 
-/// A tool use that a memory rests on.
+/// Holds a tool use that supports a memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvidenceToolUse {
-    /// The agent's id of it.
+    /// The agent's id of the tool use.
     pub tool_use_id: String,
-    /// The tool, if the event is still there.
+    /// The tool; absent if the event was dropped.
     pub tool: Option<String>,
 }
 
-/// A passage, as far as a list shows it.
+/// Holds a passage as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvidencePassage {
-    /// What names it.
+    /// The handle.
     pub id: Handle,
-    /// What it is.
+    /// The kind of evidence.
     #[serde(rename = "type")]
     pub kind: EvidenceKind,
-    /// Its first line.
+    /// The first line.
     pub first_line: String,
 }
 
 impl Store {
-    /// Reads everything about a memory; `None` when there is no such memory.
+    /// Returns a memory in full; `None` if it does not exist.
     pub fn show(&self, handle: Handle) -> Result<Option<MemoryDetail>, StoreError> {
-        let Some(line) = self.line(handle)? else {
-            return Ok(None);
-        };
-        let origin = self
-            .origin(handle)
-            .map_err(query("read where a memory comes from"))?;
-        let (turn_id, mut provenance) = origin.unwrap_or_default();
-        let attempt = query("read what a memory rests on");
-        if let Some(id) = handle.observation() {
-            provenance.supersedes = self.supersedes(id).map_err(attempt)?;
-        }
-        let mut passages = Vec::new();
-        if let Some(turn) = turn_id {
-            self.name_tools(turn, &mut provenance.tools).map_err(attempt)?;
-            passages = self.passages(turn).map_err(attempt)?;
-            passages.retain(|passage| passage.id != handle);
-        }
-        Ok(Some(MemoryDetail {
-            handle,
-            line,
-            provenance,
-            passages,
-        }))
-    }
-
-    fn origin(&self, handle: Handle) -> rusqlite::Result<Option<(Option<TurnId>, Provenance)>> {
-        const OBSERVATION: &str = "select project.name, host, coalesce(turn.branch, session.branch), turn.id, turn.number,
-                turn.prompt, distiller, null, edited_at, seen, last_seen_at, superseded_by, evidence
-            from observation as memory join project on project.id = memory.project_id
-                left join session on session.id = memory.session_db_id left join turn on turn.id = memory.turn_id
-            where memory.id = ?1";
-        const SUMMARY: &str = "select project.name, host, coalesce(turn.branch, session.branch), turn.id, turn.number,
-                turn.prompt, distiller, null, edited_at, null, null, null, '[]'
-            from summary as memory join project on project.id = memory.project_id
-                left join session on session.id = memory.session_db_id left join turn on turn.id = memory.turn_id
-            where memory.id = ?1";
-        const NOTE: &str = "select project.name, host, session.branch, null, null,
-                null, null, author, updated_at, null, null, null, '[]'
-            from note as memory left join project on project.id = memory.project_id
-                left join session on session.id = memory.session_db_id
-            where memory.id = ?1";
-        const PROMPT: &str = "select project.name, host, coalesce(turn.branch, session.branch), turn.id, turn.number,
-                null, null, null, null, null, null, null, '[]'
-            from turn join session on session.id = turn.session_db_id join project on project.id = session.project_id
-            where turn.id = ?1";
-        const PASSAGE: &str = "select project.name, host, coalesce(turn.branch, session.branch), turn.id, turn.number,
-                turn.prompt, null, null, null, null, null, null, '[]'
-            from passage as memory join project on project.id = memory.project_id
-                left join session on session.id = memory.session_db_id left join turn on turn.id = memory.turn_id
-            where memory.id = ?1";
-        let sql = match handle.kind {
-            MemoryKind::Observation => OBSERVATION,
-            MemoryKind::Summary => SUMMARY,
-            MemoryKind::Note => NOTE,
-            MemoryKind::Prompt => PROMPT,
-            MemoryKind::Passage => PASSAGE,
-        };
-        self.connection
-            .prepare_cached(sql)?
-            .query_row([handle.id], read_origin)
-            .optional()
-    }
-
-    fn supersedes(&self, id: ObservationId) -> rusqlite::Result<Vec<Handle>> {
-        const OLDER: &str = "select id from observation where superseded_by = ?1 order by id";
-        let mut statement = self.connection.prepare_cached(OLDER)?;
-        let rows = statement.query_map([id], |row| row.get(0).map(|id: ObservationId| id.into()))?;
-        rows.collect()
-    }
-
-    fn name_tools(&self, turn: TurnId, tools: &mut [EvidenceToolUse]) -> rusqlite::Result<()> {
-        const TOOL: &str =
-            "select tool_name from event where turn_id = ?1 and tool_use_id = ?2 and tool_name is not null";
-        let mut statement = self.connection.prepare_cached(TOOL)?;
-        for tool in tools {
-            tool.tool = statement
-                .query_row((turn, &tool.tool_use_id), |row| row.get(0))
-                .optional()?;
-        }
-        Ok(())
-    }
-
-    fn passages(&self, turn: TurnId) -> rusqlite::Result<Vec<EvidencePassage>> {
-        const OF_TURN: &str =
-            "select id, kind, text, packed from passage where turn_id = ?1 order by id limit 50";
-        let mut statement = self.connection.prepare_cached(OF_TURN)?;
-        let rows = statement.query_map([turn], |row| {
-            let text = unpack(row.get(2)?, row.get(3)?);
-            Ok(EvidencePassage {
-                id: Handle {
-                    kind: MemoryKind::Passage,
-                    id: row.get(0)?,
-                },
-                kind: row.get(1)?,
-                first_line: first_line(&text),
-            })
-        })?;
-        rows.collect()
+        self.read("read a memory", |connection| {
+            let Some(line) = record::read(connection, handle)? else {
+                return Ok(None);
+            };
+            let (turn, mut provenance) = provenance(connection, handle)?.unwrap_or_default();
+            if let Some(id) = handle.observation() {
+                provenance.supersedes = superseded_by(connection, id)?;
+            }
+            let mut passages = Vec::new();
+            if let Some(turn) = turn {
+                find_tools(connection, turn, &mut provenance.tools)?;
+                passages = passages_of(connection, turn)?;
+                passages.retain(|passage| passage.id != handle);
+            }
+            Ok(Some(MemoryDetail {
+                handle,
+                line,
+                provenance,
+                passages,
+            }))
+        })
     }
 }
 
-/// The first line of a text that says something.
-pub(crate) fn first_line(text: &str) -> String {
-    text.lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default()
-        .to_owned()
+fn provenance(
+    connection: &Connection,
+    handle: Handle,
+) -> rusqlite::Result<Option<(Option<TurnId>, Provenance)>> {
+    // All have the same columns.
+    const OBSERVATION: &str = "select project.name as project_name, host, coalesce(turn.branch, session.branch) as branch,
+            turn.id as turn_id, turn.number as turn, turn.prompt as prompt, distiller, null as author, edited_at, seen,
+            last_seen_at, superseded_by, evidence
+        from observation as memory join project on project.id = memory.project_id
+            left join session on session.id = memory.session_db_id left join turn on turn.id = memory.turn_id
+        where memory.id = ?1";
+    const SUMMARY: &str = "select project.name as project_name, host, coalesce(turn.branch, session.branch) as branch,
+            turn.id as turn_id, turn.number as turn, turn.prompt as prompt, distiller, null as author, edited_at,
+            null as seen, null as last_seen_at, null as superseded_by, '[]' as evidence
+        from summary as memory join project on project.id = memory.project_id
+            left join session on session.id = memory.session_db_id left join turn on turn.id = memory.turn_id
+        where memory.id = ?1";
+    const NOTE: &str = "select project.name as project_name, host, session.branch as branch, null as turn_id, null as turn,
+            null as prompt, null as distiller, author, updated_at as edited_at, null as seen, null as last_seen_at,
+            null as superseded_by, '[]' as evidence
+        from note as memory left join project on project.id = memory.project_id
+            left join session on session.id = memory.session_db_id
+        where memory.id = ?1";
+    const PROMPT: &str = "select project.name as project_name, host, coalesce(turn.branch, session.branch) as branch,
+            turn.id as turn_id, turn.number as turn, null as prompt, null as distiller, null as author,
+            null as edited_at, null as seen, null as last_seen_at, null as superseded_by, '[]' as evidence
+        from turn join session on session.id = turn.session_db_id join project on project.id = session.project_id
+        where turn.id = ?1";
+    const PASSAGE: &str =
+        "select project.name as project_name, host, coalesce(turn.branch, session.branch) as branch,
+            turn.id as turn_id, turn.number as turn, turn.prompt as prompt, null as distiller, null as author,
+            null as edited_at, null as seen, null as last_seen_at, null as superseded_by, '[]' as evidence
+        from passage as memory join project on project.id = memory.project_id
+            left join session on session.id = memory.session_db_id left join turn on turn.id = memory.turn_id
+        where memory.id = ?1";
+    let sql = match handle.kind {
+        MemoryKind::Observation => OBSERVATION,
+        MemoryKind::Summary => SUMMARY,
+        MemoryKind::Note => NOTE,
+        MemoryKind::Prompt => PROMPT,
+        MemoryKind::Passage => PASSAGE,
+    };
+    connection.optional_row(sql, [handle.id], read_provenance)
 }
 
-fn read_origin(row: &Row<'_>) -> rusqlite::Result<(Option<TurnId>, Provenance)> {
-    let turn_id: Option<TurnId> = row.get(3)?;
-    let superseded_by: Option<ObservationId> = row.get(11)?;
-    let prompt: Option<String> = row.get(5)?;
+fn read_provenance(row: &Row<'_>) -> rusqlite::Result<(Option<TurnId>, Provenance)> {
+    let turn_id: Option<TurnId> = row.get("turn_id")?;
+    let prompt: Option<String> = row.get("prompt")?;
+    let tools = row.list("evidence")?.into_iter();
     let provenance = Provenance {
-        project_name: row.get(0)?,
-        host: row.get(1)?,
-        branch: row.get(2)?,
-        turn: row.get(4)?,
+        project_name: row.get("project_name")?,
+        host: row.get("host")?,
+        branch: row.get("branch")?,
+        turn: row.get("turn")?,
         prompt_id: turn_id.filter(|_| prompt.is_some()).map(Handle::from),
         prompt,
-        distiller: row.get(6)?,
-        author: row.get(7)?,
-        edited_at: row.get(8)?,
-        seen: row.get(9)?,
-        last_seen_at: row.get(10)?,
-        superseded_by: superseded_by.map(Handle::from),
+        distiller: row.get("distiller")?,
+        author: row.get("author")?,
+        edited_at: row.get("edited_at")?,
+        seen: row.get("seen")?,
+        last_seen_at: row.get("last_seen_at")?,
+        superseded_by: row
+            .get::<_, Option<ObservationId>>("superseded_by")?
+            .map(Handle::from),
         supersedes: Vec::new(),
-        tools: list(row, 12)?
-            .into_iter()
+        tools: tools
             .map(|tool_use_id| EvidenceToolUse {
                 tool_use_id,
                 tool: None,
@@ -219,4 +184,45 @@ fn read_origin(row: &Row<'_>) -> rusqlite::Result<(Option<TurnId>, Provenance)> 
             .collect(),
     };
     Ok((turn_id, provenance))
+}
+
+fn superseded_by(connection: &Connection, id: ObservationId) -> rusqlite::Result<Vec<Handle>> {
+    const OLDER: &str = "select id from observation where superseded_by = ?1 order by id";
+    connection.rows(OLDER, [id], |row| {
+        row.get("id").map(|id: ObservationId| id.into())
+    })
+}
+
+/// Looks up the names of tools.
+fn find_tools(connection: &Connection, turn: TurnId, tools: &mut [EvidenceToolUse]) -> rusqlite::Result<()> {
+    const TOOL: &str =
+        "select tool_name from event where turn_id = ?1 and tool_use_id = ?2 and tool_name is not null";
+    for tool in tools {
+        tool.tool = connection.optional_row(TOOL, (turn, &tool.tool_use_id), |row| row.get("tool_name"))?;
+    }
+    Ok(())
+}
+
+fn passages_of(connection: &Connection, turn: TurnId) -> rusqlite::Result<Vec<EvidencePassage>> {
+    const OF_TURN: &str =
+        "select id, kind, text, packed from passage where turn_id = ?1 order by id limit ?2";
+    connection.rows(OF_TURN, (turn, MAX_PASSAGES), |row| {
+        let text = unpack(row.get("text")?, row.get("packed")?);
+        Ok(EvidencePassage {
+            id: Handle {
+                kind: MemoryKind::Passage,
+                id: row.get("id")?,
+            },
+            kind: row.get("kind")?,
+            first_line: first_line(&text).to_owned(),
+        })
+    })
+}
+
+/// Returns the first line that is not blank.
+fn first_line(text: &str) -> &str {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
 }

@@ -1,30 +1,29 @@
-//! A person says that one memory holds in place of another.
+//! The user marks a memory as superseded by another one.
 
 use backstory_model::{ObservationId, ProjectId, Timestamp};
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Transaction, params};
 
 use crate::{
     Store, StoreError,
     memory::changes::{ChangeEvent, record_change},
-    schema::open::query,
+    sql::Statements as _,
 };
 
-/// What became of the wish.
+/// Reports the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupersedeOutcome {
-    /// It is so now.
+    /// The mark is stored.
     Done,
-    /// One of the two is not there.
+    /// One of the two does not exist.
     Missing,
-    /// They belong to different projects.
+    /// The two belong to different projects.
     OtherProject,
-    /// The newer one is itself superseded by the older one, directly or by others.
+    /// The newer one is superseded by the older one, directly or through others.
     Circle,
 }
 
 impl Store {
-    /// Marks an observation as superseded by another, or as holding again. A person said so: distilling again leaves both
-    /// alone.
+    /// Marks an observation as superseded by another, or as valid again. Distilling again leaves both as they are.
     pub fn supersede(
         &mut self,
         old: ObservationId,
@@ -33,52 +32,37 @@ impl Store {
     ) -> Result<SupersedeOutcome, StoreError> {
         const SET: &str = "update observation set superseded_by = ?2, edited_at = ?3 where id = ?1";
         const KEEP: &str = "update observation set edited_at = coalesce(edited_at, ?2) where id = ?1";
-        let attempt = query("mark a memory as superseded");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        let why_not = by.map_or(Ok(None), |by| supersede_error(&transaction, old, by));
-        if let Some(why_not) = why_not.map_err(attempt)? {
-            return Ok(why_not);
-        }
-        let run = || -> rusqlite::Result<usize> {
-            let changed = transaction.execute(SET, params![old, by, now])?;
+        self.write("mark a memory as superseded", |tx| {
+            if let Some(by) = by
+                && let Some(obstacle) = obstacle(tx, old, by)?
+            {
+                return Ok(obstacle);
+            }
+            if tx.run(SET, params![old, by, now])? == 0 {
+                return Ok(SupersedeOutcome::Missing);
+            }
             if let Some(by) = by {
-                transaction.execute(KEEP, params![by, now])?;
+                tx.run(KEEP, params![by, now])?;
             }
-            if changed > 0 {
-                record_change(&transaction, ChangeEvent::Memory(old.into()))?;
-            }
-            Ok(changed)
-        };
-        let changed = run().map_err(attempt)?;
-        transaction.commit().map_err(attempt)?;
-        Ok(if changed > 0 {
-            SupersedeOutcome::Done
-        } else {
-            SupersedeOutcome::Missing
+            record_change(tx, ChangeEvent::Memory(old.into()))?;
+            Ok(SupersedeOutcome::Done)
         })
     }
 }
 
-/// Why one cannot hold in place of the other.
-fn supersede_error(
-    transaction: &Transaction<'_>,
+/// Returns the reason why one observation cannot supersede the other.
+fn obstacle(
+    tx: &Transaction<'_>,
     old: ObservationId,
     by: ObservationId,
 ) -> rusqlite::Result<Option<SupersedeOutcome>> {
     const PLACE: &str = "select project_id, superseded_by from observation where id = ?1";
-    let place = |id: ObservationId| {
-        transaction
-            .prepare_cached(PLACE)?
-            .query_row([id], |row| {
-                Ok((
-                    row.get::<_, ProjectId>(0)?,
-                    row.get::<_, Option<ObservationId>>(1)?,
-                ))
-            })
-            .optional()
+    // No chain is longer, so a longer one is a circle that an earlier version stored.
+    const MAX_CHAIN: usize = 1_000;
+    let place = |id: ObservationId| -> rusqlite::Result<Option<(ProjectId, Option<ObservationId>)>> {
+        tx.optional_row(PLACE, [id], |row| {
+            Ok((row.get("project_id")?, row.get("superseded_by")?))
+        })
     };
     let (Some((old_project, _)), Some((project, mut next))) = (place(old)?, place(by)?) else {
         return Ok(Some(SupersedeOutcome::Missing));
@@ -87,8 +71,7 @@ fn supersede_error(
         return Ok(Some(SupersedeOutcome::OtherProject));
     }
     let mut at = by;
-    // No honest chain is longer.
-    for _ in 0..1_000 {
+    for _ in 0..MAX_CHAIN {
         if at == old {
             return Ok(Some(SupersedeOutcome::Circle));
         }
@@ -105,7 +88,7 @@ mod tests {
     use crate::testing::{at, event, store};
 
     #[test]
-    fn one_memory_holds_in_place_of_another_but_not_in_a_circle() {
+    fn a_memory_supersedes_another_unless_that_closes_a_circle() {
         let mut store = store(&[event("1", "a")]);
         let insert = "insert into observation (project_id, type, title, created_at, last_seen_at)
             select id, 'change', 'title', 1, 1 from project";

@@ -1,49 +1,46 @@
-//! What a person pinned or corrected outlives a new distilling of its turn, and is not told a second time.
+//! Memories that the user pinned or edited stay when their turn is distilled again, and are not duplicated.
+
+use std::cmp::Reverse;
 
 use backstory_model::{NewObservation, ObservationType, SessionId, TurnId};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
-use crate::{memory::pack::pack, transfer::export::list};
+use crate::{
+    memory::pack::pack,
+    sql::{ListColumns as _, Statements as _},
+};
 
-/// An observation that stays whatever is found out later.
+/// Holds an observation that the user pinned or edited.
 struct UserEdit {
     kind: ObservationType,
     title: String,
     evidence: Vec<String>,
 }
 
-/// Returns those of the new observations that no survivor of the turn stands for.
+/// Returns the new observations of a turn that no edited observation represents.
 ///
-/// Each survivor stands for one at most: the one that rests on the same tool uses (and more, when the turn went on). Its
-/// words are no help, since a person may have changed them; where several fit, title and type decide.
+/// An edited observation represents at most one new one: the one with the same evidence, or with more if the turn continued.
+/// Its text does not decide, because the user may have changed it; among several candidates, title and type do.
 pub(crate) fn not_covered_by_user_edits<'n>(
     connection: &Connection,
     turn: TurnId,
     new: &'n [NewObservation],
 ) -> rusqlite::Result<Vec<&'n NewObservation>> {
-    const SURVIVORS: &str = "select type, title, evidence from observation
+    const EDITS: &str = "select type, title, evidence from observation
         where turn_id = ?1 and (pinned <> 0 or edited_at is not null) order by id";
-    let mut statement = connection.prepare_cached(SURVIVORS)?;
-    let rows = statement.query_map([turn], |row| {
-        Ok(UserEdit {
-            kind: row.get(0)?,
-            title: row.get(1)?,
-            evidence: list(row, 2)?,
-        })
-    })?;
-    let mut untold: Vec<&NewObservation> = new.iter().collect();
-    for survivor in rows {
-        let survivor = survivor?;
-        let best = untold
+    let edits = connection.rows(EDITS, [turn], UserEdit::read)?;
+    let mut uncovered: Vec<&NewObservation> = new.iter().collect();
+    for edit in edits {
+        let best = uncovered
             .iter()
             .enumerate()
-            .filter_map(|(at, one)| Some((survivor.likeness(one)?, std::cmp::Reverse(at))))
+            .filter_map(|(at, one)| Some((edit.likeness(one)?, Reverse(at))))
             .max();
-        if let Some((_, std::cmp::Reverse(at))) = best {
-            untold.remove(at);
+        if let Some((_, Reverse(at))) = best {
+            uncovered.remove(at);
         }
     }
-    Ok(untold)
+    Ok(uncovered)
 }
 
 /// Observations of a session that a user pinned or edited and that have no key to be recognized by: those of earlier
@@ -56,19 +53,13 @@ impl SessionEdits {
         const EDITS: &str = "select turn_id, type, title, evidence from observation
             where session_db_id = ?1 and turn_id is not null and item_key is null
                 and (pinned <> 0 or edited_at is not null) order by id";
-        let mut statement = connection.prepare_cached(EDITS)?;
-        let rows = statement.query_map([session], |row| {
-            let edit = UserEdit {
-                kind: row.get("type")?,
-                title: row.get("title")?,
-                evidence: list(row, 3)?,
-            };
-            Ok((row.get("turn_id")?, edit))
-        })?;
-        rows.collect::<Result<_, _>>().map(Self)
+        let edits = connection.rows(EDITS, [session], |row| {
+            Ok((row.get("turn_id")?, UserEdit::read(row)?))
+        });
+        edits.map(Self)
     }
 
-    /// Tells whether one of them stands for a new observation of a turn. Each stands for one at most.
+    /// Returns true if one of them represents a new observation of a turn. Each represents at most one.
     pub(crate) fn cover(&mut self, turn: TurnId, new: &NewObservation) -> bool {
         let known = self
             .0
@@ -79,34 +70,41 @@ impl SessionEdits {
 }
 
 impl UserEdit {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            kind: row.get("type")?,
+            title: row.get("title")?,
+            evidence: row.list("evidence")?,
+        })
+    }
+
+    /// Returns the strength of the match; `None` if the evidence differs.
     fn likeness(&self, new: &NewObservation) -> Option<u8> {
         let same_title = self.title.eq_ignore_ascii_case(&new.title);
         let same_type = self.kind == new.kind;
-        let rests_on_same = if self.evidence.is_empty() {
+        let has_same_evidence = if self.evidence.is_empty() {
             new.evidence.is_empty() && (same_title || same_type)
         } else {
             self.evidence.iter().all(|id| new.evidence.contains(id))
         };
-        let same_evidence = self.evidence == new.evidence;
-        rests_on_same.then(|| u8::from(same_title) * 4 + u8::from(same_type) * 2 + u8::from(same_evidence))
+        let is_identical = self.evidence == new.evidence;
+        has_same_evidence.then(|| u8::from(same_title) * 4 + u8::from(same_type) * 2 + u8::from(is_identical))
     }
 }
 
-/// Says whether the turn has a summary that stays.
+/// Returns true if the user pinned or edited the summary of a turn.
 pub(crate) fn has_summary(connection: &Connection, turn: TurnId) -> rusqlite::Result<bool> {
     const SUMMARY: &str =
         "select 1 from summary where turn_id = ?1 and (pinned <> 0 or edited_at is not null)";
-    connection.prepare_cached(SUMMARY)?.exists([turn])
+    connection.has_row(SUMMARY, [turn])
 }
 
-/// Says whether the turn has a pinned passage with these words.
+/// Returns true if a turn has a pinned passage with this text.
 pub(crate) fn has_passage(connection: &Connection, turn: TurnId, text: &str) -> rusqlite::Result<bool> {
-    // Packing the same text gives the same bytes.
+    // Packing is deterministic.
     const PASSAGE: &str =
         "select 1 from passage where turn_id = ?1 and pinned <> 0 and text = ?2 and packed is ?3";
     let packed = pack(text);
     let plain = if packed.is_some() { "" } else { text };
-    connection
-        .prepare_cached(PASSAGE)?
-        .exists(params![turn, plain, packed])
+    connection.has_row(PASSAGE, params![turn, plain, packed])
 }

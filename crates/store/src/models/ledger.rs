@@ -1,43 +1,43 @@
-//! The ledger: what models were asked, what it took, and whether the next call may be made.
+//! The ledger of model calls, and the budget.
 //!
-//! A call is entered with its estimate before it is made, in the same transaction that looks at the budget: however many ask at
-//! once, the budget is passed by the last call that was let through and by no other. What the provider counted comes after.
+//! A call is entered with its estimate in the transaction that checks the budget, so that with any number of concurrent
+//! calls at most the last one exceeds it. The provider's token counts replace the estimate later.
 
-use backstory_model::{CallId, SessionId, Timestamp, TurnId};
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use backstory_model::{CallId, SessionId, Timestamp, TurnId};
+use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use crate::{
     Store, StoreError,
-    models::provider_backoff::paused_until,
-    schema::open::{millis, query},
+    models::provider_backoff::backoff_until,
+    sql::{Statements as _, millis},
 };
 
-/// A call that somebody wants to make.
+/// Holds a call before it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCall<'c> {
-    /// Who is to be asked.
+    /// The provider.
     pub provider: &'c str,
-    /// Which model.
+    /// The model.
     pub model: &'c str,
-    /// What a pause of this provider is noted under.
+    /// The name under which a backoff of the provider is stored.
     pub place: &'c str,
-    /// The session that it is about.
+    /// The session.
     pub session_db_id: SessionId,
-    /// The turn that it is about.
+    /// The turn.
     pub turn_id: TurnId,
-    /// About how many tokens are sent.
+    /// The estimated number of input tokens.
     pub estimated_in: u64,
-    /// About how many tokens come back.
+    /// The estimated number of output tokens.
     pub estimated_out: u64,
 }
 
-/// What may be spent.
+/// Holds the token limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBudget {
-    /// When the day began, in milliseconds since 1970: the user's day, which only the caller knows.
+    /// The start of the user's day, which depends on the time zone.
     pub day_start: Timestamp,
     /// The most tokens of a day.
     pub daily_tokens: u64,
@@ -45,59 +45,59 @@ pub struct TokenBudget {
     pub session_tokens: u64,
 }
 
-/// Whether a call may be made.
+/// Tells whether a call may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// It may, and has this number in the ledger.
+    /// It may, with this id in the ledger.
     Granted(CallId),
-    /// The day's tokens are spent.
+    /// The budget of the day is spent.
     DaySpent,
-    /// The session's tokens are spent.
+    /// The budget of the session is spent.
     SessionSpent,
-    /// The provider is left alone.
+    /// The provider is in backoff.
     Paused {
-        /// Until when, in milliseconds since 1970.
+        /// The end of the backoff.
         until: Timestamp,
     },
 }
 
-/// How a call ended.
+/// Holds the end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEnd<'c> {
-    /// `ok`, or the name of what went wrong.
+    /// `ok`, or the name of the error.
     pub outcome: &'c str,
-    /// Tokens sent and answered, as the provider counts; absent when nobody counted, and the estimate stands.
+    /// The input and output tokens that the provider counted; absent if it did not count, then the estimate stays.
     pub tokens: Option<(u64, u64)>,
-    /// In millionths of a dollar, where the price is known.
+    /// The cost in millionths of a dollar, if the price is known.
     pub cost: Option<u64>,
-    /// How long it took.
+    /// The duration.
     pub duration: Duration,
 }
 
-/// What one model took in a span of time.
+/// Holds the calls of one model in a time range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Spending {
-    /// Who was asked.
+    /// The provider.
     pub provider: String,
-    /// Which model.
+    /// The model.
     pub model: String,
-    /// How many calls were made.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of them failed.
+    /// The number of failed calls.
     pub failed: u64,
-    /// Tokens sent.
+    /// The input tokens.
     pub tokens_in: u64,
-    /// Tokens answered.
+    /// The output tokens.
     pub tokens_out: u64,
-    /// In millionths of a dollar; absent when no call has a known price.
+    /// The cost in millionths of a dollar; absent if no price is known.
     pub cost_micro_dollars: Option<u64>,
 }
 
-/// The tokens of calls: as they were counted, else as they were estimated.
+/// Sums the tokens of calls: counted ones, else estimated ones.
 const TOKENS: &str = "coalesce(sum(coalesce(tokens_in, estimated_in) + coalesce(tokens_out, estimated_out)), 0) from model_call";
 
 impl Store {
-    /// Asks whether a call may be made, and enters it when it may.
+    /// Checks budget and backoff, and enters the call if it may be made.
     pub fn reserve_call(
         &mut self,
         call: &NewCall<'_>,
@@ -106,19 +106,14 @@ impl Store {
     ) -> Result<Permit, StoreError> {
         const ENTER: &str = "insert into model_call (at, provider, model, session_db_id, turn_id, estimated_in, estimated_out)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
-        let attempt = query("enter a call into the ledger");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        let run = || -> rusqlite::Result<Permit> {
-            if spent(&transaction, budget.day_start)? >= budget.daily_tokens {
+        self.write("enter a call into the ledger", |tx| {
+            if tokens_since(tx, budget.day_start)? >= budget.daily_tokens {
                 return Ok(Permit::DaySpent);
             }
-            if session_spent(&transaction, call.session_db_id)? >= budget.session_tokens {
+            if tokens_of_session(tx, call.session_db_id)? >= budget.session_tokens {
                 return Ok(Permit::SessionSpent);
             }
-            if let Some(until) = paused_until(&transaction, call.place, now)? {
+            if let Some(until) = backoff_until(tx, call.place, now)? {
                 return Ok(Permit::Paused { until });
             }
             let values = params![
@@ -130,17 +125,11 @@ impl Store {
                 call.estimated_in,
                 call.estimated_out
             ];
-            let id = transaction
-                .prepare_cached(ENTER)?
-                .query_row(values, |row| row.get(0))?;
-            Ok(Permit::Granted(id))
-        };
-        let permit = run().map_err(attempt)?;
-        transaction.commit().map_err(attempt)?;
-        Ok(permit)
+            tx.row(ENTER, values, |row| row.get("id")).map(Permit::Granted)
+        })
     }
 
-    /// Enters how a call ended.
+    /// Enters the end of a call.
     pub fn close_call(&mut self, id: CallId, end: &CallEnd<'_>) -> Result<(), StoreError> {
         const CLOSE: &str =
             "update model_call set tokens_in = ?2, tokens_out = ?3, cost = ?4, duration_ms = ?5, outcome = ?6
@@ -154,47 +143,43 @@ impl Store {
             millis(end.duration),
             end.outcome
         ];
-        self.connection
-            .execute(CLOSE, values)
-            .map(drop)
-            .map_err(query("enter the end of a call"))
+        self.write("enter the end of a call", |tx| tx.run(CLOSE, values).map(drop))
     }
 
-    /// Closes the calls of a process that is gone. What they were estimated at stays spent: nobody knows better.
+    /// Closes the calls of a process that died. Their estimates stay spent, because the real numbers are unknown.
     pub fn close_lost_calls(&mut self, before: Timestamp) -> Result<usize, StoreError> {
         const LOST: &str = "update model_call set outcome = 'lost' where outcome is null and at < ?1";
-        self.connection
-            .execute(LOST, [before])
-            .map_err(query("close lost calls"))
+        self.write("close lost calls", |tx| tx.run(LOST, [before]))
     }
 
-    /// Returns how many tokens were spent, or set aside, since a moment.
+    /// Returns the tokens that were spent or reserved since a time.
     pub fn tokens_since(&self, from: Timestamp) -> Result<u64, StoreError> {
-        spent(&self.connection, from).map_err(query("read what was spent"))
+        self.read("read the ledger", |connection| tokens_since(connection, from))
     }
 
-    /// Returns what each model took from one moment to before another, the most expensive first.
+    /// Returns the spending of each model in a time range, the most input tokens first.
     pub fn spending(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Spending>, StoreError> {
-        const SPENDING: &str = "select provider, model, count(*), count(*) filter (where outcome <> 'ok'),
-                sum(coalesce(tokens_in, estimated_in)), sum(coalesce(tokens_out, estimated_out)), sum(cost)
+        const SPENDING: &str =
+            "select provider, model, count(*) as calls, count(*) filter (where outcome <> 'ok') as failed,
+                sum(coalesce(tokens_in, estimated_in)) as tokens_in,
+                sum(coalesce(tokens_out, estimated_out)) as tokens_out, sum(cost) as cost
             from model_call where at >= ?1 and at < ?2 group by provider, model order by 5 desc, 1, 2";
-        let attempt = query("read what was spent");
-        let mut statement = self.connection.prepare_cached(SPENDING).map_err(attempt)?;
-        let rows = statement.query_map([from, to], |row| {
-            Ok(Spending {
-                provider: row.get(0)?,
-                model: row.get(1)?,
-                calls: row.get(2)?,
-                failed: row.get(3)?,
-                tokens_in: row.get(4)?,
-                tokens_out: row.get(5)?,
-                cost_micro_dollars: row.get(6)?,
+        self.read("read the ledger", |connection| {
+            connection.rows(SPENDING, [from, to], |row| {
+                Ok(Spending {
+                    provider: row.get("provider")?,
+                    model: row.get("model")?,
+                    calls: row.get("calls")?,
+                    failed: row.get("failed")?,
+                    tokens_in: row.get("tokens_in")?,
+                    tokens_out: row.get("tokens_out")?,
+                    cost_micro_dollars: row.get("cost")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 
-    /// Returns what was spent on each of some days, each given by its beginning; the last one goes on until now.
+    /// Returns the spending of each day, given by the starts of the days; the last day is open-ended.
     pub fn spending_by_day(
         &self,
         starts: &[Timestamp],
@@ -206,16 +191,14 @@ impl Store {
     }
 }
 
-fn spent(connection: &Connection, from: Timestamp) -> rusqlite::Result<u64> {
-    connection
-        .prepare_cached(&format!("select {TOKENS} where at >= ?1"))?
-        .query_row([from], |row| row.get(0))
+fn tokens_since(connection: &Connection, from: Timestamp) -> rusqlite::Result<u64> {
+    let sql = format!("select {TOKENS} where at >= ?1");
+    connection.row(&sql, [from], |row| row.get(0))
 }
 
-fn session_spent(connection: &Connection, session_db_id: SessionId) -> rusqlite::Result<u64> {
-    connection
-        .prepare_cached(&format!("select {TOKENS} where session_db_id = ?1"))?
-        .query_row([session_db_id], |row| row.get(0))
+fn tokens_of_session(connection: &Connection, session: SessionId) -> rusqlite::Result<u64> {
+    let sql = format!("select {TOKENS} where session_db_id = ?1");
+    connection.row(&sql, [session], |row| row.get(0))
 }
 
 #[cfg(test)]
@@ -246,7 +229,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_call_that_passes_the_budget_is_the_last_one() {
+    fn at_most_one_call_exceeds_the_budget() {
         let mut store = two_sessions();
         let Permit::Granted(first) = store.reserve_call(&call(1), &BUDGET, at(2_000)).unwrap() else {
             panic!("the first call is within the budget");
@@ -259,7 +242,7 @@ pub(crate) mod tests {
             store.reserve_call(&call(1), &BUDGET, at(2_002)).unwrap(),
             Permit::DaySpent
         );
-        // It took less than was set aside: there is room again.
+        // It took less than its estimate, so there is room again.
         let end = CallEnd {
             outcome: "ok",
             tokens: Some((100, 50)),
@@ -272,7 +255,7 @@ pub(crate) mod tests {
             store.reserve_call(&call(1), &BUDGET, at(2_003)).unwrap(),
             Permit::Granted(_)
         ));
-        // Another day has a budget of its own.
+        // Another day has its own budget.
         let tomorrow = TokenBudget {
             day_start: at(90_000),
             ..BUDGET
@@ -287,7 +270,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_session_has_a_budget_of_its_own() {
+    fn a_session_has_its_own_budget() {
         let mut store = two_sessions();
         let budget = TokenBudget {
             daily_tokens: 1_000_000,
@@ -309,7 +292,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_lost_call_was_estimated_at_stays_spent() {
+    fn the_estimate_of_a_lost_call_stays_spent() {
         let mut store = two_sessions();
         store.reserve_call(&call(1), &BUDGET, at(2_000)).unwrap();
         assert_eq!(store.close_lost_calls(at(3_000)).unwrap(), 1);

@@ -1,4 +1,4 @@
-//! Turns that await a model, the ledger of model calls, and provider backoff.
+//! Model calls: the queue of turns, the ledger with its budget, and the backoff of providers.
 
 pub(crate) mod ledger;
 pub(crate) mod model_queue;

@@ -1,143 +1,133 @@
-//! Providers in trouble: who is left alone, why and until when.
+//! Backoff of providers that fail.
 //!
-//! When the time is over, one call is let through to see whether all is well again; the others wait for it.
+//! After the backoff one call is the probe; the other calls wait for its result.
 
-use backstory_model::Timestamp;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use backstory_model::Timestamp;
+use rusqlite::{Connection, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, schema::open::query};
+use crate::{Store, StoreError, sql::Statements as _};
 
-/// Why a provider is to be left alone.
+/// Holds the reason and the end of a backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewBackoff<'c> {
-    /// The name of what went wrong.
+    /// The name of the error.
     pub reason: &'c str,
-    /// What was said about it.
+    /// The error message.
     pub said: &'c str,
-    /// Until when, in milliseconds since 1970.
+    /// The end of the backoff.
     pub until: Timestamp,
 }
 
-/// A provider that is left alone.
+/// Holds a provider in backoff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProviderBackoff {
-    /// Who.
+    /// The provider.
     pub provider: String,
-    /// The name of what went wrong.
+    /// The name of the error.
     pub reason: String,
-    /// What was said about it.
+    /// The error message.
     pub said: String,
-    /// Since when, in milliseconds since 1970.
+    /// The first failure.
     #[serde(skip)]
     pub since: Timestamp,
-    /// Until when, in milliseconds since 1970. Past that, one call looks whether all is well again.
+    /// The end of the backoff; then one call probes the provider.
     #[serde(skip)]
     pub until: Timestamp,
-    /// How often in a row it went wrong.
+    /// The number of failures in a row.
     pub failures: u32,
 }
 
-/// How long somebody may look whether a provider is well again.
-const PROBE: Duration = Duration::from_mins(15);
+/// The time after which another call may probe: the process of the first probe may have died.
+const PROBE_LEASE: Duration = Duration::from_mins(15);
 
-/// No provider is left alone for longer, whatever its server says.
+/// The longest backoff, whatever the provider's server requests.
 const MAX_BACKOFF: Duration = Duration::from_hours(24);
 
 impl Store {
-    /// Leaves a provider alone for a while.
+    /// Starts or extends the backoff of a provider.
     pub fn back_off_provider(
         &mut self,
         provider: &str,
-        pause: &NewBackoff<'_>,
+        backoff: &NewBackoff<'_>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        const PAUSE: &str = "insert into provider_pause (provider, reason, said, since, until, failures)
+        const BACK_OFF: &str = "insert into provider_pause (provider, reason, said, since, until, failures)
             values (?1, ?2, ?3, ?4, ?5, 1)
             on conflict (provider) do update set reason = ?2, said = ?3, until = ?5, failures = failures + 1, probe_until = null";
-        let values = params![provider, pause.reason, pause.said, now, pause.until];
-        self.connection
-            .execute(PAUSE, values)
-            .map(drop)
-            .map_err(query("note that a provider is in trouble"))
+        let values = params![provider, backoff.reason, backoff.said, now, backoff.until];
+        self.write("store the backoff of a provider", |tx| {
+            tx.run(BACK_OFF, values).map(drop)
+        })
     }
 
-    /// Notes that a provider is well.
+    /// Ends the backoff of a provider that answered.
     pub fn resume_provider(&mut self, provider: &str) -> Result<(), StoreError> {
         const RESUME: &str = "delete from provider_pause where provider = ?1";
-        self.connection
-            .execute(RESUME, [provider])
-            .map(drop)
-            .map_err(query("note that a provider is well"))
+        self.write("end the backoff of a provider", |tx| {
+            tx.run(RESUME, [provider]).map(drop)
+        })
     }
 
-    /// Ends the wait of a provider: the next call looks whether all is well again.
+    /// Ends the wait of a provider: the next call is a probe.
     pub fn end_pause(&mut self, provider: &str, now: Timestamp) -> Result<(), StoreError> {
         const END: &str =
             "update provider_pause set until = min(until, ?2), probe_until = null where provider = ?1";
-        self.connection
-            .execute(END, params![provider, now])
-            .map(drop)
-            .map_err(query("end the wait of a provider"))
+        self.write("end the backoff of a provider", |tx| {
+            tx.run(END, params![provider, now]).map(drop)
+        })
     }
 
-    /// Notes that nobody looks any more whether a provider is well again.
+    /// Ends a probe without a result: the next call probes again.
     pub fn end_probe(&mut self, provider: &str) -> Result<(), StoreError> {
         const END: &str = "update provider_pause set probe_until = null where provider = ?1";
-        self.connection
-            .execute(END, [provider])
-            .map(drop)
-            .map_err(query("note that nobody looks after a provider"))
+        self.write("end the probe of a provider", |tx| {
+            tx.run(END, [provider]).map(drop)
+        })
     }
 
-    /// Returns the providers that are left alone, or were until somebody looks.
+    /// Returns the providers in backoff, including those that await a probe.
     pub fn provider_pauses(&self) -> Result<Vec<ProviderBackoff>, StoreError> {
-        const PAUSES: &str =
+        const BACKOFFS: &str =
             "select provider, reason, said, since, until, failures from provider_pause order by provider";
-        let attempt = query("read which providers are in trouble");
-        let mut statement = self.connection.prepare_cached(PAUSES).map_err(attempt)?;
-        let rows = statement.query_map([], |row| {
-            Ok(ProviderBackoff {
-                provider: row.get(0)?,
-                reason: row.get(1)?,
-                said: row.get(2)?,
-                since: row.get(3)?,
-                until: row.get(4)?,
-                failures: row.get(5)?,
+        self.read("read the backoff of providers", |connection| {
+            connection.rows(BACKOFFS, [], |row| {
+                Ok(ProviderBackoff {
+                    provider: row.get("provider")?,
+                    reason: row.get("reason")?,
+                    said: row.get("said")?,
+                    since: row.get("since")?,
+                    until: row.get("until")?,
+                    failures: row.get("failures")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 }
 
-/// Shortens pauses that are longer than any that is given: the clock was set back since.
+/// Shortens backoffs that are longer than any this version sets: the system clock was set back.
 pub(crate) fn clamp_backoffs(connection: &Connection, now: Timestamp) -> rusqlite::Result<()> {
-    const SHORTEN: &str = "update provider_pause set since = min(since, ?1), until = min(until, ?2), probe_until = min(probe_until, ?3)
+    const CLAMP: &str = "update provider_pause set since = min(since, ?1), until = min(until, ?2), probe_until = min(probe_until, ?3)
         where since > ?1 or until > ?2 or probe_until > ?3";
     connection
-        .execute(SHORTEN, params![now, now + MAX_BACKOFF, now + PROBE])
+        .run(CLAMP, params![now, now + MAX_BACKOFF, now + PROBE_LEASE])
         .map(drop)
 }
 
-/// Says until when a provider is left alone. When that is over, the one who asks is to look, and others wait for him.
-pub(crate) fn paused_until(
+/// Returns the end of a provider's backoff. After the backoff, the caller's call becomes the probe, and other calls wait.
+pub(crate) fn backoff_until(
     connection: &Connection,
     provider: &str,
     now: Timestamp,
 ) -> rusqlite::Result<Option<Timestamp>> {
-    const PAUSE: &str = "select max(until, coalesce(probe_until, 0)) from provider_pause where provider = ?1";
+    const UNTIL: &str =
+        "select max(until, coalesce(probe_until, 0)) as until from provider_pause where provider = ?1";
     const START_PROBE: &str = "update provider_pause set probe_until = ?2 where provider = ?1";
-    let mut statement = connection.prepare_cached(PAUSE)?;
-    let until: Option<Timestamp> = statement
-        .query_row([provider], |row| row.get(0))
-        .optional()?
-        .flatten();
+    let until: Option<Timestamp> = connection.optional_row(UNTIL, [provider], |row| row.get("until"))?;
     if until.is_some_and(|until| until <= now) {
-        connection
-            .prepare_cached(START_PROBE)?
-            .execute(params![provider, now + PROBE])?;
+        connection.run(START_PROBE, params![provider, now + PROBE_LEASE])?;
     }
     Ok(until.filter(|until| *until > now))
 }
@@ -152,31 +142,31 @@ mod tests {
     };
 
     #[test]
-    fn after_a_pause_one_call_looks_and_the_others_wait_for_it() {
+    fn after_a_backoff_one_call_probes_and_the_others_wait() {
         let mut store = two_sessions();
         let budget = TokenBudget {
             daily_tokens: 1_000_000,
             ..BUDGET
         };
-        let pause = |until| NewBackoff {
+        let backoff = |until| NewBackoff {
             reason: "quota-spent",
             said: "no credit",
             until: at(until),
         };
         store
-            .back_off_provider("anthropic", &pause(5_000), at(2_000))
+            .back_off_provider("anthropic", &backoff(5_000), at(2_000))
             .unwrap();
         let ask = |store: &mut Store, now| store.reserve_call(&call(1), &budget, at(now)).unwrap();
         assert_eq!(ask(&mut store, 4_999), Permit::Paused { until: at(5_000) });
         assert!(matches!(ask(&mut store, 5_000), Permit::Granted(_)));
         assert!(matches!(ask(&mut store, 5_001), Permit::Paused { .. }));
-        // The look failed: a longer wait, and one more look.
+        // The probe failed: a longer backoff, and another probe.
         store
-            .back_off_provider("anthropic", &pause(9_000), at(5_002))
+            .back_off_provider("anthropic", &backoff(9_000), at(5_002))
             .unwrap();
         assert_eq!(ask(&mut store, 6_000), Permit::Paused { until: at(9_000) });
-        let pauses = store.provider_pauses().unwrap();
-        assert_eq!((pauses[0].failures, pauses[0].since), (2, at(2_000)));
+        let backoffs = store.provider_pauses().unwrap();
+        assert_eq!((backoffs[0].failures, backoffs[0].since), (2, at(2_000)));
         assert!(matches!(ask(&mut store, 9_000), Permit::Granted(_)));
         store.resume_provider("anthropic").unwrap();
         assert!(matches!(ask(&mut store, 9_001), Permit::Granted(_)));

@@ -1,32 +1,31 @@
-//! Takes events in: from the spool into sessions, turns and the queue, exactly once.
+//! Ingest: moves spooled events into sessions, turns and the queue, exactly once.
 
 use backstory_model::{Event, EventKind, ProjectIdentity, SessionId, Timestamp, TurnId};
-use backstory_text::hash64;
-use rusqlite::{CachedStatement, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Transaction, params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
     Store, StoreError,
     memory::changes::{ChangeEvent, record_change},
-    schema::open::{check_not_newer, query},
-    schema_version,
-    sessions::projects,
+    schema::migrate::{self, MIGRATIONS},
+    sessions::{find_session, projects},
+    sql::{Statements as _, text_hash},
 };
 
-/// What became of a batch.
+/// Holds the number of ingested events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestCounts {
-    /// Events that are new.
+    /// New events.
     pub new: usize,
-    /// Events that had been taken in before.
+    /// Events that were ingested before.
     pub known: usize,
 }
 
-/// What intake itself needs of a payload. Lenient: a field of the wrong type is as good as absent.
+/// Holds the payload fields that ingest needs. Lenient: a field of the wrong type counts as absent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Wire<'p> {
+struct Payload<'p> {
     #[serde(borrow)]
     cwd: Option<&'p RawValue>,
     #[serde(borrow)]
@@ -53,249 +52,248 @@ fn text(raw: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// The parts of intake that the store cannot know by itself.
+/// Holds the functions that ingest needs from outside of the store.
 #[derive(Clone, Copy)]
 pub struct IngestHooks<'f> {
-    /// Finds the project of a folder, for a session whose first event does not say.
+    /// Locates the project of a folder, for a session whose first event has no project.
     pub locate: &'f dyn Fn(&str) -> ProjectIdentity,
-    /// Tells a prompt that a program wrote from a person's.
+    /// Returns true for a machine-made prompt.
     pub is_machine_made: &'f dyn Fn(&str) -> bool,
 }
 
 impl std::fmt::Debug for IngestHooks<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Senses")
+        f.write_str("IngestHooks")
     }
 }
 
-impl Store {
-    /// Stores a batch in one transaction. An event whose key is known changes nothing.
-    pub fn ingest_batch(
-        &mut self,
-        events: &[Event],
-        senses: IngestHooks<'_>,
-    ) -> Result<IngestCounts, StoreError> {
-        let attempt = query("take events in");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        // Asked inside the transaction: a newer version may have brought the schema up to date since this one opened it.
-        check_not_newer(&transaction, &self.place.path, schema_version())?;
-        let mut taken = IngestCounts::default();
-        for event in events {
-            match take_one(&transaction, event, senses).map_err(attempt)? {
-                true => taken.new += 1,
-                false => taken.known += 1,
-            }
-        }
-        transaction.commit().map_err(attempt)?;
-        Ok(taken)
-    }
-}
-
-impl Store {
-    /// Says whether an event was taken in, by its key.
-    pub fn has_event(&self, key: &str) -> Result<bool, StoreError> {
-        self.connection
-            .prepare_cached(KNOWN)
-            .and_then(|mut known| known.exists([key]))
-            .map_err(query("look for an event"))
-    }
-
-    /// Says whether a file was imported in this very state.
-    pub fn is_imported(&self, path: &str, stamp: &str) -> Result<bool, StoreError> {
-        const SAME: &str = "select 1 from import where path = ?1 and stamp = ?2";
-        let attempt = query("look for an earlier import");
-        self.connection
-            .prepare_cached(SAME)
-            .and_then(|mut same| same.exists([path, stamp]))
-            .map_err(attempt)
-    }
-
-    /// Notes that a file was imported in this state.
-    pub fn note_import(&mut self, path: &str, stamp: &str, session_id: &str) -> Result<(), StoreError> {
-        const NOTE: &str = "insert into import values (?1, ?2, ?3)
-            on conflict (path) do update set stamp = excluded.stamp";
-        self.connection
-            .execute(NOTE, [path, stamp, session_id])
-            .map(drop)
-            .map_err(query("note an import"))
-    }
-
-    /// Returns when a session was first heard of by a hook, in milliseconds since 1970.
-    pub fn first_live_event(&self, session_id: &str) -> Result<Option<Timestamp>, StoreError> {
-        const FIRST: &str = "select min(event.at) from event join session on session.id = event.session_db_id
-            where session.session_id = ?1 and event.source = 'hook'";
-        self.connection
-            .query_row(FIRST, [session_id], |row| row.get(0))
-            .map_err(query("look for live events"))
-    }
+/// Identifies an imported file in one state.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportedFile<'i> {
+    /// The path.
+    pub path: &'i str,
+    /// The state: size and time of the last change.
+    pub stamp: &'i str,
 }
 
 const KNOWN: &str = "select 1 from event where key = ?1";
 
-/// Returns whether the event is new.
-fn take_one(transaction: &Transaction<'_>, event: &Event, senses: IngestHooks<'_>) -> rusqlite::Result<bool> {
+impl Store {
+    /// Ingests a batch in one transaction. An event with a known key changes nothing.
+    pub fn ingest_batch(
+        &mut self,
+        events: &[Event],
+        hooks: IngestHooks<'_>,
+    ) -> Result<IngestCounts, StoreError> {
+        let path = self.file.path.clone();
+        let known = migrate::target(&MIGRATIONS);
+        self.write("ingest events", |tx| {
+            // Checked inside the transaction: a newer version may have migrated the database since it was opened.
+            let found = migrate::version(tx)?;
+            if found > known {
+                return Ok(Err(StoreError::Newer { path, found, known }));
+            }
+            let mut counts = IngestCounts::default();
+            for event in events {
+                if ingest_event(tx, event, hooks)? {
+                    counts.new += 1;
+                } else {
+                    counts.known += 1;
+                }
+            }
+            Ok(Ok(counts))
+        })?
+    }
+
+    /// Returns true if an event was ingested.
+    pub fn has_event(&self, key: &str) -> Result<bool, StoreError> {
+        self.read("look for an event", |connection| connection.has_row(KNOWN, [key]))
+    }
+
+    /// Returns true if a file was imported in this state.
+    pub fn is_imported(&self, file: ImportedFile<'_>) -> Result<bool, StoreError> {
+        const SAME: &str = "select 1 from import where path = ?1 and stamp = ?2";
+        self.read("look for an earlier import", |connection| {
+            connection.has_row(SAME, [file.path, file.stamp])
+        })
+    }
+
+    /// Stores that the transcript of a session was imported.
+    pub fn note_import(&mut self, file: ImportedFile<'_>, session_id: &str) -> Result<(), StoreError> {
+        const NOTE: &str = "insert into import values (?1, ?2, ?3)
+            on conflict (path) do update set stamp = excluded.stamp";
+        self.write("store an import", |tx| {
+            tx.run(NOTE, [file.path, file.stamp, session_id]).map(drop)
+        })
+    }
+
+    /// Returns the time of the first event of a session that a hook reported.
+    pub fn first_live_event(&self, session_id: &str) -> Result<Option<Timestamp>, StoreError> {
+        const FIRST: &str = "select min(event.at) from event join session on session.id = event.session_db_id
+            where session.session_id = ?1 and event.source = 'hook'";
+        self.read("look for live events", |connection| {
+            connection.row(FIRST, [session_id], |row| row.get(0))
+        })
+    }
+}
+
+/// Returns true if the event is new.
+fn ingest_event(tx: &Transaction<'_>, event: &Event, hooks: IngestHooks<'_>) -> rusqlite::Result<bool> {
     const INSERT: &str = "insert into event
             (key, source, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, read_hash)
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-    if cached(transaction, KNOWN)?.exists([&event.key])? {
+    if tx.has_row(KNOWN, [&event.key])? {
         return Ok(false);
     }
-    // Checked when it was spooled and read: a payload is an object. One that is not has no fields.
-    let wire: Wire<'_> = serde_json::from_str(&event.payload).unwrap_or_default();
-    let session = session(transaction, event, &wire, senses)?;
-    let turn = turn(transaction, event, &wire, session, senses)?;
+    // The spool accepts only objects. Anything else has no fields.
+    let payload: Payload<'_> = serde_json::from_str(&event.payload).unwrap_or_default();
+    let session = find_or_create_session(tx, event, &payload, hooks)?;
+    let turn = find_or_create_turn(tx, event, &payload, session, hooks)?;
     if event.kind == EventKind::Stop {
-        // Until its summary is made: `Store::finish` says so.
-        const WAITS: &str = "update session set status = 'summarizing' where id = ?1 and status = 'active'";
-        cached(transaction, WAITS)?.execute([session])?;
+        // `Store::finish` resets it.
+        const SUMMARIZING: &str =
+            "update session set status = 'summarizing' where id = ?1 and status = 'active'";
+        tx.run(SUMMARIZING, [session])?;
     }
     if event.kind == EventKind::SessionEnd {
-        end_session(transaction, event, &wire, session)?;
+        end_session(tx, event, &payload, session)?;
     }
-    let tool_name = text(wire.tool_name);
-    let shown = wire
+    let tool_name = text(payload.tool_name);
+    let file_content = payload
         .tool_response
         .filter(|_| tool_name.as_deref() == Some("Read"))
         .map(RawValue::get);
-    let read_hash = shown.map(hash);
-    let payload = without_repetition(transaction, session, &event.payload, shown)?;
-    cached(transaction, INSERT)?.execute(params![
-        event.key,
-        event.source,
-        session,
-        turn,
-        event.kind,
-        text(wire.agent_id),
-        tool_name,
-        text(wire.tool_use_id),
-        event.at,
-        payload.as_deref().unwrap_or(&event.payload),
-        read_hash,
-    ])?;
+    let read_hash = file_content.map(text_hash);
+    let shortened = without_repetition(tx, session, &event.payload, file_content)?;
+    tx.run(
+        INSERT,
+        params![
+            event.key,
+            event.source,
+            session,
+            turn,
+            event.kind,
+            text(payload.agent_id),
+            tool_name,
+            text(payload.tool_use_id),
+            event.at,
+            shortened.as_deref().unwrap_or(&event.payload),
+            read_hash,
+        ],
+    )?;
     Ok(true)
 }
 
-/// Agents read the same file again and again: what it shows is kept once per session while it stays the same.
+/// Removes the content of a file that the session has read before. Agents read the same file again and again, and its content
+/// is stored once per session while it does not change.
 fn without_repetition(
-    transaction: &Transaction<'_>,
+    tx: &Transaction<'_>,
     session: SessionId,
     payload: &str,
-    shown: Option<&str>,
+    file_content: Option<&str>,
 ) -> rusqlite::Result<Option<String>> {
     const SEEN: &str = "select 1 from event where session_db_id = ?1 and read_hash = ?2";
-    let Some(shown) = shown.filter(|shown| shown.len() > 256) else {
+    const MIN_LEN: usize = 256;
+    let Some(content) = file_content.filter(|content| content.len() > MIN_LEN) else {
         return Ok(None);
     };
-    if !cached(transaction, SEEN)?.exists(params![session, hash(shown)])? {
+    if !tx.has_row(SEEN, params![session, text_hash(content)])? {
         return Ok(None);
     }
-    // `shown` is a part of `payload`.
-    let start = shown.as_ptr() as usize - payload.as_ptr() as usize;
-    let (before, after) = (&payload[..start], &payload[start + shown.len()..]);
+    // `content` is a slice of `payload`.
+    let start = content.as_ptr() as usize - payload.as_ptr() as usize;
+    let (before, after) = (&payload[..start], &payload[start + content.len()..]);
     Ok(Some(format!("{before}\"[as read before]\"{after}")))
 }
 
-/// Returns the hash by which a text that was read before is recognized, as SQLite stores it.
-pub(crate) fn hash(text: &str) -> i64 {
-    hash64(text.as_bytes()).cast_signed()
-}
-
-/// Finds or creates the session of an event and notes what the event says about it.
-fn session(
-    transaction: &Transaction<'_>,
+/// Finds or creates the session of an event and updates it.
+fn find_or_create_session(
+    tx: &Transaction<'_>,
     event: &Event,
-    wire: &Wire<'_>,
-    senses: IngestHooks<'_>,
+    payload: &Payload<'_>,
+    hooks: IngestHooks<'_>,
 ) -> rusqlite::Result<SessionId> {
-    const FIND: &str = "select id from session where session_id = ?1";
     const CREATE: &str = "insert into session (session_id, host, project_id, cwd, started_at, last_event_at)
         values (?1, ?2, ?3, ?4, ?5, ?5) returning id";
     const UPDATE: &str = "update session set last_event_at = max(last_event_at, ?2), branch = coalesce(?3, branch),
         worktree = coalesce(?4, worktree), model = coalesce(?5, model), transcript_path = coalesce(?6, transcript_path)
         where id = ?1";
     const REVIVE: &str = "update session set status = 'active', ended_at = null, end_reason = null where id = ?1 and status <> 'active'";
-    const HEARD_OF: &str = "update session set status = 'active' where id = ?1 and status = 'interrupted'";
-    let cwd = text(wire.cwd);
-    let known = cached(transaction, FIND)?
-        .query_row([&event.session_id], |row| row.get(0))
-        .optional()?;
-    let mut facts = event.project.clone();
-    let id: SessionId = match known {
+    const RESUME: &str = "update session set status = 'active' where id = ?1 and status = 'interrupted'";
+    let mut project = event.project.clone();
+    let id = match find_session(tx, &event.session_id)? {
         Some(id) => id,
         None => {
-            let found = facts.get_or_insert_with(|| (senses.locate)(cwd.as_deref().unwrap_or("")));
-            let project = projects::find_or_create(transaction, found, event.at)?;
+            let cwd = text(payload.cwd);
+            let identity = project.get_or_insert_with(|| (hooks.locate)(cwd.as_deref().unwrap_or("")));
+            let project = projects::find_or_create(tx, identity, event.at)?;
             let values = params![event.session_id, event.host.as_str(), project, cwd, event.at];
-            let id = cached(transaction, CREATE)?.query_row(values, |row| row.get(0))?;
-            record_change(transaction, ChangeEvent::SessionStarted(id))?;
+            let id = tx.row(CREATE, values, |row| row.get("id"))?;
+            record_change(tx, ChangeEvent::SessionStarted(id))?;
             id
         }
     };
-    let (branch, worktree) = facts
-        .map(|facts| (facts.branch, facts.worktree))
+    let (branch, worktree) = project
+        .map(|project| (project.branch, project.worktree))
         .unwrap_or_default();
     let values = params![
         id,
         event.at,
         branch,
         worktree,
-        text(wire.model),
-        text(wire.transcript_path)
+        text(payload.model),
+        text(payload.transcript_path)
     ];
-    cached(transaction, UPDATE)?.execute(values)?;
+    tx.run(UPDATE, values)?;
     match event.kind {
-        // A prompt after the end is a resumed session.
-        EventKind::UserPromptSubmit | EventKind::SessionStart => {
-            cached(transaction, REVIVE)?.execute([id])?
-        }
+        // A prompt after the end resumes the session.
+        EventKind::UserPromptSubmit | EventKind::SessionStart => tx.run(REVIVE, [id])?,
         EventKind::SessionEnd => 0,
-        // A tool may take longer than a day.
-        _ => cached(transaction, HEARD_OF)?.execute([id])?,
+        // A tool can run for longer than a day.
+        _ => tx.run(RESUME, [id])?,
     };
     Ok(id)
 }
 
-/// Finds the turn that an event belongs to; a prompt opens one.
-fn turn(
-    transaction: &Transaction<'_>,
+/// Finds the turn of an event; a prompt creates one.
+fn find_or_create_turn(
+    tx: &Transaction<'_>,
     event: &Event,
-    wire: &Wire<'_>,
+    payload: &Payload<'_>,
     session: SessionId,
-    senses: IngestHooks<'_>,
+    hooks: IngestHooks<'_>,
 ) -> rusqlite::Result<Option<TurnId>> {
-    // Work that runs on in the background belongs to the prompt that asked for it.
+    // Background work belongs to the prompt that started it.
     const FIND: &str = "select id, prompt_id from turn where session_db_id = ?1
         order by coalesce(prompt_id = ?2, 0) desc, number desc limit 1";
     const OPEN: &str = "select id from turn where session_db_id = ?1 and prompt_id = ?2 and ended_at is null";
     const CLOSE: &str = "update turn set ended_at = ?2 where id = ?1";
     const CREATE: &str = "insert into turn (session_db_id, number, prompt, prompt_id, machine_made, branch, started_at)
         select ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5, ?6 from turn where session_db_id = ?1 returning id";
-    let prompt_id = text(wire.prompt_id);
-    let create = |prompt: Option<&str>| {
-        // Esc ends a turn without a word: the next one shows that it is over.
-        close_open(transaction, session, event.at)?;
-        let machine_made = prompt.is_some_and(senses.is_machine_made);
-        let branch = event.project.as_ref().and_then(|facts| facts.branch.as_deref());
+    let prompt_id = text(payload.prompt_id);
+    let create = |prompt: Option<&str>| -> rusqlite::Result<TurnId> {
+        // Esc ends a turn without an event, so the next turn ends it.
+        close_open_turns(tx, session, event.at)?;
+        let machine_made = prompt.is_some_and(hooks.is_machine_made);
+        let branch = event
+            .project
+            .as_ref()
+            .and_then(|project| project.branch.as_deref());
         let values = params![session, prompt, prompt_id, machine_made, branch, event.at];
-        let id = cached(transaction, CREATE)?.query_row(values, |row| row.get::<_, TurnId>(0))?;
+        let id: TurnId = tx.row(CREATE, values, |row| row.get("id"))?;
         if prompt.is_some_and(|prompt| !prompt.is_empty()) && !machine_made {
-            record_change(transaction, ChangeEvent::Memory(id.into()))?;
+            record_change(tx, ChangeEvent::Memory(id.into()))?;
         }
         Ok(id)
     };
     match event.kind {
         EventKind::SessionStart | EventKind::SessionEnd | EventKind::PreCompact => Ok(None),
         EventKind::UserPromptSubmit => {
-            let prompt = text(wire.prompt).unwrap_or_default();
-            let under_way = cached(transaction, OPEN)?
-                .query_row(params![session, prompt_id], |row| row.get(0))
-                .optional()?;
-            match under_way {
-                // A program tells the agent something while it works for the person.
-                Some(id) if (senses.is_machine_made)(&prompt) => Ok(Some(id)),
+            let prompt = text(payload.prompt).unwrap_or_default();
+            let open = tx.optional_row(OPEN, params![session, prompt_id], |row| row.get("id"))?;
+            match open {
+                // A program notifies the agent while it works for the user.
+                Some(id) if (hooks.is_machine_made)(&prompt) => Ok(Some(id)),
                 _ => create(Some(&prompt)).map(Some),
             }
         }
@@ -303,74 +301,69 @@ fn turn(
         | EventKind::PostToolUseFailure
         | EventKind::Stop
         | EventKind::SubagentStop => {
-            let found = cached(transaction, FIND)?
-                .query_row(params![session, prompt_id], |row| {
-                    Ok((row.get::<_, TurnId>(0)?, row.get::<_, Option<String>>(1)?))
-                })
-                .optional()?;
+            let found: Option<(TurnId, Option<String>)> =
+                tx.optional_row(FIND, params![session, prompt_id], |row| {
+                    Ok((row.get("id")?, row.get("prompt_id")?))
+                })?;
             let is_another = |of: &Option<String>| of.is_some() && prompt_id.is_some() && *of != prompt_id;
             let id = match found {
-                // The agent answered something that is no prompt to it, as a `!command` is: a turn of its own.
-                Some((_, of)) if is_another(&of) && wire.agent_id.is_none() => create(None)?,
+                // The agent answered something that reported no prompt, such as a `!command`: a turn of its own.
+                Some((_, of)) if is_another(&of) && payload.agent_id.is_none() => create(None)?,
                 Some((id, _)) => id,
-                // Installed in the middle of a session: the turn's prompt was never heard.
+                // Installed in the middle of a session: the prompt was not captured.
                 None => create(None)?,
             };
             if event.kind == EventKind::Stop {
-                cached(transaction, CLOSE)?.execute(params![id, event.at])?;
+                tx.run(CLOSE, params![id, event.at])?;
             }
             Ok(Some(id))
         }
     }
 }
 
-fn close_open(transaction: &Transaction<'_>, session: SessionId, at: Timestamp) -> rusqlite::Result<usize> {
-    const CLOSE_OPEN: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
-    cached(transaction, CLOSE_OPEN)?.execute(params![session, at])
+fn close_open_turns(tx: &Transaction<'_>, session: SessionId, at: Timestamp) -> rusqlite::Result<()> {
+    const CLOSE: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
+    tx.run(CLOSE, params![session, at]).map(drop)
 }
 
 fn end_session(
-    transaction: &Transaction<'_>,
+    tx: &Transaction<'_>,
     event: &Event,
-    wire: &Wire<'_>,
+    payload: &Payload<'_>,
     session: SessionId,
 ) -> rusqlite::Result<()> {
-    // What was given up stays visible after the end.
+    // A session with failed events stays `failed` after its end.
     const END: &str = "update session set ended_at = ?2, end_reason = ?3, status = case when exists (
             select 1 from event where state <> 'done' and state = 'failed' and session_db_id = ?1)
             then 'failed' else 'completed' end
         where id = ?1";
-    close_open(transaction, session, event.at)?;
-    let reason = text(wire.reason);
+    close_open_turns(tx, session, event.at)?;
+    let reason = text(payload.reason);
     if reason.as_deref() != Some("clear") {
-        cached(transaction, END)?.execute(params![session, event.at, reason])?;
-        record_change(transaction, ChangeEvent::SessionCompleted(session))?;
+        tx.run(END, params![session, event.at, reason])?;
+        record_change(tx, ChangeEvent::SessionCompleted(session))?;
     }
     Ok(())
-}
-
-fn cached<'t>(transaction: &'t Transaction<'_>, sql: &str) -> rusqlite::Result<CachedStatement<'t>> {
-    transaction.prepare_cached(sql)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{SENSES, event, store};
+    use crate::testing::{INGEST_HOOKS, event, store};
 
     #[test]
     fn an_event_counts_once_however_often_it_comes() {
         let events = [event("1", "a"), event("2", "a")];
         let mut store = store(&events);
         assert_eq!(
-            store.ingest_batch(&events, SENSES).unwrap(),
+            store.ingest_batch(&events, INGEST_HOOKS).unwrap(),
             IngestCounts { new: 0, known: 2 }
         );
         assert_eq!(store.queue(10).unwrap().pending, 2);
     }
 
     #[test]
-    fn what_belongs_to_a_session_goes_with_it() {
+    fn deleting_a_session_deletes_everything_that_belongs_to_it() {
         let store = store(&[event("1", "a"), event("2", "b")]);
         let sql = "insert into observation (project_id, session_db_id, type, title, created_at, last_seen_at) values (1, 1, 'change', 't', 0, 0);
             insert into document (kind, memory_id, created_at) values ('observation', 1, 0);
@@ -405,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn background_work_belongs_to_the_prompt_that_asked_for_it() {
+    fn background_work_belongs_to_the_prompt_that_started_it() {
         let with = |key: &str, kind, payload: &str| Event {
             kind,
             payload: payload.to_owned(),

@@ -1,58 +1,50 @@
-//! Reads a database that does not change meanwhile: no locks, and no file is made beside it.
+//! Reads the database without locks while no process writes to it.
+//!
+//! Half the cost of opening the database at a session start is locking and the shared-memory file. Both are skipped while
+//! the write-ahead log is empty. A concurrent write then shows as a changed file, and the read is repeated with locks.
 
-use std::{
-    mem::ManuallyDrop,
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::{mem::ManuallyDrop, path::Path, time::SystemTime};
 
-use backstory_model::has_drive;
-use rusqlite::{Connection, OpenFlags};
-
-use crate::{
-    Store, StoreError,
-    schema::open::{BusyTimeout, connect},
-};
+use super::connect::{BusyTimeout, connect_immutable, wal_path};
+use crate::{Store, StoreError};
 
 impl Store {
-    /// Opens the database for one quick look. While its log is empty it is read as a file that cannot change, which takes half
-    /// the time; should somebody write at that very moment, the look may fail or see a little of both states.
+    /// Opens the database for one short read. A write of another process at the same moment can make the read fail or see
+    /// parts of both states; callers must tolerate that.
     pub fn open_immutable(path: &Path) -> Result<Self, StoreError> {
         if WalEmpty::now(path).is_none() {
             return Self::open_read_only(path, BusyTimeout::Hook);
         }
-        let connection = connect_unchanging(path)?;
-        Self::of_this_schema(connection, path)
+        Self::of_this_schema(connect_immutable(path)?, path)
     }
 
-    /// Reads something in one state of the store, by a glance when nobody writes: should that have changed meanwhile, it is
-    /// read again as others read. For a process that ends in a moment: the store stays open, because closing takes time.
+    /// Reads from one state of the database, without locks if no process writes. If that changed meanwhile, `read` runs
+    /// again with locks. Leaves the store open, because closing takes time: only for a process that exits right after.
     pub fn read_snapshot<T>(
         path: &Path,
         read: impl Fn(&Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let before = WalEmpty::now(path);
         if before.is_some() {
-            let glance =
-                connect_unchanging(path).and_then(|connection| Self::of_this_schema(connection, path));
-            let found = glance.and_then(|store| store.left_open(&read));
+            let store = connect_immutable(path).and_then(|connection| Self::of_this_schema(connection, path));
+            let result = store.and_then(|store| store.read_and_leak(&read));
             if WalEmpty::now(path) == before {
-                return found;
+                return result;
             }
         }
         let store = Self::open_read_only(path, BusyTimeout::Hook)?;
-        // Not for a glance: only with locks it is certain that the file does not get shorter under the map.
+        // Only with locks: without them the file may become shorter while it is mapped.
         store.map_pages()?;
-        store.left_open(&read)
+        store.read_and_leak(&read)
     }
 
-    fn left_open<T>(self, read: impl Fn(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn read_and_leak<T>(self, read: impl Fn(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let store = ManuallyDrop::new(self);
         store.read_transaction(|| read(&store))
     }
 }
 
-/// A database whose log is empty, and when it was last written to.
+/// The state of a database whose write-ahead log is empty.
 #[derive(PartialEq, Eq)]
 struct WalEmpty {
     modified: SystemTime,
@@ -60,40 +52,15 @@ struct WalEmpty {
 }
 
 impl WalEmpty {
-    /// Looks whether a database is there and its log is empty.
+    /// Returns the state; `None` if there is no database or its log is not empty.
     fn now(path: &Path) -> Option<Self> {
-        let is_empty = log(path).metadata().map_or(true, |log| log.len() == 0);
+        let is_empty = wal_path(path).metadata().map_or(true, |wal| wal.len() == 0);
         let file = path.metadata().ok().filter(|_| is_empty)?;
         Some(Self {
             modified: file.modified().ok()?,
             bytes: file.len(),
         })
     }
-}
-
-/// Returns where the write-ahead log of a database is.
-pub(crate) fn log(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
-}
-
-/// Opens a file as one that nobody changes.
-pub(crate) fn connect_unchanging(path: &Path) -> Result<Connection, StoreError> {
-    // The address of a file: what has a meaning in one is spelt out.
-    let path = path.to_string_lossy();
-    let is_on_drive = has_drive(&path);
-    let mut address = if is_on_drive { "file:///" } else { "file:" }.to_owned();
-    for c in path.chars() {
-        match c {
-            '\\' if is_on_drive => address.push('/'),
-            '%' | '?' | '#' => address.push_str(&format!("%{:02x}", u32::from(c))),
-            c => address.push(c),
-        }
-    }
-    address.push_str("?immutable=1");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    connect(Path::new(&address), flags, BusyTimeout::Command)
 }
 
 #[cfg(test)]
@@ -104,16 +71,16 @@ mod tests {
     use crate::{NewNote, Store, testing::at};
 
     #[test]
-    fn a_glance_sees_the_log_and_leaves_nothing_behind() {
+    fn an_immutable_read_sees_the_log_and_creates_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        // What has a meaning in an address.
+        // Characters with a meaning in a URI.
         let name = if cfg!(unix) { "a?b#c%20.db" } else { "b#c%20.db" };
         let path = folder.path().join(name);
         assert!(matches!(
             Store::open_immutable(&path),
             Err(StoreError::Missing(_))
         ));
-        let facts = (crate::testing::SENSES.locate)("p");
+        let facts = (crate::testing::INGEST_HOOKS.locate)("p");
         let note = |text| NewNote {
             text,
             project: Some(&facts),
@@ -137,10 +104,10 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_somebody_wrote_into_is_taken_again() {
+    fn a_snapshot_is_read_again_after_a_concurrent_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
-        let facts = (crate::testing::SENSES.locate)("p");
+        let facts = (crate::testing::INGEST_HOOKS.locate)("p");
         let note = NewNote {
             text: "one",
             project: Some(&facts),
@@ -150,20 +117,20 @@ mod tests {
             author: NoteAuthor::User,
         };
         Store::open(&path, folder.path()).unwrap().close().unwrap();
-        let looks = std::cell::Cell::new(0);
+        let reads = std::cell::Cell::new(0);
         let count = |write: bool| {
-            looks.set(0);
+            reads.set(0);
             let found = Store::read_snapshot(&path, |store| {
-                looks.set(looks.get() + 1);
-                if write && looks.get() == 1 {
-                    // Closed at once: the log is empty again, and the file is another.
+                reads.set(reads.get() + 1);
+                if write && reads.get() == 1 {
+                    // Closed at once: the log is empty again, and the file has changed.
                     let mut other = Store::open(&path, folder.path())?;
                     other.remember(&note, at(1))?;
                     other.close()?;
                 }
                 store.count_memories(&facts.key, 9)
             });
-            (found.unwrap(), looks.get())
+            (found.unwrap(), reads.get())
         };
         assert_eq!(count(false), (0, 1));
         assert_eq!(count(true), (1, 2));

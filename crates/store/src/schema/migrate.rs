@@ -1,13 +1,11 @@
 //! Brings a database to the schema of this version.
 //!
-//! Migrations are only ever added. The number of those that a database has seen is its `user_version`.
+//! Migrations are only added, never changed. `user_version` counts the migrations that a database has been through.
+//! `testdata/databases` has one database per released schema; add one before adding a migration.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{
-    StoreError,
-    memory::{documents, next_steps},
-};
+use crate::memory::{documents, next_steps};
 
 /// All migrations, oldest first.
 pub(crate) const MIGRATIONS: [&str; 7] = [
@@ -20,48 +18,43 @@ pub(crate) const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0007_evidence.sql"),
 ];
 
-/// The last schema whose documents were counted and indexed differently: every memory of an older database is made
-/// findable anew.
+/// The last schema with another numbering and indexing of documents. Every memory of such a database is indexed again.
 const LAST_OTHER_INDEX: i64 = 1;
 
 /// The last schema without `summary.open_steps`.
 const LAST_WITHOUT_OPEN_STEPS: i64 = 5;
 
-/// The schema that a list of migrations leads to.
+/// Returns the schema that a list of migrations leads to.
 pub(crate) fn target(migrations: &[&str]) -> i64 {
     i64::try_from(migrations.len()).unwrap_or(i64::MAX)
 }
 
-/// Returns the schema of a database; 0 is an empty one.
+/// Returns the schema of a database; 0 for an empty one.
 pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("pragma user_version", [], |row| row.get(0))
 }
 
-/// Applies what is missing. All of it or nothing: a crash leaves the old schema.
-pub(crate) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), StoreError> {
-    let migrate = StoreError::Migrate;
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(migrate)?;
-    // Asked again inside the transaction: another process may have been faster.
-    let from = version(&transaction).map_err(migrate)?;
+/// Applies the missing migrations in one transaction.
+pub(crate) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Read inside the transaction: another process may have migrated in the meantime.
+    let from = version(&transaction)?;
     let pending = usize::try_from(from)
         .ok()
         .and_then(|from| migrations.get(from..))
         .unwrap_or_default();
     for sql in pending {
-        transaction.execute_batch(sql).map_err(migrate)?;
+        transaction.execute_batch(sql)?;
     }
-    if (1..=LAST_OTHER_INDEX).contains(&from) && !pending.is_empty() {
-        documents::reindex_all(&transaction).map_err(migrate)?;
+    let passes = |schema: i64| (1..=schema).contains(&from) && target(migrations) > schema;
+    if passes(LAST_OTHER_INDEX) {
+        documents::reindex_all(&transaction)?;
     }
-    if (1..=LAST_WITHOUT_OPEN_STEPS).contains(&from) && target(migrations) > LAST_WITHOUT_OPEN_STEPS {
-        next_steps::fill_in_open_steps(&transaction).map_err(migrate)?;
+    if passes(LAST_WITHOUT_OPEN_STEPS) {
+        next_steps::fill_in_open_steps(&transaction)?;
     }
     if !pending.is_empty() {
-        transaction
-            .pragma_update(None, "user_version", target(migrations))
-            .map_err(migrate)?;
+        transaction.pragma_update(None, "user_version", target(migrations))?;
     }
-    transaction.commit().map_err(migrate)
+    transaction.commit()
 }

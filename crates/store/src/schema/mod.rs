@@ -1,5 +1,7 @@
-//! Opens the database and brings its schema up to date.
+//! The schema: opening, migrating and copying the database.
 
-pub(crate) mod immutable;
+pub(crate) mod connect;
+pub(crate) mod copy;
+mod immutable;
 pub(crate) mod migrate;
 pub(crate) mod open;

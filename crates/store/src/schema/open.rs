@@ -1,155 +1,26 @@
-//! Opens the database: creates, migrates, or refuses it.
+//! Opens the database: creates it, migrates it, or refuses it.
 
-use std::{
-    fs::OpenOptions,
-    io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{fs::OpenOptions, io, path::Path};
 
 use backstory_system::OwnerOnly as _;
-use rusqlite::{Connection, OpenFlags, config::DbConfig};
+use rusqlite::{Connection, OpenFlags};
 
-use crate::{
-    maintenance::backup::{DbFile, back_up},
-    schema::migrate::{self, MIGRATIONS},
+use super::{
+    connect::{BusyTimeout, connect, open_error},
+    copy::{back_up, check},
+    migrate::{self, MIGRATIONS},
 };
-
-/// Why the store cannot be used or did not do what was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The database file cannot be opened.
-    #[error("could not open database {}", .path.display())]
-    Open {
-        /// The database.
-        path: PathBuf,
-        /// What SQLite or the system said.
-        #[source]
-        source: rusqlite::Error,
-    },
-    /// There is no database yet.
-    #[error("there is no database at {}", .0.display())]
-    Missing(PathBuf),
-    /// A database of another program than expected.
-    #[error("{} is no database of claude-mem", .0.display())]
-    Foreign(PathBuf),
-    /// The database was written by a newer version.
-    #[error("database {} has schema {found}, this version knows {known}", .path.display())]
-    Newer {
-        /// The database.
-        path: PathBuf,
-        /// Its schema.
-        found: i64,
-        /// The newest schema that this version knows.
-        known: i64,
-    },
-    /// The database was written by an older version, and is only to be read.
-    #[error("database {} has the older schema {found}", .path.display())]
-    Older {
-        /// The database.
-        path: PathBuf,
-        /// Its schema.
-        found: i64,
-    },
-    /// The database is not whole.
-    #[error("{} is damaged: {found}", .path.display())]
-    Damaged {
-        /// The database.
-        path: PathBuf,
-        /// What is wrong with it.
-        found: String,
-    },
-    /// A copy could not be made. Before a migration that means that nothing was migrated.
-    #[error("could not back up the database to {}", .path.display())]
-    Backup {
-        /// Where the copy was to be.
-        path: PathBuf,
-        /// What SQLite said.
-        #[source]
-        source: rusqlite::Error,
-    },
-    /// A migration failed; the database is as it was.
-    #[error("could not migrate the database")]
-    Migrate(#[source] rusqlite::Error),
-    /// The file cannot be created.
-    #[error("could not create {}", .path.display())]
-    Create {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// A query failed.
-    #[error("could not {attempt}")]
-    Query {
-        /// What was attempted.
-        attempt: &'static str,
-        /// What SQLite said.
-        #[source]
-        source: rusqlite::Error,
-    },
-}
-
-/// How long a process waits for another's write.
-#[derive(Clone, Copy, Debug)]
-pub enum BusyTimeout {
-    /// A command or the worker: patient.
-    Command,
-    /// A hook: an agent waits for it.
-    Hook,
-}
-
-impl BusyTimeout {
-    fn patience(self) -> Duration {
-        match self {
-            Self::Command => Duration::from_secs(5),
-            Self::Hook => Duration::from_millis(50),
-        }
-    }
-}
-
-/// An open database.
-#[derive(Debug)]
-pub struct Store {
-    pub(crate) connection: Connection,
-    pub(crate) place: DbFile,
-}
+use crate::{Store, StoreError};
 
 impl Store {
-    /// A store on a connection that was just opened.
-    pub(crate) fn of(connection: Connection, path: &Path) -> Self {
-        Self {
-            connection,
-            place: DbFile::of(path),
-        }
-    }
-
-    /// Opens the database to read and write, creating it or bringing it up to date. Before an older schema is changed,
-    /// a copy goes into `backups`.
+    /// Opens the database for reading and writing; creates or migrates it if necessary. Before a migration, a copy of the
+    /// database goes into `backups`.
     pub fn open(path: &Path, backups: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, backups, &MIGRATIONS)
     }
 
     fn open_with(path: &Path, backups: &Path, migrations: &[&str]) -> Result<Self, StoreError> {
-        // Only when it is not there, and closed at once: whoever closes a file gives up all locks that the process holds on
-        // it, those of every connection too, and another process would then take the log away from under them.
-        let create = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .private()
-            .open(path)
-            .map(drop);
-        match create {
-            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(StoreError::Create {
-                    path: path.to_owned(),
-                    source,
-                });
-            }
-            // SQLite gives its own files beside the database the same mode.
-            _ => {}
-        }
+        create_private(path)?;
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, BusyTimeout::Command)?;
         let target = migrate::target(migrations);
         let found = check_not_newer(&connection, path, target)?;
@@ -157,41 +28,23 @@ impl Store {
             if found > 0 {
                 back_up(&connection, &backups.join(format!("before-schema-{target}.db")))?;
             }
-            prepare(&connection).map_err(StoreError::Migrate)?;
-            migrate::migrate(&mut connection, migrations)?;
+            set_permanent_options(&connection).map_err(StoreError::Migrate)?;
+            migrate::migrate(&mut connection, migrations).map_err(StoreError::Migrate)?;
         }
-        let store = Self::of(connection, path);
-        // FULL: an event is removed from the spool as soon as it is committed here, so it must be on the disk then.
-        store
-            .connection
-            .pragma_update(None, "synchronous", "full")
-            .map_err(open_error(path))?;
-        store
-            .connection
-            .pragma_update(None, "foreign_keys", true)
-            .map_err(open_error(path))?;
-        store
-            .connection
-            .pragma_update(None, "secure_delete", true)
-            .map_err(open_error(path))?;
-        // Reads the schema: damage there shows now, where it can be mended, and not in the middle of something.
-        store
-            .connection
-            .query_row("select count(*) from sqlite_schema", [], |_| Ok(()))
-            .map_err(open_error(path))?;
-        Ok(store)
+        set_connection_options(&connection).map_err(open_error(path))?;
+        Ok(Self::new(connection, path))
     }
 
-    /// Opens the database to read only. Works while others write, and never creates or changes anything.
-    pub fn open_read_only(path: &Path, access: BusyTimeout) -> Result<Self, StoreError> {
+    /// Opens the database read-only. Works while other processes write, and never creates or changes anything.
+    pub fn open_read_only(path: &Path, timeout: BusyTimeout) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        Self::of_this_schema(connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, access)?, path)
+        Self::of_this_schema(connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, timeout)?, path)
     }
 
-    /// A store to read only, unless its schema is another.
-    pub(crate) fn of_this_schema(connection: Connection, path: &Path) -> Result<Self, StoreError> {
+    /// Wraps a read-only connection; fails if the schema is older or newer.
+    pub(super) fn of_this_schema(connection: Connection, path: &Path) -> Result<Self, StoreError> {
         let target = migrate::target(&MIGRATIONS);
         let found = check_not_newer(&connection, path, target)?;
         if found < target {
@@ -200,97 +53,66 @@ impl Store {
                 found,
             });
         }
-        Ok(Self::of(connection, path))
+        Ok(Self::new(connection, path))
     }
 
-    /// Prepares for bulk work: commits wait for the next checkpoint, so that a power cut may cost the last of them, and more
-    /// of the database is kept in memory.
+    /// Fails if a newer version has migrated the database since it was opened.
+    pub fn check_schema(&self) -> Result<(), StoreError> {
+        check_not_newer(&self.connection, &self.file.path, migrate::target(&MIGRATIONS)).map(drop)
+    }
+
+    /// Prepares for bulk work: commits are flushed at the next checkpoint, so a power cut can lose the last of them, and the
+    /// page cache is larger.
     pub fn set_bulk_mode(&self) -> Result<(), StoreError> {
-        let attempt = query("prepare the database for bulk work");
-        self.connection
-            .pragma_update(None, "cache_size", -16_000)
-            .map_err(attempt)?;
-        self.connection
-            .pragma_update(None, "synchronous", "normal")
-            .map_err(attempt)
+        self.read("prepare the database for bulk work", |connection| {
+            connection.pragma_update(None, "cache_size", -16_000)?;
+            connection.pragma_update(None, "synchronous", "normal")
+        })
     }
 
-    /// Waits for another's write as others do, from now on.
-    pub fn set_busy_timeout(&self, access: BusyTimeout) -> Result<(), StoreError> {
-        let wait = self.connection.busy_timeout(access.patience());
-        wait.map_err(query("set how long to wait"))
+    /// Changes how long this store waits for writes of other processes.
+    pub fn set_busy_timeout(&self, timeout: BusyTimeout) -> Result<(), StoreError> {
+        self.read("set the busy timeout", |connection| {
+            connection.busy_timeout(timeout.duration())
+        })
     }
 
-    /// Reads several times in one state of the store: nothing changes in between, and the database is locked once instead of
-    /// for every statement.
-    pub fn read_transaction<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let attempt = query("begin to read");
-        let transaction = self.connection.unchecked_transaction().map_err(attempt)?;
-        let result = read();
-        transaction.finish().map_err(attempt)?;
-        result
-    }
-
-    /// Prepares for many reads: pages are mapped instead of copied.
+    /// Prepares for many reads: maps pages into memory instead of copying them.
     pub fn map_pages(&self) -> Result<(), StoreError> {
         const MAX_BYTES: i64 = 1 << 30;
-        self.connection
-            .pragma_update(None, "mmap_size", MAX_BYTES)
-            .map_err(query("map the database"))
+        self.read("map the database", |connection| {
+            connection.pragma_update(None, "mmap_size", MAX_BYTES)
+        })
     }
 
-    /// Looks for damage; returns what SQLite found, nothing when all is well.
+    /// Looks for damage; returns the findings of SQLite, none for a sound database.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
-        self.look_for_damage("pragma integrity_check")
-    }
-
-    pub(crate) fn look_for_damage(&self, sql: &str) -> Result<Vec<String>, StoreError> {
-        let attempt = "check the database";
-        let mut statement = self.connection.prepare(sql).map_err(query(attempt))?;
-        let rows = statement
-            .query_map([], |row| row.get(0))
-            .map_err(query(attempt))?;
-        let found: Vec<String> = rows.collect::<Result<_, _>>().map_err(query(attempt))?;
-        Ok(if found == ["ok"] { Vec::new() } else { found })
+        self.read("check the database", |connection| {
+            check(connection, "pragma integrity_check")
+        })
     }
 }
 
-/// Wraps an error of SQLite with what was attempted.
-pub(crate) fn query(attempt: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
-    move |source| StoreError::Query { attempt, source }
-}
-
-/// Returns a duration as columns keep it.
-pub(crate) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn open_error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
-    |source| StoreError::Open {
-        path: path.to_owned(),
-        source,
+/// Creates the file with owner-only permissions, unless it exists. SQLite gives the files beside it the same mode.
+fn create_private(path: &Path) -> Result<(), StoreError> {
+    // Closed at once, before SQLite opens it: closing any descriptor of a file drops all locks of the process on it, and
+    // another process could then remove the log that this one uses.
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .private()
+        .open(path)
+        .map(drop);
+    match created {
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(StoreError::Create {
+            path: path.to_owned(),
+            source,
+        }),
+        _ => Ok(()),
     }
 }
 
-/// Opens a connection; every connection of the product is opened here.
-///
-/// Must not call `sqlite3_config`: it races with another thread's first use of SQLite. See "Memory allocation" in
-/// ARCHITECTURE.md.
-pub(crate) fn connect(path: &Path, flags: OpenFlags, access: BusyTimeout) -> Result<Connection, StoreError> {
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .map_err(open_error(path))?;
-    connection
-        .busy_timeout(access.patience())
-        .map_err(open_error(path))?;
-    // More than one search needs: parsing a statement again costs as much as running it.
-    connection.set_prepared_statement_cache_capacity(96);
-    // Plans do not depend on what is asked for: else every new value may have the statement parsed again.
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
-        .map_err(open_error(path))?;
-    Ok(connection)
-}
-
+/// Returns the schema of a database; fails if it is newer than the known one.
 pub(crate) fn check_not_newer(connection: &Connection, path: &Path, known: i64) -> Result<i64, StoreError> {
     let found = migrate::version(connection).map_err(open_error(path))?;
     if found > known {
@@ -303,10 +125,19 @@ pub(crate) fn check_not_newer(connection: &Connection, path: &Path, known: i64) 
     Ok(found)
 }
 
-/// Sets what a database keeps for life; the first must stand before the first table.
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+/// Sets the options that are stored in the file. `auto_vacuum` only works before the first table exists.
+fn set_permanent_options(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "journal_mode", "wal")
+}
+
+fn set_connection_options(connection: &Connection) -> rusqlite::Result<()> {
+    // FULL: an event is removed from the spool as soon as it is committed, so it must be on the disk by then.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    // Reads the schema: damage there must show now, where it can be repaired, and not in the middle of an operation.
+    connection.query_row("select count(*) from sqlite_schema", [], |_| Ok(()))
 }
 
 #[cfg(test)]
@@ -316,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_database_belongs_to_its_owner_alone_and_opens_again() {
+    fn a_new_database_is_private_and_opens_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         assert!(matches!(
@@ -334,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_schema_is_refused_and_left_as_it_is() {
+    fn a_newer_schema_is_refused_and_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let store = Store::open(&path, folder.path()).unwrap();
@@ -351,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_schema_is_copied_before_it_is_migrated() {
+    fn an_older_schema_is_backed_up_before_it_is_migrated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let backups = folder.path().join("backups");
@@ -377,9 +208,9 @@ mod tests {
         assert!(name(&copy.connection, "extra").is_err());
     }
 
-    /// The databases of older versions, one per schema, made by those versions from recorded sessions.
+    /// Opens one database per older schema; those versions made them from recorded sessions.
     #[test]
-    fn every_older_database_opens_and_answers() {
+    fn every_older_database_can_be_migrated_and_searched() {
         let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/databases");
         for schema in 1..MIGRATIONS.len() {
             let folder = tempfile::tempdir().unwrap();
@@ -408,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn schema_6_takes_sources_from_keys_and_open_steps_from_texts() {
+    fn schema_6_reads_sources_from_keys_and_open_steps_from_texts() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let older = Store::open_with(&path, folder.path(), &MIGRATIONS[..5]).unwrap();
@@ -441,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_leaves_the_database_as_it_was() {
+    fn a_failed_migration_does_not_change_the_database() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let broken = [
@@ -459,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+    fn a_file_that_is_no_database_is_refused_and_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         fs::copy("Cargo.toml", &path).unwrap();

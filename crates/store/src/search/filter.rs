@@ -1,85 +1,82 @@
-//! Which documents a person wants to look through.
+//! Filters on documents: kind, type, concept, file, session and time.
 
 use std::collections::HashSet;
 
 use backstory_model::{DocumentId, MemoryKind, ObservationType, Timestamp, relative_path};
 use rusqlite::Params;
 
-use crate::{Scope, Store, StoreError, schema::open::query};
+use crate::{
+    Scope, Store, StoreError,
+    sql::{Statements as _, escape_like},
+};
 
-/// What a document must be to count; empty lets everything pass.
+/// Holds the conditions of a search; an empty filter passes everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of this kind.
+    /// The kind of memory.
     pub kind: Option<MemoryKind>,
-    /// An observation or a note of this type.
+    /// The type of an observation or a note.
     pub observation_type: Option<ObservationType>,
-    /// With this concept.
+    /// A concept.
     pub concept: Option<String>,
-    /// About this file: a whole path or its end.
+    /// A cited file, as a whole path or its end.
     pub file: Option<String>,
-    /// Of the session whose id begins like this.
+    /// The start of the session id.
     pub session: Option<String>,
-    /// Not older, in milliseconds since 1970.
+    /// The earliest time.
     pub since: Option<Timestamp>,
-    /// Not younger.
+    /// The latest time.
     pub until: Option<Timestamp>,
 }
 
 impl Filter {
-    /// Whether everything passes.
+    /// Returns true if everything passes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Store {
-    /// Returns the documents that pass.
+    /// Returns all documents in a scope that pass.
     pub fn documents_that_pass(
         &self,
         scope: Scope<'_>,
         filter: &Filter,
     ) -> Result<HashSet<DocumentId>, StoreError> {
         let sql = format!("{PASS} and document.id between ?9 and ?10");
-        let attempt = query("look for what passes the filters");
-        let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
-        let mut pass = HashSet::new();
-        for range in scope.ranges() {
-            let wanted = Wanted::of(filter);
-            let values = wanted.values(*range.start(), *range.end());
-            let rows = statement.query_map(values, |row| row.get(0)).map_err(attempt)?;
-            for row in rows {
-                pass.insert(row.map_err(attempt)?);
+        let conditions = Conditions::of(filter);
+        self.read("filter memories", |connection| {
+            let mut pass = HashSet::new();
+            for range in scope.ranges() {
+                let values = conditions.values(*range.start(), *range.end());
+                pass.extend(connection.rows(&sql, values, |row| row.get::<_, DocumentId>("id"))?);
             }
-        }
-        Ok(pass)
+            Ok(pass)
+        })
     }
 
-    /// Returns those of some documents that pass.
+    /// Returns those of the given documents that pass.
     pub fn passing(
         &self,
         documents: &[DocumentId],
         filter: &Filter,
     ) -> Result<HashSet<DocumentId>, StoreError> {
-        let attempt = query("look for what passes the filters");
         let sql = format!("{PASS} and document.id = ?9 and ?10 = ?9");
-        let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
-        let wanted = Wanted::of(filter);
-        let mut pass = HashSet::new();
-        for document in documents {
-            if statement
-                .exists(wanted.values(*document, *document))
-                .map_err(attempt)?
-            {
-                pass.insert(*document);
+        let conditions = Conditions::of(filter);
+        self.read("filter memories", |connection| {
+            let mut pass = HashSet::new();
+            for document in documents {
+                if connection.has_row(&sql, conditions.values(*document, *document))? {
+                    pass.insert(*document);
+                }
             }
-        }
-        Ok(pass)
+            Ok(pass)
+        })
     }
 }
 
-/// Everything that a document must be, but for its number.
-const PASS: &str = "select document.id from document
+/// Selects the documents that pass; the caller adds a condition on the id.
+const PASS: &str = "select document.id as id from document
         left join observation on document.kind = 'observation' and observation.id = document.memory_id
         left join note on document.kind = 'note' and note.id = document.memory_id
         left join summary on document.kind = 'summary' and summary.id = document.memory_id
@@ -95,30 +92,29 @@ const PASS: &str = "select document.id from document
                 where value = ?4 or value like ?5 escape '\\'))
         and (?6 is null or session.session_id like ?6 escape '\\')";
 
-/// A filter as the statement takes it.
-struct Wanted<'f> {
+/// Holds a filter as SQL parameters.
+struct Conditions<'f> {
     filter: &'f Filter,
     file: Option<String>,
     file_end: Option<String>,
     session: Option<String>,
 }
 
-impl<'f> Wanted<'f> {
+impl<'f> Conditions<'f> {
     fn of(filter: &'f Filter) -> Self {
-        let escaped = |text: &str| text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         let file = filter.file.as_deref().map(|file| relative_path(file, []));
         Self {
             filter,
-            file_end: file.as_deref().map(|file| format!("%/{}", escaped(file))),
+            file_end: file.as_deref().map(|file| format!("%/{}", escape_like(file))),
             file,
             session: filter
                 .session
                 .as_deref()
-                .map(|session| format!("{}%", escaped(session))),
+                .map(|session| format!("{}%", escape_like(session))),
         }
     }
 
-    /// All values, and which documents are looked at.
+    /// Returns the parameters of [`PASS`] and the bounds of the id.
     fn values(&self, first: DocumentId, last: DocumentId) -> impl Params {
         (
             self.filter.kind,

@@ -1,32 +1,32 @@
-//! Finds documents by their words.
+//! Lexical search: finds documents by their words.
 //!
-//! Says for every word of a question which documents have it and how strongly; what that is worth together is left to
-//! recall. What a search costs is bounded however large the store is: a word that stands in very many documents says
-//! little beside rarer ones, and is left out then.
+//! Returns for each word of a query the documents that contain it, with a score; recall combines them. The cost is bounded
+//! for a store of any size: a word in very many documents is ignored if the query also has rarer words. Columns are read by
+//! position, because a search reads thousands of rows.
 
 use std::{collections::HashMap, ops::RangeInclusive};
 
 use backstory_model::{DocumentId, EpisodeId, MemoryKind, SessionId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::{
     Project, Store, StoreError,
     memory::documents::{EVERYWHERE, everywhere, range},
-    schema::open::query,
-    search::words::{self, Term},
+    sql::Statements as _,
+    words::{self, Term},
 };
 
-/// Where to look.
+/// Selects the documents to search.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope<'p> {
-    /// In one project, and among what holds everywhere.
+    /// One project, and what applies everywhere.
     Project(&'p Project),
-    /// In all projects.
+    /// All projects.
     Everywhere,
 }
 
 impl Scope<'_> {
-    /// Returns the numbers of the documents in question.
+    /// Returns the ids of these documents.
     pub fn ranges(self) -> Vec<RangeInclusive<DocumentId>> {
         match self {
             Self::Project(project) => vec![range(project.db_id), range(EVERYWHERE)],
@@ -35,58 +35,59 @@ impl Scope<'_> {
     }
 }
 
-/// A word of a question and the documents that have it.
+/// Holds a word of a query with the documents that contain it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermMatches {
     /// The word in lower case.
     pub word: String,
-    /// What it tells: much for a rare word, little for one that stands nearly everywhere.
+    /// The inverse document frequency: high for a rare word.
     pub weight: f64,
-    /// The documents, each with how strongly it has the word: 1 is once in a document of usual length.
+    /// The documents with their term scores; 1 for one occurrence in a document of average length.
     pub documents: Vec<(DocumentId, f64)>,
 }
 
-/// Up to so many documents, a word is looked at closely: how often it stands in each, and in which field.
-const CLOSELY: usize = 1_500;
+/// The most documents that are scored by frequency and field. Further ones get the score 1.
+const MAX_SCORED: usize = 1_500;
 
-/// Above so many documents in the whole store even that many in the scope are too many to be looked at closely.
-const CLOSELY_OF_ALL: usize = 5_000;
+/// The most documents in the whole store for a word to be scored: BM25 counts all of them, whatever the scope is.
+const MAX_SCORED_IN_STORE: usize = 5_000;
 
-/// A word that stands in more documents than this is common: it counts only when no rarer word is there, and then for the
-/// newest documents that have it. A small store can afford to look at more.
+/// Returns the number of documents above which a word is common. A common word counts only if the query has no rarer one, and
+/// then for the newest documents that contain it. A small store can afford more.
 fn most_listed(all: u64) -> usize {
     const MIN: usize = 2_000;
     usize::try_from(40_000_000 / all.max(1)).map_or(usize::MAX, |most| most.max(MIN))
 }
 
-/// An unfinished word that stands in so many documents needs no completing.
-const KNOWN_WELL: usize = 5;
+/// The number of documents from which the last word of a query counts as complete.
+const COMPLETE: usize = 5;
 
 impl Store {
-    /// Finds, for each word of a question, the documents that have it.
-    pub fn match_terms(&self, scope: Scope<'_>, question: &str) -> Result<Vec<TermMatches>, StoreError> {
-        let mut found: Vec<TermMatches> = Vec::new();
-        for range in scope.ranges() {
-            let search = TermSearch {
-                connection: &self.connection,
-                range,
-                is_everything: matches!(scope, Scope::Everywhere),
-            };
-            let words = search.run(question).map_err(query("search the word index"))?;
-            for word in words {
-                match found.iter_mut().find(|known| known.word == word.word) {
-                    Some(known) => {
-                        known.documents.extend(word.documents);
-                        known.weight = known.weight.max(word.weight);
+    /// Returns the documents that contain each word of a query.
+    pub fn match_terms(&self, scope: Scope<'_>, query: &str) -> Result<Vec<TermMatches>, StoreError> {
+        self.read("search the word index", |connection| {
+            let mut found: Vec<TermMatches> = Vec::new();
+            for range in scope.ranges() {
+                let search = TermSearch {
+                    connection,
+                    range,
+                    is_everything: matches!(scope, Scope::Everywhere),
+                };
+                for word in search.run(query)? {
+                    match found.iter_mut().find(|known| known.word == word.word) {
+                        Some(known) => {
+                            known.documents.extend(word.documents);
+                            known.weight = known.weight.max(word.weight);
+                        }
+                        None => found.push(word),
                     }
-                    None => found.push(word),
                 }
             }
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 
-    /// Says where documents belong.
+    /// Returns the session, episode and kind of documents.
     pub fn origins_of_documents(
         &self,
         documents: &[DocumentId],
@@ -96,36 +97,34 @@ impl Store {
             from document left join passage on document.kind = 'passage' and passage.id = document.memory_id
                 left join observation on document.kind = 'observation' and observation.id = document.memory_id
             where document.id = ?1";
-        let attempt = query("read where a memory belongs");
-        let mut statement = self.connection.prepare_cached(ORIGIN).map_err(attempt)?;
-        let mut origins = HashMap::with_capacity(documents.len());
-        for document in documents {
-            let origin = statement.query_row([document], |row| {
-                Ok(Origin {
-                    session: row.get(0)?,
-                    kind: MemoryKind::from_name(row.get_ref(1)?.as_str()?),
-                    is_command: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
-                    episode: row.get(3)?,
-                })
-            });
-            if let Some(origin) = origin.optional().map_err(attempt)? {
-                origins.insert(*document, origin);
+        self.read("read the origins of documents", |connection| {
+            let mut origins = HashMap::with_capacity(documents.len());
+            for document in documents {
+                let origin = connection.optional_row(ORIGIN, [document], |row| {
+                    Ok(Origin {
+                        session: row.get(0)?,
+                        kind: row.get(1)?,
+                        is_command: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
+                        episode: row.get(3)?,
+                    })
+                })?;
+                origins.extend(origin.map(|origin| (*document, origin)));
             }
-        }
-        Ok(origins)
+            Ok(origins)
+        })
     }
 }
 
-/// Where a document belongs.
+/// Holds the origin of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The number of its session's row.
+    /// The session.
     pub session: Option<SessionId>,
-    /// The row of its episode.
+    /// The episode.
     pub episode: Option<EpisodeId>,
-    /// What kind of memory it is.
+    /// The kind of memory.
     pub kind: Option<MemoryKind>,
-    /// Whether it is the record of a command.
+    /// It is a passage with a command.
     pub is_command: bool,
 }
 
@@ -135,26 +134,26 @@ struct TermSearch<'s> {
     is_everything: bool,
 }
 
-/// A word, and the documents that have it: all of them when they are few.
+/// Holds a word with its newest documents: all of them if they are few.
 struct Listed {
     term: Term,
     documents: Vec<DocumentId>,
 }
 
 impl TermSearch<'_> {
-    fn run(&self, question: &str) -> rusqlite::Result<Vec<TermMatches>> {
+    fn run(&self, query: &str) -> rusqlite::Result<Vec<TermMatches>> {
         let all = self.documents()?;
         if all == 0 {
             return Ok(Vec::new());
         }
         let most = most_listed(all);
         let mut words = Vec::new();
-        for term in words::terms(question) {
+        for term in words::terms(query) {
             words.push(self.list(term, most)?);
         }
-        if let Some(prefix) = words::unfinished(question) {
+        if let Some(prefix) = words::incomplete_word(query) {
             let known = words.iter().find(|one| one.term.word == prefix.word);
-            if known.is_none_or(|one| one.documents.len() < KNOWN_WELL) {
+            if known.is_none_or(|one| one.documents.len() < COMPLETE) {
                 words.retain(|one| one.term.word != prefix.word);
                 words.push(self.list(prefix, most)?);
             }
@@ -167,77 +166,70 @@ impl TermSearch<'_> {
         {
             words.retain(|one| !is_common(one));
         }
-        let mut closely = 0;
+        let mut scored = 0;
         let mut found = Vec::with_capacity(words.len());
         for one in words {
             let count = one.documents.len();
             let weight = weight(all, count);
-            let close = match closely + count <= CLOSELY {
-                true => self.score_term(&one, weight)?,
-                false => None,
+            let matches = if scored + count <= MAX_SCORED {
+                self.score_term(&one, weight)?
+            } else {
+                None
             };
-            closely += close.as_ref().map_or(0, |_| count);
-            found.push(close.unwrap_or_else(|| as_listed(one, weight)));
+            scored += matches.as_ref().map_or(0, |_| count);
+            found.push(matches.unwrap_or_else(|| as_listed(one, weight)));
         }
         Ok(found)
     }
 
-    /// How many documents there are to look through.
+    /// Counts the documents in the range.
     fn documents(&self) -> rusqlite::Result<u64> {
         const COUNT: &str = "select coalesce(sum(documents), 0) from document_count where project_id between ?1 >> 40 and ?2 >> 40";
         let ends = [self.range.start(), self.range.end()];
-        self.connection
-            .prepare_cached(COUNT)?
-            .query_row(ends, |row| row.get(0))
+        self.connection.row(COUNT, ends, |row| row.get(0))
     }
 
-    /// Lists the documents that have a word, the newest first.
+    /// Lists the newest documents that contain a word.
     fn list(&self, term: Term, most: usize) -> rusqlite::Result<Listed> {
         const LISTED: &str = "select rowid from words where words match ?1 and rowid between ?2 and ?3
             order by rowid desc limit ?4";
         let values = params![term.to_match(), self.range.start(), self.range.end(), most + 1];
-        let mut statement = self.connection.prepare_cached(LISTED)?;
-        let rows = statement.query_map(values, |row| row.get(0))?;
-        let documents = rows.collect::<Result<_, _>>()?;
+        let documents = self.connection.rows(LISTED, values, |row| row.get(0))?;
         Ok(Listed { term, documents })
     }
 
-    /// Asks the index how strongly each document has a word; `None` when the word stands in too many elsewhere. The index
-    /// multiplies by its own idea of what the word tells, the same for all documents, which is taken out again.
+    /// Scores the documents that contain a word with BM25; `None` if too many documents in the store contain it. BM25
+    /// multiplies by its own inverse document frequency, which is the same for all documents and is divided out again.
     fn score_term(&self, one: &Listed, weight: f64) -> rusqlite::Result<Option<TermMatches>> {
         // The columns: title, subtitle, facts, narrative, files.
         const SCORED: &str = "select rowid, -bm25(words, 4.0, 2.0, 2.0, 1.0, 1.5) from words
             where words match ?1 and rowid between ?2 and ?3";
         const ALL: &str = "select coalesce(sum(documents), 0) from document_count";
         let everywhere = self.count_everywhere(one)?;
-        if everywhere > CLOSELY_OF_ALL {
+        if everywhere > MAX_SCORED_IN_STORE {
             return Ok(None);
         }
-        let all: u64 = self
-            .connection
-            .prepare_cached(ALL)?
-            .query_row([], |row| row.get(0))?;
-        let factor = own_weight(all, everywhere);
+        let all: u64 = self.connection.row(ALL, [], |row| row.get(0))?;
+        let factor = fts5_weight(all, everywhere);
         let values = params![one.term.to_match(), self.range.start(), self.range.end()];
-        let mut statement = self.connection.prepare_cached(SCORED)?;
-        let rows = statement.query_map(values, |row| Ok((row.get(0)?, row.get::<_, f64>(1)? / factor)))?;
+        let documents = self.connection.rows(SCORED, values, |row| {
+            Ok((row.get(0)?, row.get::<_, f64>(1)? / factor))
+        })?;
         Ok(Some(TermMatches {
             word: one.term.word.clone(),
             weight,
-            documents: rows.collect::<Result<_, _>>()?,
+            documents,
         }))
     }
 
-    /// The index weighs a word by all documents, and counts them for that: too many elsewhere are too slow here.
+    /// Counts the documents of the whole store that contain a word, up to a limit.
     fn count_everywhere(&self, one: &Listed) -> rusqlite::Result<usize> {
         const COUNT: &str = "select count(*) from (select 1 from words where words match ?1 limit ?2)";
-        match self.is_everything {
-            true => Ok(one.documents.len()),
-            false => self
-                .connection
-                .prepare_cached(COUNT)?
-                .query_row(params![one.term.to_match(), CLOSELY_OF_ALL + 1], |row| row.get(0)),
+        if self.is_everything {
+            return Ok(one.documents.len());
         }
+        let values = params![one.term.to_match(), MAX_SCORED_IN_STORE + 1];
+        self.connection.row(COUNT, values, |row| row.get(0))
     }
 }
 
@@ -253,14 +245,14 @@ fn as_listed(listed: Listed, weight: f64) -> TermMatches {
     }
 }
 
-/// What a word tells that stands in some of all documents: never nothing.
+/// Returns the inverse document frequency of a word in `some` of `all` documents; always positive.
 fn weight(all: u64, some: usize) -> f64 {
     let (all, some) = (as_f64(all), as_f64(some as u64));
     (1.0 + (all - some + 0.5).max(0.0) / (some + 0.5)).ln()
 }
 
-/// What the index itself takes a word for: its formula.
-fn own_weight(all: u64, some: usize) -> f64 {
+/// Returns the inverse document frequency as FTS5 computes it.
+fn fts5_weight(all: u64, some: usize) -> f64 {
     let (all, some) = (as_f64(all), as_f64(some as u64));
     let weight = ((all - some + 0.5) / (some + 0.5)).ln();
     if weight > 0.0 { weight } else { 1e-6 }

@@ -1,35 +1,41 @@
-//! What happened around a memory, in the order of time.
+//! The memories before and after a memory, in chronological order.
+
+use std::cmp::Ordering;
 
 use backstory_model::{Handle, MemoryKind, ProjectId, Timestamp};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
 
-use crate::{MemoryRecord, Store, StoreError, schema::open::query, transfer::export};
+use crate::{
+    MemoryRecord, Store, StoreError,
+    memory::record::{self, CHRONOLOGICAL, chronological_position},
+    sql::Statements as _,
+};
 
-/// A moment of a project.
+/// Holds one memory of a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
-    /// What names it.
+    /// The handle.
     pub handle: Handle,
-    /// What it says.
+    /// The content.
     pub line: MemoryRecord,
-    /// Whether it is the one that was asked for.
+    /// It is the memory that the timeline was requested for.
     pub is_anchor: bool,
 }
 
-/// Kinds in the order in which a turn brings them forth: it decides where times are the same.
-const ORDER: [MemoryKind; 5] = [
-    MemoryKind::Prompt,
-    MemoryKind::Passage,
-    MemoryKind::Observation,
-    MemoryKind::Summary,
-    MemoryKind::Note,
-];
+/// Holds the number of memories on both sides of the anchor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimelineSpan {
+    /// Before the anchor.
+    pub before: u32,
+    /// After the anchor.
+    pub after: u32,
+}
 
-/// Where a memory stands in time.
+/// Holds the position of a memory in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct TimelineAnchor {
+struct Position {
     at: Timestamp,
-    order: usize,
+    order: u8,
     id: i64,
 }
 
@@ -40,113 +46,106 @@ enum Side {
 }
 
 impl Store {
-    /// Returns what happened in the project of a memory before and after it, the oldest first. Passages are among it only
-    /// if the memory is one. `None` when there is no such memory.
+    /// Returns the memories of the anchor's project around the anchor, the oldest first; `None` if the anchor does not exist.
+    /// Passages are included only if the anchor is one.
     pub fn timeline(
         &self,
         anchor: Handle,
-        before: u32,
-        after: u32,
+        span: TimelineSpan,
     ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
-        let attempt = query("read what happened around a memory");
-        let Some((project, at)) = self.where_and_when(anchor).map_err(attempt)? else {
-            return Ok(None);
-        };
-        let place = TimelineAnchor {
-            at,
-            order: order(anchor.kind),
-            id: anchor.id,
-        };
-        let mut places = vec![place];
-        for (side, wanted) in [(Side::Before, before), (Side::After, after)] {
-            let mut found = self
-                .neighbors(anchor.kind, project, place, side, wanted)
-                .map_err(attempt)?;
-            found.sort_unstable();
-            let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-            match side {
-                Side::Before => places.extend(found.iter().rev().take(wanted)),
-                Side::After => places.extend(found.iter().take(wanted)),
-            }
-        }
-        places.sort_unstable();
-        let mut moments = Vec::with_capacity(places.len());
-        for TimelineAnchor { order, id, .. } in places {
-            let handle = Handle {
-                kind: ORDER[order],
-                id,
+        self.read("read the timeline of a memory", |connection| {
+            let Some((project, at)) = project_and_time(connection, anchor)? else {
+                return Ok(None);
             };
-            if let Some(line) = export::read(&self.connection, handle).map_err(attempt)? {
-                moments.push(TimelineEntry {
-                    handle,
-                    line,
-                    is_anchor: handle == anchor,
-                });
-            }
-        }
-        Ok(Some(moments))
-    }
-
-    /// The project of a memory, absent when it holds everywhere, and its time.
-    fn where_and_when(&self, handle: Handle) -> rusqlite::Result<Option<(Option<ProjectId>, Timestamp)>> {
-        let sql = match handle.kind {
-            MemoryKind::Observation => "select project_id, created_at from observation where id = ?1",
-            MemoryKind::Summary => "select project_id, created_at from summary where id = ?1",
-            MemoryKind::Note => "select project_id, created_at from note where id = ?1",
-            MemoryKind::Passage => "select project_id, created_at from passage where id = ?1",
-            MemoryKind::Prompt => {
-                "select project_id, turn.started_at from turn join session on session.id = session_db_id
-                where turn.id = ?1 and prompt is not null"
-            }
-        };
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        self.connection
-            .prepare_cached(sql)?
-            .query_row([handle.id], read)
-            .optional()
-    }
-
-    /// Up to so many of each kind on one side of a place.
-    fn neighbors(
-        &self,
-        anchor: MemoryKind,
-        project: Option<ProjectId>,
-        place: TimelineAnchor,
-        side: Side,
-        wanted: u32,
-    ) -> rusqlite::Result<Vec<TimelineAnchor>> {
-        let mut found = Vec::new();
-        for (order, kind) in ORDER.into_iter().enumerate() {
-            if kind == MemoryKind::Passage && anchor != kind {
-                continue;
-            }
-            // At the same time, kinds that come first are before, those that come later after.
-            let bound = match order.cmp(&place.order) {
-                std::cmp::Ordering::Less => i64::MAX,
-                std::cmp::Ordering::Equal => place.id,
-                std::cmp::Ordering::Greater => -1,
+            let position = Position {
+                at,
+                order: chronological_position(anchor.kind),
+                id: anchor.id,
             };
-            let mut statement = self.connection.prepare_cached(one_side(kind, side))?;
-            let rows = statement.query_map(params![project, place.at, bound, wanted], |row| {
-                Ok(TimelineAnchor {
-                    at: row.get(0)?,
-                    order,
-                    id: row.get(1)?,
-                })
-            })?;
-            for row in rows {
-                found.push(row?);
+            let mut positions = vec![position];
+            for (side, limit) in [(Side::Before, span.before), (Side::After, span.after)] {
+                let mut found = neighbors(connection, anchor.kind, project, position, side, limit)?;
+                found.sort_unstable();
+                let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+                match side {
+                    Side::Before => positions.extend(found.iter().rev().take(limit)),
+                    Side::After => positions.extend(found.iter().take(limit)),
+                }
             }
-        }
-        Ok(found)
+            positions.sort_unstable();
+            let mut entries = Vec::with_capacity(positions.len());
+            for Position { order, id, .. } in positions {
+                let handle = Handle {
+                    kind: CHRONOLOGICAL[usize::from(order)],
+                    id,
+                };
+                if let Some(line) = record::read(connection, handle)? {
+                    entries.push(TimelineEntry {
+                        handle,
+                        line,
+                        is_anchor: handle == anchor,
+                    });
+                }
+            }
+            Ok(Some(entries))
+        })
     }
 }
 
-fn order(kind: MemoryKind) -> usize {
-    ORDER.iter().position(|one| *one == kind).unwrap_or_default()
+/// Returns the project of a memory, absent if it applies everywhere, and its time.
+fn project_and_time(
+    connection: &Connection,
+    handle: Handle,
+) -> rusqlite::Result<Option<(Option<ProjectId>, Timestamp)>> {
+    let sql = match handle.kind {
+        MemoryKind::Observation => "select project_id, created_at as at from observation where id = ?1",
+        MemoryKind::Summary => "select project_id, created_at as at from summary where id = ?1",
+        MemoryKind::Note => "select project_id, created_at as at from note where id = ?1",
+        MemoryKind::Passage => "select project_id, created_at as at from passage where id = ?1",
+        MemoryKind::Prompt => {
+            "select project_id, turn.started_at as at from turn join session on session.id = session_db_id
+            where turn.id = ?1 and prompt is not null"
+        }
+    };
+    connection.optional_row(sql, [handle.id], |row| {
+        Ok((row.get("project_id")?, row.get("at")?))
+    })
 }
 
-/// Written out rather than put together: each must use the index of its table.
+/// Returns the nearest memories of each kind on one side of a position.
+fn neighbors(
+    connection: &Connection,
+    anchor: MemoryKind,
+    project: Option<ProjectId>,
+    position: Position,
+    side: Side,
+    limit: u32,
+) -> rusqlite::Result<Vec<Position>> {
+    let mut found = Vec::new();
+    for kind in CHRONOLOGICAL {
+        if kind == MemoryKind::Passage && anchor != kind {
+            continue;
+        }
+        let order = chronological_position(kind);
+        // At the same time, kinds with a lower position come before the anchor, kinds with a higher one after it.
+        let bound = match order.cmp(&position.order) {
+            Ordering::Less => i64::MAX,
+            Ordering::Equal => position.id,
+            Ordering::Greater => -1,
+        };
+        let values = params![project, position.at, bound, limit];
+        found.extend(connection.rows(one_side(kind, side), values, |row| {
+            Ok(Position {
+                at: row.get(0)?,
+                order,
+                id: row.get(1)?,
+            })
+        })?);
+    }
+    Ok(found)
+}
+
+/// Returns the statement for a kind and a side: time and id. Each uses the index of its table.
 fn one_side(kind: MemoryKind, side: Side) -> &'static str {
     match (kind, side) {
         (MemoryKind::Observation, Side::Before) => {

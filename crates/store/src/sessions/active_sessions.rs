@@ -1,124 +1,125 @@
-//! What goes on right now: sessions that run, and what their turns do.
+//! Running sessions and the actions of their turns.
 
 use backstory_model::{EventKind, SessionStatus, Timestamp, ToolInput, ToolSubject, TurnId};
 use rusqlite::params;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Store, StoreError, schema::open::query};
+use crate::{Store, StoreError, sql::Statements as _};
 
-/// A session that goes on.
+/// Holds a running session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveSession {
     /// The agent's own id.
     pub session_id: String,
     /// The agent program.
     pub host: String,
-    /// The project, by display name.
+    /// The display name of the project.
     pub project: String,
-    /// The project's id.
+    /// The key of the project.
     pub project_id: String,
-    /// The branch it is on.
+    /// The branch.
     pub branch: Option<String>,
-    /// What it is about.
+    /// The title.
     pub title: Option<String>,
-    /// Whether the end of a turn waits to be distilled.
+    /// The end of a turn awaits distillation.
     pub is_summarizing: bool,
-    /// When it was last heard of, in milliseconds since 1970.
+    /// The last event.
     pub last_event_at: Timestamp,
-    /// The number of its current turn.
+    /// The number of the current turn.
     pub turn: Option<i64>,
-    /// What was asked in it.
+    /// The prompt of the current turn.
     pub prompt: Option<String>,
-    /// When the turn began, in milliseconds since 1970.
+    /// The start of the current turn.
     pub turn_started_at: Option<Timestamp>,
-    /// Whether the turn is over: the agent waits for the person.
+    /// The current turn has ended: the agent waits for the user.
     pub is_waiting: bool,
-    /// How many tools were used in it.
+    /// The number of tool uses in the current turn.
     pub tools: u64,
 }
 
-/// Something that an agent did.
+/// Holds one action of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// The tool; absent when it is another event.
+    /// The tool; absent for other events.
     pub tool: Option<String>,
     /// The kind of the event.
     pub kind: EventKind,
-    /// What the tool was used on: a file, a command, a pattern.
+    /// The subject of the tool use: a file, a command, a pattern.
     pub about: Option<String>,
-    /// Whether the about is a file's path.
+    /// The subject is the path of a file.
     pub is_file: bool,
-    /// Why it failed; present for failures only.
+    /// The error of a failed tool use.
     pub error: Option<String>,
-    /// Whether a sub-agent did it.
+    /// A sub-agent did it.
     pub is_subagent: bool,
-    /// When, in milliseconds since 1970.
+    /// The time.
     pub at: Timestamp,
 }
 
 impl Store {
-    /// Returns the sessions that go on and were heard of since a time, the latest first.
-    pub fn running(&self, since: Timestamp, most: u32) -> Result<Vec<ActiveSession>, StoreError> {
-        const RUNNING: &str = "select session.session_id, host, project.name, project.key, session.branch, session.title,
-                status, last_event_at, turn.number, turn.prompt, turn.started_at, turn.ended_at,
+    /// Returns the running sessions with events since a time, the latest first.
+    pub fn running(&self, since: Timestamp, limit: u32) -> Result<Vec<ActiveSession>, StoreError> {
+        const RUNNING: &str = "select session.session_id as session_id, host, project.name as project,
+                project.key as project_id, session.branch as branch, session.title as title, status, last_event_at,
+                turn.number as turn, turn.prompt as prompt, turn.started_at as turn_started_at, turn.ended_at as turn_ended_at,
                 (select count(*) from event where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure'))
+                    as tools
             from session indexed by session_by_time cross join project on project.id = session.project_id
                 left join turn on turn.session_db_id = session.id
                     and turn.number = (select max(number) from turn where session_db_id = session.id)
             where last_event_at >= ?1 and status in ('active', 'summarizing')
             order by last_event_at desc limit ?2";
-        let attempt = query("look for running sessions");
-        let mut statement = self.connection.prepare_cached(RUNNING).map_err(attempt)?;
-        let rows = statement.query_map(params![since, most], |row| {
-            let number: Option<i64> = row.get(8)?;
-            Ok(ActiveSession {
-                session_id: row.get(0)?,
-                host: row.get(1)?,
-                project: row.get(2)?,
-                project_id: row.get(3)?,
-                branch: row.get(4)?,
-                title: row.get(5)?,
-                is_summarizing: row.get::<_, SessionStatus>(6)? == SessionStatus::Summarizing,
-                last_event_at: row.get(7)?,
-                turn: number,
-                prompt: row.get(9)?,
-                turn_started_at: row.get(10)?,
-                is_waiting: number.is_none() || row.get::<_, Option<Timestamp>>(11)?.is_some(),
-                tools: row.get(12)?,
+        self.read("look for running sessions", |connection| {
+            connection.rows(RUNNING, params![since, limit], |row| {
+                let turn: Option<i64> = row.get("turn")?;
+                let turn_ended_at: Option<Timestamp> = row.get("turn_ended_at")?;
+                Ok(ActiveSession {
+                    session_id: row.get("session_id")?,
+                    host: row.get("host")?,
+                    project: row.get("project")?,
+                    project_id: row.get("project_id")?,
+                    branch: row.get("branch")?,
+                    title: row.get("title")?,
+                    is_summarizing: row.get::<_, SessionStatus>("status")? == SessionStatus::Summarizing,
+                    last_event_at: row.get("last_event_at")?,
+                    turn,
+                    prompt: row.get("prompt")?,
+                    turn_started_at: row.get("turn_started_at")?,
+                    is_waiting: turn.is_none() || turn_ended_at.is_some(),
+                    tools: row.get("tools")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 
-    /// Returns what was done in a turn, in its order, so much at most.
-    pub fn actions(&self, turn_id: TurnId, most: u32) -> Result<Vec<Action>, StoreError> {
-        const ACTIONS: &str = "select kind, tool_name, agent_id is not null, at, payload
+    /// Returns the first actions of a turn in order.
+    pub fn actions(&self, turn: TurnId, limit: u32) -> Result<Vec<Action>, StoreError> {
+        const ACTIONS: &str = "select kind, tool_name, agent_id is not null as is_subagent, at, payload
             from event indexed by event_by_turn
             where turn_id = ?1 and kind in ('post-tool-use', 'post-tool-use-failure', 'pre-compact')
             order by key limit ?2";
-        let attempt = query("read what was done in a turn");
-        let mut statement = self.connection.prepare_cached(ACTIONS).map_err(attempt)?;
-        let rows = statement.query_map(params![turn_id, most], |row| {
-            let kind = row.get(0)?;
-            let payload = Payload::read(row.get_ref(4)?.as_str()?);
-            let (about, is_file) = payload.about();
-            let failed = kind == EventKind::PostToolUseFailure;
-            Ok(Action {
-                error: failed.then(|| payload.error()),
-                kind,
-                tool: row.get(1)?,
-                about,
-                is_file,
-                is_subagent: row.get(2)?,
-                at: row.get(3)?,
+        self.read("read the actions of a turn", |connection| {
+            connection.rows(ACTIONS, params![turn, limit], |row| {
+                let kind = row.get("kind")?;
+                let payload = Payload::read(row.get_ref("payload")?.as_str()?);
+                let (about, is_file) = payload.about();
+                Ok(Action {
+                    error: (kind == EventKind::PostToolUseFailure).then(|| payload.error()),
+                    kind,
+                    tool: row.get("tool_name")?,
+                    about,
+                    is_file,
+                    is_subagent: row.get("is_subagent")?,
+                    at: row.get("at")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 }
 
-/// What of a payload tells what was done. Agents differ: whatever is missing or of another shape is passed over.
+/// Holds the fields of a payload that describe an action. Agents differ: a field that is missing or of another type is
+/// empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Payload {
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_done_is_read_from_any_payload() {
+    fn the_subject_is_read_from_any_payload() {
         let about = |json: &str| Payload::read(json).about();
         let edit = r#"{"tool_input": {"file_path": "src/a.rs", "old_string": "x"}}"#;
         assert_eq!(about(edit), (Some("src/a.rs".to_owned()), true));

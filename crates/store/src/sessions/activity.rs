@@ -1,173 +1,176 @@
-//! What a project was busy with: by day, by file, by branch.
+//! The activity of a project by day, file and branch.
 //!
-//! Looks at the latest memories of a project, so many at most: what a page reads does not grow with the store.
+//! Each query looks at a bounded number of the latest rows, so that a page does not get slower as the store grows.
 
-use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
 use std::{ops::Range, time::Duration};
 
+use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
 use rusqlite::params;
 
 use crate::{
     Project, Store, StoreError,
-    schema::open::{millis, query},
+    sql::{Statements as _, millis},
 };
 
-/// So many of the latest observations are counted by day and type.
-const COUNTED: u32 = 10_000;
+/// The most observations that are counted by day and type.
+const MAX_COUNTED: u32 = 10_000;
 
-/// So many of the latest observations are looked at for their files.
-const SCAN_LIMIT: u32 = 3_000;
+/// The most observations whose files are counted.
+const MAX_SCANNED: u32 = 3_000;
 
-const DAY_MS: i64 = 86_400_000;
+/// The most sessions whose branches are counted.
+const MAX_SESSIONS: u32 = 1_000;
 
-/// How many observations of a type a day brought.
+const DAY: Duration = Duration::from_hours(24);
+
+/// Holds the number of observations of a type on a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayCount {
     /// Days since 1970.
     pub day: i64,
     /// The type.
     pub kind: ObservationType,
-    /// How many.
+    /// The number.
     pub count: u64,
 }
 
-/// A file that memories speak of.
+/// Holds a file that memories cite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusyFile {
-    /// Where it is, from the root of the working tree.
+    /// The path, relative to the working tree.
     pub path: String,
-    /// How many of the latest memories speak of it.
+    /// The number of memories that cite it.
     pub memories: u64,
-    /// In how many of them it was changed.
+    /// The number of them that changed it.
     pub changes: u64,
-    /// When the latest of them came to be, in milliseconds since 1970.
+    /// The latest of them.
     pub last_at: Timestamp,
 }
 
-/// A branch that sessions worked on.
+/// Holds a branch that sessions worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many of the latest sessions were on it.
+    /// The number of sessions.
     pub sessions: u64,
-    /// When the latest of them was last heard of, in milliseconds since 1970.
+    /// The latest event of these sessions.
     pub last_at: Timestamp,
 }
 
 impl Store {
-    /// Returns when the latest observation of a project came to be.
+    /// Returns the time of the latest observation of a project.
     pub fn last_observation_at(&self, project: &Project) -> Result<Option<Timestamp>, StoreError> {
         const LAST: &str =
             "select max(created_at) from observation indexed by observation_by_project where project_id = ?1";
-        self.connection
-            .prepare_cached(LAST)
-            .and_then(|mut statement| statement.query_row([project.db_id], |row| row.get(0)))
-            .map_err(query("look for the latest memory"))
+        self.read("look for the latest memory", |connection| {
+            connection.row(LAST, [project.db_id], |row| row.get(0))
+        })
     }
 
-    /// Counts a project's observations by day and type, from one time to another. Days begin so many milliseconds before
-    /// those of UTC do.
+    /// Counts a project's observations in a time range by day and type. Days start `offset_ms` before those of UTC.
     pub fn observations_by_day(
         &self,
         project: &Project,
-        days: Range<Timestamp>,
+        range: Range<Timestamp>,
         offset_ms: i64,
     ) -> Result<Vec<DayCount>, StoreError> {
-        const BY_DAY: &str = "select (created_at + ?4) / ?6, type, count(*)
+        const BY_DAY: &str = "select (created_at + ?4) / ?6 as day, type, count(*) as number
             from (select created_at, type from observation indexed by observation_by_project
                 where project_id = ?1 and created_at >= ?2 and created_at < ?3 order by created_at desc limit ?5)
             group by 1, 2 order by 1, 2";
-        let attempt = query("count memories by day");
-        let mut statement = self.connection.prepare_cached(BY_DAY).map_err(attempt)?;
-        let values = params![project.db_id, days.start, days.end, offset_ms, COUNTED, DAY_MS];
-        let rows = statement.query_map(values, |row| {
-            Ok(DayCount {
-                day: row.get(0)?,
-                kind: row.get(1)?,
-                count: row.get(2)?,
+        self.read("count memories by day", |connection| {
+            let values = params![
+                project.db_id,
+                range.start,
+                range.end,
+                offset_ms,
+                MAX_COUNTED,
+                millis(DAY)
+            ];
+            connection.rows(BY_DAY, values, |row| {
+                Ok(DayCount {
+                    day: row.get("day")?,
+                    kind: row.get("type")?,
+                    count: row.get("number")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 
-    /// Counts a project's observations in steps of time since a moment, the oldest first.
+    /// Counts a project's observations per interval since a time; returns pairs of interval and number, the oldest first.
     pub fn activity_by_interval(
         &self,
         project: &Project,
         from: Timestamp,
-        step: Duration,
+        interval: Duration,
     ) -> Result<Vec<(i64, u64)>, StoreError> {
-        // Only the index is read.
-        const PULSE: &str =
-            "select (created_at - ?2) / ?3, count(*) from observation indexed by observation_by_project
+        // Covered by the index.
+        const COUNTS: &str = "select (created_at - ?2) / ?3 as interval, count(*) as number
+            from observation indexed by observation_by_project
             where project_id = ?1 and created_at >= ?2 group by 1 order by 1";
-        let attempt = query("count memories");
-        let mut statement = self.connection.prepare_cached(PULSE).map_err(attempt)?;
-        let rows = statement.query_map(params![project.db_id, from, millis(step).max(1)], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        self.read("count memories", |connection| {
+            let values = params![project.db_id, from, millis(interval).max(1)];
+            connection.rows(COUNTS, values, |row| {
+                Ok((row.get("interval")?, row.get("number")?))
+            })
+        })
     }
 
-    /// Returns the files that most of the latest memories of a project speak of.
-    pub fn busy_files(&self, project: &Project, most: u32) -> Result<Vec<BusyFile>, StoreError> {
-        const BUSY: &str = "select path, count(*), sum(modified), max(latest.created_at)
+    /// Returns the files that the latest memories of a project cite most often.
+    pub fn busy_files(&self, project: &Project, limit: u32) -> Result<Vec<BusyFile>, StoreError> {
+        const BUSY: &str =
+            "select path, count(*) as memories, sum(modified) as changes, max(latest.created_at) as last_at
             from (select id, created_at from observation indexed by observation_by_project
                     where project_id = ?1 order by created_at desc limit ?2) as latest
                 cross join observation_file as file on file.observation_id = latest.id
-            group by path order by 2 desc, 4 desc, path limit ?3";
-        let attempt = query("look for busy files");
-        let mut statement = self.connection.prepare_cached(BUSY).map_err(attempt)?;
-        let rows = statement.query_map(params![project.db_id, SCAN_LIMIT, most], |row| {
-            Ok(BusyFile {
-                path: row.get(0)?,
-                memories: row.get(1)?,
-                changes: row.get(2)?,
-                last_at: row.get(3)?,
+            group by path order by memories desc, last_at desc, path limit ?3";
+        self.read("look for busy files", |connection| {
+            connection.rows(BUSY, params![project.db_id, MAX_SCANNED, limit], |row| {
+                Ok(BusyFile {
+                    path: row.get("path")?,
+                    memories: row.get("memories")?,
+                    changes: row.get("changes")?,
+                    last_at: row.get("last_at")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 
-    /// Returns the branches that the latest sessions of a project were on, the latest first.
-    pub fn branches(&self, project: &Project, most: u32) -> Result<Vec<Branch>, StoreError> {
-        const BRANCHES: &str = "select branch, count(*), max(last_event_at)
+    /// Returns the branches of the latest sessions of a project, the latest first.
+    pub fn branches(&self, project: &Project, limit: u32) -> Result<Vec<Branch>, StoreError> {
+        const BRANCHES: &str = "select branch, count(*) as sessions, max(last_event_at) as last_at
             from (select branch, last_event_at from session indexed by session_by_project
-                where project_id = ?1 order by last_event_at desc limit 1000)
-            where branch is not null group by branch order by 3 desc, branch limit ?2";
-        let attempt = query("list branches");
-        let mut statement = self.connection.prepare_cached(BRANCHES).map_err(attempt)?;
-        let rows = statement.query_map(params![project.db_id, most], |row| {
-            Ok(Branch {
-                name: row.get(0)?,
-                sessions: row.get(1)?,
-                last_at: row.get(2)?,
+                where project_id = ?1 order by last_event_at desc limit ?2)
+            where branch is not null group by branch order by last_at desc, branch limit ?3";
+        self.read("list branches", |connection| {
+            connection.rows(BRANCHES, params![project.db_id, MAX_SESSIONS, limit], |row| {
+                Ok(Branch {
+                    name: row.get("branch")?,
+                    sessions: row.get("sessions")?,
+                    last_at: row.get("last_at")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 
-    /// Returns what a person pinned in a project: notes first, then observations, the latest first.
-    pub fn pinned(&self, project: &Project, most: u32) -> Result<Vec<Handle>, StoreError> {
+    /// Returns the pinned notes and observations of a project, notes first, the latest first.
+    pub fn pinned(&self, project: &Project, limit: u32) -> Result<Vec<Handle>, StoreError> {
         const NOTES: &str = "select id from note where (project_id = ?1 or project_id is null) and pinned = 1
             order by created_at desc limit ?2";
         const OBSERVATIONS: &str = "select id from observation indexed by observation_pinned
             where project_id = ?1 and pinned = 1 order by created_at desc limit ?2";
-        let attempt = query("read what is pinned");
-        let mut pinned = Vec::new();
-        for (kind, sql) in [(MemoryKind::Note, NOTES), (MemoryKind::Observation, OBSERVATIONS)] {
-            let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
-            let rows = statement.query_map(params![project.db_id, most], |row| {
-                Ok(Handle {
-                    kind,
-                    id: row.get(0)?,
-                })
-            });
-            for row in rows.map_err(attempt)? {
-                pinned.push(row.map_err(attempt)?);
+        self.read("read pinned memories", |connection| {
+            let mut pinned = Vec::new();
+            for (kind, sql) in [(MemoryKind::Note, NOTES), (MemoryKind::Observation, OBSERVATIONS)] {
+                pinned.extend(connection.rows(sql, params![project.db_id, limit], |row| {
+                    Ok(Handle {
+                        kind,
+                        id: row.get("id")?,
+                    })
+                })?);
             }
-        }
-        Ok(pinned)
+            Ok(pinned)
+        })
     }
 }

@@ -1,35 +1,34 @@
-//! Which hosts were heard of.
+//! The hosts that sessions came from.
 
 use backstory_model::Timestamp;
 use serde::Serialize;
 
-use crate::{Store, StoreError, schema::open::query};
+use crate::{Store, StoreError, sql::Statements as _};
 
-/// A host, and when it was last heard of.
+/// Holds a host and its last event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostSeen {
-    /// Its name.
+    /// The name.
     pub host: String,
-    /// How many of its sessions are remembered.
+    /// The number of stored sessions.
     pub sessions: u64,
-    /// When its last event came, in milliseconds since 1970.
+    /// The last event.
     pub last_at: Timestamp,
 }
 
 impl Store {
-    /// Returns the hosts, the one that was heard of last first.
+    /// Lists the hosts, the one with the latest event first.
     pub fn hosts(&self) -> Result<Vec<HostSeen>, StoreError> {
-        const HOSTS: &str =
-            "select host, count(*), max(last_event_at) from session group by host order by 3 desc, 1";
-        let attempt = query("look for hosts");
-        let mut statement = self.connection.prepare_cached(HOSTS).map_err(attempt)?;
-        let rows = statement.query_map([], |row| {
-            Ok(HostSeen {
-                host: row.get(0)?,
-                sessions: row.get(1)?,
-                last_at: row.get(2)?,
+        const HOSTS: &str = "select host, count(*) as sessions, max(last_event_at) as last_at
+            from session group by host order by last_at desc, host";
+        self.read("list hosts", |connection| {
+            connection.rows(HOSTS, [], |row| {
+                Ok(HostSeen {
+                    host: row.get("host")?,
+                    sessions: row.get("sessions")?,
+                    last_at: row.get("last_at")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions and their turns, as they are shown.
+//! Sessions, turns and projects as they are displayed, and sessions that fell silent.
 
 pub(crate) mod active_sessions;
 pub(crate) mod activity;
@@ -8,91 +8,94 @@ pub(crate) mod projects;
 use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
 use backstory_model::{Handle, SessionId, SessionStatus, Timestamp, TurnId};
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
-use crate::{ParseCursorError, Project, Store, StoreError, schema::open::query};
+use crate::{ParseCursorError, Project, Store, StoreError, sql::Statements as _};
 
-/// One conversation with an agent.
+/// A session without events for this long is interrupted.
+const SILENCE: Duration = Duration::from_hours(24);
+
+/// Holds one conversation with an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
-    /// The number of the row.
+    /// The database id.
     #[serde(skip)]
     pub db_id: SessionId,
     /// The agent's own id.
     pub session_id: String,
     /// The agent program.
     pub host: String,
-    /// The project, by display name.
+    /// The display name of the project.
     pub project: String,
-    /// The project's id.
+    /// The key of the project.
     pub project_id: String,
-    /// Where it was started.
+    /// The folder it was started in.
     pub cwd: Option<String>,
-    /// The branch it last worked on.
+    /// The latest branch.
     pub branch: Option<String>,
     /// The linked worktree it works in.
     pub worktree: Option<String>,
-    /// Where it stands.
+    /// The state.
     pub status: SessionStatus,
-    /// Why it ended, in the agent's words.
+    /// The end reason that the agent reported.
     pub end_reason: Option<String>,
-    /// What it was about.
+    /// The title.
     pub title: Option<String>,
-    /// The person's first words.
+    /// The first prompt of the user.
     pub first_prompt: Option<String>,
-    /// How many prompts the person gave.
+    /// The number of prompts of the user.
     pub prompts: u64,
-    /// How many turns it has, those that a program asked for included.
+    /// The number of turns, including those with machine-made prompts.
     pub turns: u64,
-    /// How many events were reported.
+    /// The number of events.
     pub events: u64,
-    /// When it began, in milliseconds since 1970.
+    /// The start.
     #[serde(skip)]
     pub started_at: Timestamp,
-    /// When it was last heard of, in milliseconds since 1970.
+    /// The last event.
     #[serde(skip)]
     pub last_event_at: Timestamp,
-    /// When it ended, in milliseconds since 1970.
+    /// The end.
     #[serde(skip)]
     pub ended_at: Option<Timestamp>,
 }
 
-/// One prompt and what followed.
+/// Holds one prompt and the work up to the next one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Turn {
-    /// The number of the row: the prompt's handle is `P` and this.
+    /// The database id; the prompt's handle is `P` and this number.
     pub id: TurnId,
-    /// Counts from 1 in a session.
+    /// The number in the session, from 1.
     pub number: i64,
-    /// What was asked; absent when the turn was under way before anyone listened.
+    /// The prompt; absent if capture started in the middle of the turn.
     pub prompt: Option<String>,
-    /// Whether a program asked, not the person.
+    /// A program wrote the prompt, not the user.
     pub machine_made: bool,
     /// The branch at that time.
     pub branch: Option<String>,
-    /// Tool uses by the agent itself.
+    /// Tool uses of the agent itself.
     pub tools: u64,
-    /// Tool uses that failed.
+    /// Failed tool uses.
     pub failures: u64,
-    /// Tool uses by its sub-agents.
+    /// Tool uses of sub-agents.
     pub subagent_tools: u64,
-    /// When it began, in milliseconds since 1970.
+    /// The start.
     #[serde(skip)]
     pub started_at: Timestamp,
-    /// When it ended, in milliseconds since 1970.
+    /// The end.
     #[serde(skip)]
     pub ended_at: Option<Timestamp>,
 }
 
-/// Which sessions to list.
+/// Selects sessions.
 #[derive(Clone, Debug)]
 pub struct SessionFilter<'p> {
-    /// Of this project only.
+    /// Only of this project.
     pub project: Option<&'p Project>,
-    /// Only those that come after this place in the list.
+    /// Only those after this place in the list.
     pub after: Option<SessionCursor>,
-    /// At most so many.
+    /// The maximum number.
     pub limit: u32,
 }
 
@@ -106,7 +109,7 @@ impl Session {
     }
 }
 
-/// Marks a place in the list of sessions; clients pass it back as text.
+/// Marks a place in the list of sessions. Clients pass it back as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionCursor {
     last_event_at: Timestamp,
@@ -141,114 +144,94 @@ impl FromStr for SessionCursor {
     }
 }
 
-/// Why a session was not found.
+/// Reports why a session was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// There is none.
+    /// No session has an id that starts like this.
     #[error("no session has an id that starts with `{0}`")]
     Unknown(String),
-    /// The beginning of an id fits several.
+    /// Several ids start like this.
     #[error("`{start}` is the start of several session ids: {}", .ids.join(", "))]
     Ambiguous {
-        /// What was given.
+        /// The given start.
         start: String,
         /// The ids to choose from.
         ids: Vec<String>,
     },
-    /// The database did not answer.
+    /// The query failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-const COLUMNS: &str = "select session.id, session.session_id, session.host, project.name, project.key, session.cwd,
-        session.branch, session.worktree, session.status, session.end_reason, session.title,
+const COLUMNS: &str = "select session.id as db_id, session.session_id as session_id, session.host as host,
+        project.name as project, project.key as project_id, session.cwd as cwd, session.branch as branch,
+        session.worktree as worktree, session.status as status, session.end_reason as end_reason, session.title as title,
         (select prompt from turn where session_db_id = session.id and machine_made = 0 and prompt is not null
-            order by number limit 1),
-        (select count(*) from turn where session_db_id = session.id and machine_made = 0 and prompt is not null),
-        (select count(*) from turn where session_db_id = session.id),
-        (select count(*) from event where session_db_id = session.id),
-        session.started_at, session.last_event_at, session.ended_at
+            order by number limit 1) as first_prompt,
+        (select count(*) from turn where session_db_id = session.id and machine_made = 0 and prompt is not null) as prompts,
+        (select count(*) from turn where session_db_id = session.id) as turns,
+        (select count(*) from event where session_db_id = session.id) as events,
+        session.started_at as started_at, session.last_event_at as last_event_at, session.ended_at as ended_at
     from session join project on project.id = session.project_id";
 
 impl Store {
-    /// Lists sessions, the latest first. A session that ended without ever having a turn says nothing and is left out.
+    /// Lists sessions, the latest first. Leaves out sessions that ended without a turn.
     pub fn sessions(&self, filter: &SessionFilter<'_>) -> Result<Vec<Session>, StoreError> {
-        let attempt = query("list the sessions");
         let sql = format!(
             "{COLUMNS} where (?1 is null or session.project_id = ?1)
                and (session.status <> 'completed' or exists (select 1 from turn where session_db_id = session.id))
                and (session.last_event_at, session.id) < (?3, ?4)
              order by session.last_event_at desc, session.id desc limit ?2"
         );
-        let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
         let project = filter.project.map(|project| project.db_id);
         let after = filter.after.unwrap_or(SessionCursor::START);
-        let rows = statement
-            .query_map(
-                params![project, filter.limit, after.last_event_at, after.id],
-                read,
-            )
-            .map_err(attempt)?;
-        rows.collect::<Result<_, _>>().map_err(attempt)
+        self.read("list the sessions", |connection| {
+            let values = params![project, filter.limit, after.last_event_at, after.id];
+            connection.rows(&sql, values, read_session)
+        })
     }
 
-    /// Marks the sessions of which nothing was heard for a day as interrupted, and puts what they left open into the queue:
-    /// nothing else will tell that it is over. Looks at sessions that were heard of since a time: whoever looks all day need
-    /// not go through those of years. Returns how many.
+    /// Marks sessions without events for a day as interrupted and queues the last event of their open turns, because nothing
+    /// else will end these turns. Looks only at sessions with events since a time: a worker that runs this all day must not
+    /// scan the sessions of years. Returns the number of sessions.
     pub fn mark_interrupted(&mut self, now: Timestamp, since: Timestamp) -> Result<usize, StoreError> {
-        const SILENCE: Duration = Duration::from_hours(24);
-        const SILENT: &str = "select id from session where last_event_at >= ?1 and last_event_at < ?2
-            and status in ('active', 'summarizing')";
+        const ATTEMPT: &str = "look for silent sessions";
         const OPEN: &str = "select id from turn where session_db_id = ?1 and ended_at is null";
-        const AGAIN: &str = "update event set state = 'pending', tries = 0, not_before = ?2
+        const QUEUE: &str = "update event set state = 'pending', tries = 0, not_before = ?2
             where state = 'done' and id = (select id from event where turn_id = ?1 order by key desc limit 1)";
         const CLOSE: &str = "update turn set ended_at = (select last_event_at from session where id = session_db_id) where id = ?1";
         const INTERRUPT: &str = "update session set status = 'interrupted' where id = ?1";
-        let attempt = query("look for silent sessions");
-        let silent = |connection: &Connection| -> rusqlite::Result<Vec<SessionId>> {
-            let mut statement = connection.prepare_cached(SILENT)?;
-            let rows = statement.query_map([since, now - SILENCE], |row| row.get(0))?;
-            rows.collect()
-        };
-        let open = |connection: &Connection, session: SessionId| -> rusqlite::Result<Vec<TurnId>> {
-            let mut statement = connection.prepare_cached(OPEN)?;
-            let rows = statement.query_map([session], |row| row.get(0))?;
-            rows.collect()
-        };
-        // Asked first without a lock: mostly there is none.
-        if silent(&self.connection).map_err(attempt)?.is_empty() {
+        let before = now - SILENCE;
+        // First without a write lock: usually there is none.
+        if self
+            .read(ATTEMPT, |connection| silent_sessions(connection, since, before))?
+            .is_empty()
+        {
             return Ok(0);
         }
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(attempt)?;
-        let run = || -> rusqlite::Result<usize> {
-            let silent = silent(&transaction)?;
-            for &session in &silent {
-                for turn in open(&transaction, session)? {
-                    transaction.prepare_cached(AGAIN)?.execute(params![turn, now])?;
-                    transaction.prepare_cached(CLOSE)?.execute([turn])?;
+        self.write(ATTEMPT, |tx| {
+            let sessions = silent_sessions(tx, since, before)?;
+            for &session in &sessions {
+                let turns: Vec<TurnId> = tx.rows(OPEN, [session], |row| row.get("id"))?;
+                for turn in turns {
+                    tx.run(QUEUE, params![turn, now])?;
+                    tx.run(CLOSE, [turn])?;
                 }
-                transaction.prepare_cached(INTERRUPT)?.execute([session])?;
+                tx.run(INTERRUPT, [session])?;
             }
-            Ok(silent.len())
-        };
-        let interrupted = run().map_err(attempt)?;
-        transaction.commit().map_err(attempt)?;
-        Ok(interrupted)
+            Ok(sessions.len())
+        })
     }
 
-    /// Finds a session by its id or the beginning of it.
+    /// Finds a session by its id or the start of its id.
     pub fn session(&self, start: &str) -> Result<Session, SessionError> {
-        let attempt = query("look for a session");
         let sql = format!(
             "{COLUMNS} where substr(session.session_id, 1, length(?1)) = ?1
              order by session.session_id <> ?1, session.session_id limit 6"
         );
-        let mut statement = self.connection.prepare_cached(&sql).map_err(attempt)?;
-        let rows = statement.query_map([start], read).map_err(attempt)?;
-        let mut found: Vec<Session> = rows.collect::<Result<_, _>>().map_err(attempt)?;
+        let mut found = self.read("look for a session", |connection| {
+            connection.rows(&sql, [start], read_session)
+        })?;
         match found.as_slice() {
             [] => Err(SessionError::Unknown(start.to_owned())),
             [one, ..] if found.len() == 1 || one.session_id == start => Ok(found.swap_remove(0)),
@@ -262,94 +245,115 @@ impl Store {
         }
     }
 
-    /// Finds a session by the number of its row.
-    pub fn session_by_number(&self, db_id: SessionId) -> Result<Option<Session>, StoreError> {
+    /// Finds a session by its database id.
+    pub fn session_by_number(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
         let sql = format!("{COLUMNS} where session.id = ?1");
-        self.connection
-            .prepare_cached(&sql)
-            .and_then(|mut statement| statement.query_row([db_id], read).optional())
-            .map_err(query("look for a session"))
+        self.read("look for a session", |connection| {
+            connection.optional_row(&sql, [id], read_session)
+        })
     }
 
-    /// Returns the number of the last turn of a session, if it has any.
-    pub fn last_turn_number(&self, session_db_id: SessionId) -> Result<Option<i64>, StoreError> {
+    /// Returns the database id of a session by the agent's id.
+    pub fn session_db_id(&self, session_id: &str) -> Result<Option<SessionId>, StoreError> {
+        self.read("look for a session", |connection| {
+            find_session(connection, session_id)
+        })
+    }
+
+    /// Returns the number of the last turn of a session.
+    pub fn last_turn_number(&self, session: SessionId) -> Result<Option<i64>, StoreError> {
         const LAST: &str = "select max(number) from turn where session_db_id = ?1";
-        self.connection
-            .prepare_cached(LAST)
-            .and_then(|mut statement| statement.query_row([session_db_id], |row| row.get(0)))
-            .map_err(query("look for a turn"))
+        self.read("look for a turn", |connection| {
+            connection.row(LAST, [session], |row| row.get(0))
+        })
     }
 
-    /// Returns what was made of each turn of a session, by the number of the turn's row.
+    /// Returns the observations and summaries of each turn of a session.
     pub fn memories_by_turn(&self, session: &Session) -> Result<BTreeMap<TurnId, Vec<Handle>>, StoreError> {
-        const MADE: &str = "select turn_id, 'observation', id from observation where session_db_id = ?1 and turn_id is not null
+        const MEMORIES: &str = "select turn_id, 'observation' as kind, id from observation
+                where session_db_id = ?1 and turn_id is not null
             union all select turn_id, 'summary', id from summary where session_db_id = ?1 and turn_id is not null
             order by 1, 2, 3";
-        let attempt = query("read what was made of a session");
-        let mut statement = self.connection.prepare_cached(MADE).map_err(attempt)?;
-        let mut rows = statement.query([session.db_id]).map_err(attempt)?;
-        let mut made: BTreeMap<TurnId, Vec<Handle>> = BTreeMap::new();
-        while let Some(row) = rows.next().map_err(attempt)? {
-            let (turn, kind, id) = (row.get(0), row.get(1), row.get(2));
-            let (kind, id) = (kind.map_err(attempt)?, id.map_err(attempt)?);
-            made.entry(turn.map_err(attempt)?)
-                .or_default()
-                .push(Handle { kind, id });
-        }
-        Ok(made)
+        self.read("read the memories of a session", |connection| {
+            let memories = connection.rows(MEMORIES, [session.db_id], |row| {
+                let handle = Handle {
+                    kind: row.get("kind")?,
+                    id: row.get("id")?,
+                };
+                Ok((row.get("turn_id")?, handle))
+            })?;
+            let mut by_turn: BTreeMap<TurnId, Vec<Handle>> = BTreeMap::new();
+            for (turn, handle) in memories {
+                by_turn.entry(turn).or_default().push(handle);
+            }
+            Ok(by_turn)
+        })
     }
 
-    /// Lists the turns of a session in their order.
+    /// Lists the turns of a session in order.
     pub fn turns(&self, session: &Session) -> Result<Vec<Turn>, StoreError> {
         const TURNS: &str = "select id, number, prompt, machine_made, branch,
                 (select count(*) from event where turn_id = turn.id and agent_id is null
-                    and kind in ('post-tool-use', 'post-tool-use-failure')),
-                (select count(*) from event where turn_id = turn.id and kind = 'post-tool-use-failure'),
+                    and kind in ('post-tool-use', 'post-tool-use-failure')) as tools,
+                (select count(*) from event where turn_id = turn.id and kind = 'post-tool-use-failure') as failures,
                 (select count(*) from event where turn_id = turn.id and agent_id is not null
-                    and kind in ('post-tool-use', 'post-tool-use-failure')),
+                    and kind in ('post-tool-use', 'post-tool-use-failure')) as subagent_tools,
                 started_at, ended_at
             from turn where session_db_id = ?1 order by number";
-        let attempt = query("list the turns of a session");
-        let mut statement = self.connection.prepare_cached(TURNS).map_err(attempt)?;
-        let rows = statement.query_map([session.db_id], read_turn).map_err(attempt)?;
-        rows.collect::<Result<_, _>>().map_err(attempt)
+        self.read("list the turns of a session", |connection| {
+            connection.rows(TURNS, [session.db_id], |row| {
+                Ok(Turn {
+                    id: row.get("id")?,
+                    number: row.get("number")?,
+                    prompt: row.get("prompt")?,
+                    machine_made: row.get("machine_made")?,
+                    branch: row.get("branch")?,
+                    tools: row.get("tools")?,
+                    failures: row.get("failures")?,
+                    subagent_tools: row.get("subagent_tools")?,
+                    started_at: row.get("started_at")?,
+                    ended_at: row.get("ended_at")?,
+                })
+            })
+        })
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
-    Ok(Session {
-        db_id: row.get(0)?,
-        session_id: row.get(1)?,
-        host: row.get(2)?,
-        project: row.get(3)?,
-        project_id: row.get(4)?,
-        cwd: row.get(5)?,
-        branch: row.get(6)?,
-        worktree: row.get(7)?,
-        status: row.get(8)?,
-        end_reason: row.get(9)?,
-        title: row.get(10)?,
-        first_prompt: row.get(11)?,
-        prompts: row.get(12)?,
-        turns: row.get(13)?,
-        events: row.get(14)?,
-        started_at: row.get(15)?,
-        last_event_at: row.get(16)?,
-        ended_at: row.get(17)?,
-    })
+/// Finds a session by the agent's id.
+pub(crate) fn find_session(connection: &Connection, session_id: &str) -> rusqlite::Result<Option<SessionId>> {
+    const FIND: &str = "select id from session where session_id = ?1";
+    connection.optional_row(FIND, [session_id], |row| row.get("id"))
 }
 
-fn read_turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
-    Ok(Turn {
-        id: row.get(0)?,
-        number: row.get(1)?,
-        prompt: row.get(2)?,
-        machine_made: row.get(3)?,
-        branch: row.get(4)?,
-        tools: row.get(5)?,
-        failures: row.get(6)?,
-        subagent_tools: row.get(7)?,
-        started_at: row.get(8)?,
-        ended_at: row.get(9)?,
+fn silent_sessions(
+    connection: &Connection,
+    since: Timestamp,
+    before: Timestamp,
+) -> rusqlite::Result<Vec<SessionId>> {
+    const SILENT: &str = "select id from session where last_event_at >= ?1 and last_event_at < ?2
+        and status in ('active', 'summarizing')";
+    connection.rows(SILENT, [since, before], |row| row.get("id"))
+}
+
+fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
+    Ok(Session {
+        db_id: row.get("db_id")?,
+        session_id: row.get("session_id")?,
+        host: row.get("host")?,
+        project: row.get("project")?,
+        project_id: row.get("project_id")?,
+        cwd: row.get("cwd")?,
+        branch: row.get("branch")?,
+        worktree: row.get("worktree")?,
+        status: row.get("status")?,
+        end_reason: row.get("end_reason")?,
+        title: row.get("title")?,
+        first_prompt: row.get("first_prompt")?,
+        prompts: row.get("prompts")?,
+        turns: row.get("turns")?,
+        events: row.get("events")?,
+        started_at: row.get("started_at")?,
+        last_event_at: row.get("last_event_at")?,
+        ended_at: row.get("ended_at")?,
     })
 }

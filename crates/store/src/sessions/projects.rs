@@ -1,86 +1,89 @@
-//! Projects, and how people name them.
+//! Projects: finding them by identity, name or path.
 
 use std::collections::HashMap;
 
 use backstory_model::{ProjectId, ProjectIdentity, Timestamp};
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, schema::open::query};
+use crate::{Store, StoreError, sql::Statements as _};
 
-/// A code base that sessions worked on.
+/// Holds a code base that sessions worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Project {
-    /// The number of the row.
+    /// The database id.
     #[serde(skip)]
     pub db_id: ProjectId,
-    /// Identifies it: the normalised remote or a path.
+    /// The key: the normalized remote or a path.
     pub id: String,
-    /// What people call it.
+    /// The display name.
     pub name: String,
     /// The main working tree when it was first seen.
     pub root: String,
 }
 
-/// A project with what there is of it.
+/// Holds a project with its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectCard {
     /// The project.
     pub project: Project,
-    /// How many sessions worked on it.
+    /// The number of sessions.
     pub sessions: u64,
-    /// How many observations there are of it.
+    /// The number of observations.
     pub observations: u64,
-    /// When it was last heard of, in milliseconds since 1970.
+    /// The last event.
     pub last_event_at: Option<Timestamp>,
 }
 
-/// Why a project was not found.
+/// Reports why a project was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// Nothing of that name.
+    /// No project has this name.
     #[error("no project is called `{0}`")]
     Unknown(String),
-    /// Several projects have the name.
+    /// Several projects have this name.
     #[error("`{name}` names {} projects: {}", .ids.len(), .ids.join(", "))]
     Ambiguous {
-        /// The name as given.
+        /// The given name.
         name: String,
-        /// The ids to choose from.
+        /// The keys to choose from.
         ids: Vec<String>,
     },
-    /// The database did not answer.
+    /// The query failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-const BY_ID: &str = "select id, key, name, root from project where key = ?1";
+const BY_KEY: &str = "select id, key, name, root from project where key = ?1";
 
 impl Store {
-    /// Finds the project that a folder belongs to by its id. Never by its path: what was in that folder before may have been
-    /// another project.
-    pub fn project_with_id(&self, id: &str) -> Result<Option<Project>, StoreError> {
-        Ok(self.projects_where(BY_ID, id)?.pop())
+    /// Finds a project by its key. Hooks never search by path: the folder may have held another project before.
+    pub fn project_with_id(&self, key: &str) -> Result<Option<Project>, StoreError> {
+        self.read("look for a project", |connection| {
+            connection.optional_row(BY_KEY, [key], read)
+        })
     }
 
-    /// Returns the project of a folder. One that is not known has the number 0, as no row has: nothing is its own, and what
-    /// holds for all projects holds for it too.
-    pub fn project_of(&self, facts: &ProjectIdentity) -> Result<Project, StoreError> {
-        let known = self.project_with_id(&facts.key)?;
+    /// Returns the project of a folder. An unknown project gets id 0, which no row has: it has no memories of its own, and
+    /// memories that apply everywhere apply to it.
+    pub fn project_of(&self, identity: &ProjectIdentity) -> Result<Project, StoreError> {
+        let known = self.project_with_id(&identity.key)?;
         Ok(known.unwrap_or_else(|| Project {
             db_id: ProjectId::new(0),
-            id: facts.key.clone(),
-            name: facts.name.clone(),
-            root: facts.root.clone(),
+            id: identity.key.clone(),
+            name: identity.name.clone(),
+            root: identity.root.clone(),
         }))
     }
 
-    /// Finds the project that a person names: by its id, the path of its root, or its display name.
+    /// Finds a project as the user names it: by its key, the path of its root, or its display name.
     pub fn project(&self, named: &str) -> Result<Project, ProjectError> {
         const BY_ROOT: &str = "select id, key, name, root from project where root = ?1";
         const BY_NAME: &str = "select id, key, name, root from project where name = ?1 order by key limit 20";
-        for sql in [BY_ID, BY_ROOT, BY_NAME] {
-            let mut found = self.projects_where(sql, named)?;
+        for sql in [BY_KEY, BY_ROOT, BY_NAME] {
+            let mut found = self.read("look for a project", |connection| {
+                connection.rows(sql, [named], read)
+            })?;
             match found.len() {
                 0 => {}
                 1 => return Ok(found.remove(0)),
@@ -96,123 +99,103 @@ impl Store {
         Err(ProjectError::Unknown(named.to_owned()))
     }
 
-    /// Lists all projects, the latest first.
+    /// Lists all projects, the one with the latest event first.
     pub fn projects(&self) -> Result<Vec<ProjectCard>, StoreError> {
         const ALL: &str = "select id, key, name, root,
-                (select count(*) from session where project_id = project.id),
-                (select count(*) from observation where project_id = project.id),
-                (select max(last_event_at) from session where project_id = project.id)
-            from project order by 7 desc nulls last, id desc";
-        let attempt = query("list the projects");
-        let mut statement = self.connection.prepare_cached(ALL).map_err(attempt)?;
-        let rows = statement.query_map([], |row| {
-            Ok(ProjectCard {
-                project: read(row)?,
-                sessions: row.get(4)?,
-                observations: row.get(5)?,
-                last_event_at: row.get(6)?,
+                (select count(*) from session where project_id = project.id) as sessions,
+                (select count(*) from observation where project_id = project.id) as observations,
+                (select max(last_event_at) from session where project_id = project.id) as last_event_at
+            from project order by last_event_at desc nulls last, id desc";
+        self.read("list the projects", |connection| {
+            connection.rows(ALL, [], |row| {
+                Ok(ProjectCard {
+                    project: read(row)?,
+                    sessions: row.get("sessions")?,
+                    observations: row.get("observations")?,
+                    last_event_at: row.get("last_event_at")?,
+                })
             })
-        });
-        rows.and_then(Iterator::collect).map_err(attempt)
+        })
     }
 
-    /// Makes a project known that others will name by its id.
-    pub fn add_project(&mut self, facts: &ProjectIdentity, now: Timestamp) -> Result<(), StoreError> {
-        let attempt = query("add a project");
-        let transaction = self.connection.transaction().map_err(attempt)?;
-        find_or_create(&transaction, facts, now).map_err(attempt)?;
-        transaction.commit().map_err(attempt)
+    /// Adds a project, so that imported lines can name it by its key.
+    pub fn add_project(&mut self, identity: &ProjectIdentity, now: Timestamp) -> Result<(), StoreError> {
+        self.write("add a project", |tx| find_or_create(tx, identity, now).map(drop))
     }
 
-    /// Counts what is remembered of a project, evidence and prompts aside, up to a limit.
-    pub fn count_memories(&self, key: &str, most: u32) -> Result<u32, StoreError> {
+    /// Counts the observations, summaries and notes of a project, up to a limit.
+    pub fn count_memories(&self, key: &str, limit: u32) -> Result<u32, StoreError> {
         const COUNT: &str = "select (select count(*) from (
                 select 1 from observation where project_id = project.id
                 union all select 1 from summary where project_id = project.id
-                union all select 1 from note where project_id = project.id limit ?2))
+                union all select 1 from note where project_id = project.id limit ?2)) as number
             from project where key = ?1";
-        let attempt = query("count memories");
-        let counted = self
-            .connection
-            .query_row(COUNT, params![key, most], |row| row.get(0));
-        Ok(counted.optional().map_err(attempt)?.unwrap_or_default())
+        self.read("count memories", |connection| {
+            let count = connection.optional_row(COUNT, params![key, limit], |row| row.get("number"))?;
+            Ok(count.unwrap_or_default())
+        })
     }
 
-    /// Returns what projects are called, by their ids.
+    /// Returns the display names of all projects by key.
     pub fn project_names(&self) -> Result<HashMap<String, String>, StoreError> {
-        const NAMES: &str = "select key, name from project";
-        let attempt = query("list the projects");
-        let mut statement = self.connection.prepare_cached(NAMES).map_err(attempt)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-        rows.and_then(Iterator::collect).map_err(attempt)
-    }
-
-    fn projects_where(&self, sql: &str, value: &str) -> Result<Vec<Project>, StoreError> {
-        let attempt = query("look for a project");
-        let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
-        let rows = statement.query_map([value], read).map_err(attempt)?;
-        rows.collect::<Result<_, _>>().map_err(attempt)
+        self.read("list the projects", |connection| {
+            let names = connection.rows("select key, name from project", [], |row| {
+                Ok((row.get("key")?, row.get("name")?))
+            })?;
+            Ok(names.into_iter().collect())
+        })
     }
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Project> {
     Ok(Project {
-        db_id: row.get(0)?,
-        id: row.get(1)?,
-        name: row.get(2)?,
-        root: row.get(3)?,
+        db_id: row.get("id")?,
+        id: row.get("key")?,
+        name: row.get("name")?,
+        root: row.get("root")?,
     })
 }
 
-/// Returns the number of a project, new or known.
+/// Returns the id of a project; creates it if it is new.
 pub(crate) fn find_or_create(
-    transaction: &Transaction<'_>,
-    facts: &ProjectIdentity,
+    tx: &Transaction<'_>,
+    identity: &ProjectIdentity,
     now: Timestamp,
 ) -> rusqlite::Result<ProjectId> {
     const FIND: &str = "select id from project where key = ?1";
     const CREATE: &str =
         "insert into project (key, name, root, created_at) values (?1, ?2, ?3, ?4) returning id";
-    let found = transaction
-        .prepare_cached(FIND)?
-        .query_row([&facts.key], |row| row.get(0))
-        .optional()?;
-    match found {
-        Some(id) => Ok(id),
-        None => {
-            let values = params![facts.key, facts.name, facts.root, now];
-            transaction
-                .prepare_cached(CREATE)?
-                .query_row(values, |row| row.get(0))
-        }
+    if let Some(id) = tx.optional_row(FIND, [&identity.key], |row| row.get("id"))? {
+        return Ok(id);
     }
+    let values = params![identity.key, identity.name, identity.root, now];
+    tx.row(CREATE, values, |row| row.get("id"))
 }
 
-/// Returns the number of the project that a line of another store names: by its id, by its display name if only one has
-/// it, else a new one.
+/// Returns the id of the project that an imported line names: by its key, or by its display name if only one project has it.
+/// Otherwise creates one.
 pub(crate) fn find_or_create_named(
-    transaction: &Transaction<'_>,
+    tx: &Transaction<'_>,
     named: &str,
     now: Timestamp,
 ) -> rusqlite::Result<ProjectId> {
-    // More than one of the name is as good as none: guessing would mix two code bases.
+    if let Some(id) = find_named(tx, named)? {
+        return Ok(id);
+    }
+    let identity = ProjectIdentity {
+        key: named.to_owned(),
+        name: named.to_owned(),
+        root: named.to_owned(),
+        branch: None,
+        worktree: None,
+    };
+    find_or_create(tx, &identity, now)
+}
+
+fn find_named(connection: &Connection, named: &str) -> rusqlite::Result<Option<ProjectId>> {
+    // An ambiguous name counts as unknown: a guess would mix two code bases.
     const FIND: &str = "select coalesce(
         (select id from project where key = ?1),
-        (select min(id) from project where name = ?1 having count(*) = 1))";
-    let found: Option<ProjectId> = transaction
-        .prepare_cached(FIND)?
-        .query_row([named], |row| row.get(0))?;
-    match found {
-        Some(id) => Ok(id),
-        None => {
-            let facts = ProjectIdentity {
-                key: named.to_owned(),
-                name: named.to_owned(),
-                root: named.to_owned(),
-                branch: None,
-                worktree: None,
-            };
-            find_or_create(transaction, &facts, now)
-        }
-    }
+        (select min(id) from project where name = ?1 having count(*) = 1)) as id";
+    connection.row(FIND, [named], |row| row.get("id"))
 }

@@ -1,7 +1,7 @@
-//! Reads another tool's database: claude-mem's sessions, prompts, observations and summaries.
+//! Reads the database of claude-mem: sessions, prompts, observations and summaries.
 //!
-//! Looked at with version 13.25.3; older ones name two columns differently. Columns are asked for by name and may be
-//! missing. Nothing is ever written there, and no file is made beside it while nobody else has it open.
+//! Tested with version 13.25.3; older ones name two columns differently, and any column may be missing. The database is
+//! never written, and no file is created beside it while no other process has it open.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,54 +13,50 @@ use serde_json::{Map, Value};
 
 use crate::{
     Store, StoreError,
-    schema::immutable::{connect_unchanging, log},
-    schema::open::{BusyTimeout, connect, query},
+    schema::connect::{BusyTimeout, connect, connect_immutable, open_error, wal_path},
+    sql::Statements as _,
 };
 
-/// How everything that comes from there is named.
+/// The prefix of external ids.
 const PREFIX: &str = "claude-mem:";
 
-/// The other tool's database.
+/// An open database of claude-mem.
 #[derive(Debug)]
 pub struct ClaudeMem {
     connection: Connection,
-    /// The agent's session ids by the tool's own.
+    /// The agent's session ids by those of claude-mem.
     sessions: HashMap<String, String>,
 }
 
-/// A memory of the other tool.
+/// Holds a memory of claude-mem.
 #[derive(Clone, Debug)]
 pub struct ForeignMemory {
-    /// What it calls the project: a folder's name.
+    /// The name of the project's folder.
     pub project: String,
     /// The agent's id of the session.
     pub session_id: Option<String>,
-    /// Names it for good.
+    /// The permanent external id.
     pub external_id: String,
-    /// The fields of a line; the project is not among them.
+    /// The fields of an import line, without the project.
     pub fields: Map<String, Value>,
 }
 
 impl ClaudeMem {
-    /// Opens it to read only.
+    /// Opens the database read-only.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        // A log beside it has what is newest, and is read with the locks of whoever writes it. Without one nobody has the
-        // database open.
-        let connection = match log(path).exists() {
-            true => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command)?,
-            false => connect_unchanging(path)?,
+        // A log has the newest data and must be read with locks. Without a log no process has the database open.
+        let connection = if wal_path(path).exists() {
+            connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command)?
+        } else {
+            connect_immutable(path)?
         };
-        let is_theirs = connection
-            .prepare("select 1 from sqlite_schema where name = 'sdk_sessions'")
-            .and_then(|mut theirs| theirs.exists([]))
-            .map_err(|source| StoreError::Open {
-                path: path.to_owned(),
-                source,
-            })?;
-        if !is_theirs {
+        let has_sessions = connection
+            .has_row("select 1 from sqlite_schema where name = 'sdk_sessions'", [])
+            .map_err(open_error(path))?;
+        if !has_sessions {
             return Err(StoreError::Foreign(path.to_owned()));
         }
         let mut sessions = HashMap::new();
@@ -72,10 +68,10 @@ impl ClaudeMem {
         Ok(Self { connection, sessions })
     }
 
-    /// Returns in which folder sessions worked, as far as is known: only newer versions note it.
+    /// Returns the folders of sessions by session id. Only newer versions store them.
     pub fn folders(&self) -> Result<HashMap<String, PathBuf>, StoreError> {
         let mut folders = HashMap::new();
-        // The first folder of a session: later ones may be below it.
+        // Newest first, so that the first folder of a session wins: later ones may be below it.
         for (table, sql) in [
             ("tool_uses", "select * from tool_uses order by id desc"),
             (
@@ -94,7 +90,7 @@ impl ClaudeMem {
         Ok(folders)
     }
 
-    /// Returns all memories: prompts first, so that a session begins with what was asked.
+    /// Returns all memories, prompts first, so that a session starts with its prompts.
     pub fn memories(&self) -> Result<Vec<ForeignMemory>, StoreError> {
         let mut memories = Vec::new();
         if self.has("user_prompts")? {
@@ -130,9 +126,11 @@ impl ClaudeMem {
 
     fn has(&self, table: &str) -> Result<bool, StoreError> {
         self.connection
-            .prepare("select 1 from sqlite_schema where type = 'table' and name = ?1")
-            .and_then(|mut there| there.exists([table]))
-            .map_err(query("look for a table"))
+            .has_row(
+                "select 1 from sqlite_schema where type = 'table' and name = ?1",
+                [table],
+            )
+            .map_err(read_error)
     }
 
     fn projects_of_sessions(&self) -> Result<HashMap<String, String>, StoreError> {
@@ -173,7 +171,7 @@ impl ClaudeMem {
         Some(memory)
     }
 
-    /// What observations and summaries have in common.
+    /// Reads the common columns of observations and summaries.
     fn distilled(&self, row: &Row<'_>, kind: &str, sign: char) -> Option<ForeignMemory> {
         let own = text(row, &["memory_session_id", "sdk_session_id"]);
         let session_id = own.map(|own| self.sessions.get(&own).cloned().unwrap_or(own));
@@ -191,16 +189,16 @@ impl ForeignMemory {
 }
 
 impl Store {
-    /// Returns the names of what was taken over from there and is still remembered.
+    /// Returns the external ids of imported memories that still exist.
     pub fn from_claude_mem(&self) -> Result<HashSet<String>, StoreError> {
         const ALL: &str = "select external_id from observation where external_id like ?1
             union all select external_id from summary where external_id like ?1
             union all select external_id from turn where external_id like ?1
             union all select external_id from passage where external_id like ?1";
-        let attempt = query("look for what was taken over before");
-        let mut statement = self.connection.prepare(ALL).map_err(attempt)?;
-        let rows = statement.query_map([format!("{PREFIX}%")], |row| row.get(0));
-        rows.and_then(Iterator::collect).map_err(attempt)
+        self.read("look for earlier imports", |connection| {
+            let ids = connection.rows(ALL, [format!("{PREFIX}%")], |row| row.get("external_id"))?;
+            Ok(ids.into_iter().collect())
+        })
     }
 }
 
@@ -212,7 +210,7 @@ fn prompt(row: &Row<'_>, projects: &HashMap<String, String>) -> Option<ForeignMe
     Some(memory)
 }
 
-/// What all kinds have in common. The time is a part of the name: two databases number their memories alike.
+/// Reads the common columns of all kinds. The external id contains the time, because two databases can use the same ids.
 fn foreign(
     row: &Row<'_>,
     kind: &str,
@@ -222,7 +220,7 @@ fn foreign(
 ) -> Option<ForeignMemory> {
     let id: i64 = row.get("id").ok()?;
     let epoch: i64 = row.get("created_at_epoch").ok()?;
-    // Milliseconds; some early rows have seconds.
+    // Milliseconds, but seconds in some early rows.
     let ms = if epoch < 100_000_000_000 {
         epoch.saturating_mul(1_000)
     } else {
@@ -245,7 +243,7 @@ fn foreign(
     Some(memory)
 }
 
-/// The first of these columns that is there and says something.
+/// Returns the first of these columns that exists and is not blank.
 fn text(row: &Row<'_>, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| match row.get_ref(*name) {
         Ok(ValueRef::Text(bytes)) => {
@@ -255,7 +253,7 @@ fn text(row: &Row<'_>, names: &[&str]) -> Option<String> {
     })
 }
 
-/// A list, written as JSON; what is no JSON is a list of one.
+/// Reads a list from JSON; other text is a list of one.
 fn list(row: &Row<'_>, name: &str) -> Option<Value> {
     let text = text(row, &[name])?;
     match serde_json::from_str(&text) {
@@ -265,12 +263,21 @@ fn list(row: &Row<'_>, name: &str) -> Option<Value> {
     }
 }
 
-fn each_row(connection: &Connection, sql: &str, mut each: impl FnMut(&Row<'_>)) -> Result<(), StoreError> {
-    let attempt = query("read claude-mem's database");
-    let mut statement = connection.prepare(sql).map_err(attempt)?;
-    let mut rows = statement.query([]).map_err(attempt)?;
-    while let Some(row) = rows.next().map_err(attempt)? {
-        each(row);
+fn read_error(source: rusqlite::Error) -> StoreError {
+    StoreError::Query {
+        attempt: "read the database of claude-mem",
+        source,
     }
-    Ok(())
+}
+
+fn each_row(connection: &Connection, sql: &str, mut each: impl FnMut(&Row<'_>)) -> Result<(), StoreError> {
+    let mut run = || {
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            each(row);
+        }
+        Ok(())
+    };
+    run().map_err(read_error)
 }

@@ -1,114 +1,120 @@
-//! A memory as every list, search and context shows it.
+//! A memory as lists, search results and injections show it.
 
 use backstory_model::{DocumentId, Handle, MemoryKind, ObservationId, ObservationType, Timestamp, TurnId};
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, Row};
 
-use crate::{Fields, FileFingerprint, Store, StoreError, schema::open::query};
+use crate::{
+    Fields, FileFingerprint, Store, StoreError,
+    memory::documents,
+    sql::{ListColumns as _, Statements as _},
+};
 
-/// A memory with its circumstances.
+/// Holds a memory with its project, session and state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryView {
-    /// How it is named.
+    /// The handle.
     pub handle: Handle,
-    /// An observation's type, or the type that a note was given.
+    /// The type of an observation or a note.
     pub kind: Option<ObservationType>,
-    /// What it says.
+    /// The text.
     pub fields: Fields,
-    /// The project's display name; absent when it holds everywhere.
+    /// The display name of the project; absent if it applies everywhere.
     pub project: Option<String>,
     /// The working tree that its files are in.
     pub root: Option<String>,
-    /// The agent's id of its session.
+    /// The agent's id of the session.
     pub session_id: Option<String>,
-    /// The branch that its session was on.
+    /// The branch of the session.
     pub branch: Option<String>,
-    /// The number of its turn's row.
+    /// The turn.
     pub turn_id: Option<TurnId>,
-    /// Concepts.
+    /// The concepts.
     pub concepts: Vec<String>,
-    /// Whether a person pinned it.
+    /// Pinned by the user.
     pub is_pinned: bool,
-    /// The memory that holds in its place.
+    /// The memory that superseded it.
     pub superseded_by: Option<ObservationId>,
-    /// How often it was seen.
+    /// The number of sightings.
     pub seen: u32,
-    /// The name that another store gave it.
+    /// The id in another tool.
     pub external_id: Option<String>,
-    /// When it came to be, in milliseconds since 1970.
+    /// The time of its turn.
     pub created_at: Timestamp,
 }
 
-/// A file that a memory cites.
+/// Holds a file that an observation cites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CitedFile {
-    /// Where it was, from the root of the working tree.
+    /// The path, relative to the working tree.
     pub path: String,
-    /// Whether tools changed it then.
+    /// Tools changed it.
     pub is_modified: bool,
-    /// What it held then, as far as that is known.
+    /// The fingerprint of its content at that time, if known.
     pub mark: Option<FileFingerprint>,
 }
 
 impl Store {
-    /// Returns the memory of a document; `None` when it was forgotten meanwhile.
+    /// Returns the memory of a document; `None` if it was forgotten.
     pub fn card_of_document(&self, document: DocumentId) -> Result<Option<MemoryView>, StoreError> {
         const HANDLE: &str = "select kind, memory_id from document where id = ?1";
-        let attempt = query("read a memory");
-        let mut statement = self.connection.prepare_cached(HANDLE).map_err(attempt)?;
-        let found = statement.query_row([document], |row| {
-            Ok((MemoryKind::from_name(row.get_ref(0)?.as_str()?), row.get(1)?))
-        });
-        match found.optional().map_err(attempt)? {
-            Some((Some(kind), id)) => self.card(Handle { kind, id }),
-            _ => Ok(None),
-        }
+        self.read("read a memory", |connection| {
+            let handle = connection.optional_row(HANDLE, [document], |row| {
+                Ok(Handle {
+                    kind: row.get("kind")?,
+                    id: row.get("memory_id")?,
+                })
+            })?;
+            match handle {
+                Some(handle) => view(connection, handle),
+                None => Ok(None),
+            }
+        })
     }
 
-    /// Returns a memory; `None` when there is none of that name.
+    /// Returns a memory; `None` if it does not exist.
     pub fn card(&self, handle: Handle) -> Result<Option<MemoryView>, StoreError> {
-        let sql = match handle.kind {
-            MemoryKind::Observation => OBSERVATION,
-            MemoryKind::Summary => SUMMARY,
-            MemoryKind::Prompt => PROMPT,
-            MemoryKind::Note => NOTE,
-            MemoryKind::Passage => PASSAGE,
-        };
-        let attempt = query("read a memory");
-        let mut statement = self.connection.prepare_cached(sql).map_err(attempt)?;
-        let card = statement.query_row([handle.id], |row| read(row, handle));
-        let Some(mut card) = card.optional().map_err(attempt)? else {
-            return Ok(None);
-        };
-        card.fields = self.fields(handle)?.unwrap_or_default();
-        Ok(Some(card))
+        self.read("read a memory", |connection| view(connection, handle))
     }
 
-    /// Returns the files that an observation cites, those that were changed first.
+    /// Returns the files that an observation cites, the changed ones first.
     pub fn cited_files(&self, observation: ObservationId) -> Result<Vec<CitedFile>, StoreError> {
-        // In the order of the key: SQLite would set up a sorter for each of the many memories that a session start asks about.
+        // In the order of the key, and by position: a session start runs this for many memories.
         const FILES: &str = "select path, modified, content_hash, size from observation_file
             where observation_id = ?1 order by path";
-        let attempt = query("read the files of a memory");
-        let mut statement = self.connection.prepare_cached(FILES).map_err(attempt)?;
-        let rows = statement.query_map([observation], |row| {
-            let mark = match (row.get(2)?, row.get(3)?) {
-                (Some(hash), Some(size)) => Some(FileFingerprint { hash, size }),
-                _ => None,
-            };
-            Ok(CitedFile {
-                path: row.get(0)?,
-                is_modified: row.get(1)?,
-                mark,
-            })
-        });
-        let files: rusqlite::Result<Vec<CitedFile>> = rows.and_then(Iterator::collect);
-        let mut files = files.map_err(attempt)?;
-        files.sort_by_key(|file| !file.is_modified);
-        Ok(files)
+        self.read("read the files of a memory", |connection| {
+            let mut files = connection.rows(FILES, [observation], |row| {
+                let mark = match (row.get(2)?, row.get(3)?) {
+                    (Some(hash), Some(size)) => Some(FileFingerprint { hash, size }),
+                    _ => None,
+                };
+                Ok(CitedFile {
+                    path: row.get(0)?,
+                    is_modified: row.get(1)?,
+                    mark,
+                })
+            })?;
+            files.sort_by_key(|file| !file.is_modified);
+            Ok(files)
+        })
     }
 }
 
-// All have the same columns, in this order.
+fn view(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<MemoryView>> {
+    let sql = match handle.kind {
+        MemoryKind::Observation => OBSERVATION,
+        MemoryKind::Summary => SUMMARY,
+        MemoryKind::Prompt => PROMPT,
+        MemoryKind::Note => NOTE,
+        MemoryKind::Passage => PASSAGE,
+    };
+    let Some(mut view) = connection.optional_row(sql, [handle.id], |row| read(row, handle))? else {
+        return Ok(None);
+    };
+    view.fields = documents::fields(connection, handle)?.unwrap_or_default();
+    Ok(Some(view))
+}
+
+// All have the same columns, in this order. Read by position: a search reads dozens of views.
 const OBSERVATION: &str =
     "select memory.type, project.name, coalesce(session.worktree, project.root), session.session_id,
         session.branch, memory.turn_id, memory.concepts, memory.pinned, memory.superseded_by, memory.seen,
@@ -143,14 +149,18 @@ const PASSAGE: &str =
 fn read(row: &Row<'_>, handle: Handle) -> rusqlite::Result<MemoryView> {
     Ok(MemoryView {
         handle,
-        kind: row.get(0)?,
+        // The type of an imported note can be any text.
+        kind: row
+            .get_ref(0)?
+            .as_str_or_null()?
+            .and_then(ObservationType::from_name),
         fields: Fields::default(),
         project: row.get(1)?,
         root: row.get(2)?,
         session_id: row.get(3)?,
         branch: row.get(4)?,
         turn_id: row.get(5)?,
-        concepts: serde_json::from_str(row.get_ref(6)?.as_str()?).unwrap_or_default(),
+        concepts: row.list(6)?,
         is_pinned: row.get(7)?,
         superseded_by: row.get(8)?,
         seen: row.get(9)?,

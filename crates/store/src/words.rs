@@ -1,7 +1,8 @@
-//! What the word index is made of, and what is asked of it.
+//! Prepares texts and queries for the word index.
 //!
-//! The tokenizer of the index splits at everything that is no letter or digit and stems English. Two things it cannot do
-//! are done here, the same way for texts and for questions: parts of `camelCase` names, and scripts without spaces.
+//! The tokenizer of the index splits at everything that is no letter or digit and stems English. Two more things are done
+//! here, for texts and queries alike: names in camel case are split, and scripts without spaces become pairs. A change needs a
+//! migration that indexes all memories again.
 
 use backstory_text::{Piece, index_words, is_stop_word, name_parts, pairs, pieces};
 
@@ -31,38 +32,38 @@ pub(crate) fn to_index(text: &str) -> String {
     out
 }
 
-/// A word of a question, as the index knows it.
+/// Holds a word of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     /// The word in lower case; letters and digits only.
     pub word: String,
-    /// Whether longer words that begin like this count too.
+    /// Also matches longer words that start like this.
     pub is_prefix: bool,
 }
 
 impl Term {
-    /// Writes the term in the language of the index. Nothing in a word can be an operator.
+    /// Returns the term in the query language of FTS5. The quotes keep a word from being an operator.
     pub(crate) fn to_match(&self) -> String {
         format!("\"{}\"{}", self.word, if self.is_prefix { "*" } else { "" })
     }
 }
 
-/// The most words of a question that count. A pasted log is a question too.
+/// The most words of a query that count: a query can be a pasted log.
 const MAX_TERMS: usize = 32;
 
-/// Reads a question. Any text is valid; words that say nothing are dropped unless nothing else is there.
-pub fn terms(question: &str) -> Vec<Term> {
-    let terms = distinct_terms(question, |word| !is_stop_word(word));
+/// Splits a query into terms. Any text is valid. Stop words are dropped, unless there is nothing else.
+pub fn terms(query: &str) -> Vec<Term> {
+    let terms = distinct_terms(query, |word| !is_stop_word(word));
     if terms.is_empty() {
-        distinct_terms(question, |_| true)
+        distinct_terms(query, |_| true)
     } else {
         terms
     }
 }
 
-fn distinct_terms(question: &str, is_kept: fn(&str) -> bool) -> Vec<Term> {
+fn distinct_terms(query: &str, is_kept: fn(&str) -> bool) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
-    for word in index_words(question).map(str::to_lowercase) {
+    for word in index_words(query).map(str::to_lowercase) {
         if terms.len() == MAX_TERMS {
             break;
         }
@@ -76,13 +77,13 @@ fn distinct_terms(question: &str, is_kept: fn(&str) -> bool) -> Vec<Term> {
     terms
 }
 
-/// The word that is being typed: the last one of a question that nothing ends.
-pub(crate) fn unfinished(question: &str) -> Option<Term> {
+/// Returns the last word of a query, if the query ends with it: the user may still be typing it.
+pub(crate) fn incomplete_word(query: &str) -> Option<Term> {
     const MIN_LEN: usize = 3;
-    if !question.ends_with(char::is_alphanumeric) {
+    if !query.ends_with(char::is_alphanumeric) {
         return None;
     }
-    let word = index_words(question).last()?.to_lowercase();
+    let word = index_words(query).last()?.to_lowercase();
     (word.chars().count() >= MIN_LEN).then_some(Term {
         word,
         is_prefix: true,
@@ -93,48 +94,48 @@ pub(crate) fn unfinished(question: &str) -> Option<Term> {
 mod tests {
     use super::*;
 
-    fn asked(question: &str) -> Vec<String> {
-        terms(question).into_iter().map(|term| term.word).collect()
+    fn words(query: &str) -> Vec<String> {
+        terms(query).into_iter().map(|term| term.word).collect()
     }
 
     #[test]
-    fn names_are_found_by_their_parts() {
+    fn names_match_by_their_parts() {
         assert_eq!(
             to_index("call refreshToken()"),
             "call refreshToken refresh Token()"
         );
         assert_eq!(
-            asked("HTTPServer.readURL"),
+            words("HTTPServer.readURL"),
             ["httpserver", "http", "server", "readurl", "read", "url"]
         );
         assert_eq!(
-            asked("refresh_token src/auth.rs"),
+            words("refresh_token src/auth.rs"),
             ["refresh", "token", "src", "auth", "rs"]
         );
     }
 
     #[test]
-    fn scripts_without_spaces_are_found_by_pairs() {
+    fn scripts_without_spaces_match_by_pairs() {
         assert_eq!(to_index("重试令牌 ok"), " 重试 试令 令牌  ok");
-        assert_eq!(asked("令牌"), ["令牌"]);
-        assert_eq!(asked("令"), ["令"]);
+        assert_eq!(words("令牌"), ["令牌"]);
+        assert_eq!(words("令"), ["令"]);
     }
 
     #[test]
-    fn words_that_say_nothing_are_dropped_unless_they_are_all() {
-        assert_eq!(asked("what is the token?"), ["token"]);
-        assert_eq!(asked("to be or not to be"), ["to", "be", "or", "not"]);
-        assert_eq!(asked("🎉 \"\" ((( NEAR* -- "), ["near"]);
-        assert_eq!(asked("🎉"), [""; 0]);
+    fn stop_words_are_dropped_unless_there_is_nothing_else() {
+        assert_eq!(words("what is the token?"), ["token"]);
+        assert_eq!(words("to be or not to be"), ["to", "be", "or", "not"]);
+        assert_eq!(words("🎉 \"\" ((( NEAR* -- "), ["near"]);
+        assert_eq!(words("🎉"), [""; 0]);
     }
 
     #[test]
-    fn the_last_word_may_be_unfinished() {
+    fn the_last_word_may_be_incomplete() {
         assert_eq!(
-            unfinished("how does authent").map(|term| term.to_match()),
+            incomplete_word("how does authent").map(|term| term.to_match()),
             Some("\"authent\"*".to_owned())
         );
-        assert_eq!(unfinished("authent "), None);
-        assert_eq!(unfinished("au"), None);
+        assert_eq!(incomplete_word("authent "), None);
+        assert_eq!(incomplete_word("au"), None);
     }
 }

@@ -1,0 +1,297 @@
+//! The latest memories of a project, as the context block reads them, and those of a session.
+//!
+//! A session start waits for the context block, so its queries read only the columns that it uses, by position.
+
+use std::cmp::Reverse;
+
+use backstory_model::{ObservationId, ObservationType, SessionId, Timestamp, TurnId};
+use rusqlite::{Connection, params};
+use serde::Serialize;
+
+use crate::{
+    Project, Session, Store, StoreError,
+    memory::next_steps,
+    sql::{ListColumns as _, Statements as _},
+};
+
+/// Holds the part of an observation that a context block can show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// The id, which is also the handle.
+    pub id: ObservationId,
+    /// The type.
+    pub kind: ObservationType,
+    /// The title.
+    pub title: String,
+    /// The narrative.
+    pub narrative: Option<String>,
+    facts: String,
+    /// The concepts.
+    pub concepts: Vec<String>,
+    /// The files that tools changed.
+    pub files_modified: Vec<String>,
+    /// The session.
+    pub session_db_id: Option<SessionId>,
+    /// The branch of its session.
+    pub branch: Option<String>,
+    /// The number of sightings.
+    pub seen: u32,
+    /// Pinned by the user.
+    pub is_pinned: bool,
+    /// The time of its turn.
+    pub created_at: Timestamp,
+}
+
+impl Observation {
+    /// Returns the facts. Parsed on demand: most observations are shown by title only.
+    pub fn facts(&self) -> Vec<String> {
+        serde_json::from_str(&self.facts).unwrap_or_default()
+    }
+
+    /// Returns its approximate size in bytes.
+    pub fn size(&self) -> usize {
+        self.title.len() + self.narrative.as_ref().map_or(0, String::len) + self.facts.len()
+    }
+}
+
+/// Holds a checkpoint of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The id; the handle is `S` and this number.
+    pub id: i64,
+    /// The session.
+    pub session_db_id: Option<SessionId>,
+    /// The request.
+    pub request: Option<String>,
+    /// The findings.
+    pub learned: Option<String>,
+    /// The completed work.
+    pub completed: Option<String>,
+    /// Open work, offers and questions, as display text.
+    pub next_steps: Option<String>,
+    /// The entries of `next_steps` that are work to do; absent when every entry is.
+    pub open_steps: Option<Vec<String>>,
+    /// The end state and warnings.
+    pub notes: Option<String>,
+    /// The branch of the session.
+    pub branch: Option<String>,
+    /// The time of the checkpoint.
+    pub created_at: Timestamp,
+}
+
+impl Summary {
+    /// Returns the entries of `next_steps` that are work to do.
+    pub fn open_work(&self) -> Vec<String> {
+        let text = self.next_steps.as_deref().unwrap_or_default();
+        let all = || next_steps::entries(text).map(ToOwned::to_owned).collect();
+        self.open_steps.clone().unwrap_or_else(all)
+    }
+}
+
+/// Holds the part of a note that a context block can show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The id; the handle is `N` and this number.
+    pub id: i64,
+    /// The text.
+    pub text: String,
+    /// The time it was saved.
+    pub created_at: Timestamp,
+}
+
+/// Holds an observation of a session, by turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TurnMemory {
+    /// The id, which is also the handle.
+    pub id: ObservationId,
+    /// The turn.
+    #[serde(skip)]
+    pub turn_id: TurnId,
+    /// The type.
+    #[serde(rename = "type")]
+    pub kind: ObservationType,
+    /// The title.
+    pub title: String,
+    /// The subtitle.
+    pub subtitle: Option<String>,
+    /// The narrative.
+    pub narrative: Option<String>,
+    /// The facts.
+    pub facts: Vec<String>,
+    /// The files that tools changed.
+    pub files_modified: Vec<String>,
+}
+
+/// Holds a checkpoint of a session, by turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnSummary {
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The completed work.
+    pub completed: Option<String>,
+    /// Open work, offers and questions.
+    pub next_steps: Option<String>,
+    /// The end state and warnings.
+    pub notes: Option<String>,
+}
+
+/// Selects pinned notes or the others.
+#[derive(Clone, Copy)]
+enum Pinned {
+    No = 0,
+    Yes = 1,
+}
+
+impl Store {
+    /// Returns the observations of a session in the order of their ids, including those of other sessions that it repeated.
+    pub fn memories_of(&self, session: &Session) -> Result<Vec<TurnMemory>, StoreError> {
+        const OF_SESSION: &str = "select id, turn_id, type, title, subtitle, narrative, facts, files_modified
+            from observation where session_db_id = ?1 and turn_id is not null
+            union all
+            select observation.id, turn.id, type, title, subtitle, narrative, facts, files_modified
+            from turn join sighting on sighting.turn_id = turn.id
+                join observation on observation.id = sighting.observation_id
+            where turn.session_db_id = ?1
+            order by 1, 2";
+        self.read("read the memories of a session", |connection| {
+            connection.rows(OF_SESSION, [session.db_id], |row| {
+                Ok(TurnMemory {
+                    id: row.get("id")?,
+                    turn_id: row.get("turn_id")?,
+                    kind: row.get("type")?,
+                    title: row.get("title")?,
+                    subtitle: row.get("subtitle")?,
+                    narrative: row.get("narrative")?,
+                    facts: row.list("facts")?,
+                    files_modified: row.list("files_modified")?,
+                })
+            })
+        })
+    }
+
+    /// Returns the summaries of a session in order.
+    pub fn summaries_of(&self, session: &Session) -> Result<Vec<TurnSummary>, StoreError> {
+        const OF_SESSION: &str = "select turn_id, completed, next_steps, notes from summary
+            where session_db_id = ?1 and turn_id is not null order by id";
+        self.read("read the summaries of a session", |connection| {
+            connection.rows(OF_SESSION, [session.db_id], |row| {
+                Ok(TurnSummary {
+                    turn_id: row.get("turn_id")?,
+                    completed: row.get("completed")?,
+                    next_steps: row.get("next_steps")?,
+                    notes: row.get("notes")?,
+                })
+            })
+        })
+    }
+
+    /// Returns the latest summaries of a project, newest first.
+    pub fn latest_summaries(&self, project: &Project, limit: u32) -> Result<Vec<Summary>, StoreError> {
+        const LATEST: &str =
+            "select summary.id, session_db_id, request, learned, completed, next_steps, open_steps, notes, branch, created_at
+            from summary left join session on session.id = summary.session_db_id
+            where summary.project_id = ?1 order by created_at desc, summary.id desc limit ?2";
+        self.read("read the latest summaries", |connection| {
+            connection.rows(LATEST, (project.db_id, limit), |row| {
+                Ok(Summary {
+                    id: row.get(0)?,
+                    session_db_id: row.get(1)?,
+                    request: row.get(2)?,
+                    learned: row.get(3)?,
+                    completed: row.get(4)?,
+                    next_steps: row.get(5)?,
+                    open_steps: row.optional_list(6)?,
+                    notes: row.get(7)?,
+                    branch: row.get(8)?,
+                    created_at: row.get(9)?,
+                })
+            })
+        })
+    }
+
+    /// Returns the latest observations of a project that are not superseded, newest first, and then the pinned ones that are
+    /// not among them.
+    pub fn recent_observations(&self, project: &Project, limit: u32) -> Result<Vec<Observation>, StoreError> {
+        const RECENT: &str = "select observation.id, type, observation.title, narrative, facts, concepts, files_modified,
+                session_db_id, branch, seen, pinned, created_at
+            from observation left join session on session.id = observation.session_db_id
+            where observation.project_id = ?1 and superseded_by is null order by created_at desc, observation.id desc limit ?2";
+        const PINNED: &str =
+            "select observation.id, type, observation.title, narrative, facts, concepts, files_modified,
+                session_db_id, branch, seen, pinned, created_at
+            from observation indexed by observation_pinned left join session on session.id = observation.session_db_id
+            where observation.project_id = ?1 and pinned = 1 order by created_at desc limit ?2";
+        self.read("read the latest memories", |connection| {
+            let mut found = observations(connection, RECENT, project, limit)?;
+            for pinned in observations(connection, PINNED, project, limit)? {
+                if !found.iter().any(|known| known.id == pinned.id) {
+                    found.push(pinned);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Returns the pinned notes of a project and of all projects, newest first.
+    pub fn pinned_notes(&self, project: &Project) -> Result<Vec<Note>, StoreError> {
+        self.read("read notes", |connection| {
+            notes(connection, project, Pinned::Yes, 20)
+        })
+    }
+
+    /// Returns the latest notes of a project and of all projects that are not pinned, newest first.
+    pub fn latest_notes(&self, project: &Project, limit: u32) -> Result<Vec<Note>, StoreError> {
+        self.read("read notes", |connection| {
+            notes(connection, project, Pinned::No, limit)
+        })
+    }
+}
+
+fn observations(
+    connection: &Connection,
+    sql: &str,
+    project: &Project,
+    limit: u32,
+) -> rusqlite::Result<Vec<Observation>> {
+    connection.rows(sql, (project.db_id, limit), |row| {
+        Ok(Observation {
+            id: row.get(0)?,
+            kind: row.get(1)?,
+            title: row.get(2)?,
+            narrative: row.get(3)?,
+            facts: row.get(4)?,
+            concepts: row.list(5)?,
+            files_modified: row.list(6)?,
+            session_db_id: row.get(7)?,
+            branch: row.get(8)?,
+            seen: row.get(9)?,
+            is_pinned: row.get(10)?,
+            created_at: row.get(11)?,
+        })
+    })
+}
+
+fn notes(
+    connection: &Connection,
+    project: &Project,
+    pinned: Pinned,
+    limit: u32,
+) -> rusqlite::Result<Vec<Note>> {
+    // Two queries: one for both would have to sort all notes.
+    const LATEST: &str = "select id, text, created_at from note indexed by note_by_project
+        where project_id is ?1 and pinned = ?2 order by created_at desc, id desc limit ?3";
+    let mut notes = Vec::new();
+    for project in [Some(project.db_id), None] {
+        let values = params![project, pinned as u8, limit];
+        notes.extend(connection.rows(LATEST, values, |row| {
+            Ok(Note {
+                id: row.get(0)?,
+                text: row.get(1)?,
+                created_at: row.get(2)?,
+            })
+        })?);
+    }
+    notes.sort_by_key(|note: &Note| Reverse((note.created_at, note.id)));
+    notes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(notes)
+}
