@@ -28,6 +28,7 @@ mod store;
 mod text;
 mod tokens;
 mod turns;
+mod worklog;
 
 use std::{
     fs,
@@ -112,6 +113,7 @@ the run.
   tokens        model tokens for past sessions (with --transcripts), compared with one call per tool use. Fails above
                 3,000 tokens per memory, or if the alternatives take less than 15 times as many
   all           all of these
+  worklog FILE  shows what the built-in rules read from a transcript: --log (the default), --items, --memories
 
   --quick             a minute instead of ten
   --rounds N          number of measurements
@@ -153,6 +155,11 @@ impl Arguments {
 }
 
 fn main() -> Result<ExitCode> {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some("worklog") {
+        worklog::print(words)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let arguments = Arguments::read(std::env::args().skip(1))?;
     if arguments.help {
         print!("{HELP}");

@@ -193,6 +193,8 @@ mod tests {
 
     fn turn(steps: Vec<TurnStep>) -> TurnInput {
         TurnInput {
+            number: 0,
+            started_ms: 0,
             prompt: Some("Token refresh fails with 401, mend it".to_owned()),
             machine_made: false,
             root: Some("/work/acme".to_owned()),

@@ -4,8 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One prompt and everything up to the end of its turn.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TurnInput {
+    /// The number of the turn in its session, from 1.
+    pub number: u32,
+    /// The start of the turn, in milliseconds since 1970.
+    pub started_ms: i64,
     /// What was asked; absent when the turn was under way before anyone listened.
     pub prompt: Option<String>,
     /// Whether a program asked (a task notification, say), not the person.

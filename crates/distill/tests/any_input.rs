@@ -147,6 +147,8 @@ fn turn() -> impl Strategy<Value = TurnInput> {
         end,
     )
         .prop_map(|(prompt, root, steps, last_message, end)| TurnInput {
+            number: 0,
+            started_ms: 0,
             prompt,
             machine_made: false,
             root,

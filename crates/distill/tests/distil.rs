@@ -11,6 +11,8 @@ struct Story {
 impl Story {
     fn asked(prompt: &str) -> Self {
         let turn = TurnInput {
+            number: 0,
+            started_ms: 0,
             prompt: Some(prompt.to_owned()),
             machine_made: false,
             root: Some("/w/app".to_owned()),

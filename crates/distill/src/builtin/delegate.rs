@@ -166,6 +166,8 @@ fn draft(report: &Report<'_>, evidence: &Evidence) -> Option<Draft> {
 
 fn as_reading(text: &str) -> Reading {
     reading::read(&TurnInput {
+        number: 0,
+        started_ms: 0,
         prompt: None,
         machine_made: false,
         root: None,

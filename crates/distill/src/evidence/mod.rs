@@ -1,4 +1,23 @@
 //! Reads a turn into evidence items and its work log.
+//!
+//! Every statement and action of a turn becomes an item, whole within the limits of capture, and an entry of the log that
+//! points to it. Nothing is concluded here: episodes, memories and hand-over read the log.
+//! The result depends on the turn alone, so the same events always give the same evidence.
+
+mod clean;
+mod content;
+mod edit;
+mod error;
+mod files;
+mod git;
+mod path;
+mod prose;
+mod publication;
+mod purpose;
+mod recorder;
+mod run;
+mod shell;
+mod statement;
 
 use backstory_model::EvidenceItem;
 
@@ -15,14 +34,5 @@ pub struct TurnEvidence {
 
 /// Reads a turn. Pure, and no turn makes it panic.
 pub fn record(turn: &TurnInput) -> TurnEvidence {
-    TurnEvidence {
-        log: TurnLog {
-            prompt: turn.prompt.clone().filter(|_| !turn.machine_made),
-            machine_made: turn.machine_made,
-            branch: turn.branch.clone(),
-            end: turn.end,
-            ..TurnLog::default()
-        },
-        ..TurnEvidence::default()
-    }
+    recorder::record(turn)
 }

@@ -179,6 +179,8 @@ fn turn(stored: &StoredTurn, prose: &Prose) -> TurnInput {
     }
     steps.extend(prose.at_end.iter().cloned());
     TurnInput {
+        number: 0,
+        started_ms: stored.events.first().map_or(0, |event| event.at_ms),
         prompt: stored.prompt.clone(),
         machine_made: stored.machine_made,
         root: Some(stored.root.clone()),

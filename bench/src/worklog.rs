@@ -1,0 +1,243 @@
+//! Shows what the built-in rules read from a Claude Code transcript: evidence items, work log, memories.
+//!
+//! `cargo run -p backstory-bench -- worklog FILE.jsonl [--items|--log|--memories] [--time]`. A tool for people who change
+//! the rules: nothing is stored, and no binary is built or started.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Instant};
+
+use anyhow::{Context, Result, bail};
+use backstory_capture::filter::CaptureSettings;
+use backstory_distill::{
+    Action, SessionMemory, ToolOutcome, ToolUse, TurnEnd, TurnEvidence, TurnInput, TurnStep, compose, record,
+};
+use backstory_transcript::{self as transcript, Position, RecordKind};
+use serde_json::Value;
+
+/// The part that is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    Items,
+    Log,
+    Memories,
+    /// Only the time that `record` and `compose` took.
+    Time,
+}
+
+/// Prints a view of a transcript.
+pub(crate) fn print(words: impl Iterator<Item = String>) -> Result<()> {
+    let (mut files, mut view) = (Vec::new(), View::Log);
+    for word in words {
+        match word.as_str() {
+            "--items" => view = View::Items,
+            "--log" => view = View::Log,
+            "--memories" => view = View::Memories,
+            "--time" => view = View::Time,
+            flag if flag.starts_with("--") => bail!("unknown argument {flag}"),
+            file => files.push(PathBuf::from(file)),
+        }
+    }
+    if files.is_empty() {
+        bail!("name a transcript: worklog FILE.jsonl [--items|--log|--memories|--time]");
+    }
+    let (mut recording, mut composing) = (0.0, 0.0);
+    let (mut entries, mut items) = (0, 0);
+    for file in &files {
+        let turns = read(file)?;
+        let start = Instant::now();
+        let evidence: Vec<TurnEvidence> = turns.iter().map(record).collect();
+        recording += start.elapsed().as_secs_f64();
+        let logs: Vec<_> = evidence.iter().map(|turn| turn.log.clone()).collect();
+        let start = Instant::now();
+        let memory = compose(&logs);
+        composing += start.elapsed().as_secs_f64();
+        entries += logs.iter().map(|log| log.entries.len()).sum::<usize>();
+        items += evidence.iter().map(|turn| turn.items.len()).sum::<usize>();
+        match view {
+            View::Items => print_items(&evidence),
+            View::Log => print_log(&evidence)?,
+            View::Memories => print_memories(&memory)?,
+            View::Time => {}
+        }
+    }
+    if view == View::Time {
+        println!("{items} items, {entries} entries: record {recording:.3} s, compose {composing:.3} s");
+    }
+    Ok(())
+}
+
+fn print_items(evidence: &[TurnEvidence]) {
+    for turn in evidence {
+        print_prompt(turn);
+        for (index, item) in turn.items.iter().enumerate() {
+            let path = item.path.as_deref().unwrap_or_default();
+            println!("--- {}.{index} {:?} {path}", turn.log.number, item.kind);
+            if let Some(intent) = &item.intent {
+                println!("    intent: {intent}");
+            }
+            println!("{}", item.text);
+        }
+    }
+}
+
+fn print_prompt(turn: &TurnEvidence) {
+    let log = &turn.log;
+    let by = if log.machine_made { "machine" } else { "user" };
+    let prompt = log.prompt.as_deref().unwrap_or("(none)");
+    println!("=== turn {} {:?} by {by}: {prompt}", log.number, log.end);
+}
+
+fn print_log(evidence: &[TurnEvidence]) -> Result<()> {
+    for turn in evidence {
+        print_prompt(turn);
+        for entry in &turn.log.entries {
+            let item = entry.item.map_or_else(|| "-".to_owned(), |item| item.to_string());
+            let agent = if entry.subagent.is_some() {
+                " (sub-agent)"
+            } else {
+                ""
+            };
+            let action = match &entry.action {
+                Action::Prose(text) => format!("prose: {text}"),
+                Action::Report(text) => format!("REPORT: {text}"),
+                Action::UserMessage(text) => format!("USER: {text}"),
+                Action::Lookup { path } => format!("lookup {path}"),
+                other => serde_json::to_string(other)?,
+            };
+            println!("{item:>4}{agent} {action}");
+        }
+    }
+    Ok(())
+}
+
+fn print_memories(memory: &SessionMemory) -> Result<()> {
+    println!("# {}", memory.title.as_deref().unwrap_or("(no title)"));
+    println!("  {}", memory.subtitle.as_deref().unwrap_or_default());
+    for episode in &memory.episodes {
+        println!(
+            "\n## {} {} [{}.{} to {}.{}]",
+            episode.number,
+            episode.title,
+            episode.first.turn,
+            episode.first.item,
+            episode.last.turn,
+            episode.last.item
+        );
+        println!("   request: {}", episode.request.as_deref().unwrap_or_default());
+        for one in memory
+            .observations
+            .iter()
+            .filter(|one| one.episode == episode.number)
+        {
+            let memory = &one.observation;
+            let state = if one.rejected { " (rejected)" } else { "" };
+            println!("\n   [{:?}]{state} {}", memory.kind, memory.title);
+            if let Some(subtitle) = &memory.subtitle {
+                println!("     ({subtitle})");
+            }
+            if let Some(narrative) = &memory.narrative {
+                println!("     {narrative}");
+            }
+            for fact in &memory.facts {
+                println!("     - {fact}");
+            }
+            println!("     files {:?} key {}", memory.files_modified, one.key);
+        }
+    }
+    println!(
+        "\n# Hand-over\n{}",
+        serde_json::to_string_pretty(&memory.handover)?
+    );
+    Ok(())
+}
+
+/// Reads the turns of a transcript.
+fn read(file: &PathBuf) -> Result<Vec<TurnInput>> {
+    let settings = CaptureSettings {
+        skip_tools: Vec::new(),
+        redact: true,
+        max_payload: 256 * 1024,
+    };
+    let mut reader = transcript::open(file, Position::default(), &settings)
+        .with_context(|| format!("could not read {}", file.display()))?;
+    let mut turns: Vec<TurnInput> = Vec::new();
+    let (mut root, mut branch) = (None, None);
+    // The position of a call in its turn, until its result comes.
+    let mut open: BTreeMap<String, usize> = BTreeMap::new();
+    for record in reader
+        .by_ref()
+        .filter(|record| !record.copied && record.agent_id.is_none())
+    {
+        if let RecordKind::Prompt {
+            text, machine_made, ..
+        } = &record.what
+        {
+            open.clear();
+            turns.push(TurnInput {
+                number: u32::try_from(turns.len() + 1).unwrap_or(u32::MAX),
+                started_ms: record.at_ms,
+                prompt: Some(text.clone()),
+                machine_made: *machine_made,
+                root: root.clone(),
+                branch: branch.clone(),
+                end: TurnEnd::Stopped,
+                ..TurnInput::default()
+            });
+            continue;
+        }
+        if let RecordKind::Facts(facts) = &record.what {
+            root = root.or(facts.cwd.clone());
+            branch = facts.git_branch.clone();
+            continue;
+        }
+        if turns.is_empty() {
+            turns.push(TurnInput {
+                number: 1,
+                started_ms: record.at_ms,
+                end: TurnEnd::Stopped,
+                ..TurnInput::default()
+            });
+        }
+        let Some(turn) = turns.last_mut() else { continue };
+        match record.what {
+            RecordKind::Prose { text, .. } => turn.steps.push(TurnStep::Prose(text)),
+            RecordKind::Compaction { summary } => turn.steps.push(TurnStep::Compaction(summary)),
+            RecordKind::Interrupted => {
+                turn.steps.push(TurnStep::Interrupted);
+                turn.end = TurnEnd::Interrupted;
+            }
+            RecordKind::ToolUse { id, name, input } => {
+                open.insert(id.clone(), turn.steps.len());
+                turn.steps.push(TurnStep::Tool(ToolUse {
+                    id: Some(id),
+                    agent_id: None,
+                    name,
+                    input: parsed(&input),
+                    outcome: ToolOutcome::Unknown,
+                    at_ms: record.at_ms,
+                }));
+            }
+            RecordKind::ToolResult {
+                id,
+                is_error,
+                text,
+                result,
+            } => {
+                let step = open.remove(&id).and_then(|index| turn.steps.get_mut(index));
+                if let Some(TurnStep::Tool(tool)) = step {
+                    tool.outcome = if is_error {
+                        ToolOutcome::Failed(text.unwrap_or_default())
+                    } else {
+                        ToolOutcome::Answered(result.map_or_else(|| text.into(), |result| parsed(&result)))
+                    };
+                    tool.at_ms = record.at_ms;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(turns)
+}
+
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|_| json.into())
+}

@@ -1,0 +1,63 @@
+//! Names files as memories do.
+
+use backstory_model::relative_path;
+
+/// Returns a path relative to the root; a worktree inside the project counts as the project.
+pub(super) fn shown(path: &str, root: Option<&str>) -> String {
+    let path = relative_path(path, root);
+    let inside = ["/.worktrees/", "/.claude/worktrees/"]
+        .iter()
+        .find_map(|folder| {
+            let below = path.strip_prefix(&folder[1..]).or_else(|| {
+                let root = root?.trim_end_matches('/');
+                path.strip_prefix(root)?.strip_prefix(folder)
+            })?;
+            below.split_once('/').map(|(_, rest)| rest)
+        })
+        .map(ToOwned::to_owned);
+    inside.unwrap_or(path)
+}
+
+/// Returns a path that a shell command names in a folder.
+pub(super) fn joined(folder: Option<&str>, path: &str) -> String {
+    let is_absolute = path.starts_with(['/', '~']) || backstory_model::has_drive(path);
+    match folder {
+        Some(folder) if !is_absolute => format!(
+            "{}/{}",
+            folder.trim_end_matches('/'),
+            path.trim_start_matches("./")
+        ),
+        _ => path.to_owned(),
+    }
+}
+
+/// Says whether a file is outside of the project or in a folder for temporary files.
+pub(super) fn is_scratch(shown: &str) -> bool {
+    let is_outside =
+        shown.starts_with(['/', '~']) || shown.starts_with("../") || backstory_model::has_drive(shown);
+    is_outside
+        || shown.starts_with("tmp/")
+        || shown.contains("/scratchpad/")
+        || shown.starts_with("scratchpad/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_worktrees_are_named_as_those_of_the_project() {
+        let root = Some("/w/app");
+        for (path, wanted) in [
+            ("/w/app/src/a.rs", "src/a.rs"),
+            ("/w/app/.worktrees/1/src/a.rs", "src/a.rs"),
+            ("/w/app/.claude/worktrees/x/a.rs", "a.rs"),
+            ("/tmp/x.py", "/tmp/x.py"),
+        ] {
+            assert_eq!(shown(path, root), wanted);
+        }
+        assert!(is_scratch("/tmp/x.py") && !is_scratch("src/a.rs"));
+        assert_eq!(joined(Some("sub"), "./a"), "sub/a");
+        assert_eq!(joined(Some("sub"), "/a"), "/a");
+    }
+}
