@@ -7,10 +7,14 @@
 mod answer;
 mod builtin;
 mod digest;
+mod english;
+mod episodes;
 mod evidence;
+mod memories;
 mod memory;
 mod price;
 mod prompt;
+mod prose;
 mod provider;
 mod session;
 mod turn;

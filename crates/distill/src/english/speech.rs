@@ -1,0 +1,341 @@
+//! Classifies sentences by what they do: narrate, ask, give a verdict, give a reason, decide, leave work open.
+
+use super::{Form, Phrases, count_names, is_name, lower_head, sentence_case, verb};
+
+/// Strips interjections, agreement and the speaker from the start of a sentence: "Good - I've added x" becomes "Added x".
+pub(crate) fn strip_openers(sentence: &str) -> String {
+    let mut rest = sentence.trim();
+    loop {
+        let lower = lower_head(rest);
+        let end = interjection_end(&lower)
+            .or_else(|| CONNECTORS.at_start(&lower).map(str::len))
+            .or_else(|| speaker_end(&lower));
+        let Some(after) = end.and_then(|end| rest.get(end..)) else {
+            return sentence_case(rest);
+        };
+        let after = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '!' | '.' | '-' | '—' | '–' | ':' | ';'));
+        if after.is_empty() {
+            return String::new();
+        }
+        rest = after;
+    }
+}
+
+/// "Good - ", "Perfect!", "Yes, ": an interjection counts only when punctuation follows.
+fn interjection_end(lower: &str) -> Option<usize> {
+    let phrase = INTERJECTIONS.at_start(lower)?;
+    let after = &lower[phrase.len()..];
+    let punctuation = after.trim_start_matches(' ');
+    let spaced = after.len() > punctuation.len();
+    let is_mark = |c: char| matches!(c, '!' | '.' | ',' | ';' | ':' | '—' | '–') || (spaced && c == '-');
+    (punctuation.is_empty() || punctuation.starts_with(is_mark)).then_some(phrase.len())
+}
+
+/// "I've ", "we ", only before a verb in the past: "I updated" reads as a report without its speaker.
+fn speaker_end(lower: &str) -> Option<usize> {
+    let phrase = SPEAKERS.at_start(lower)?;
+    let next = lower[phrase.len()..].split_whitespace().next()?;
+    verb(next)
+        .is_some_and(|(base, form)| form == Form::Past && super::is_change_verb(base))
+        .then_some(phrase.len())
+}
+
+const INTERJECTIONS: Phrases = Phrases(&[
+    "good", "great", "perfect", "excellent", "nice", "interesting", "done", "all done", "ok", "okay", "yes", "yeah", "yep", "no",
+    "nope", "right", "sure", "agreed", "exactly", "ah", "oh", "hmm", "hm", "wait", "got it", "found it", "fixed", "bingo", "indeed",
+    "correct", "understood", "great question", "good question", "good catch", "good point", "fair point", "fair enough", "of course",
+    "you're right", "you are right", "you're absolutely right", "absolutely", "makes sense", "confirmed", "clean", "all good",
+    "looks good", "nice catch", "all set", "success", "summary", "in summary", "to summarize", "btw", "yup", "thanks", "sorry",
+]);
+
+const CONNECTORS: Phrases = Phrases(&[
+    "additionally,", "also,", "finally,", "however,", "in addition,", "furthermore,", "moreover,", "so,", "actually,", "as a result,",
+    "therefore,", "specifically,", "overall,", "importantly,", "basically,", "note:", "note that ", "please note that ",
+    "keep in mind that ", "and ", "but ", "so ", "now, ", "now that's done,", "essentially:", "essentially,",
+]);
+
+const SPEAKERS: Phrases = Phrases(&[
+    "i've successfully ", "i have successfully ", "i've also ", "i have also ", "i've now ", "i've ", "i have ", "i also ", "i ",
+    "we've ", "we have ", "we also ", "we ", "successfully ",
+]);
+
+/// Reports whether a sentence tells what the speaker is doing or about to do, not what is true.
+pub(crate) fn is_narration(sentence: &str) -> bool {
+    let lower = lower_head(sentence);
+    if NARRATION.starts(&lower) || NARRATION_ANYWHERE.within(&sentence.to_lowercase()) {
+        return true;
+    }
+    let mut words = lower.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let (first, told_now) = if matches!(first, "now" | "next" | "then" | "first,") {
+        (words.next().unwrap_or_default(), true)
+    } else {
+        (first, false)
+    };
+    // "Fix the imports:", "Checking the logs": an order to oneself.
+    match verb(first) {
+        Some((_, Form::Base)) => told_now || sentence.trim_end().ends_with(':'),
+        Some((_, Form::Gerund)) => told_now || sentence.split_whitespace().count() <= MAX_GERUND_NARRATION,
+        _ => false,
+    }
+}
+
+/// "Running the tests again": a longer sentence that starts with a gerund usually states something about it.
+const MAX_GERUND_NARRATION: usize = 8;
+
+const NARRATION: Phrases = Phrases(&[
+    "i'll", "i will", "i'm going to", "i am going to", "i need to", "i want to", "i'm now", "i can now", "i now have", "i now see", "i now understand",
+    "i have a", "i have all", "i have enough", "i have the", "i have everything", "i have what", "now have", "now i", "now we", "i see",
+    "i can see", "i understand", "i think i", "i'm using", "i'm", "here's", "here is", "here are", "below is", "below are", "as you can see", "as requested",
+    "continuing", "moving on", "proceeding", "time to", "on to", "back to", "starting with", "let's", "first, let", "first let",
+    "next, i", "next i'll", "next up", "no response requested", "ready to", "ready for", "what would you", "what's on your mind",
+    "anything else", "feel free", "hope this", "happy to", "sounds good", "waiting for", "standing by", "two fixes needed", "two changes", "three changes",
+    "the files look", "the file looks", "everything looks", "looks correct", "progress",
+]);
+
+const NARRATION_ANYWHERE: Phrases = Phrases(&["let me", "let's", "i'll", "i will now", "we'll now", "i'm going to"]);
+
+/// Reports whether a sentence asks or offers something.
+pub(crate) fn is_question(sentence: &str) -> bool {
+    sentence.trim_end_matches(['*', ')', '"', ' ']).ends_with('?') || OFFERS.starts(&lower_head(sentence))
+}
+
+const OFFERS: Phrases = Phrases(&[
+    "want me to", "would you like", "shall i", "should i", "let me know", "do you want", "tell me", "please let me know", "just say",
+    "if you'd like", "if you want", "say the word", "please confirm", "q:",
+]);
+
+/// Reports whether a sentence only gives a verdict on a check: "All tests pass." Results belong to the checks of a hand-over.
+pub(crate) fn is_verdict(sentence: &str) -> bool {
+    const MAX_WORDS: usize = 14;
+    let lower = sentence.to_lowercase();
+    sentence.split_whitespace().count() <= MAX_WORDS
+        && count_names(sentence) <= 1
+        && VERDICTS.within(&lower)
+        && !has_cause(sentence)
+        && !FAILURES.within(&lower)
+}
+
+const VERDICTS: Phrases = Phrases(&[
+    "tests pass", "test passes", "tests passing", "tests passed", "all pass", "all passing", "all green", "is clean", "are clean", "lint passes", "it compiles",
+    "code compiles", "compiles cleanly", "builds cleanly", "build passes", "build succeeds", "build is clean", "0 issues", "no issues", "no errors", "works correctly",
+    "works as expected", "everything passes", "everything works", "checks pass", "pushed", "committed", "is complete", "is done", "all set", "successfully pushed",
+    "working tree is clean", "pass with", "no lint",
+]);
+
+const FAILURES: Phrases = Phrases(&["fail", "fails", "failed", "failing", "failure", "failures", "but", "except", "however", "not"]);
+
+/// Reports whether a sentence gives a reason, cause or consequence.
+pub(crate) fn has_cause(sentence: &str) -> bool {
+    CAUSES.within(&sentence.to_lowercase())
+}
+
+const CAUSES: Phrases = Phrases(&[
+    "because", "since", "due to", "so that", "root cause", "caused by", "causes", "causing", "cause", "the reason", "reason", "means", "meaning",
+    "which means", "therefore", "in order to", "to avoid", "to prevent", "to ensure", "otherwise", "leads to", "led to", "results in", "resulted in",
+    "the problem is", "the problem was", "the issue is", "the issue was", "the bug is", "the bug was", "the fix is", "the fix was", "the key insight", "why", "hence",
+    "so it", "so the", "so we", "triggers", "triggered",
+]);
+
+/// Reports whether a sentence sets a limit or a contrast: the traps of a code base.
+pub(crate) fn has_contrast(sentence: &str) -> bool {
+    CONTRASTS.within(&sentence.to_lowercase())
+}
+
+const CONTRASTS: Phrases = Phrases(&[
+    "but", "instead of", "instead", "rather than", "however", "although", "whereas", "only", "never", "always", "must", "cannot", "can't", "doesn't", "does not",
+    "don't", "isn't", "is not", "aren't", "won't", "wasn't", "weren't", "didn't", "fails", "failed", "no longer", "silently", "unexpectedly", "actually", "even though", "even when",
+    "unless", "without", "already", "not", "pre-existing", "stale", "different", "requires", "needs", "except",
+]);
+
+/// Reports whether a user's sentence decides, forbids or demands something that outlives the request.
+pub(crate) fn is_directive(sentence: &str) -> bool {
+    let lower = sentence.replace('’', "'").to_lowercase();
+    DIRECTIVE_STARTS.starts(strip_politeness(&lower)) || DIRECTIVES.within(&lower)
+}
+
+/// Reports whether a user's sentence instructs the agent. As an answer or in the middle of the work it steers; as a prompt it
+/// is the request itself.
+pub(crate) fn is_instruction(sentence: &str) -> bool {
+    let lower = sentence.replace('’', "'").to_lowercase();
+    INSTRUCTION_STARTS.starts(strip_politeness(&lower))
+}
+
+/// Turns a stated intention into an order: "Let me fix the import:" becomes "Fix the import".
+pub(crate) fn imperative(sentence: &str) -> Option<String> {
+    let mut rest = sentence.trim().trim_end_matches([':', '.', ' ']);
+    loop {
+        let lower = lower_head(rest);
+        let Some(opening) = INTENTIONS.at_start(&lower) else { break };
+        rest = rest.get(opening.len()..)?.trim_start_matches([',', ' ']);
+    }
+    let first = rest.split_whitespace().next()?;
+    let orders = verb(first).is_some_and(|(_, form)| form == Form::Base);
+    (orders && rest.split_whitespace().count() > 2).then(|| sentence_case(&rest))
+}
+
+const INTENTIONS: Phrases = Phrases(&[
+    "let me", "let's", "now", "first", "next", "then", "also", "i'll", "i will", "i need to", "i should", "i want to", "i'm going to", "we need to", "we should", "need to", "so",
+    "now,", "first,", "next,", "okay,", "ok,", "good.", "good,", "please", "just", "and", "go ahead and",
+]);
+
+fn strip_politeness(lower: &str) -> &str {
+    let mut rest = lower.trim_start();
+    while let Some(word) = POLITENESS.at_start(rest) {
+        rest = rest[word.len()..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | '-' | '—' | '!'));
+    }
+    rest
+}
+
+const POLITENESS: Phrases = Phrases(&[
+    "please", "oh", "ok", "okay", "yes", "yeah", "no", "hmm", "actually", "also", "and", "but", "so", "well", "wait", "i think", "btw", "sorry", "right", "sure",
+    "great", "good", "nice", "cool", "ah", "just", "then", "for now", "yep",
+]);
+
+const DIRECTIVE_STARTS: Phrases = Phrases(&[
+    "don't", "do not", "never", "always", "let's not", "let's go with", "let's use", "let's keep", "let's stick", "prefer", "avoid", "stop", "no need", "go with", "stick with",
+    "make sure", "remember", "from now on", "in future", "in the future", "we shouldn't", "we must", "we use", "we don't", "we never", "we always", "we decided", "it shouldn't",
+    "it must", "i don't want", "i'd rather", "i would rather", "i'd prefer", "i prefer",
+]);
+
+const INSTRUCTION_STARTS: Phrases = Phrases(&[
+    "use", "keep", "leave", "ignore", "skip", "only", "not", "drop", "ensure", "we should", "we need", "we want", "it should", "that should", "there should", "i want", "i'd like",
+    "i'd go", "option", "the second", "the first", "let's", "make", "put", "remove", "rename", "move",
+]);
+
+const DIRECTIVES: Phrases = Phrases(&[
+    "instead of", "rather than", "should not", "shouldn't", "must not", "must be", "needs to be", "should be", "should only", "should never", "should always",
+    "not allowed", "we decided", "i decided", "decided to", "decision is", "agreed to", "out of scope", "doesn't make sense", "makes no sense", "don't want",
+    "prefer to", "would rather", "has to", "have to", "is required", "are required", "want to keep", "as long as", "at most", "at least", "backward compat",
+    "backwards compat", "no backward", "not worth", "we can ignore", "for later", "later on", "in a separate", "separate pr", "don't worry", "won't",
+]);
+
+/// A statement that leaves work open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Deferral {
+    /// Something that could be done: "could be simplified later".
+    Suggested,
+    /// Something that is to be done: "still needs a migration".
+    Stated,
+}
+
+/// Classifies a sentence that leaves work open.
+pub(crate) fn deferral(sentence: &str) -> Option<Deferral> {
+    let lower = sentence.replace('’', "'").to_lowercase();
+    if DEFERRED.within(&lower) {
+        Some(Deferral::Stated)
+    } else if SUGGESTED.within(&lower) {
+        Some(Deferral::Suggested)
+    } else {
+        None
+    }
+}
+
+const DEFERRED: Phrases = Phrases(&[
+    "still to do", "still todo", "todo", "to-do", "remaining", "remains to", "what's left", "what is left", "left to do", "still need", "still needs", "still missing",
+    "still open", "not yet", "yet to be", "not implemented", "not done", "not finished", "unfinished", "not addressed", "hasn't been", "haven't been", "have not been",
+    "has not been", "next i would", "next i'd", "next, i would", "next, i'd", "next step", "next steps", "follow-up", "followup", "follow up", "deferred", "defer", "postponed",
+    "out of scope", "for later", "later pr", "separate pr", "separate issue", "separate ticket", "future pr", "in a future", "future work", "needs to be", "need to be",
+    "will need to", "you need to", "you'll need to", "you still", "waiting on", "blocked on", "blocked by", "pending", "outstanding", "needs review", "untested", "not tested",
+    "not verified", "unverified", "known issue", "known limitation", "before merging", "before merge", "after merging", "once merged", "once it is merged", "after the merge",
+    "won't be", "open question", "haven't", "hasn't", "should be removed", "needs a", "needs an",
+]);
+
+const SUGGESTED: Phrases = Phrases(&[
+    "could be", "could also", "consider", "worth", "might want to", "may want to", "would be nice", "nice to have", "optional", "optionally", "low priority", "medium priority",
+    "later", "eventually", "in the future", "potential", "pre-existing", "acceptable", "trade-off", "tradeoff", "investigate", "recommend", "recommended", "we could", "you could", "should we",
+    "ideally", "long-term", "long term",
+]);
+
+/// Reports whether a sentence starts with a word that points outside of it.
+pub(crate) fn opens_with_pronoun(sentence: &str) -> bool {
+    let first = sentence
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches([',', ':'])
+        .replace('’', "'")
+        .to_lowercase();
+    PRONOUNS.0.contains(&first.as_str())
+}
+
+const PRONOUNS: Phrases = Phrases(&[
+    "this", "that", "these", "those", "it", "its", "it's", "they", "their", "he", "she", "both", "same", "such", "which", "here", "there", "that's", "there's", "they're",
+    "i", "i'm", "i've", "we", "we're", "our", "you", "your", "you're", "my", "neither", "either", "also", "then", "otherwise", "so", "and", "but", "or", "instead", "because",
+    "one", "another", "others", "all", "yes", "no", "not", "what",
+]);
+
+/// Reports whether a sentence names what it is about: a name of code, a proper noun or a number.
+pub(crate) fn names_subject(sentence: &str) -> bool {
+    count_names(sentence) > 0
+        || sentence.split_whitespace().skip(1).any(|word| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            is_name(word)
+                || (word.chars().count() > 1 && word.starts_with(|c: char| c.is_uppercase()))
+                || word.bytes().any(|b| b.is_ascii_digit())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fillers_are_stripped() {
+        for (given, wanted) in [
+            ("Good - the duplicate helpers are unused.", "The duplicate helpers are unused."),
+            ("Good — I've added `x` to the list.", "Added `x` to the list."),
+            ("Perfect! Done. The cache is gone.", "The cache is gone."),
+            ("Good tests need time.", "Good tests need time."),
+            ("Yes, exactly. It works.", "It works."),
+            ("Good.", ""),
+        ] {
+            assert_eq!(strip_openers(given), wanted, "{given}");
+        }
+    }
+
+    #[test]
+    fn narration_differs_from_statements() {
+        for narration in [
+            "Good - I have enough context now",
+            "Now have all the version information needed",
+            "Let me check the tests.",
+            "Now update the docs.",
+            "Fix the imports:",
+            "Running the tests again.",
+        ] {
+            assert!(is_narration(&strip_openers(narration)) || is_narration(narration), "{narration}");
+        }
+        for statement in [
+            "The worker retries three times.",
+            "Running `mise run test` alone does not cover the integration tests because of the build tag.",
+            "Added `retry` to the worker.",
+        ] {
+            assert!(!is_narration(statement), "{statement}");
+        }
+    }
+
+    #[test]
+    fn directives_of_the_user_are_recognized() {
+        for directive in [
+            "oh, please don't amend commits - it messes with our workflow",
+            "We decided to use Postgres instead of MySQL because we need JSONB indexes.",
+            "it doesn't make sense to commit in a broken state",
+            "Let's go with the API key",
+        ] {
+            assert!(is_directive(directive), "{directive}");
+        }
+        for other in ["Why does the worker retry?", "commit this, push, open draft PR", "thanks, works"] {
+            assert!(!is_directive(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn open_work_is_recognized() {
+        assert_eq!(deferral("Still to do: the migration"), Some(Deferral::Stated));
+        assert_eq!(deferral("What's left: docs"), Some(Deferral::Stated));
+        assert_eq!(deferral("Next I would move the parser."), Some(Deferral::Stated));
+        assert_eq!(deferral("The parser could be split."), Some(Deferral::Suggested));
+        assert_eq!(deferral("Open the settings page shows the toggle."), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! Fits a statement into a title: a whole clause of at most 100 characters, or nothing.
+
+use super::{Form, Phrases, is_outside_code, verb};
+
+/// The longest title, in characters.
+pub(crate) const MAX_TITLE: usize = 100;
+/// A clause shorter than this says too little to stand for the whole sentence.
+const MIN_CLAUSE: usize = 28;
+
+/// Returns a complete statement of at most [`MAX_TITLE`] characters: the text itself, or its main clause.
+pub(crate) fn fit_title(text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.ends_with(['?', '…']) || text.ends_with("...") {
+        return None;
+    }
+    let text = trim_end(text);
+    if text.is_empty() {
+        return None;
+    }
+    let text = sentence_case(text);
+    if fits(&text) {
+        return is_whole(&text).then_some(text);
+    }
+    let short = without_brackets(&text);
+    if fits(&short) {
+        return is_whole(&short).then_some(short);
+    }
+    let clause = clause_ends(&short)
+        .map(|at| trim_end(&short[..at]))
+        .filter(|clause| {
+            clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause) && has_main_clause(clause)
+        })
+        .max_by_key(|clause| clause.len())?;
+    Some(clause.to_owned())
+}
+
+fn fits(text: &str) -> bool {
+    text.chars().count() <= MAX_TITLE
+}
+
+fn trim_end(text: &str) -> &str {
+    text.trim_end_matches(['.', ':', ';', ',', ' ', '!', '—', '–', '-'])
+}
+
+/// Upper-cases the first letter unless the text starts with a name.
+pub(crate) fn sentence_case(text: &str) -> String {
+    let first_word = text.split_whitespace().next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(c) if c.is_lowercase() && !super::is_name(first_word) => c.to_uppercase().collect::<String>() + chars.as_str(),
+        _ => text.to_owned(),
+    }
+}
+
+/// Removes bracketed asides from the end backwards while the text is too long.
+fn without_brackets(text: &str) -> String {
+    let mut out = text.to_owned();
+    while !fits(&out) {
+        let Some(open) = out.rfind(" (") else { break };
+        let Some(close) = out[open..].find(')') else { break };
+        if !is_outside_code(&out, open) || is_dangling(&out[..open]) {
+            break;
+        }
+        out.replace_range(open..=open + close, "");
+    }
+    out
+}
+
+/// Returns the byte positions at which a clause may end.
+fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
+    let phrases = CLAUSE_ENDS
+        .0
+        .iter()
+        .flat_map(|end| text.match_indices(end).map(|(at, _)| at));
+    let participles = text.match_indices(", ").map(|(at, _)| at).filter(|at| {
+        let word = text[at + 2..].split_whitespace().next().unwrap_or_default();
+        verb(word).is_some_and(|(_, form)| form == Form::Gerund)
+    });
+    phrases
+        .chain(participles)
+        .filter(|&at| is_outside_code(text, at) && is_balanced(&text[..at]))
+}
+
+/// Reports whether a text neither breaks off nor leaves a bracket, quote or code span open.
+fn is_whole(text: &str) -> bool {
+    !is_dangling(text) && is_balanced(text) && is_outside_code(text, text.len())
+}
+
+fn is_balanced(text: &str) -> bool {
+    let outside = super::outside_code(text);
+    outside.matches('(').count() == outside.matches(')').count()
+        && outside.matches('"').count().is_multiple_of(2)
+        && outside.matches('“').count() == outside.matches('”').count()
+}
+
+fn is_dangling(text: &str) -> bool {
+    let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+    DANGLING.0.contains(&last.as_str())
+}
+
+/// "When the cache is cold" needs the clause after its comma.
+fn has_main_clause(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+    !SUBORDINATORS.0.contains(&first.as_str()) || super::outside_code(text).contains(", ")
+}
+
+const CLAUSE_ENDS: Phrases = Phrases(&[
+    ", which", ", so ", ", and ", ", but ", ", because", ", since", ", while", ", with ", ", rather", ", even", ", when",
+    ", where", ", as ", ", not ", ", instead", "; ", " — ", " – ", " - ", " because ", " since ", " so that ", " so ", " to ensure ",
+    " to avoid ", " to allow ", " to match ", " to prevent ", " in order to ", " instead of ", " rather than ", ": ", " without ",
+    " whereas ", " while ", " which ", " even though ", " even when ", " but ", " before ", " after ",
+]);
+
+const SUBORDINATORS: Phrases = Phrases(&[
+    "when", "if", "since", "while", "although", "after", "before", "instead", "because", "for", "in", "by", "with", "even",
+    "as", "once", "unless", "rather",
+]);
+
+const DANGLING: Phrases = Phrases(&[
+    "is", "are", "was", "were", "be", "been", "being", "the", "a", "an", "of", "to", "in", "on", "at", "for", "from", "with",
+    "by", "and", "or", "but", "not", "that", "which", "when", "if", "as", "its", "their", "has", "have", "had", "than", "into",
+    "between", "because", "where", "while", "can", "could", "should", "would", "will", "both", "such", "like", "including",
+    "e.g", "i.e", "vs", "via", "using", "this", "these", "also",
+]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_statement_keeps_its_main_clause() {
+        assert_eq!(
+            fit_title("`Loader` skips hidden files in every folder below the root, which keeps the index small and makes the scan much faster.").as_deref(),
+            Some("`Loader` skips hidden files in every folder below the root")
+        );
+        assert_eq!(
+            fit_title("the parser (added in the second round of reviews, see the notes of that meeting) keeps comments in place").as_deref(),
+            Some("The parser keeps comments in place")
+        );
+    }
+
+    #[test]
+    fn a_title_never_breaks_off() {
+        assert_eq!(fit_title(&"word ".repeat(40)), None);
+        assert_eq!(fit_title("`Loader` reads the file because the"), None);
+        assert_eq!(fit_title("Should the loader skip hidden files?"), None);
+        assert_eq!(fit_title("The loader skips files..."), None);
+    }
+}

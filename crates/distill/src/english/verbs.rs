@@ -1,0 +1,154 @@
+//! The verbs that agents write about code, and their forms. A word that is not in the list is not a verb.
+
+use std::sync::LazyLock;
+
+/// The form of a verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// return
+    Base,
+    /// returns
+    Third,
+    /// returned
+    Past,
+    /// returning
+    Gerund,
+}
+
+/// Returns the base form and the form of a word that is a verb.
+pub(crate) fn verb(word: &str) -> Option<(&'static str, Form)> {
+    const LONGEST_VERB: usize = 20;
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
+    if word.len() < 2 || word.len() > LONGEST_VERB || !word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-') {
+        return None;
+    }
+    let lower = word.to_ascii_lowercase();
+    if let Some(base) = known(&lower) {
+        return Some((base, Form::Base));
+    }
+    if let Some((_, base)) = IRREGULAR.iter().find(|(past, _)| *past == lower) {
+        return known(base).map(|base| (base, Form::Past));
+    }
+    if lower == "has" {
+        return known("have").map(|base| (base, Form::Third));
+    }
+    if let Some(root) = lower.strip_suffix("ied") {
+        return known(&format!("{root}y")).map(|base| (base, Form::Past));
+    }
+    if let Some(root) = lower.strip_suffix("ies") {
+        return known(&format!("{root}y")).map(|base| (base, Form::Third));
+    }
+    if let Some(root) = lower.strip_suffix("ing") {
+        return base_of_root(root).map(|base| (base, Form::Gerund));
+    }
+    if let Some(root) = lower.strip_suffix("ed") {
+        return base_of_root(root).map(|base| (base, Form::Past));
+    }
+    let root = lower.strip_suffix('s')?;
+    known(root)
+        .or_else(|| known(root.strip_suffix('e')?))
+        .map(|base| (base, Form::Third))
+}
+
+/// Reports whether a verb states a change to code: add, fix, rename.
+pub(crate) fn is_change_verb(base: &str) -> bool {
+    CHANGES.binary_search(&base).is_ok()
+}
+
+fn base_of_root(root: &str) -> Option<&'static str> {
+    known(&format!("{root}e")).or_else(|| known(root)).or_else(|| {
+        let [.., before, last] = root.as_bytes() else { return None };
+        if before == last {
+            known(&root[..root.len() - 1])
+        } else {
+            None
+        }
+    })
+}
+
+fn known(word: &str) -> Option<&'static str> {
+    VERBS.binary_search(&word).ok().map(|at| VERBS[at])
+}
+
+static CHANGES: LazyLock<Vec<&str>> = LazyLock::new(|| CHANGES_LIST.split_whitespace().collect());
+static VERBS: LazyLock<Vec<&str>> = LazyLock::new(|| VERBS_LIST.split_whitespace().collect());
+static IRREGULAR: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    IRREGULAR_LIST
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once(':'))
+        .collect()
+});
+
+const CHANGES_LIST: &str = "
+add adjust apply bump change clean configure convert correct create decorate delete deprecate disable document drop
+enable enhance expand export expose extend extract fix guard implement import improve include initialize inline insert
+install integrate introduce make merge migrate modify move optimize override patch pin publish refactor register
+remove rename reorder replace resolve restore restrict restructure rework rewrite set simplify split swap switch
+tighten tune unify update upgrade wire wrap write
+";
+
+const IRREGULAR_LIST: &str = "
+became:become began:begin broke:break brought:bring built:build came:come caught:catch chose:choose did:do fell:fall
+found:find gave:give got:get grew:grow had:have held:hold hid:hide hung:hang kept:keep knew:know led:lead lost:lose
+made:make overrode:override overwrote:overwrite ran:run rebuilt:rebuild rewrote:rewrite saw:see sent:send shown:show
+stood:stand threw:throw told:tell took:take understood:understand undid:undo went:go wrote:write written:write
+rewritten:rewrite shrank:shrink taken:take given:give chosen:choose broken:break done:do gone:go overridden:override
+hidden:hide
+";
+
+const VERBS_LIST: &str = "
+abort accept access accumulate act add address adjust advance affect aggregate agree align allocate allow alter
+analyze answer appear append apply approve arrive ask assert assign assume attach attempt avoid await back batch
+become begin behave belong bind block break bring build bump bundle bypass cache calculate call cancel cap capture
+carry cast catch cause change check choose clamp clean clear clone close collapse collect combine come commit compare
+compile complete compose compress compute configure confirm connect consider construct consume contain continue
+control convert copy correct count cover crash create cut deadlock debounce decide declare decode decorate deduplicate
+default defer define delay delegate delete deliver demonstrate depend deploy deprecate derive describe deserialize
+detect determine differ disable discard display distinguish do document double drop duplicate emit enable encode
+encounter end enforce enhance ensure enter equal escape evaluate exceed exclude execute exist exit expand expect
+expire explain export expose express extend extract fail fall fetch fill filter find finish fix flag flush fold follow
+forbid force forget format forward free generate get give go group grow guarantee guard handle hang happen hash have
+hide highlight hit hold honor honour identify ignore implement import improve include increase increment indent index
+infer inherit initialize inject inline insert inspect install instantiate integrate interpret intersect introduce
+invalidate investigate invoke isolate iterate join keep know lack launch lead leak leave let limit link lint list
+listen load locate lock log look loop lose lower make manage map mark mask match memoize merge migrate mirror miss
+mock modify monitor mount move multiply mutate name need negate nest normalize note notify obtain omit open operate
+optimize order output overlap override overwrite pad panic parse pass patch peak perform persist pick pin pipe place
+point poll populate prefer prefix prepare preserve prevent print prioritize proceed process produce propagate protect
+prove provide prune publish pull push put qualify query queue quote raise reach react read rebase rebuild receive
+recognize recompute record recover recreate redact redirect reduce refactor refer reference reflect refresh refuse
+register reject release reload rely remain remove rename render reorder replace reply report represent request require
+reset resolve respect respond restart restore restrict restructure result resume retain retarget retrieve retry return
+reuse reveal revert review rework rewrite roll round route run sanitize save scan schedule scope search see select
+send separate serialize serve set share shift show shrink shut sign simplify skip slice sort spawn specify split
+squash stage stand start stay stop store stream strip subclass submit substitute subtract succeed suggest summarize
+supply support suppress swallow swap switch sync take target tell terminate test throw tighten time toggle tolerate
+touch trace track transform translate traverse treat triage trigger trim truncate try tune turn type understand undo
+unescape unify unlock unwrap update upgrade upload use utilize validate verify wait walk want warn watch wire work
+wrap write yield
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(VERBS.is_sorted());
+        assert!(CHANGES.is_sorted());
+    }
+
+    #[test]
+    fn forms_are_recognized() {
+        for (word, wanted) in [
+            ("returns", Some(("return", Form::Third))),
+            ("dropped", Some(("drop", Form::Past))),
+            ("using", Some(("use", Form::Gerund))),
+            ("wrote", Some(("write", Form::Past))),
+            ("retries", Some(("retry", Form::Third))),
+            ("table", None),
+        ] {
+            assert_eq!(verb(word), wanted, "{word}");
+        }
+    }
+}

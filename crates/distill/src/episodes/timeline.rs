@@ -1,0 +1,103 @@
+//! The steps of a session in one sequence: prompts and log entries of all turns.
+
+use crate::{Action, LogEntry, TurnEnd, TurnLog};
+
+/// All steps of a session, in order.
+pub(crate) struct Timeline<'a> {
+    /// The logs.
+    pub(crate) logs: &'a [TurnLog],
+    /// The steps.
+    pub(crate) steps: Vec<Step<'a>>,
+}
+
+/// A prompt or an entry of the work log.
+#[derive(Clone, Copy)]
+pub(crate) struct Step<'a> {
+    /// The number of the turn.
+    pub(crate) turn: u32,
+    /// The time, in milliseconds since 1970.
+    pub(crate) at_ms: i64,
+    /// The position of the evidence item within the turn.
+    pub(crate) item: u32,
+    /// The prompt or entry.
+    pub(crate) kind: StepKind<'a>,
+}
+
+/// The content of a step.
+#[derive(Clone, Copy)]
+pub(crate) enum StepKind<'a> {
+    /// A prompt that a human wrote.
+    Prompt(&'a str),
+    /// An entry of the work log.
+    Entry(&'a LogEntry),
+}
+
+impl<'a> Timeline<'a> {
+    /// Lines up the steps of the turns.
+    pub(crate) fn new(logs: &'a [TurnLog]) -> Self {
+        let mut steps = Vec::new();
+        for log in logs {
+            let mut item = 0;
+            if let Some(prompt) = log.prompt.as_deref().filter(|_| !log.machine_made) {
+                steps.push(Step {
+                    turn: log.number,
+                    at_ms: log.started_ms,
+                    item,
+                    kind: StepKind::Prompt(prompt),
+                });
+            }
+            for entry in &log.entries {
+                item = entry.item.unwrap_or(item);
+                steps.push(Step {
+                    turn: log.number,
+                    at_ms: entry.at_ms,
+                    item,
+                    kind: StepKind::Entry(entry),
+                });
+            }
+        }
+        Self { logs, steps }
+    }
+
+    /// Returns the end of the last turn.
+    pub(crate) fn end(&self) -> Option<TurnEnd> {
+        self.logs.last().map(|log| log.end)
+    }
+}
+
+impl<'a> Step<'a> {
+    /// Returns the action, unless the step is a prompt.
+    pub(crate) fn action(&self) -> Option<&'a Action> {
+        match self.kind {
+            StepKind::Entry(entry) => Some(&entry.action),
+            StepKind::Prompt(_) => None,
+        }
+    }
+
+    /// Returns the entry, unless the step is a prompt.
+    pub(crate) fn entry(&self) -> Option<&'a LogEntry> {
+        match self.kind {
+            StepKind::Entry(entry) => Some(entry),
+            StepKind::Prompt(_) => None,
+        }
+    }
+
+    /// Returns the words of a human, if the step holds any.
+    pub(crate) fn user_words(&self) -> Option<&'a str> {
+        match (self.kind, self.action()) {
+            (StepKind::Prompt(text), _) => Some(text),
+            (_, Some(Action::UserMessage(text))) => Some(text),
+            (_, Some(Action::UserAnswer { answer, .. })) => Some(answer),
+            (_, Some(Action::Refused { words, .. })) => words.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Reports whether the agent's own tool use made the step.
+    pub(crate) fn is_tool_call(&self) -> bool {
+        matches!(
+            self.action(),
+            Some(Action::Run(_) | Action::Change(_) | Action::Commit(_) | Action::Push { .. } | Action::Publication(_) | Action::Lookup { .. })
+        )
+    }
+}

@@ -1,0 +1,157 @@
+//! Drafts from commits, pull requests and issues, joined with the report about the same work.
+
+use backstory_model::ObservationType;
+
+use super::draft::{Draft, Source};
+use super::ending::{Ending, FinalCommit, FinalPublication};
+use super::{kind, report};
+use crate::english::{Words, code, fit_title, sentence_case};
+use crate::episodes::Timeline;
+use crate::{PublicationAction, PublicationKind};
+
+/// A report that has this share of a commit message's words is about the same work.
+const SAME_WORK_PERCENT: u32 = 30;
+
+/// Drafts a memory per commit and issue. Reports about the same work move from `reports` into the commit's memory.
+pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, reports: &mut Vec<Draft>) -> Vec<Draft> {
+    let mut out = Vec::new();
+    let mut unit = 0;
+    for commit in &ending.commits {
+        if let Some(draft) = commit_draft(timeline, ending, commit, unit, reports) {
+            out.push(draft);
+        }
+        unit = commit.at + 1;
+    }
+    for publication in &ending.publications {
+        publish(ending, publication, &mut out);
+    }
+    out.retain(Draft::has_content);
+    out
+}
+
+/// Splits `feat(api): add x` into type and subject.
+pub(crate) fn split_prefix(subject: &str) -> (Option<&str>, &str) {
+    let Some((prefix, rest)) = subject.split_once(": ") else {
+        return (None, subject);
+    };
+    let name = prefix.split(['(', '!']).next().unwrap_or(prefix);
+    let name = name.rsplit(' ').next().unwrap_or(name);
+    if !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase()) && prefix.split_whitespace().count() <= 2 {
+        (Some(name), rest)
+    } else {
+        (None, subject)
+    }
+}
+
+fn commit_draft(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCommit<'_>, unit: usize, reports: &mut Vec<Draft>) -> Option<Draft> {
+    let (prefix, subject) = split_prefix(commit.subject);
+    let title = fit_title(&sentence_case(subject)).or_else(|| fit_title(commit.subject))?;
+    let files = ending.files(unit..commit.at + 1);
+    let mut draft = Draft {
+        from: unit,
+        kind: Some(kind::of_change(prefix, subject, &files)),
+        evidence: evidence(timeline, commit),
+        ..Draft::new(Source::Commit, commit.at, title)
+    };
+    draft.subject = commit.subject.to_owned();
+    for body in report::drafts(Source::Commit, commit.body.unwrap_or_default(), commit.at, ending) {
+        let restated = body.title.clone();
+        draft.absorb(&body);
+        if !draft.text().contains(&restated) {
+            draft.narrative.push(restated);
+        }
+    }
+    let end = turn_end(timeline, commit.at);
+    let words = Words::of(&format!("{} {}", commit.subject, commit.body.unwrap_or_default()));
+    let about = reports
+        .iter()
+        .enumerate()
+        .filter(|(_, report)| (unit..end).contains(&report.at) && report::tells_changes(report))
+        .map(|(at, report)| (words.shared(&Words::of(&report.text())), at))
+        .max();
+    if let Some((shared, at)) = about
+        && shared * 100 >= words.weight() * SAME_WORK_PERCENT
+    {
+        let mut report = reports.remove(at);
+        if report.at < commit.first {
+            draft.subject.clone_from(&report.subject);
+        }
+        report.narrative.insert(0, report.title.clone());
+        draft.absorb(&report);
+    }
+    if draft.narrative.is_empty() && draft.facts.is_empty() {
+        return None;
+    }
+    draft.facts.push(commit_line(commit));
+    Some(draft)
+}
+
+/// Describes the commit: hash and push.
+fn commit_line(commit: &FinalCommit<'_>) -> String {
+    let hash = commit.hash.map_or_else(|| "Committed".to_owned(), |hash| format!("Commit {}", code(hash)));
+    if commit.is_pushed { format!("{hash}, pushed") } else { hash }
+}
+
+fn evidence(timeline: &Timeline<'_>, commit: &FinalCommit<'_>) -> Vec<String> {
+    timeline.steps[commit.at]
+        .entry()
+        .and_then(|entry| entry.tool_use_id.clone())
+        .into_iter()
+        .collect()
+}
+
+fn turn_end(timeline: &Timeline<'_>, at: usize) -> usize {
+    let turn = timeline.steps[at].turn;
+    timeline.steps[at..]
+        .iter()
+        .position(|step| step.turn != turn)
+        .map_or(timeline.steps.len(), |offset| at + offset)
+}
+
+/// Adds a pull request to the memory of its commits, or drafts a memory of an issue.
+fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Vec<Draft>) {
+    let Some(title) = publication.title else { return };
+    let text = publication.body.unwrap_or_default();
+    let bodies = report::drafts(Source::Commit, text, publication.first, ending);
+    if publication.kind == PublicationKind::PullRequest {
+        let words = Words::of(title);
+        let related = out
+            .iter_mut()
+            .filter(|draft| draft.at <= publication.first)
+            .max_by_key(|draft| words.shared(&Words::of(&draft.text())));
+        if let Some(draft) = related.filter(|draft| words.covered_by(&Words::of(&draft.text()), 100 - SAME_WORK_PERCENT)) {
+            bodies.iter().for_each(|body| draft.absorb(body));
+            if let Some(reference) = publication.reference {
+                draft.facts.push(format!("Pull request {reference}"));
+            }
+            return;
+        }
+    }
+    if !publication.is_created {
+        return;
+    }
+    let reference = publication.reference.unwrap_or_default();
+    let (_, subject) = split_prefix(title);
+    let named = format!("{} {reference}: {subject}", noun(publication.kind)).replace(" :", ":");
+    let Some(title) = fit_title(&named).or_else(|| fit_title(subject)) else { return };
+    let mut draft = Draft {
+        kind: Some(ObservationType::Discovery),
+        ..Draft::new(Source::Commit, publication.first, title)
+    };
+    for body in &bodies {
+        draft.narrative.push(body.title.clone());
+        draft.absorb(body);
+    }
+    if publication.action == PublicationAction::Created && publication.kind == PublicationKind::Issue {
+        draft.facts.push("Filed, not worked on in this session".to_owned());
+    }
+    out.push(draft);
+}
+
+const fn noun(kind: PublicationKind) -> &'static str {
+    match kind {
+        PublicationKind::PullRequest => "Pull request",
+        PublicationKind::Issue => "Issue",
+        PublicationKind::Comment => "Comment",
+    }
+}

@@ -1,0 +1,176 @@
+//! A memory in the making.
+
+use backstory_model::ObservationType;
+
+use crate::english::{Words, count_names, fit_title, names_subject, opens_with_pronoun, strip_openers};
+use crate::prose::SectionRole;
+
+/// The source of a draft, in order of authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// The user's own words.
+    User,
+    /// A failure that was resolved, or an attempt that did not work.
+    Obstacle,
+    /// A commit message, pull request or issue.
+    Commit,
+    /// The last message of a turn.
+    Report,
+    /// A compaction summary.
+    Compaction,
+    /// A sub-agent's report.
+    Subagent,
+    /// A plan that the user gave or approved.
+    Plan,
+    /// Agent prose in the middle of the work.
+    Prose,
+    /// Comments, headers and values of written files.
+    Written,
+}
+
+/// A memory in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    /// The source.
+    pub(crate) source: Source,
+    /// The first step it is about.
+    pub(crate) from: usize,
+    /// The step that completes it.
+    pub(crate) at: usize,
+    /// The type, if the source decides it.
+    pub(crate) kind: Option<ObservationType>,
+    /// A complete statement.
+    pub(crate) title: String,
+    /// Sentences.
+    pub(crate) narrative: Vec<String>,
+    /// Single facts.
+    pub(crate) facts: Vec<String>,
+    /// Set for something that was tried and did not work.
+    pub(crate) rejected: bool,
+    /// The normalized error that it resolves.
+    pub(crate) error_signature: Option<String>,
+    /// The tool uses that it rests on.
+    pub(crate) evidence: Vec<String>,
+    /// The subject of its key: its first title, which stays when a commit renames the memory.
+    pub(crate) subject: String,
+}
+
+impl Draft {
+    /// Starts a draft.
+    pub(crate) fn new(source: Source, at: usize, title: String) -> Self {
+        Self {
+            source,
+            from: at,
+            at,
+            kind: None,
+            subject: title.clone(),
+            title,
+            narrative: Vec::new(),
+            facts: Vec::new(),
+            rejected: false,
+            error_signature: None,
+            evidence: Vec::new(),
+        }
+    }
+
+    /// Returns everything it says.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.title.clone();
+        for part in self.narrative.iter().chain(&self.facts) {
+            text.push('\n');
+            text.push_str(part);
+        }
+        text
+    }
+
+    /// Reports whether it says more than its title.
+    pub(crate) fn has_content(&self) -> bool {
+        /// About three words, or two of them names.
+        const MIN_NEW_WEIGHT: u32 = 4;
+        let body = Words::of(&format!("{}\n{}", self.narrative.join("\n"), self.facts.join("\n")));
+        body.weight() - body.shared(&Words::of(&self.title)) >= MIN_NEW_WEIGHT
+    }
+
+    /// Adds the statements of another draft that this one does not make yet.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        const RESTATED_PERCENT: u32 = 75;
+        let mut known = Words::of(&self.text());
+        let mut is_new = |text: &String| {
+            let words = Words::of(text);
+            let new = !words.covered_by(&known, RESTATED_PERCENT);
+            if new {
+                known.extend(&words);
+            }
+            new
+        };
+        self.narrative.extend(other.narrative.iter().filter(|text| is_new(text)).cloned());
+        self.facts.extend(other.facts.iter().filter(|text| is_new(text)).cloned());
+        self.evidence.extend(other.evidence.iter().cloned());
+        self.from = self.from.min(other.from);
+    }
+
+    /// Drops statements at the end until the text fits.
+    pub(crate) fn trim_to(&mut self, max_chars: usize) {
+        while self.text().chars().count() > max_chars {
+            let dropped = if self.facts.len() >= self.narrative.len() {
+                self.facts.pop()
+            } else {
+                self.narrative.pop()
+            };
+            if dropped.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// A statement with the content that its place announces.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    /// The text.
+    pub(crate) text: String,
+    /// Set for a list entry.
+    pub(crate) is_item: bool,
+    /// The content.
+    pub(crate) role: SectionRole,
+}
+
+/// Chooses the title among statements: a cause before a change before the rest, the first of each that stands alone.
+pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> Option<String> {
+    const TITLE_ROLES: [SectionRole; 4] = [SectionRole::Cause, SectionRole::Change, SectionRole::Decision, SectionRole::Problem];
+    let fitted = || statements.iter().filter_map(|statement| Some((statement.role, title_of(&statement.text)?)));
+    for role in TITLE_ROLES {
+        if let Some((_, title)) = fitted().find(|(of, _)| *of == role) {
+            return Some(title);
+        }
+    }
+    let first = fitted().next().map(|(_, title)| title);
+    let heading = heading
+        .filter(|heading| heading.split_whitespace().count() >= 3)
+        .and_then(title_of);
+    first.or(heading)
+}
+
+/// Returns the title that a statement makes: a whole clause that names its subject.
+pub(crate) fn title_of(statement: &str) -> Option<String> {
+    const MIN_WORDS: usize = 4;
+    let statement = strip_openers(statement);
+    let statement = without_vague_label(&statement);
+    if opens_with_pronoun(statement) {
+        return None;
+    }
+    let title = fit_title(statement)?;
+    (title.split_whitespace().count() >= MIN_WORDS && names_subject(&title)).then_some(title)
+}
+
+/// "Fix: `load` retries" is about `load`; "`load`: retries twice" keeps its label.
+fn without_vague_label(statement: &str) -> &str {
+    const MAX_LABEL_WORDS: usize = 3;
+    let Some((label, rest)) = statement.split_once(": ") else {
+        return statement;
+    };
+    let is_vague = label.split_whitespace().count() <= MAX_LABEL_WORDS
+        && count_names(label) == 0
+        && SectionRole::of(label) != SectionRole::Other;
+    if is_vague { rest } else { statement }
+}

@@ -1,0 +1,277 @@
+//! The state at the end of a session: which commits, files, names and claims survive.
+
+use std::collections::HashMap;
+
+use crate::english::{Phrases, Words, lower_head};
+use crate::episodes::Timeline;
+use crate::{Action, ChangeKind, GitCommit, PublicationAction, PublicationKind, RunOutcome};
+
+/// Facts about the whole session that decide if an earlier statement still holds.
+pub(crate) struct Ending<'a> {
+    /// The commits in their final form, oldest first.
+    pub(crate) commits: Vec<FinalCommit<'a>>,
+    /// Pull requests and issues in their final form.
+    pub(crate) publications: Vec<FinalPublication<'a>>,
+    /// Names that a change removed for good, with the step that removed them.
+    removed: HashMap<&'a str, usize>,
+    /// Changed files with their final path; absent if deleted or reverted.
+    paths: HashMap<usize, &'a str>,
+    /// Corrections: the step, the first step they may refute, and their words.
+    corrections: Vec<Correction>,
+}
+
+/// A commit after all amends.
+#[derive(Clone, Debug)]
+pub(crate) struct FinalCommit<'a> {
+    /// The step of its first form.
+    pub(crate) first: usize,
+    /// The step of its final form.
+    pub(crate) at: usize,
+    /// The final hash.
+    pub(crate) hash: Option<&'a str>,
+    /// The final subject.
+    pub(crate) subject: &'a str,
+    /// The final body.
+    pub(crate) body: Option<&'a str>,
+    /// Set when a push followed.
+    pub(crate) is_pushed: bool,
+}
+
+/// A pull request or issue after its last change.
+#[derive(Clone, Debug)]
+pub(crate) struct FinalPublication<'a> {
+    /// The step of its first mention.
+    pub(crate) first: usize,
+    /// The kind.
+    pub(crate) kind: PublicationKind,
+    /// The last action.
+    pub(crate) action: PublicationAction,
+    /// Set when this session created it.
+    pub(crate) is_created: bool,
+    /// The number or id.
+    pub(crate) reference: Option<&'a str>,
+    /// The title.
+    pub(crate) title: Option<&'a str>,
+    /// The text.
+    pub(crate) body: Option<&'a str>,
+}
+
+struct Correction {
+    at: usize,
+    from: usize,
+    words: Words,
+}
+
+impl<'a> Ending<'a> {
+    /// Reads the end state of a session.
+    pub(crate) fn of(timeline: &Timeline<'a>) -> Self {
+        Self {
+            commits: commits(timeline),
+            publications: publications(timeline),
+            removed: removed_names(timeline),
+            paths: final_paths(timeline),
+            corrections: corrections(timeline),
+        }
+    }
+
+    /// Returns the final paths of the files that the steps of a range changed.
+    pub(crate) fn files(&self, range: std::ops::Range<usize>) -> Vec<&'a str> {
+        let mut out: Vec<&str> = Vec::new();
+        for path in range.filter_map(|at| self.paths.get(&at).copied()) {
+            if !out.contains(&path) {
+                out.push(path);
+            }
+        }
+        out
+    }
+
+    /// Reports whether a statement no longer holds: it is about a name that was removed later, or the agent took it back.
+    pub(crate) fn is_stale(&self, statement: &str, at: usize) -> bool {
+        let mentions_removed = names(statement).any(|name| self.removed.get(name).is_some_and(|removed| *removed > at));
+        if mentions_removed && !REMOVALS.within(&statement.to_lowercase()) {
+            return true;
+        }
+        let refuting: Vec<_> = self
+            .corrections
+            .iter()
+            .filter(|correction| correction.from <= at && at < correction.at)
+            .collect();
+        if refuting.is_empty() {
+            return false;
+        }
+        const REFUTED_PERCENT: u32 = 45;
+        let words = Words::of(statement);
+        refuting.iter().any(|correction| words.covered_by(&correction.words, REFUTED_PERCENT))
+    }
+}
+
+/// Statements with these words are about a removal and stay true after it.
+const REMOVALS: Phrases = Phrases(&[
+    "removed", "removes", "remove", "deleted", "deletes", "dropped", "renamed", "rename", "replaced", "replaces", "no longer", "instead of", "previously", "used to", "was", "were", "old",
+]);
+
+fn names(statement: &str) -> impl Iterator<Item = &str> {
+    statement
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .map(|span| span.trim_end_matches("()"))
+        .flat_map(|span| span.split(|c: char| !(c.is_alphanumeric() || c == '_')))
+        .filter(|name| name.len() > 2)
+}
+
+fn commits<'a>(timeline: &Timeline<'a>) -> Vec<FinalCommit<'a>> {
+    let mut out: Vec<FinalCommit<'a>> = Vec::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        match step.action() {
+            Some(Action::Commit(commit)) => push_commit(&mut out, commit, at),
+            Some(Action::Push { .. }) => out.iter_mut().for_each(|commit| commit.is_pushed = true),
+            _ => {}
+        }
+    }
+    out
+}
+
+fn push_commit<'a>(out: &mut Vec<FinalCommit<'a>>, commit: &'a GitCommit, at: usize) {
+    match out.last_mut() {
+        Some(last) if commit.amend => {
+            last.at = at;
+            last.hash = commit.hash.as_deref().or(last.hash);
+            last.is_pushed = false;
+            if !commit.subject.is_empty() && commit.subject != last.subject {
+                last.subject = &commit.subject;
+                last.body = None;
+            }
+            last.body = commit.body.as_deref().or(last.body);
+        }
+        _ => out.push(FinalCommit {
+            first: at,
+            at,
+            hash: commit.hash.as_deref(),
+            subject: &commit.subject,
+            body: commit.body.as_deref(),
+            is_pushed: false,
+        }),
+    }
+}
+
+fn publications<'a>(timeline: &Timeline<'a>) -> Vec<FinalPublication<'a>> {
+    let mut out: Vec<FinalPublication<'a>> = Vec::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        let Some(Action::Publication(publication)) = step.action() else {
+            continue;
+        };
+        if publication.kind == PublicationKind::Comment {
+            continue;
+        }
+        let known = out
+            .iter_mut()
+            .find(|known| known.kind == publication.kind && known.reference.is_some() && known.reference == publication.reference.as_deref());
+        if let Some(known) = known {
+            known.action = publication.action;
+            known.title = publication.title.as_deref().or(known.title);
+            known.body = publication.body.as_deref().or(known.body);
+            known.is_created |= publication.action == PublicationAction::Created;
+        } else {
+            out.push(FinalPublication {
+                first: at,
+                kind: publication.kind,
+                action: publication.action,
+                is_created: publication.action == PublicationAction::Created,
+                reference: publication.reference.as_deref(),
+                title: publication.title.as_deref(),
+                body: publication.body.as_deref(),
+            });
+        }
+    }
+    out
+}
+
+fn removed_names<'a>(timeline: &Timeline<'a>) -> HashMap<&'a str, usize> {
+    let mut removed = HashMap::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        if let Some(Action::Change(change)) = step.action() {
+            for name in &change.removes {
+                removed.insert(name.as_str(), at);
+            }
+            for name in &change.defines {
+                removed.remove(name.as_str());
+            }
+        }
+    }
+    removed
+}
+
+/// Maps each change to the final path of its file; scratch, deleted and reverted files are left out.
+fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
+    let mut current: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        match step.action() {
+            Some(Action::Change(change)) if !change.scratch => match &change.kind {
+                ChangeKind::Deleted => {
+                    current.remove(change.path.as_str());
+                }
+                ChangeKind::MovedFrom(old) => {
+                    let mut steps = current.remove(old.as_str()).unwrap_or_default();
+                    steps.push(at);
+                    current.entry(&change.path).or_default().extend(steps);
+                }
+                ChangeKind::Created | ChangeKind::Modified => current.entry(&change.path).or_default().push(at),
+            },
+            Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => {
+                for path in reverted_paths(&run.command) {
+                    current.remove(path);
+                }
+            }
+            _ => {}
+        }
+    }
+    current
+        .into_iter()
+        .flat_map(|(path, steps)| steps.into_iter().map(move |at| (at, path)))
+        .collect()
+}
+
+/// Returns the paths that `git checkout -- path` or `git restore path` puts back.
+fn reverted_paths(command: &str) -> impl Iterator<Item = &str> {
+    let arguments = command
+        .strip_prefix("git checkout -- ")
+        .or_else(|| command.strip_prefix("git restore "))
+        .unwrap_or_default();
+    arguments.split_whitespace().take_while(|word| !matches!(*word, "&&" | "||" | ";" | "|"))
+}
+
+/// Finds the places where the agent takes back what it said in the turn before.
+fn corrections(timeline: &Timeline<'_>) -> Vec<Correction> {
+    let mut out = Vec::new();
+    let mut previous_turn_start = 0;
+    let mut turn_start = 0;
+    for (at, step) in timeline.steps.iter().enumerate() {
+        if at > 0 && timeline.steps[at - 1].turn != step.turn {
+            previous_turn_start = turn_start;
+            turn_start = at;
+        }
+        let text = match step.action() {
+            Some(Action::Prose(text) | Action::Report(text)) => text,
+            _ => continue,
+        };
+        if CONCESSIONS.starts(&lower_head(text)) {
+            let taken_back = timeline.steps[previous_turn_start..at].iter().filter_map(|step| step.user_words()).last();
+            let mut words = Words::of(text);
+            if let Some(user) = taken_back {
+                words.extend(&Words::of(user));
+            }
+            out.push(Correction {
+                at,
+                from: previous_turn_start,
+                words,
+            });
+        }
+    }
+    out
+}
+
+const CONCESSIONS: Phrases = Phrases(&[
+    "you're right", "you are right", "you're absolutely right", "i was wrong", "my mistake", "good catch", "i misread", "i misunderstood", "my earlier", "i stand corrected",
+    "that was wrong", "that's wrong", "wait, that's", "actually, i was", "apologies", "sorry, i", "correction:",
+]);

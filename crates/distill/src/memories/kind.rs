@@ -1,0 +1,89 @@
+//! The type of a memory and its concepts.
+
+use backstory_model::ObservationType;
+
+use crate::english::{Intent, Phrases, has_cause, verb};
+
+/// Returns the type of a change by the prefix of its commit, the verb of its subject and its files.
+pub(crate) fn of_change(prefix: Option<&str>, subject: &str, files: &[&str]) -> ObservationType {
+    let is_supporting = !files.is_empty() && files.iter().all(|file| is_test_or_text(file));
+    match prefix {
+        Some("fix" | "hotfix" | "bugfix") => return ObservationType::Bugfix,
+        Some("feat" | "feature") => return ObservationType::Feature,
+        Some("refactor" | "perf") => return ObservationType::Refactor,
+        Some("docs" | "doc" | "test" | "tests" | "chore" | "build" | "ci" | "style" | "revert") => return ObservationType::Change,
+        _ => {}
+    }
+    let first = subject.split_whitespace().find(|word| !matches!(word.to_lowercase().as_str(), "successfully" | "also"));
+    match first.and_then(verb).map(|(base, _)| base) {
+        _ if is_supporting => ObservationType::Change,
+        Some("fix" | "resolve" | "correct" | "prevent" | "repair" | "guard") => ObservationType::Bugfix,
+        Some("add" | "implement" | "introduce" | "support" | "create" | "enable" | "allow") => ObservationType::Feature,
+        Some("refactor" | "rename" | "move" | "extract" | "simplify" | "consolidate" | "split" | "unify" | "inline" | "deduplicate" | "restructure") => {
+            ObservationType::Refactor
+        }
+        _ => ObservationType::Change,
+    }
+}
+
+/// Returns the type of a change by the request it answers.
+pub(crate) const fn of_intent(intent: Intent) -> ObservationType {
+    match intent {
+        Intent::Fix => ObservationType::Bugfix,
+        Intent::Add => ObservationType::Feature,
+        Intent::Refactor => ObservationType::Refactor,
+        Intent::Question | Intent::Other => ObservationType::Change,
+    }
+}
+
+fn is_test_or_text(file: &str) -> bool {
+    let lower = file.to_lowercase();
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    name.contains("test") || name.contains("spec") || lower.contains("/tests/") || lower.contains("/test/") || is_text(name)
+}
+
+fn is_text(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| matches!(extension, "md" | "txt" | "rst" | "adoc"))
+}
+
+/// Returns the concepts of a memory.
+pub(crate) fn concepts(kind: ObservationType, text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let mut out = vec![match kind {
+        ObservationType::Bugfix => "problem-solution",
+        ObservationType::Feature | ObservationType::Refactor | ObservationType::Change => "what-changed",
+        ObservationType::Decision => "trade-off",
+        ObservationType::Discovery => "how-it-works",
+    }];
+    if has_cause(text) {
+        out.push("why-it-exists");
+    }
+    if GOTCHAS.within(&lower) {
+        out.push("gotcha");
+    }
+    if PATTERNS.within(&lower) {
+        out.push("pattern");
+    }
+    out.into_iter().map(str::to_owned).collect()
+}
+
+const GOTCHAS: Phrases = Phrases(&["gotcha", "beware", "careful", "must not", "must never", "do not", "don't", "silently", "unexpectedly", "trap", "only when", "must be", "pre-existing", "flaky", "stale"]);
+const PATTERNS: Phrases = Phrases(&["same pattern", "pattern", "convention", "consistent with", "follows the"]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_follows_the_work() {
+        for (prefix, subject, files, wanted) in [
+            (Some("fix"), "handle empty input", vec!["a.rs"], ObservationType::Bugfix),
+            (None, "Add a `--json` flag", vec!["a.rs"], ObservationType::Feature),
+            (None, "Add regression tests", vec!["tests/a.rs"], ObservationType::Change),
+            (None, "Rename Store to Shelf", vec!["a.rs"], ObservationType::Refactor),
+            (None, "Bump the version", vec!["Cargo.toml"], ObservationType::Change),
+        ] {
+            assert_eq!(of_change(prefix, subject, &files), wanted, "{subject}");
+        }
+    }
+}

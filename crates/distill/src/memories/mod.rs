@@ -1,0 +1,169 @@
+//! Writes the memories of a session: drafts from every source, checked against the end of the session, without
+//! repetition, within a budget.
+//!
+//! A draft says what its source says; nothing is inferred. Authority decides between two drafts that say the same.
+
+mod commit;
+mod draft;
+mod ending;
+mod kind;
+mod obstacle;
+mod report;
+mod select;
+mod user;
+mod written;
+
+use std::collections::HashMap;
+
+use backstory_model::{NewObservation, ObservationType};
+
+pub(crate) use commit::split_prefix;
+pub(crate) use draft::{Draft, Source, title_of};
+pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
+pub(crate) use obstacle::{Failure, Obstacles, describe, find as find_obstacles, key as command_key};
+
+use crate::english::{Intent, intent};
+use crate::episodes::{Span, StepKind, Timeline};
+use crate::{Action, SessionObservation};
+
+/// Drafts and selects the memories of a session.
+pub(crate) fn write(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<SessionObservation> {
+    let drafts = drafts(timeline, spans, ending, obstacles);
+    let keyed = with_keys(drafts, spans);
+    let mut chosen = select::choose(keyed);
+    chosen.sort_by_key(|(_, draft)| (draft.at, draft.source));
+    chosen
+        .into_iter()
+        .map(|(key, draft)| observation(timeline, spans, ending, key, draft))
+        .collect()
+}
+
+fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<Draft> {
+    let mut reports = Vec::new();
+    let mut others = user::drafts(timeline);
+    others.extend(obstacles.drafts.iter().cloned());
+    for (at, step) in timeline.steps.iter().enumerate() {
+        match (step.kind, step.action()) {
+            (_, Some(Action::Report(text))) => reports.extend(report::drafts(Source::Report, text, at, ending)),
+            (_, Some(Action::Prose(text))) => others.extend(report::drafts(Source::Prose, text, at, ending)),
+            (_, Some(Action::Compaction(text))) => others.extend(report::drafts(Source::Compaction, text, at, ending)),
+            (_, Some(Action::SubagentReport { text, .. })) => others.extend(report::drafts(Source::Subagent, text, at, ending)),
+            (_, Some(Action::Plan { text, .. })) => others.extend(report::drafts(Source::Plan, text, at, ending)),
+            (StepKind::Prompt(text), _) if is_document(text) => others.extend(report::drafts(Source::Plan, text, at, ending)),
+            _ => {}
+        }
+    }
+    others.extend(commit::drafts(timeline, ending, &mut reports));
+    others.extend(reports);
+    for span in spans {
+        others.extend(written::drafts(timeline, ending, span));
+    }
+    others
+}
+
+/// Reports whether a prompt carries a document, such as a plan, rather than a message.
+fn is_document(prompt: &str) -> bool {
+    const MIN_CHARS: usize = 600;
+    prompt.len() >= MIN_CHARS && prompt.lines().filter(|line| line.starts_with('#')).count() >= 2
+}
+
+/// Gives each draft its key: episode and subject. A second draft with the same subject gets a number.
+fn with_keys(drafts: Vec<Draft>, spans: &[Span]) -> Vec<(String, Draft)> {
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    drafts
+        .into_iter()
+        .map(|draft| {
+            let base = format!("{}/{}", episode_of(spans, draft.at), slug(&draft.subject));
+            let count = seen.entry(base.clone()).or_default();
+            *count += 1;
+            let key = if *count == 1 { base } else { format!("{base}-{count}") };
+            (key, draft)
+        })
+        .collect()
+}
+
+fn slug(subject: &str) -> String {
+    const MAX_WORDS: usize = 8;
+    let words: Vec<String> = subject
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() > 2)
+        .take(MAX_WORDS)
+        .map(str::to_lowercase)
+        .collect();
+    words.join("-")
+}
+
+fn episode_of(spans: &[Span], at: usize) -> u32 {
+    let position = spans.partition_point(|span| span.end <= at);
+    u32::try_from(position.min(spans.len().saturating_sub(1)) + 1).unwrap_or(u32::MAX)
+}
+
+fn observation(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, key: String, draft: Draft) -> SessionObservation {
+    const MAX_FILES: usize = 6;
+    let episode = episode_of(spans, draft.at);
+    let span = &spans[episode as usize - 1];
+    let text = draft.text();
+    let range = draft.from.min(span.first)..(draft.at + 1).max(span.end);
+    let is_change = !matches!(draft.kind, Some(ObservationType::Decision));
+    let changed = if is_change { ending.files(range.clone()) } else { Vec::new() };
+    let mut files_modified = mentioned(&changed, &text);
+    if files_modified.is_empty() && matches!(draft.source, Source::Commit | Source::Obstacle | Source::Written) {
+        files_modified = ending.files(draft.from..draft.at + 1);
+    }
+    files_modified.truncate(MAX_FILES);
+    let read: Vec<&str> = timeline.steps[range]
+        .iter()
+        .filter_map(|step| match step.action() {
+            Some(Action::Lookup { path }) => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    let mut files_read = mentioned(&read, &text);
+    files_read.retain(|file| !files_modified.contains(file));
+    files_read.truncate(MAX_FILES);
+    let request = span.request.as_deref().map_or(Intent::Other, intent);
+    let kind = draft.kind.unwrap_or_else(|| {
+        if files_modified.is_empty() || !report::tells_changes(&draft) {
+            ObservationType::Discovery
+        } else {
+            match kind::of_change(None, &draft.title, &files_modified) {
+                ObservationType::Change => kind::of_intent(request),
+                own => own,
+            }
+        }
+    });
+    let step = timeline.steps[draft.at];
+    let owned = |files: Vec<&str>| files.into_iter().map(str::to_owned).collect();
+    SessionObservation {
+        key,
+        turn: step.turn,
+        episode,
+        rejected: draft.rejected,
+        error_signature: draft.error_signature,
+        at_ms: step.at_ms,
+        observation: NewObservation {
+            kind,
+            concepts: kind::concepts(kind, &text),
+            title: draft.title,
+            subtitle: None,
+            narrative: (!draft.narrative.is_empty()).then(|| draft.narrative.join(" ")),
+            facts: draft.facts,
+            files_read: owned(files_read),
+            files_modified: owned(files_modified),
+            evidence: draft.evidence,
+            supersedes: Vec::new(),
+        },
+    }
+}
+
+/// Returns the files that a text names, by path or by file name.
+fn mentioned<'a>(files: &[&'a str], text: &str) -> Vec<&'a str> {
+    let mut out: Vec<&str> = Vec::new();
+    for file in files {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        if text.contains(name) && !out.contains(file) {
+            out.push(file);
+        }
+    }
+    out
+}

@@ -1,0 +1,118 @@
+//! Memories in the user's own words: decisions, corrections, constraints, answers and refusals.
+
+use backstory_model::ObservationType;
+
+use super::draft::{Draft, Source};
+use crate::Action;
+use crate::english::{
+    code, fit_title, is_directive, is_instruction, is_question, sentence_case, sentences, strip_openers, without_client_markup,
+};
+use crate::episodes::{Step, StepKind, Timeline};
+use crate::prose::plain;
+
+/// Longer prompts quote plans, logs or issues: their sentences are not decisions of the user.
+const MAX_OWN_WORDS: usize = 700;
+/// A shorter sentence does not say what it decides.
+const MIN_WORDS: usize = 4;
+
+/// Drafts a memory for each message of the user that decides something.
+pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
+    let mut out = Vec::new();
+    let mut last_report: Option<&str> = None;
+    for (at, step) in timeline.steps.iter().enumerate() {
+        let draft = match (step.kind, step.action()) {
+            (_, Some(Action::UserAnswer { question, answer })) => answered(question, answer, at),
+            (_, Some(Action::Refused { target, words: Some(words), .. })) => refused(target.as_deref(), words, at),
+            (_, Some(Action::UserMessage(text))) => decided(text, at, is_any_directive, doing(timeline, at)),
+            (StepKind::Prompt(text), _) => {
+                let question = last_report.and_then(open_question);
+                let decides = if question.is_some() { is_any_directive } else { is_directive };
+                let context = question.map(|question| format!("Answer to: “{question}”"));
+                decided(text, at, decides, context)
+            }
+            _ => None,
+        };
+        out.extend(draft);
+        match step.action() {
+            Some(Action::Report(text)) => last_report = Some(text),
+            None => last_report = None,
+            _ => {}
+        }
+    }
+    out
+}
+
+fn is_any_directive(sentence: &str) -> bool {
+    is_directive(sentence) || is_instruction(sentence)
+}
+
+fn draft(at: usize, title: String) -> Draft {
+    Draft {
+        kind: Some(ObservationType::Decision),
+        ..Draft::new(Source::User, at, title)
+    }
+}
+
+fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
+    let (question, answer) = (plain(question), plain(answer));
+    if answer.is_empty() {
+        return None;
+    }
+    let whole = format!("{answer} ({question})");
+    let title = fit_title(&whole)
+        .filter(|title| title.ends_with(')'))
+        .or_else(|| fit_title(&answer))
+        .or_else(|| fit_title(question.trim_end_matches('?')))?;
+    let mut draft = draft(at, title);
+    draft.narrative.push(format!("The user answered “{question}” with “{answer}”."));
+    Some(draft)
+}
+
+fn refused(target: Option<&str>, words: &str, at: usize) -> Option<Draft> {
+    let mut draft = decided(words, at, |sentence| !is_question(sentence), None)?;
+    if let Some(target) = target.map(|target| target.lines().next().unwrap_or(target)) {
+        const MAX_TARGET: usize = 120;
+        let target = &target[..target.floor_char_boundary(MAX_TARGET)];
+        draft.narrative.push(format!("The user refused {} with these words.", code(target)));
+    }
+    Some(draft)
+}
+
+/// Drafts the directives of one message; they stay verbatim.
+fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<String>) -> Option<Draft> {
+    let text = without_client_markup(text);
+    if text.chars().count() > MAX_OWN_WORDS || text.trim_start().starts_with(['<', '/']) {
+        return None;
+    }
+    let own: Vec<String> = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with(['>', '|', '❯']))
+        .flat_map(|line| sentences(line).into_iter().map(plain).collect::<Vec<_>>())
+        .collect();
+    let directives: Vec<&String> = own
+        .iter()
+        .filter(|sentence| !is_question(sentence) && decides(sentence) && sentence.split_whitespace().count() >= MIN_WORDS)
+        .collect();
+    let title = directives.iter().find_map(|sentence| fit_title(&strip_openers(sentence)))?;
+    let mut draft = draft(at, title);
+    let verbatim = own.join(" ");
+    if verbatim.chars().count() > draft.title.chars().count() + MIN_WORDS {
+        draft.narrative.push(format!("User: “{verbatim}”"));
+    }
+    draft.narrative.extend(context);
+    Some(draft)
+}
+
+/// Returns the last question of a report.
+fn open_question(report: &str) -> Option<String> {
+    let line = report.lines().rev().find(|line| line.trim_end_matches(['*', ' ']).ends_with('?'))?;
+    let question = plain(sentences(line).last()?);
+    Some(sentence_case(&question))
+}
+
+/// Describes the work that a message interrupted.
+fn doing(timeline: &Timeline<'_>, at: usize) -> Option<String> {
+    let before = timeline.steps[..at].iter().rev().find_map(Step::entry)?;
+    let intent = before.intent.as_deref()?.trim_end_matches([':', '.']);
+    Some(format!("Said during: “{}”", plain(intent)))
+}

@@ -1,0 +1,410 @@
+//! Parses a markdown message into sections of paragraphs and list entries.
+
+use super::inline::{is_mark, plain};
+use crate::english::{Phrases, count_names};
+
+/// The part of a message under one heading.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Section {
+    /// The heading without markup; absent before the first heading.
+    pub(crate) heading: Option<String>,
+    /// The content that the heading announces.
+    pub(crate) role: SectionRole,
+    /// Paragraphs and list entries, in order.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// A paragraph or list entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// The text without markup.
+    pub(crate) text: String,
+    /// Set for an entry of a list or table.
+    pub(crate) is_item: bool,
+    /// Nested entries.
+    pub(crate) children: Vec<String>,
+    /// The content that a bold label at its start announces: `**Root cause:** …`.
+    pub(crate) role: Option<SectionRole>,
+}
+
+/// The content that a heading announces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum SectionRole {
+    /// Anything else.
+    #[default]
+    Other,
+    /// A problem or its symptoms.
+    Problem,
+    /// Causes and analysis.
+    Cause,
+    /// Completed changes.
+    Change,
+    /// Results of checks.
+    Check,
+    /// Open work.
+    Open,
+    /// Caveats and limits.
+    Note,
+    /// Decisions and reasons.
+    Decision,
+    /// The user's request or messages, repeated.
+    Request,
+    /// The state of the work at that moment.
+    Status,
+    /// Sources and references.
+    Source,
+}
+
+impl SectionRole {
+    /// Judges a heading.
+    pub(crate) fn of(heading: &str) -> Self {
+        const MAX_HEADING_WORDS: usize = 9;
+        let lower = heading.replace('’', "'").to_lowercase();
+        if lower.split_whitespace().count() > MAX_HEADING_WORDS {
+            return Self::Other;
+        }
+        HEADINGS
+            .iter()
+            .find(|(_, words)| words.within(&lower))
+            .map_or(Self::Other, |(role, _)| *role)
+    }
+}
+
+/// Checked in order: "Next steps" before "steps", "Known issues" before "issues".
+const HEADINGS: &[(SectionRole, Phrases)] = &[
+    (
+        SectionRole::Request,
+        Phrases(&["primary request", "user messages", "user request", "original request"]),
+    ),
+    (
+        SectionRole::Status,
+        Phrases(&["current work", "current state", "current status", "status", "progress"]),
+    ),
+    (SectionRole::Source, Phrases(&["sources", "references", "links"])),
+    (
+        SectionRole::Open,
+        Phrases(&[
+            "next", "next step", "next steps", "remaining", "todo", "to do", "to-do", "follow-up", "follow-ups", "follow up", "what's left", "left to do", "what is left",
+            "not done", "not yet", "outstanding", "future", "recommendation", "recommendations", "still open", "open items", "open questions", "pending", "pending tasks",
+            "still needed", "action items", "deferred", "out of scope", "you still need", "still to do",
+        ]),
+    ),
+    (
+        SectionRole::Note,
+        Phrases(&[
+            "known issue", "known issues", "caveat", "caveats", "limitation", "limitations", "note", "notes", "warning", "warnings", "gotcha", "gotchas", "risk", "risks", "important",
+            "edge cases", "concerns",
+        ]),
+    ),
+    (
+        SectionRole::Cause,
+        Phrases(&["root cause", "cause", "causes", "analysis", "what went wrong", "explanation", "how it works", "findings", "why it", "why the"]),
+    ),
+    (
+        SectionRole::Decision,
+        Phrases(&["decision", "decisions", "rationale", "trade-off", "trade-offs", "tradeoffs", "approach", "design", "reasoning", "why this"]),
+    ),
+    (
+        SectionRole::Check,
+        Phrases(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage"]),
+    ),
+    (SectionRole::Problem, Phrases(&["problem", "problems", "issue", "bug", "symptom", "symptoms", "background", "context", "error", "errors"])),
+    (
+        SectionRole::Change,
+        Phrases(&[
+            "solution", "fix", "fixes", "fixed", "change", "changes", "changed", "what was done", "what i did", "implementation", "implemented", "modified", "added", "updated", "removed",
+            "completed", "done", "refactored", "files", "what it does", "what changed",
+        ]),
+    ),
+];
+
+/// Longer messages are read up to here.
+const MAX_BYTES: usize = 48 * 1024;
+/// Longer code blocks are left out; shorter ones are quoted with the text that introduces them.
+const MAX_QUOTED_CODE: usize = 140;
+
+/// Parses a message.
+pub(crate) fn parse(message: &str) -> Vec<Section> {
+    let mut reader = Reader {
+        sections: vec![Section::default()],
+        ..Reader::default()
+    };
+    for line in message[..message.floor_char_boundary(MAX_BYTES)].lines() {
+        reader.read(line);
+    }
+    reader.end_code();
+    reader.end_paragraph();
+    reader.sections.retain(|section| !section.blocks.is_empty());
+    reader.sections
+}
+
+#[derive(Default)]
+struct Reader {
+    sections: Vec<Section>,
+    paragraph: String,
+    fence: Option<Vec<String>>,
+    /// The indentation of the top level of the current list.
+    list_indent: Option<usize>,
+    /// Set while lines may continue a list entry.
+    in_item: bool,
+    in_table: bool,
+}
+
+impl Reader {
+    fn read(&mut self, line: &str) {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            if self.fence.is_some() {
+                self.end_code();
+            } else {
+                self.end_paragraph();
+                self.fence = Some(Vec::new());
+            }
+            return;
+        }
+        if let Some(code) = &mut self.fence {
+            code.push(trimmed.to_owned());
+            return;
+        }
+        let indent = line.len() - line.trim_start().len();
+        if trimmed.is_empty() {
+            self.end_paragraph();
+            self.in_table = false;
+        } else if let Some(heading) = heading(line) {
+            self.start_section(&heading);
+        } else if is_rule(trimmed) {
+            self.end_paragraph();
+        } else if trimmed.starts_with('|') {
+            self.row(trimmed);
+        } else if let Some(text) = list_entry(trimmed) {
+            self.entry(indent, text);
+        } else if self.in_item && indent > 0 && self.paragraph.is_empty() {
+            self.continue_entry(trimmed);
+        } else {
+            if self.paragraph.is_empty() {
+                self.in_item = false;
+                self.list_indent = None;
+            } else {
+                self.paragraph.push(' ');
+            }
+            self.paragraph.push_str(trimmed.trim_start_matches('>').trim_start());
+        }
+    }
+
+    fn start_section(&mut self, heading: &str) {
+        self.end_paragraph();
+        self.in_item = false;
+        self.list_indent = None;
+        self.sections.push(Section {
+            heading: Some(heading.to_owned()),
+            role: SectionRole::of(heading),
+            blocks: Vec::new(),
+        });
+    }
+
+    fn blocks(&mut self) -> &mut Vec<Block> {
+        if self.sections.is_empty() {
+            self.sections.push(Section::default());
+        }
+        let last = self.sections.len() - 1;
+        &mut self.sections[last].blocks
+    }
+
+    fn row(&mut self, line: &str) {
+        self.end_paragraph();
+        let cells: Vec<String> = line.trim_matches('|').split('|').map(plain).collect();
+        let is_separator = cells.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':' | ' ')));
+        let is_header = !std::mem::replace(&mut self.in_table, true);
+        if is_separator || is_header {
+            return;
+        }
+        let filled: Vec<String> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
+        if let [first, rest @ ..] = filled.as_slice()
+            && !rest.is_empty()
+        {
+            let text = format!("{first}: {}", rest.join(", "));
+            self.blocks().push(Block {
+                text,
+                is_item: true,
+                children: Vec::new(),
+                role: None,
+            });
+        }
+    }
+
+    fn entry(&mut self, indent: usize, text: &str) {
+        self.end_paragraph();
+        self.in_item = true;
+        let top = *self.list_indent.get_or_insert(indent);
+        if indent > top
+            && let Some(parent) = self.blocks().last_mut().filter(|block| block.is_item)
+        {
+            parent.children.push(plain(text));
+            return;
+        }
+        self.list_indent = Some(indent);
+        let role = label_role(text);
+        self.blocks().push(Block {
+            text: plain(text),
+            is_item: true,
+            children: Vec::new(),
+            role,
+        });
+    }
+
+    fn continue_entry(&mut self, text: &str) {
+        let Some(block) = self.blocks().last_mut() else { return };
+        let target = block.children.last_mut().unwrap_or(&mut block.text);
+        if !target.is_empty() {
+            target.push(' ');
+        }
+        target.push_str(&plain(text));
+    }
+
+    fn end_paragraph(&mut self) {
+        let paragraph = std::mem::take(&mut self.paragraph);
+        if paragraph.is_empty() {
+            return;
+        }
+        if let Some(title) = bold_heading(&paragraph) {
+            self.start_section(&title);
+            return;
+        }
+        let role = label_role(&paragraph);
+        let text = plain(&paragraph);
+        if !text.is_empty() {
+            self.blocks().push(Block {
+                text,
+                is_item: false,
+                children: Vec::new(),
+                role,
+            });
+        }
+    }
+
+    /// Quotes a short command after the colon that introduces it.
+    fn end_code(&mut self) {
+        let Some(code) = self.fence.take() else { return };
+        let lines: Vec<String> = code
+            .into_iter()
+            .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("//"))
+            .collect();
+        let Some(last) = self.blocks().last_mut() else { return };
+        let target = last.children.last_mut().unwrap_or(&mut last.text);
+        if let [line] = lines.as_slice()
+            && target.ends_with(':')
+            && line.len() <= MAX_QUOTED_CODE
+            && !line.contains('`')
+        {
+            target.push_str(&format!(" `{line}`"));
+        }
+    }
+}
+
+/// Returns the text of a heading line: `## x`, or `3. Errors and fixes:` at the margin.
+fn heading(line: &str) -> Option<String> {
+    const MAX_NUMBERED_WORDS: usize = 8;
+    if line.starts_with('#') {
+        let text = line.trim_start_matches('#');
+        return text.starts_with(' ').then(|| without_number(&plain(text)).trim_end_matches(':').to_owned());
+    }
+    let starts_with_digit = line.starts_with(|c: char| c.is_ascii_digit());
+    let text = starts_with_digit.then(|| list_entry(line.trim_end())).flatten()?;
+    let is_short = text.split_whitespace().count() <= MAX_NUMBERED_WORDS;
+    let text = plain(text);
+    let heading = text.strip_suffix(':')?;
+    (is_short && count_names(heading) == 0).then(|| heading.to_owned())
+}
+
+fn without_number(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() < text.len()
+        && let Some(rest) = rest.strip_prefix(['.', ')', ':'])
+    {
+        return rest.trim_start();
+    }
+    text
+}
+
+fn is_rule(line: &str) -> bool {
+    line.len() >= 3 && line.chars().all(|c| matches!(c, '-' | '*' | '_' | '='))
+}
+
+/// Returns the text of a list entry: `- x`, `* x`, `1. x`, `✅ x`.
+fn list_entry(line: &str) -> Option<&str> {
+    const MAX_DIGITS: usize = 3;
+    let mut chars = line.chars();
+    let first = chars.next()?;
+    if is_mark(first) {
+        return Some(chars.as_str().trim_start_matches('\u{fe0f}').trim_start());
+    }
+    if matches!(first, '-' | '*' | '+') {
+        let rest = chars.as_str().strip_prefix(' ')?.trim_start();
+        return Some(rest.trim_start_matches("[ ] ").trim_start_matches("[x] "));
+    }
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if digits == 0 || digits > MAX_DIGITS {
+        return None;
+    }
+    let rest = &line[digits..];
+    rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")).map(str::trim_start)
+}
+
+/// Returns the text of a paragraph that is bold as a whole: a heading in disguise.
+fn bold_heading(paragraph: &str) -> Option<String> {
+    let inner = paragraph.trim_end_matches(':').strip_prefix("**")?;
+    let (inner, rest) = inner.split_once("**")?;
+    // "**Fix** (4 files)" is a heading as well.
+    let is_aside = rest.trim().is_empty() || (rest.trim().starts_with('(') && rest.trim().ends_with(')'));
+    let is_sentence = inner.ends_with(['.', '!', '?']) && inner.split_whitespace().count() > 4;
+    (is_aside && !is_sentence).then(|| without_number(&plain(inner)).trim_end_matches(':').to_owned())
+}
+
+/// Judges the bold label at the start of a paragraph: `**Root cause:** …`.
+fn label_role(text: &str) -> Option<SectionRole> {
+    let inner = text.strip_prefix("**")?;
+    let (label, rest) = inner.split_once("**")?;
+    let is_label = label.ends_with(':') || rest.trim_start().starts_with([':', '—', '–', '-']);
+    let role = SectionRole::of(label);
+    (is_label && role != SectionRole::Other).then_some(role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_announce_their_content() {
+        for (heading, wanted) in [
+            ("Next steps", SectionRole::Open),
+            ("What’s left", SectionRole::Open),
+            ("Still to do", SectionRole::Open),
+            ("Known issues", SectionRole::Note),
+            ("Root Cause", SectionRole::Cause),
+            ("The Fix", SectionRole::Change),
+            ("Test Results", SectionRole::Check),
+            ("All user messages", SectionRole::Request),
+            ("Summary", SectionRole::Other),
+        ] {
+            assert_eq!(SectionRole::of(heading), wanted, "{heading}");
+        }
+    }
+
+    #[test]
+    fn a_message_has_sections_with_nested_entries() {
+        let sections = parse(
+            "All done.\n\n**`a.rs`**\n- Changed the name\n- Added tests:\n  - one\n  - two\n\n## Next\n\n1. Ship it\n   soon\n\n3. Errors and fixes:\n   - `x` failed\n",
+        );
+        let headings: Vec<_> = sections.iter().map(|section| section.heading.as_deref()).collect();
+        assert_eq!(headings, [None, Some("`a.rs`"), Some("Next"), Some("Errors and fixes")]);
+        assert_eq!(sections[1].blocks[1].children, ["one", "two"]);
+        assert_eq!(sections[2].role, SectionRole::Open);
+        assert_eq!(sections[2].blocks[0].text, "Ship it soon");
+    }
+
+    #[test]
+    fn a_short_command_is_quoted_with_its_lead_in() {
+        let sections = parse("Run this:\n```bash\nmise run test\n```\n");
+        assert_eq!(sections[0].blocks[0].text, "Run this: `mise run test`");
+    }
+}

@@ -1,0 +1,167 @@
+//! Groups the statements of a message by subject.
+
+use super::document::{Block, Section, SectionRole, parse};
+use crate::english::{is_narration, is_question, is_verdict, sentences, strip_openers};
+
+/// Statements under one heading of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Topic {
+    /// The heading, unless it only names a kind of section ("Summary", "Changes").
+    pub(crate) heading: Option<String>,
+    /// The content that the heading announces.
+    pub(crate) role: SectionRole,
+    /// Statements in order, without narration, questions and verdicts on checks.
+    pub(crate) points: Vec<Point>,
+}
+
+/// One statement: a sentence, or a list entry with its nested entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    /// The text.
+    pub(crate) text: String,
+    /// Set for a list entry.
+    pub(crate) is_item: bool,
+    /// The content that its own label or the heading announces.
+    pub(crate) role: SectionRole,
+}
+
+/// A lead-in and its list become one statement up to this length, in characters.
+const MAX_JOINED: usize = 420;
+
+/// Returns the topics of a message that state something.
+pub(crate) fn topics(message: &str) -> Vec<Topic> {
+    parse(message)
+        .iter()
+        .map(topic)
+        .filter(|topic| !topic.points.is_empty())
+        .collect()
+}
+
+fn topic(section: &Section) -> Topic {
+    let mut points: Vec<Point> = Vec::new();
+    let mut lead: Option<Point> = None;
+    for block in &section.blocks {
+        if block.is_item {
+            let text = with_children(block);
+            if let Some(open) = &mut lead {
+                if open.text.chars().count() + text.chars().count() < MAX_JOINED {
+                    let separator = if open.text.ends_with(':') { " " } else { "; " };
+                    open.text.push_str(separator);
+                    open.text.push_str(text.trim_end_matches(['.', ';']));
+                    continue;
+                }
+                points.extend(lead.take().and_then(closed));
+            }
+            push_item(block, section, text, &mut points);
+            continue;
+        }
+        points.extend(lead.take().and_then(closed));
+        lead = push_paragraph(block, section, &mut points);
+    }
+    points.extend(lead.and_then(closed));
+    Topic {
+        heading: section.heading.clone().filter(|heading| is_specific(heading)),
+        role: section.role,
+        points,
+    }
+}
+
+/// Ends a lead-in whose list was left out; a short one says nothing without it.
+fn closed(mut lead: Point) -> Option<Point> {
+    const MIN_WORDS: usize = 9;
+    if let Some(text) = lead.text.strip_suffix(':') {
+        if text.split_whitespace().count() < MIN_WORDS {
+            return None;
+        }
+        lead.text = format!("{text}.");
+    }
+    Some(lead)
+}
+
+/// Adds the statements of a paragraph; returns its last one if it introduces a list.
+fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> Option<Point> {
+    let role = block.role.unwrap_or(section.role);
+    let mut lead = None;
+    for sentence in sentences(&block.text) {
+        let text = strip_openers(sentence);
+        let introduces = text.ends_with(':');
+        if text.is_empty() || is_question(&text) || is_narration(&text) || is_verdict(&text) {
+            continue;
+        }
+        let point = Point {
+            text,
+            is_item: false,
+            role,
+        };
+        if introduces {
+            lead = Some(point);
+        } else {
+            points.push(point);
+        }
+    }
+    lead
+}
+
+fn push_item(block: &Block, section: &Section, text: String, points: &mut Vec<Point>) {
+    if !is_question(&text) && !is_verdict(&text) {
+        points.push(Point {
+            text,
+            is_item: true,
+            role: block.role.unwrap_or(section.role),
+        });
+    }
+}
+
+fn with_children(block: &Block) -> String {
+    let mut text = block.text.clone();
+    for child in &block.children {
+        if text.chars().count() + child.chars().count() > MAX_JOINED {
+            break;
+        }
+        let separator = if text.ends_with(':') { " " } else { "; " };
+        text = format!("{}{separator}{}", text.trim_end_matches(['.', ';']), child.trim_end_matches(['.', ';']));
+    }
+    text
+}
+
+/// "Summary" says nothing about the subject; "Merge conflicts" does.
+fn is_specific(heading: &str) -> bool {
+    let words = heading.split_whitespace().count();
+    words > 0 && !(words <= 3 && (SectionRole::of(heading) != SectionRole::Other || heading.to_lowercase().contains("summary")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(message: &str) -> Vec<Vec<String>> {
+        topics(message)
+            .into_iter()
+            .map(|topic| topic.points.into_iter().map(|point| point.text).collect())
+            .collect()
+    }
+
+    #[test]
+    fn narration_questions_and_verdicts_are_left_out() {
+        assert_eq!(
+            texts("Good - I have enough context now. `load` reads the file twice. All tests pass. Want me to fix it?"),
+            [["`load` reads the file twice."]]
+        );
+    }
+
+    #[test]
+    fn a_lead_in_and_its_list_are_one_statement() {
+        assert_eq!(
+            texts("`check` returns an error regardless of whether:\n\n1. the branch exists\n2. the session has checkpoints\n"),
+            [["`check` returns an error regardless of whether: the branch exists; the session has checkpoints"]]
+        );
+    }
+
+    #[test]
+    fn each_heading_is_a_topic_of_its_own() {
+        let topics = topics("## `auth` module\n- Tokens expire after 15 minutes\n\n## `billing` module\n- Invoices are immutable\n");
+        assert_eq!(topics.len(), 2);
+        assert_eq!(topics[0].heading.as_deref(), Some("`auth` module"));
+        assert_eq!(topics[1].points[0].text, "Invoices are immutable");
+    }
+}
