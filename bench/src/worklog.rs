@@ -1,6 +1,6 @@
 //! Shows what the built-in rules read from a Claude Code transcript: evidence items, work log, memories.
 //!
-//! `cargo run -p backstory-bench -- worklog FILE.jsonl [--items|--log|--memories] [--time]`. A tool for people who change
+//! `cargo run -p backstory-bench -- worklog FILE.jsonl [--items|--log|--memories|--json|--time]`. A tool for people who change
 //! the rules: nothing is stored, and no binary is built or started.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
@@ -19,6 +19,8 @@ enum View {
     Items,
     Log,
     Memories,
+    /// One line of JSON per transcript, for scripts.
+    Json,
     /// Only the time that `record` and `compose` took.
     Time,
 }
@@ -31,13 +33,14 @@ pub(crate) fn print(words: impl Iterator<Item = String>) -> Result<()> {
             "--items" => view = View::Items,
             "--log" => view = View::Log,
             "--memories" => view = View::Memories,
+            "--json" => view = View::Json,
             "--time" => view = View::Time,
             flag if flag.starts_with("--") => bail!("unknown argument {flag}"),
             file => files.push(PathBuf::from(file)),
         }
     }
     if files.is_empty() {
-        bail!("name a transcript: worklog FILE.jsonl [--items|--log|--memories|--time]");
+        bail!("name a transcript: worklog FILE.jsonl [--items|--log|--memories|--json|--time]");
     }
     let (mut recording, mut composing) = (0.0, 0.0);
     let (mut entries, mut items) = (0, 0);
@@ -56,6 +59,7 @@ pub(crate) fn print(words: impl Iterator<Item = String>) -> Result<()> {
             View::Items => print_items(&evidence),
             View::Log => print_log(&evidence)?,
             View::Memories => print_memories(&memory)?,
+            View::Json => println!("{}", json(file, &memory)),
             View::Time => {}
         }
     }
@@ -107,6 +111,40 @@ fn print_log(evidence: &[TurnEvidence]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the memory in the form of `session ID --json`.
+fn json(file: &std::path::Path, memory: &SessionMemory) -> Value {
+    let observations: Vec<Value> = memory
+        .observations
+        .iter()
+        .map(|one| {
+            let made = &one.observation;
+            serde_json::json!({
+                "key": one.key, "turn": one.turn, "episode": one.episode, "rejected": one.rejected,
+                "type": format!("{:?}", made.kind), "title": made.title, "subtitle": made.subtitle,
+                "narrative": made.narrative, "facts": made.facts, "concepts": made.concepts,
+                "files_read": made.files_read, "files_modified": made.files_modified,
+            })
+        })
+        .collect();
+    let summaries: Vec<Value> = memory
+        .summaries
+        .iter()
+        .map(|one| {
+            let made = &one.summary;
+            serde_json::json!({
+                "turn": one.turn, "request": made.request, "investigated": made.investigated, "learned": made.learned,
+                "completed": made.completed, "next_steps": made.next_steps, "notes": made.notes,
+                "files_read": made.files_read, "files_edited": made.files_edited,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "file": file, "title": memory.title, "subtitle": memory.subtitle,
+        "episodes": memory.episodes.iter().map(|one| serde_json::json!({"number": one.number, "title": one.title, "request": one.request})).collect::<Vec<_>>(),
+        "observations": observations, "summaries": summaries, "handover": memory.handover,
+    })
 }
 
 fn print_memories(memory: &SessionMemory) -> Result<()> {
