@@ -114,77 +114,97 @@ fn comment_mark(line: &str) -> Option<&'static str> {
         .find(|mark| line.starts_with(mark) && !line.starts_with("#[") && !line.starts_with("#include"))
 }
 
-/// Returns the values that added lines set, as they are written.
+/// Returns the values that added lines set, as they are written: constants, settings, routes, dependencies, schema.
 pub(super) fn values<'l>(path: &str, added: impl Iterator<Item = &'l str>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
+    if is_document(path) || is_test(path) {
+        return out;
+    }
     for line in added {
         let line = line.trim().trim_end_matches([',', ';']);
-        if line.len() > 160 || line.len() < 5 || out.len() >= MAX_FACTS {
-            continue;
-        }
-        if is_value(path, line) && !out.iter().any(|known| known == line) {
+        let is_readable = (5..=160).contains(&line.len()) && !line.contains("[redacted:");
+        if is_readable
+            && out.len() < MAX_FACTS
+            && is_value(path, line)
+            && !out.iter().any(|known| known == line)
+        {
             out.push(line.to_owned());
         }
     }
     out
 }
 
+/// Says whether a file holds tests: their values are made up.
+pub(super) fn is_test(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let in_folder = folders.split('/').any(|part| {
+        matches!(
+            part,
+            "test" | "tests" | "__tests__" | "spec" | "testdata" | "fixtures" | "e2e"
+        )
+    });
+    let is_named = name.starts_with("test_")
+        || ["_test.", ".test.", ".spec.", "_spec.", "Test.", "Tests."]
+            .iter()
+            .any(|part| name.contains(part))
+        || matches!(name, "tests.rs" | "conftest.py");
+    in_folder || is_named
+}
+
 fn is_value(path: &str, line: &str) -> bool {
-    let is_comment = comment_mark(line).is_some_and(|mark| mark != "--");
+    let is_comment = comment_mark(line).is_some();
     !is_comment && (is_constant(line) || is_route(line) || is_setting(path, line) || is_schema(line))
 }
 
-/// `const LEASE: u64 = 30`, `MAX_RETRIES = 3`, `static X: &str = "a"`.
+/// `const LEASE: u64 = 30`, `MAX_RETRIES = 3`, `static X: &str = "a"`, `export const port = 8080`.
 fn is_constant(line: &str) -> bool {
     let Some((left, right)) = line.split_once('=') else {
         return false;
     };
     let right = right.trim();
-    if right.starts_with(['=', '>']) || right.is_empty() || left.ends_with(['!', '<', '>', '+', '-', '*']) {
+    if right.is_empty()
+        || right.starts_with(['=', '>'])
+        || left.ends_with(['!', '<', '>', '+', '-', '*', '/', '|', ':'])
+    {
         return false;
     }
-    let name = left
-        .trim()
-        .trim_end_matches(':')
-        .split([':', ' '])
-        .rfind(|word| !word.is_empty() && *word != "=")
-        .unwrap_or_default();
-    let declared = [
-        "const ",
-        "pub const ",
-        "static ",
-        "pub static ",
-        "pub(crate) const ",
-        "pub(super) const ",
-        "export const ",
-        "final ",
-    ]
-    .iter()
-    .any(|start| line.starts_with(start));
-    let first = left
-        .split([':', ' '])
-        .find(|word| !word.is_empty())
-        .unwrap_or_default();
+    const DECLARES: [&str; 3] = ["const ", "static ", "final "];
+    let declared = DECLARES
+        .iter()
+        .any(|word| left.starts_with(word) || left.contains(&format!(" {word}")));
+    let mut words = left.split([':', ' ']).filter(|word| !word.is_empty());
     let is_upper = |word: &str| {
         word.len() > 2
-            && word.bytes().any(|b| b.is_ascii_uppercase())
+            && word.starts_with(|c: char| c.is_ascii_uppercase())
             && word
                 .bytes()
                 .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
     };
-    let is_literal = right
-        .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '"' | '\'' | '-' | '[' | '&'))
-        || matches!(right, "true" | "false" | "True" | "False")
-        || right.contains("time.")
-        || right.contains("Duration")
-        || right.contains("timedelta");
-    (is_upper(first) || is_upper(name) || (declared && !right.contains("=>"))) && is_literal
+    (declared || words.any(is_upper)) && is_literal(right)
+}
+
+/// A number, text, list of these, or a duration; nothing that has to be computed from other names.
+fn is_literal(value: &str) -> bool {
+    let is_computed =
+        value.contains("$(") || value.contains("${") || value.contains("=>") || value.contains("();");
+    let starts = value.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '"' | '\'' | '`' | '-' | '['));
+    let named = [
+        "Duration",
+        "time.",
+        "timedelta",
+        "Decimal(",
+        "Regex",
+        "regexp.",
+        "re.compile",
+        "Path(",
+    ];
+    let is_flag = matches!(value, "true" | "false" | "True" | "False" | "nil" | "None");
+    !is_computed && (starts || is_flag || named.iter().any(|word| value.contains(word)))
 }
 
 /// `router.get("/api/x", …)`, `@app.route("/x")`, `.route("/x", …)`, `get "/x", …`.
 fn is_route(line: &str) -> bool {
-    let lower = line.to_ascii_lowercase();
-    let verbs = [
+    const CALLS: [&str; 14] = [
         ".get(",
         ".post(",
         ".put(",
@@ -193,17 +213,14 @@ fn is_route(line: &str) -> bool {
         ".route(",
         ".handle(",
         ".handlefunc(",
+        ".websocket(",
+        "@getmapping(",
+        "@postmapping(",
         "@get(",
         "@post(",
         "path(",
     ];
-    let called = verbs
-        .iter()
-        .find_map(|verb| lower.find(verb).map(|at| at + verb.len()));
-    let argument = called
-        .and_then(|at| line.get(at..))
-        .map(|rest| rest.trim_start_matches(['"', '\'', '`', 'r']));
-    let phoenix = [
+    const WORDS: [&str; 8] = [
         "get \"/",
         "post \"/",
         "put \"/",
@@ -211,49 +228,74 @@ fn is_route(line: &str) -> bool {
         "patch \"/",
         "resources \"/",
         "live \"/",
+        "scope \"/",
     ];
-    argument.is_some_and(|rest| rest.starts_with('/')) || phoenix.iter().any(|start| lower.starts_with(start))
+    if !line.contains('/') {
+        return false;
+    }
+    let lower = line.to_ascii_lowercase();
+    let called = CALLS
+        .iter()
+        .find_map(|call| lower.find(call).map(|at| at + call.len()));
+    let argument = called.and_then(|at| line.get(at..)).unwrap_or_default();
+    let argument = argument.strip_prefix(['"', '\'', '`']).unwrap_or_default();
+    argument.starts_with('/') || WORDS.iter().any(|start| lower.starts_with(start))
 }
 
-/// `key: value` and `key = value` of files that hold settings.
+/// `key: value` and `key = value` of files that hold settings, and requirements.
 fn is_setting(path: &str, line: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    if name.contains("lock")
-        || !(matches!(
-            extension(path),
-            "toml" | "yaml" | "yml" | "ini" | "cfg" | "conf" | "env" | "properties" | "json"
-        ))
-    {
-        return name == "go.mod"
-            && line
-                .split_whitespace()
-                .nth(1)
-                .is_some_and(|word| word.starts_with('v'));
+    if name == "go.mod" {
+        return line
+            .split_whitespace()
+            .nth(1)
+            .is_some_and(|word| word.starts_with('v'));
+    }
+    if name.starts_with("requirements") && name.ends_with(".txt") {
+        return line.contains("==") || line.contains(">=");
+    }
+    let is_settings = matches!(
+        extension(path),
+        "toml" | "yaml" | "yml" | "ini" | "cfg" | "conf" | "properties" | "json" | "hcl"
+    );
+    if !is_settings || name.contains("lock") {
+        return false;
     }
     let Some((key, value)) = line.split_once([':', '=']) else {
         return false;
     };
-    let key = key.trim().trim_matches(['"', '\'', '-', ' ']);
-    let value = value.trim();
-    !key.is_empty()
-        && key.len() < 60
-        && !key.contains(' ')
-        && !value.is_empty()
-        && !matches!(value, "{" | "[" | "|" | ">")
+    let (key, value) = (key.trim().trim_matches(['"', '\'', '-', ' ']), value.trim());
+    // Names and descriptions of steps are prose, and say nothing about behavior.
+    let is_label = matches!(
+        key,
+        "name"
+            | "description"
+            | "label"
+            | "title"
+            | "id"
+            | "type"
+            | "placeholder"
+            | "summary"
+            | "author"
+            | "$schema"
+            | "value"
+    );
+    let is_key = (1..60).contains(&key.len()) && !key.contains([' ', '(', '$']) && !is_label;
+    let is_open = matches!(value, "" | "{" | "[" | "|" | ">" | "|-" | ">-");
+    is_key && !is_open && !value.starts_with("$(")
 }
 
 /// `create table x`, `alter table x add column y`, `add :name, :string`.
 fn is_schema(line: &str) -> bool {
-    let lower = line.to_ascii_lowercase();
-    [
+    const STATEMENTS: [&str; 5] = [
         "create table ",
         "create index ",
         "create unique index ",
         "alter table ",
         "add column ",
-    ]
-    .iter()
-    .any(|start| lower.contains(start))
+    ];
+    let lower = line.to_ascii_lowercase();
+    STATEMENTS.iter().any(|start| lower.contains(start))
         || (lower.starts_with("add :") && lower.contains(", :"))
 }
 
@@ -321,8 +363,11 @@ pub(super) fn defined(line: &str) -> Option<&str> {
 }
 
 /// Returns the names in some lines.
-pub(super) fn names<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<String> {
+pub(super) fn names<'l>(path: &str, lines: impl Iterator<Item = &'l str>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
+    if is_document(path) {
+        return out;
+    }
     for name in lines.filter_map(defined) {
         if !out.iter().any(|known| known == name) {
             out.push(name.to_owned());
@@ -332,8 +377,11 @@ pub(super) fn names<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<String> {
 }
 
 /// Returns comments among added lines that give a reason.
-pub(super) fn reasons<'l>(added: impl Iterator<Item = &'l str>) -> Vec<String> {
+pub(super) fn reasons<'l>(path: &str, added: impl Iterator<Item = &'l str>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
+    if is_document(path) {
+        return out;
+    }
     let mut block: Vec<&str> = Vec::new();
     for line in added.chain(std::iter::once("")) {
         let line = line.trim();
@@ -464,7 +512,7 @@ mod tests {
             "// the count",
         ];
         assert_eq!(
-            reasons(lines.into_iter()),
+            reasons("a.rs", lines.into_iter()),
             ["Sorted, because the import relies on the order."]
         );
     }

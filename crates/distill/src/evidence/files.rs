@@ -54,15 +54,7 @@ pub(super) fn of<'c>(command: &Simple<'c>) -> Vec<ShellChange<'c>> {
             .iter()
             .for_each(|path| change(path, ChangeKind::Deleted, None)),
         ("sed" | "perl", _) if purpose::in_place(command) => {
-            // The first word that is no flag is the script, unless it was given with -e or -f.
-            let has_script = arguments.iter().any(|word| {
-                matches!(word.as_str(), "-e" | "-f") || word.ends_with('e') && word.starts_with('-')
-            });
-            for path in named
-                .iter()
-                .skip(if has_script { 0 } else { 1 })
-                .filter(|path| path.contains(['.', '/']) && !path.contains([' ', '|']))
-            {
+            for path in edited_in_place(arguments) {
                 change(path, ChangeKind::Modified, None);
             }
         }
@@ -93,6 +85,35 @@ pub(super) fn of<'c>(command: &Simple<'c>) -> Vec<ShellChange<'c>> {
         }
     }
     out
+}
+
+/// Returns the files of `sed -i`: the words that are neither flags nor the script.
+fn edited_in_place(arguments: &[String]) -> Vec<&str> {
+    let mut has_script = false;
+    let mut named = Vec::new();
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "-e" | "-f" | "--expression" | "--file" => {
+                has_script = true;
+                words.next();
+            }
+            _ if word.starts_with("--expression=") => has_script = true,
+            // `-pie`, `-ne`: the script is the next word.
+            _ if word.starts_with('-') && !word.starts_with("--") && word.ends_with('e') => {
+                has_script = true;
+                words.next();
+            }
+            _ if word.starts_with('-') || word.is_empty() => {}
+            word => named.push(word),
+        }
+    }
+    let is_path = |path: &&str| path.contains(['.', '/']) && !path.contains([' ', '|', '\\']);
+    named
+        .into_iter()
+        .skip(usize::from(!has_script))
+        .filter(is_path)
+        .collect()
 }
 
 fn moved<'c>(named: &[&str], change: &mut impl FnMut(&str, ChangeKind, Option<&'c str>)) {

@@ -259,10 +259,10 @@ fn by_name(name: &str) -> Purpose {
             "test" | "tests" | "check" | "spec" | "e2e" | "jest" | "vitest" | "pytest" | "rspec"
             | "playwright" | "cypress" | "mocha" | "runtests" | "unittest" | "integration" | "ctest"
             | "testall" => Purpose::Test,
-            "build" | "compile" | "typecheck" | "tsc" | "types" | "bundle" | "package" | "assemble"
-            | "publish" | "dist" | "release" => Purpose::Build,
+            "build" | "mypy" | "pyright" | "compile" | "typecheck" | "tsc" | "types" | "bundle"
+            | "package" | "assemble" | "publish" | "dist" | "release" => Purpose::Build,
             "lint" | "fmt" | "format" | "clippy" | "eslint" | "prettier" | "ruff" | "biome" | "vet"
-            | "style" | "shellcheck" | "stylelint" | "rubocop" | "credo" | "mypy" => Purpose::Lint,
+            | "style" | "shellcheck" | "stylelint" | "rubocop" | "credo" => Purpose::Lint,
             "setup" | "bootstrap" | "install" | "deps" => Purpose::Install,
             _ if part.starts_with("test")
                 && part.len() < 12

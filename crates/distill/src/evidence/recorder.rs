@@ -354,8 +354,8 @@ impl<'t> Recorder<'t> {
             None => (EvidenceKind::Edit, format!("{path}\n{}", edit.lines.join("\n"))),
         };
         let item = self.item(kind, clean(&text).into_owned(), Some(path.clone()), Some(tool));
-        let defines = content::names(edit.added());
-        let gone = content::names(edit.removed());
+        let defines = content::names(&path, edit.added());
+        let gone = content::names(&path, edit.removed());
         let change = FileChange {
             scratch: path::is_scratch(&path),
             kind: match (edit.created, edit.deleted) {
@@ -374,7 +374,7 @@ impl<'t> Recorder<'t> {
                 .cloned()
                 .collect(),
             defines: defines.into_iter().filter(|name| !gone.contains(name)).collect(),
-            comments: content::reasons(edit.added()),
+            comments: content::reasons(&path, edit.added()),
             path,
         };
         self.entry(Some(item), Some(tool), Action::Change(change));
@@ -492,9 +492,9 @@ impl<'t> Recorder<'t> {
             scratch: path::is_scratch(&path),
             header: change.content.and_then(|content| content::header(&path, content)),
             values: content::values(&path, lines()),
-            defines: content::names(lines()),
+            defines: content::names(&path, lines()),
             removes: Vec::new(),
-            comments: content::reasons(lines()),
+            comments: content::reasons(&path, lines()),
             kind,
             path,
         };

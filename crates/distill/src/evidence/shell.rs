@@ -403,8 +403,15 @@ fn strip_prefix(command: &mut Simple<'_>) {
             "sudo" | "env" | "time" | "nice" | "exec" | "command" | "nohup" | "xvfb-run" | "then" | "do"
             | "else" | "if" | "elif" | "while" | "until" | "!" | "{" | "}" | "fi" | "done" | "esac" => 1,
             "timeout" | "gtimeout" => {
-                let flags = words[1..].iter().take_while(|word| word.starts_with('-')).count();
-                2 + flags
+                let mut count = 1;
+                while let Some(flag) = words.get(count).filter(|word| word.starts_with('-')) {
+                    count += if matches!(flag.as_str(), "-k" | "-s") {
+                        2
+                    } else {
+                        1
+                    };
+                }
+                count + 1
             }
             word if is_assignment(word) => 1,
             _ => return,
