@@ -10,6 +10,7 @@ mod digest;
 mod english;
 mod episodes;
 mod evidence;
+mod handover;
 mod memories;
 mod memory;
 mod price;

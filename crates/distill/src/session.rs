@@ -2,7 +2,9 @@
 
 pub use backstory_model::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
 
-use crate::episodes::{self, Timeline};
+use crate::english::{MAX_TITLE, fit_title};
+use crate::episodes::{self, Span, Timeline};
+use crate::handover;
 use crate::memories::{self, Ending};
 use crate::TurnLog;
 
@@ -13,8 +15,49 @@ pub fn compose(logs: &[TurnLog]) -> SessionMemory {
     let ending = Ending::of(&timeline);
     let obstacles = memories::find_obstacles(&timeline, &ending);
     let observations = memories::write(&timeline, &spans, &ending, &obstacles);
+    let handover = handover::write(&timeline, &ending, &obstacles, &observations);
     SessionMemory {
+        title: handover.requests.first().map(|request| title(request)),
+        subtitle: handover.done.last().map(|outcome| title(outcome)),
+        episodes: spans.iter().enumerate().map(|(at, span)| episode(&timeline, &ending, at, span)).collect(),
+        summaries: handover::summaries(&timeline, &ending, &handover),
         observations,
-        ..SessionMemory::default()
+        handover,
     }
+}
+
+fn episode(timeline: &Timeline<'_>, ending: &Ending<'_>, at: usize, span: &Span) -> Episode {
+    let commit = ending.commits.iter().rev().find(|commit| (span.first..span.end).contains(&commit.at));
+    let subject = commit.map(|commit| commit.subject).or(span.request.as_deref());
+    let place = |at: usize| {
+        let step = timeline.steps[at];
+        ItemRef {
+            turn: step.turn,
+            item: step.item,
+        }
+    };
+    Episode {
+        number: u32::try_from(at + 1).unwrap_or(u32::MAX),
+        request: span.request.clone(),
+        title: subject.map(title).unwrap_or_default(),
+        first: place(span.first),
+        last: place(span.end - 1),
+    }
+}
+
+/// Fits a line into a title: a whole clause, or as many words as fit.
+fn title(line: &str) -> String {
+    fit_title(line).unwrap_or_else(|| {
+        let mut out = String::new();
+        for word in line.split_whitespace() {
+            if out.chars().count() + word.chars().count() >= MAX_TITLE {
+                break;
+            }
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            out.push_str(word);
+        }
+        out
+    })
 }

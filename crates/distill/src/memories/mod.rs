@@ -20,7 +20,7 @@ use backstory_model::{NewObservation, ObservationType};
 pub(crate) use commit::split_prefix;
 pub(crate) use draft::{Draft, Source, title_of};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
-pub(crate) use obstacle::{Failure, Obstacles, describe, find as find_obstacles, key as command_key};
+pub(crate) use obstacle::{Obstacles, describe, find as find_obstacles, key as command_key};
 
 use crate::english::{Intent, intent};
 use crate::episodes::{Span, StepKind, Timeline};

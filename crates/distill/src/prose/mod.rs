@@ -7,6 +7,6 @@ mod document;
 mod inline;
 mod topics;
 
-pub(crate) use document::{Block, Section, SectionRole, parse};
+pub(crate) use document::{SectionRole, parse};
 pub(crate) use inline::plain;
 pub(crate) use topics::{Topic, topics};

@@ -1,0 +1,83 @@
+//! Completed work: commits, pull requests, and what the reports say about work without a commit.
+
+use crate::english::{code, sentence_case};
+use crate::episodes::Timeline;
+use crate::memories::{Ending, FinalCommit, FinalPublication, split_prefix, title_of};
+use crate::prose::{SectionRole, topics};
+use crate::{Action, PublicationAction, PublicationKind};
+
+/// More commits than this are counted, not listed.
+const MAX_COMMITS: usize = 5;
+
+/// Returns the lines about completed work, oldest first.
+pub(crate) fn done(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
+    let mut out = Vec::new();
+    let hidden = ending.commits.len().saturating_sub(MAX_COMMITS);
+    if hidden > 0 {
+        out.push(format!("{hidden} earlier commits"));
+    }
+    out.extend(ending.commits[hidden..].iter().map(commit_line));
+    out.extend(ending.publications.iter().filter_map(publication_line));
+    out.extend(outcome(timeline));
+    out
+}
+
+/// Describes a commit in one line.
+pub(crate) fn commit_line(commit: &FinalCommit<'_>) -> String {
+    let (_, subject) = split_prefix(commit.subject);
+    let hash = commit.hash.map(|hash| format!("{} ", code(hash))).unwrap_or_default();
+    let pushed = if commit.is_pushed { " (pushed)" } else { "" };
+    format!("{hash}{}{pushed}", sentence_case(subject))
+}
+
+fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
+    let reference = publication.reference?;
+    let title = publication.title.unwrap_or_default();
+    let verb = match publication.action {
+        PublicationAction::Created => "opened",
+        PublicationAction::Updated => "updated",
+        PublicationAction::Closed => "closed",
+        PublicationAction::Merged => "merged",
+    };
+    match publication.kind {
+        PublicationKind::PullRequest => Some(format!("Pull request {reference} {verb}: {title}").trim_end_matches([':', ' ']).to_owned()),
+        PublicationKind::Issue if publication.action != PublicationAction::Created => Some(format!("Issue {reference} {verb}")),
+        _ => None,
+    }
+}
+
+/// Returns the statements of the last report that say how it ended.
+fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
+    const MAX_STATEMENTS: usize = 3;
+    const MAX_CHARS: usize = 420;
+    let reports = timeline.steps.iter().rev().filter_map(|step| match step.action() {
+        Some(Action::Report(text)) => Some(text),
+        _ => None,
+    });
+    for report in reports {
+        let statements = statements(report);
+        if !statements.is_empty() {
+            let mut length = 0;
+            return statements
+                .into_iter()
+                .take(MAX_STATEMENTS)
+                .take_while(|statement| {
+                    length += statement.chars().count();
+                    length <= MAX_CHARS
+                })
+                .collect();
+        }
+    }
+    Vec::new()
+}
+
+/// Returns the statements of a report about results: what changed, what was found.
+pub(crate) fn statements(report: &str) -> Vec<String> {
+    topics(report)
+        .into_iter()
+        .filter(|topic| !matches!(topic.role, SectionRole::Open | SectionRole::Check | SectionRole::Source | SectionRole::Request))
+        .flat_map(|topic| topic.points)
+        .filter(|point| point.role != SectionRole::Open && title_of(&point.text).is_some())
+        .map(|point| point.text)
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! Writes the hand-over of a session: requests, completed work, checks, state, open work, decisions and traps.
+//!
+//! Everything comes from the whole work log, never from the last turn alone. Open work needs evidence, and work that a later
+//! step completed is not open. The summaries of the turns are short; the last one holds what the hand-over holds.
+
+mod checks;
+mod done;
+mod open;
+mod requests;
+mod summary;
+
+pub(crate) use summary::summaries;
+
+use crate::episodes::Timeline;
+use crate::memories::{Ending, Obstacles};
+use crate::{Handover, SessionObservation};
+use backstory_model::ObservationType;
+
+/// The whole hand-over, in characters: about 300 tokens.
+const MAX_CHARS: usize = 1_400;
+const MAX_DECISIONS: usize = 4;
+const MAX_TRAPS: usize = 4;
+
+/// Writes the hand-over.
+pub(crate) fn write(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>, observations: &[SessionObservation]) -> Handover {
+    let mut handover = Handover {
+        requests: requests::chosen(timeline),
+        done: done::done(timeline, ending),
+        checks: checks::checks(timeline),
+        state: checks::state(timeline, ending),
+        open: open::open(timeline, ending, obstacles),
+        decisions: titles(observations, MAX_DECISIONS, |one| one.observation.kind == ObservationType::Decision),
+        traps: traps(observations),
+        branch: timeline.logs.iter().rev().find_map(|log| log.branch.clone()),
+    };
+    trim(&mut handover);
+    handover
+}
+
+/// Returns the latest titles that fit a condition, oldest first.
+fn titles(observations: &[SessionObservation], max: usize, wanted: impl Fn(&SessionObservation) -> bool) -> Vec<String> {
+    let mut out: Vec<String> = observations
+        .iter()
+        .rev()
+        .filter(|one| wanted(one))
+        .take(max)
+        .map(|one| one.observation.title.clone())
+        .collect();
+    out.reverse();
+    out
+}
+
+/// Traps: resolved failures with their error, and attempts that did not work.
+fn traps(observations: &[SessionObservation]) -> Vec<String> {
+    let is_trap = |one: &&SessionObservation| one.rejected || one.error_signature.is_some();
+    let mut out: Vec<String> = observations
+        .iter()
+        .rev()
+        .filter(is_trap)
+        .take(MAX_TRAPS)
+        .map(|one| {
+            let remedy = one.observation.facts.iter().find(|fact| fact.starts_with("Fix"));
+            match remedy {
+                Some(remedy) => format!("{}. {remedy}", one.observation.title),
+                None => one.observation.title.clone(),
+            }
+        })
+        .collect();
+    out.reverse();
+    out
+}
+
+/// Drops the oldest lines of the least useful lists until the hand-over fits.
+fn trim(handover: &mut Handover) {
+    /// A list and the number of its lines that are worth more than the lists after it.
+    const ORDER: [(fn(&mut Handover) -> &mut Vec<String>, usize); 11] = [
+        (|handover| &mut handover.traps, 2),
+        (|handover| &mut handover.done, 4),
+        (|handover| &mut handover.requests, 4),
+        (|handover| &mut handover.decisions, 2),
+        (|handover| &mut handover.open, 5),
+        (|handover| &mut handover.traps, 0),
+        (|handover| &mut handover.checks, 1),
+        (|handover| &mut handover.done, 2),
+        (|handover| &mut handover.requests, 2),
+        (|handover| &mut handover.open, 2),
+        (|handover| &mut handover.decisions, 0),
+    ];
+    while length(handover) > MAX_CHARS {
+        let Some((list, _)) = ORDER.into_iter().find(|(list, keep)| list(handover).len() > *keep) else {
+            return;
+        };
+        list(handover).remove(0);
+    }
+}
+
+fn length(handover: &Handover) -> usize {
+    [
+        &handover.requests,
+        &handover.done,
+        &handover.checks,
+        &handover.state,
+        &handover.open,
+        &handover.decisions,
+        &handover.traps,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|line| line.chars().count())
+    .sum()
+}

@@ -1,0 +1,268 @@
+//! Open work, each item with evidence that it was left open.
+
+use super::checks::is_check;
+use super::requests::is_request;
+use crate::english::{Deferral, Phrases, Words, deferral, imperative, is_narration, is_question, names_subject, sentences, strip_openers};
+use crate::episodes::{StepKind, Timeline};
+use crate::memories::{Ending, Obstacles, describe};
+use crate::prose::{SectionRole, parse, plain};
+use crate::{Action, PublicationAction, PublicationKind, TaskState, TurnEnd};
+
+const MAX_ITEMS: usize = 9;
+/// A longer statement is not one item of open work.
+const MAX_ITEM: usize = 240;
+/// A later text with this share of an item's words is about the same work.
+const SAME_WORK_PERCENT: u32 = 70;
+
+/// Returns the open work of a session.
+pub(crate) fn open(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
+    let mut out = Vec::new();
+    out.extend(interrupted(timeline));
+    out.extend(tasks(timeline));
+    out.extend(unimplemented_plan(timeline, ending));
+    out.extend(failing(obstacles));
+    out.extend(stated(timeline));
+    out.extend(publications(ending));
+    out.extend(unanswered(timeline));
+    without_repetition(out)
+}
+
+fn without_repetition(items: Vec<String>) -> Vec<String> {
+    let mut known: Vec<Words> = Vec::new();
+    let mut out: Vec<String> = Vec::new();
+    for item in items {
+        let words = Words::of(&item);
+        if out.len() < MAX_ITEMS && !known.iter().any(|other| words.covered_by(other, SAME_WORK_PERCENT)) {
+            known.push(words);
+            out.push(item);
+        }
+    }
+    out
+}
+
+/// The work that was under way when the session stopped.
+fn interrupted(timeline: &Timeline<'_>) -> Option<String> {
+    let last_entry = timeline.steps.iter().rev().find_map(|step| step.entry())?;
+    let doing = || {
+        let intent = last_entry.intent.as_deref()?;
+        imperative(intent).or_else(|| Some(plain(intent.trim_end_matches([':', '.']))))
+    };
+    match timeline.end()? {
+        TurnEnd::Background => Some(match doing() {
+            Some(doing) => format!("Still running in the background: {doing}"),
+            None => "Background work still running".to_owned(),
+        }),
+        TurnEnd::Interrupted => Some(match doing() {
+            Some(doing) => format!("Interrupted: {doing}"),
+            None => "Interrupted by the user".to_owned(),
+        }),
+        TurnEnd::Stopped | TurnEnd::Open => None,
+    }
+}
+
+/// The entries of the task list that are not done.
+fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
+    const MAX_LISTED: usize = 6;
+    let mut list: Vec<(Option<&str>, &str, TaskState)> = Vec::new();
+    for step in &timeline.steps {
+        let Some(Action::Task { id, text, state }) = step.action() else { continue };
+        let known = list
+            .iter_mut()
+            .find(|(known, other, _)| (id.is_some() && *known == id.as_deref()) || (id.is_none() && other == text));
+        match known {
+            Some(known) => {
+                known.2 = *state;
+                if !text.is_empty() {
+                    known.1 = text;
+                }
+            }
+            None => list.push((id.as_deref(), text, *state)),
+        }
+    }
+    let open: Vec<&str> = list
+        .iter()
+        .filter(|(_, text, state)| matches!(state, TaskState::Pending | TaskState::InProgress) && !text.is_empty())
+        .map(|(_, text, _)| *text)
+        .collect();
+    // A list that nothing was ever completed on, in a session that went on to other work, is a forgotten list only if it is
+    // older than the last request; it is still what the agent planned to do.
+    match open.len() {
+        0 => Vec::new(),
+        count if count > MAX_LISTED => vec![format!("{count} tasks not done: {}", open.join("; "))],
+        _ => open.into_iter().map(|task| format!("Task not done: {task}")).collect(),
+    }
+}
+
+/// A plan after which nothing was changed.
+fn unimplemented_plan(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Option<String> {
+    let mut plan: Option<(usize, String)> = None;
+    for (at, step) in timeline.steps.iter().enumerate() {
+        match step.action() {
+            Some(Action::Plan { text, .. }) => plan = Some((at, plan_title(text))),
+            Some(Action::Change(change)) if is_plan_file(&change.path) => plan = Some((at, change.path.clone())),
+            _ => {}
+        }
+    }
+    let (at, title) = plan?;
+    let is_implemented = ending.files(at + 1..timeline.steps.len()).iter().any(|file| !is_plan_file(file));
+    (!is_implemented).then(|| format!("Plan written, nothing implemented yet: {title}"))
+}
+
+fn plan_title(text: &str) -> String {
+    let first = text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty()).unwrap_or_default();
+    plain(first.strip_prefix("Plan: ").unwrap_or(first))
+}
+
+fn is_plan_file(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    lower.ends_with(".md") && (lower.contains("/plans/") || lower.rsplit('/').next().is_some_and(|name| name.contains("plan")))
+}
+
+/// Checks that fail at the end.
+fn failing(obstacles: &Obstacles<'_>) -> Vec<String> {
+    obstacles
+        .open
+        .iter()
+        .filter(|failure| is_check(failure.purpose))
+        .map(describe)
+        .collect()
+}
+
+/// Statements of open work in reports that no later step completed.
+fn stated(timeline: &Timeline<'_>) -> Vec<String> {
+    let last_report = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Report(_))));
+    let mut out: Vec<String> = Vec::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        let text = match step.action() {
+            Some(Action::Report(text) | Action::Compaction(text)) => text,
+            _ => continue,
+        };
+        let is_last = Some(at) == last_report;
+        let is_current = is_last || last_report.is_none();
+        for (item, deferral) in open_statements(text) {
+            let counts = deferral == Deferral::Stated || is_current;
+            if counts && (is_last || !is_completed_later(timeline, &item, at)) {
+                out.push(item);
+            }
+        }
+    }
+    // The latest statements are the most likely to hold.
+    out.reverse();
+    out
+}
+
+/// Returns the statements of a message that leave work open: entries of open sections, and sentences that defer something.
+pub(crate) fn open_statements(text: &str) -> Vec<(String, Deferral)> {
+    let mut out = Vec::new();
+    for section in parse(text) {
+        if matches!(section.role, SectionRole::Request | SectionRole::Check | SectionRole::Change | SectionRole::Source) {
+            continue;
+        }
+        let is_open_section = section.role == SectionRole::Open;
+        let mut announced = false;
+        for block in &section.blocks {
+            let is_open = is_open_section || block.role == Some(SectionRole::Open) || (announced && block.is_item);
+            if !block.is_item {
+                announced = block.text.ends_with(':') && announces(&block.text);
+            }
+            if is_open && block.is_item {
+                let children = block.children.join("; ");
+                let text = if children.is_empty() { block.text.clone() } else { format!("{} {children}", block.text) };
+                out.extend(item(&text).map(|item| (item, Deferral::Stated)));
+                continue;
+            }
+            for sentence in sentences(&block.text) {
+                let deferral = if is_open { Some(Deferral::Stated) } else { deferral(sentence) };
+                if let Some(deferral) = deferral
+                    && !sentence.ends_with(':')
+                    && (is_open || names_subject(sentence))
+                {
+                    out.extend(item(sentence).map(|item| (item, deferral)));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// "Two things are left:" announces open work; "Remaining call sites updated:" does not.
+fn announces(lead: &str) -> bool {
+    let last = sentences(lead).last().map(|last| last.to_lowercase()).unwrap_or_default();
+    ANNOUNCEMENTS.within(&last) && !COMPLETIONS.within(&last)
+}
+
+const ANNOUNCEMENTS: Phrases = Phrases(&[
+    "still to do", "remaining", "what's left", "what is left", "left to do", "are left", "is left", "next steps", "next step", "todo", "to do", "not yet", "still need", "still needs", "still open",
+    "you need to", "follow-up", "follow-ups", "next i would", "next, i would", "outstanding", "deferred", "before merging", "after merging", "pending",
+]);
+const COMPLETIONS: Phrases = Phrases(&["done", "completed", "updated", "fixed", "resolved", "addressed", "removed", "no remaining", "nothing", "none"]);
+
+/// Returns an item of open work as one statement.
+fn item(text: &str) -> Option<String> {
+    const MIN_WORDS: usize = 3;
+    let text = strip_openers(&plain(text));
+    let text = text.trim_end_matches(['.', ' ']);
+    let is_done = COMPLETED_STARTS.starts(&text.to_lowercase()) || NOTHING_OPEN.within(&text.to_lowercase());
+    let is_item = text.split_whitespace().count() >= MIN_WORDS && text.chars().count() <= MAX_ITEM && !is_question(text) && !is_narration(text);
+    (is_item && !is_done).then(|| text.to_owned())
+}
+
+const COMPLETED_STARTS: Phrases = Phrases(&["fixed", "added", "updated", "removed", "implemented", "resolved", "done", "completed", "created", "committed", "pushed", "changed", "replaced", "verified"]);
+const NOTHING_OPEN: Phrases = Phrases(&["nothing remaining", "no remaining", "nothing left", "none remaining", "no further", "nothing else", "no action needed", "no changes needed", "not needed", "no longer needed"]);
+
+/// Reports whether a later step is about the same work: a commit, a change, a report or a completed task.
+fn is_completed_later(timeline: &Timeline<'_>, item: &str, at: usize) -> bool {
+    let words = Words::of(item);
+    timeline.steps[at + 1..].iter().any(|step| {
+        let later = match step.action() {
+            Some(Action::Commit(commit)) => format!("{} {}", commit.subject, commit.body.as_deref().unwrap_or_default()),
+            Some(Action::Report(text)) => text.clone(),
+            Some(Action::Task {
+                text,
+                state: TaskState::Completed,
+                ..
+            }) => text.clone(),
+            Some(Action::Publication(publication)) if publication.kind == PublicationKind::Issue => {
+                format!("{} {}", publication.title.as_deref().unwrap_or_default(), publication.body.as_deref().unwrap_or_default())
+            }
+            _ => return matches!(step.kind, StepKind::Prompt(text) if words.covered_by(&Words::of(text), SAME_WORK_PERCENT)),
+        };
+        words.covered_by(&Words::of(&later), SAME_WORK_PERCENT)
+    })
+}
+
+/// Issues that were filed and left, pull requests that are not merged.
+fn publications(ending: &Ending<'_>) -> Vec<String> {
+    ending
+        .publications
+        .iter()
+        .filter_map(|publication| {
+            let reference = publication.reference?;
+            let title = publication.title.unwrap_or_default();
+            let is_left = !matches!(publication.action, PublicationAction::Closed | PublicationAction::Merged);
+            match publication.kind {
+                PublicationKind::Issue if publication.is_created && is_left => Some(format!("Issue {reference} filed: {title}")),
+                PublicationKind::PullRequest if is_left => Some(format!("Pull request {reference} is open, not merged")),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+/// The question at the end of the last report, or a request without any answer.
+fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
+    let last_prompt = timeline.steps.iter().rposition(|step| matches!(step.kind, StepKind::Prompt(_)));
+    let last_report = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Report(_))));
+    if let Some(at) = last_prompt.filter(|at| last_report.is_none_or(|report| report < *at))
+        && let StepKind::Prompt(text) = timeline.steps[at].kind
+        && let Some(request) = crate::english::condense(text).filter(|line| is_request(line))
+    {
+        return Some(format!("Last request without a final report: {request}"));
+    }
+    let Some(Action::Report(report)) = last_report.and_then(|at| timeline.steps[at].action()) else {
+        return None;
+    };
+    let line = report.lines().rev().find(|line| !line.trim().is_empty())?;
+    let question = plain(sentences(line).into_iter().rfind(|sentence| sentence.trim_end_matches('*').ends_with('?'))?);
+    (question.chars().count() <= MAX_ITEM).then(|| format!("Asked, not answered: {question}"))
+}

@@ -1,0 +1,65 @@
+//! The requests of a session in the user's words.
+
+use crate::english::{Phrases, condense};
+use crate::episodes::{StepKind, Timeline};
+
+/// A request with its place.
+pub(crate) struct Request {
+    /// The step of the prompt.
+    pub(crate) at: usize,
+    /// The turn of the prompt.
+    pub(crate) turn: u32,
+    /// The condensed prompt.
+    pub(crate) line: String,
+}
+
+/// The first requests say what the session is about, the last ones what it was about at the end.
+const FIRST: usize = 2;
+const LAST: usize = 4;
+
+/// Returns all prompts that a human wrote, condensed.
+pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
+    let mut out: Vec<Request> = Vec::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        let StepKind::Prompt(text) = step.kind else { continue };
+        let Some(line) = condense(text) else { continue };
+        // A prompt that a hook or the user stopped is often sent again, word by word.
+        if out.last().is_some_and(|last| last.line == line) {
+            out.pop();
+        }
+        out.push(Request {
+            at,
+            turn: step.turn,
+            line,
+        });
+    }
+    out
+}
+
+/// Returns the requests for the hand-over: without confirmations and small talk, the first and the last ones.
+pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
+    let all = requests(timeline);
+    let mut lines: Vec<String> = all.iter().filter(|request| is_request(&request.line)).map(|request| request.line.clone()).collect();
+    lines.dedup();
+    if lines.is_empty() {
+        lines = all.into_iter().map(|request| request.line).take(1).collect();
+    }
+    if lines.len() > FIRST + LAST {
+        lines.drain(FIRST..lines.len() - LAST);
+    }
+    lines
+}
+
+/// Reports whether a line asks for something of its own.
+pub(crate) fn is_request(line: &str) -> bool {
+    const MIN_WORDS: usize = 3;
+    let lower = line.to_lowercase();
+    let words = line.split_whitespace().count();
+    let is_small = words < MIN_WORDS && !line.starts_with('/');
+    !is_small && !(words <= 6 && SMALL_TALK.starts(&lower))
+}
+
+const SMALL_TALK: Phrases = Phrases(&[
+    "yes", "yep", "yeah", "ok", "okay", "sure", "thanks", "thank you", "great", "perfect", "nice", "cool", "continue", "please continue", "go ahead", "go on", "let's continue",
+    "sorry, continue", "looks good", "lgtm", "sounds good", "do it", "hi", "hello", "hey", "/exit", "/clear", "/compact", "/model", "/resume", "/login", "/config", "/status", "/help",
+]);
