@@ -224,6 +224,8 @@ pub enum ChangeKind {
     Deleted,
     /// The file was moved or copied from this path.
     MovedFrom(String),
+    /// The file was put back to its committed state; the path `.` stands for all files.
+    Restored,
 }
 
 /// A git commit.

@@ -1,6 +1,6 @@
 //! Reads facts from the text of a change: header, values, names and comments that give a reason.
 
-use super::error::cut;
+use super::text::cut;
 
 /// The most values, names or comments that one change contributes.
 const MAX_FACTS: usize = 24;

@@ -1,89 +1,86 @@
-//! Finds the most specific error line of an output, and its normalized form.
+//! Finds the most specific error line of an output.
 
+use backstory_text::error_signature;
+
+use super::text::{cut, tail};
 use crate::ErrorSignature;
 
-/// Lines beyond this are cut: an error line is read by people.
+/// The longest error line that is kept, in bytes: it is read by people.
 const MAX_LINE: usize = 240;
 
-/// Only the ends of a long output are searched.
-const MAX_HEAD: usize = 4 * 1024;
+/// The ends of a long output that are searched, in bytes: compilers print the cause first, programs last.
+const MAX_HEAD: usize = 6 * 1024;
 const MAX_TAIL: usize = 12 * 1024;
 
 /// Returns the most specific error line of an output.
 pub(super) fn find(output: &str) -> Option<ErrorSignature> {
     let mut best: Option<(Rank, &str)> = None;
-    for line in ends(output).into_iter().flat_map(str::lines) {
-        let line = line.trim();
+    let (head, rest) = ends(output);
+    let mut lines = head.lines().chain(rest.lines()).peekable();
+    while let Some(line) = lines.next() {
+        let mut line = line.trim();
         let Some(rank) = rank(line) else { continue };
-        let is_better = best.is_none_or(|(kept, _)| {
-            // Compilers print the cause first, tracebacks last.
-            rank > kept || (rank == kept && rank == Rank::Exception)
-        });
+        // `thread 'x' panicked at src/a.rs:1:2:` has the message on the next line.
+        if line.ends_with(':') && line.contains("panicked at") {
+            line = lines.peek().map_or(line, |next| next.trim());
+        }
+        // Compilers print the cause first, tracebacks last.
+        let is_better = best.is_none_or(|(kept, _)| rank > kept || (rank == kept && rank == Rank::Exception));
         if is_better {
             best = Some((rank, line));
         }
     }
     let (_, line) = best?;
-    let line = line.strip_prefix("E ").map_or(line, str::trim_start);
-    let line = cut(line, MAX_LINE);
+    let line = cut(line.strip_prefix("E ").map_or(line, str::trim_start), MAX_LINE);
     Some(ErrorSignature {
-        key: normalized(line),
+        key: error_signature(line),
         line: line.to_owned(),
     })
 }
 
-/// How much a line says about the cause, from least to most.
+/// The value of a line for finding the cause, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// `FAIL: TestX`, `2 errors`.
+    /// `make: *** [test] Error 1`: only that something failed.
+    Echo,
+    /// `--- FAIL: TestX`: the name of the test.
     Name,
-    /// `No such file or directory`, `command not found`.
+    /// `command not found`, `No such file or directory`.
     System,
     /// `error: …`, `fatal: …`.
     Message,
-    /// `ValueError: …`, `panicked at …`, an assertion.
+    /// `ValueError: …`, a panic, an assertion.
     Exception,
     /// `error[E0308]: …`, `a.go:12:3: …`, `src/a.ts(3,5): error TS2322`.
     Located,
 }
 
 fn rank(line: &str) -> Option<Rank> {
-    if line.len() < 5 || line.len() > 2000 {
-        return None;
-    }
-    let lower = cut(line, 200).to_ascii_lowercase();
-    if lower.starts_with("error[") || lower.contains("): error ts") || is_located(line, &lower) {
-        return Some(Rank::Located);
-    }
-    let body = line.strip_prefix("E ").map_or(line, str::trim_start);
-    if is_exception(body)
-        || lower.contains("panicked at")
-        || lower.starts_with("panic:")
-        || lower.starts_with("** (")
-    {
-        return Some(Rank::Exception);
-    }
-    let starts = [
+    const ECHOES: [&str; 8] = [
+        "make: ***",
+        "make[",
+        "npm err!",
+        "npm error",
+        "error: could not compile",
+        "error: test failed",
+        "error: recipe",
+        "error: script ",
+    ];
+    const MESSAGES: [&str; 12] = [
         "error:",
         "fatal:",
         "error ",
-        "npm err!",
-        "npm error",
         "assertion ",
         "err:",
-        "e:",
         "fatal error",
-        "make: ***",
         "failure:",
         "could not ",
         "cannot ",
         "unable to ",
         "failed to ",
+        "** (mix)",
     ];
-    if starts.iter().any(|start| lower.starts_with(start)) && !lower.starts_with("error summary") {
-        return Some(Rank::Message);
-    }
-    let system = [
+    const SYSTEM: [&str; 20] = [
         "command not found",
         "no such file or directory",
         "permission denied",
@@ -99,39 +96,60 @@ fn rank(line: &str) -> Option<Rank> {
         "unknown flag",
         "unknown option",
         "unrecognized option",
-        "undefined:",
+        "syntax error",
         "segmentation fault",
+        "out of memory",
+        "no space left",
+        "not a git repository",
     ];
-    if system.iter().any(|words| lower.contains(words)) {
-        return Some(Rank::System);
-    }
-    let names = [
+    const NAMES: [&str; 8] = [
         "FAILED ", "--- FAIL", "FAIL\t", "FAIL ", "FAIL:", "ERROR:", "ERROR ", "not ok ",
     ];
-    (names.iter().any(|start| line.starts_with(start))).then_some(Rank::Name)
+    if !(5..=2000).contains(&line.len()) {
+        return None;
+    }
+    let lower = cut(line, 240).to_ascii_lowercase();
+    if ECHOES.iter().any(|start| lower.starts_with(start)) {
+        return Some(Rank::Echo);
+    }
+    if lower.starts_with("error[") || lower.contains("): error ") || is_located(line, &lower) {
+        return Some(Rank::Located);
+    }
+    let body = line.strip_prefix("E ").map_or(line, str::trim_start);
+    let is_panic = lower.contains("panicked at") || lower.starts_with("panic:") || lower.starts_with("** (");
+    if is_exception(body) || (is_panic && !lower.starts_with("** (mix)")) {
+        return Some(Rank::Exception);
+    }
+    // `Error Trace:` of an assertion library is a position, `error summary` a count.
+    let is_heading = lower.starts_with("error trace")
+        || lower.starts_with("error summary")
+        || lower.starts_with("error executing");
+    if MESSAGES.iter().any(|start| lower.starts_with(start)) && !is_heading {
+        return Some(Rank::Message);
+    }
+    if SYSTEM.iter().any(|words| lower.contains(words)) {
+        return Some(Rank::System);
+    }
+    NAMES
+        .iter()
+        .any(|start| line.starts_with(start))
+        .then_some(Rank::Name)
 }
 
-/// `path/to/a.go:12:3: message`, with a word that tells it from output of `grep -n`.
+/// `path/to/a.go:12:3: message` with something that tells it from a line of `grep -n`: a column, a test file, the name of a
+/// check in brackets at the end, or a word of an error.
 fn is_located(line: &str, lower: &str) -> bool {
-    let Some((path, rest)) = line.split_once(':') else {
-        return false;
-    };
-    let has_file = path.contains('.') && !path.contains(' ') && path.len() < 160;
-    let number = rest.split(':').next().unwrap_or_default();
-    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    let says = [
+    const WORDS: [&str; 16] = [
         "error",
         "undefined",
-        "cannot use",
+        "cannot ",
         "expected",
         "not used",
-        "declared and not",
         "missing",
         "undeclared",
         "mismatch",
         "unexpected",
         "invalid",
-        "imported and not",
         "does not",
         "has no",
         "unresolved",
@@ -139,16 +157,45 @@ fn is_located(line: &str, lower: &str) -> bool {
         "too many",
         "not enough",
     ];
-    has_file && is_number && says.iter().any(|words| lower.contains(words))
+    let Some((path, rest)) = line.split_once(':') else {
+        return false;
+    };
+    let has_file = path.len() < 200
+        && !path.contains(' ')
+        && path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+    let mut parts = rest.splitn(3, ':');
+    let is_number = |text: Option<&str>| {
+        text.is_some_and(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
+    };
+    if !has_file || !is_number(parts.next()) {
+        return false;
+    }
+    let second = parts.next().unwrap_or_default();
+    let has_column = is_number(Some(second.trim()));
+    let message = if has_column {
+        parts.next().unwrap_or_default()
+    } else {
+        second
+    };
+    if message.trim().len() < 4 {
+        return false;
+    }
+    let has_check = line.ends_with(')')
+        && line
+            .rsplit('(')
+            .next()
+            .is_some_and(|name| name.len() < 24 && !name.contains(' '));
+    let is_test = path.ends_with("_test.go") || path.ends_with("_test.exs");
+    is_test || (has_column && has_check) || WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// `SomeError: words`, with or without a module in front.
 fn is_exception(line: &str) -> bool {
+    const ENDS: [&str; 5] = ["Error", "Exception", "Interrupt", "NotFound", "Failure"];
     let end = line.find([':', ' ', '(']).unwrap_or(0);
     let (name, rest) = line.split_at(end);
-    let ends = ["Error", "Exception", "Interrupt", "NotFound", "Failure"];
-    ends.iter().any(|ending| name.ends_with(ending))
-        && name.len() > 5
+    name.len() > 5
+        && ENDS.iter().any(|ending| name.ends_with(ending))
         && name.starts_with(|c: char| c.is_alphabetic())
         && name
             .chars()
@@ -156,57 +203,12 @@ fn is_exception(line: &str) -> bool {
         && rest.starts_with([':', '('])
 }
 
-/// Replaces the parts of an error line that change from run to run: numbers, addresses, paths to the last part, quoted hex.
-fn normalized(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    for word in line.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        // The file counts, not the folder it is in on this machine.
-        let start = word.find(|c: char| c.is_alphanumeric() || c == '/').unwrap_or(0);
-        let (open, word) = word.split_at(start);
-        out.push_str(open);
-        let word = if word.matches('/').count() >= 2 {
-            word.rsplit('/').next().unwrap_or(word)
-        } else {
-            word
-        };
-        let mut in_number = false;
-        for c in word.chars() {
-            if c.is_ascii_digit() {
-                if !in_number {
-                    out.push('0');
-                }
-                in_number = true;
-            } else {
-                in_number = false;
-                out.extend(c.to_lowercase());
-            }
-        }
-    }
-    out
-}
-
-/// Returns a text of at most so many bytes.
-pub(super) fn cut(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
-/// Returns both ends of a long output, or all of a short one.
-fn ends(output: &str) -> Vec<&str> {
+/// Returns both ends of a long output; all of a short one comes first.
+fn ends(output: &str) -> (&str, &str) {
     if output.len() <= MAX_HEAD + MAX_TAIL {
-        return vec![output];
+        return (output, "");
     }
-    let mut tail = output.len() - MAX_TAIL;
-    while !output.is_char_boundary(tail) {
-        tail += 1;
-    }
-    vec![cut(output, MAX_HEAD), &output[tail..]]
+    (cut(output, MAX_HEAD), tail(output, MAX_TAIL))
 }
 
 #[cfg(test)]
@@ -234,12 +236,32 @@ mod tests {
                 "x/a.go:12:3: undefined: Foo",
             ),
             (
+                "--- FAIL: TestA (0.1s)\n    a_test.go:12: got 3 items\nFAIL",
+                "a_test.go:12: got 3 items",
+            ),
+            (
+                "    a_test.go:9: \n  Error Trace:\ta_test.go:9\n  Error:\tShould be true",
+                "Error:\tShould be true",
+            ),
+            (
+                "cli/a.go:3:1: func too long (funlen)",
+                "cli/a.go:3:1: func too long (funlen)",
+            ),
+            (
                 "  1) test adds (MathTest)\n** (RuntimeError) boom\n",
                 "** (RuntimeError) boom",
             ),
             (
                 "src/a.ts(3,5): error TS2322: Type 'x'",
                 "src/a.ts(3,5): error TS2322: Type 'x'",
+            ),
+            (
+                "thread 'a' panicked at src/a.rs:1:2:\nindex out of bounds\nerror: test failed",
+                "index out of bounds",
+            ),
+            (
+                "./run.sh: line 3: syntax error near `fi'\nmake: *** [x] Error 2",
+                "./run.sh: line 3: syntax error near `fi'",
             ),
         ] {
             assert_eq!(
@@ -248,7 +270,9 @@ mod tests {
                 "{output}"
             );
         }
-        assert_eq!(find("all is well"), None);
+        for output in ["all is well", "a.py:3:import os", "notes.md:4: see the plan"] {
+            assert_eq!(find(output), None, "{output}");
+        }
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub(super) fn of<'c>(command: &Simple<'c>) -> Vec<ShellChange<'c>> {
                 .iter()
                 .for_each(|path| change(path, ChangeKind::Deleted, None));
         }
+        ("git", "restore" | "checkout" | "reset" | "stash") => {
+            restored(verb, arguments)
+                .iter()
+                .for_each(|path| change(path, ChangeKind::Restored, None));
+        }
         ("rm" | "unlink" | "trash", _) => named
             .iter()
             .for_each(|path| change(path, ChangeKind::Deleted, None)),
@@ -116,6 +121,32 @@ fn edited_in_place(arguments: &[String]) -> Vec<&str> {
         .collect()
 }
 
+/// Returns the files that a git command puts back to their committed state; `.` stands for all.
+fn restored<'a>(verb: &str, arguments: &'a [String]) -> Vec<&'a str> {
+    let has = |flag: &str| arguments.iter().any(|word| word == flag);
+    let named = |words: &'a [String]| -> Vec<&'a str> {
+        let words = words.iter().map(String::as_str);
+        words.filter(|word| !word.starts_with('-')).collect()
+    };
+    match verb {
+        "reset" if has("--hard") => vec!["."],
+        "stash" if arguments.is_empty() || has("push") || has("save") || has("-u") => vec!["."],
+        "restore" if !has("--staged") || has("--worktree") => named(arguments),
+        "checkout" => {
+            let from = arguments.iter().position(|word| word == "--");
+            match (from, arguments) {
+                (Some(from), _) => named(&arguments[from + 1..]),
+                // One word is a branch, unless it looks like a file.
+                (None, [only]) if only == "." || only.contains('.') && !only.starts_with('-') => {
+                    named(arguments)
+                }
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn moved<'c>(named: &[&str], change: &mut impl FnMut(&str, ChangeKind, Option<&'c str>)) {
     let Some((to, from)) = named.split_last() else {
         return;
@@ -137,7 +168,7 @@ fn target(from: &str, to: &str) -> String {
 
 /// Says whether a word is a path as it is, without a pattern or a variable.
 fn is_plain(path: &str) -> bool {
-    !path.is_empty() && !path.contains(['*', '?', '$', '`', '{', '\n', '(']) && path != "." && path != ".."
+    !path.is_empty() && !path.contains(['*', '?', '$', '`', '{', '\n', '(']) && path != ".."
 }
 
 #[cfg(test)]
@@ -177,6 +208,12 @@ mod tests {
                 vec![("a.py", ChangeKind::Modified)],
             ),
             ("go test ./... > out.txt", vec![]),
+            ("git checkout -- a.rs", vec![("a.rs", ChangeKind::Restored)]),
+            ("git checkout main", vec![]),
+            ("git reset --hard HEAD~1", vec![(".", ChangeKind::Restored)]),
+            ("git restore --staged a.rs", vec![]),
+            ("git stash", vec![(".", ChangeKind::Restored)]),
+            ("git stash pop", vec![]),
             ("rm *.tmp $X", vec![]),
         ] {
             let wanted: Vec<(String, ChangeKind)> = wanted

@@ -1,6 +1,9 @@
 //! Reads commits and pushes from `git` commands and their output.
 
-use super::shell::{self, Simple};
+use super::{
+    shell::{self, Simple},
+    written::WrittenFiles,
+};
 use crate::GitCommit;
 
 /// Returns the subcommand of `git` and the arguments after it.
@@ -18,8 +21,18 @@ pub(super) fn subcommand<'s>(command: &'s Simple<'_>) -> (&'s str, &'s [String])
     }
 }
 
+/// Returns the folder that `git -C` names.
+pub(super) fn folder<'s>(command: &'s Simple<'_>) -> Option<&'s str> {
+    let arguments = command.arguments();
+    let at = arguments.iter().position(|word| word == "-C")?;
+    arguments
+        .get(at + 1)
+        .map(String::as_str)
+        .filter(|_| command.program() == "git")
+}
+
 /// Reads a commit from `git commit` and what it printed; none if it made no commit.
-pub(super) fn commit(command: &Simple<'_>, output: &str) -> Option<GitCommit> {
+pub(super) fn commit(command: &Simple<'_>, output: &str, files: &WrittenFiles) -> Option<GitCommit> {
     let ("commit", arguments) = subcommand(command) else {
         return None;
     };
@@ -31,12 +44,13 @@ pub(super) fn commit(command: &Simple<'_>, output: &str) -> Option<GitCommit> {
         return None;
     }
     let printed = printed(output);
-    let message = message(command, arguments);
+    let message = message(command, arguments, files);
     let amend = arguments.iter().any(|word| word == "--amend");
     let message = message.or_else(|| printed.as_ref().map(|printed| printed.subject.to_owned()))?;
     let (subject, body) = split_message(&message);
+    let hash = printed.as_ref().map(|printed| printed.hash);
     (!subject.is_empty()).then(|| GitCommit {
-        hash: printed.as_ref().map(|printed| printed.hash.to_owned()),
+        hash: hash.or_else(|| logged(output, &subject)).map(ToOwned::to_owned),
         subject,
         body,
         amend,
@@ -44,8 +58,8 @@ pub(super) fn commit(command: &Simple<'_>, output: &str) -> Option<GitCommit> {
     })
 }
 
-/// Returns the message that a command gives: several `-m`, `-F -` with a here document, a substituted here document.
-fn message(command: &Simple<'_>, arguments: &[String]) -> Option<String> {
+/// Returns the message that a command gives: several `-m`, `-F` with a file or a here document, a substituted one.
+fn message(command: &Simple<'_>, arguments: &[String], files: &WrittenFiles) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut words = arguments.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -53,7 +67,8 @@ fn message(command: &Simple<'_>, arguments: &[String]) -> Option<String> {
             "-m" | "--message" => words.next(),
             "-F" | "--file" => match words.next() {
                 Some("-") => command.heredoc,
-                _ => None,
+                Some(file) => files.get(file),
+                None => None,
             },
             "-F-" | "--file=-" => command.heredoc,
             _ => word.strip_prefix("--message=").or_else(|| {
@@ -127,6 +142,14 @@ fn printed(output: &str) -> Option<Printed<'_>> {
     })
 }
 
+/// Finds the hash of a quiet commit in the output of `git log --oneline` after it: `0a1b2c3 subject`.
+fn logged<'o>(output: &'o str, subject: &str) -> Option<&'o str> {
+    output.lines().find_map(|line| {
+        let (hash, rest) = line.trim().split_once(' ')?;
+        (is_hash(hash) && rest.ends_with(subject)).then_some(hash)
+    })
+}
+
 fn is_hash(word: &str) -> bool {
     (7..=40).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -160,7 +183,7 @@ mod tests {
     fn read(command: &str, output: &str) -> GitCommit {
         parse(command)
             .iter()
-            .find_map(|part| commit(part, output))
+            .find_map(|part| commit(part, output, &WrittenFiles::default()))
             .unwrap()
     }
 
@@ -199,9 +222,24 @@ mod tests {
             assert_eq!(made.files, Some(1));
         }
         assert!(
-            parse("git commit")
-                .iter()
-                .all(|part| commit(part, "nothing to commit").is_none())
+            parse("git commit").iter().all(|part| commit(
+                part,
+                "nothing to commit",
+                &WrittenFiles::default()
+            )
+            .is_none())
+        );
+    }
+
+    #[test]
+    fn a_message_file_and_a_logged_hash_are_found() {
+        let mut files = WrittenFiles::default();
+        files.note("/tmp/msg", "one\n\ntwo\n");
+        let parts = parse("git commit -q -F /tmp/msg && git log --oneline -1");
+        let made = commit(&parts[0], "0a1b2c3 (HEAD -> x) one\n", &files).unwrap();
+        assert_eq!(
+            (made.hash.as_deref(), made.body.as_deref()),
+            (Some("0a1b2c3"), Some("two"))
         );
     }
 

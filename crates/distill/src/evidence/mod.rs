@@ -4,7 +4,9 @@
 //! points to it. Nothing is concluded here: episodes, memories and hand-over read the log.
 //! The result depends on the turn alone, so the same events always give the same evidence.
 
+mod changes;
 mod clean;
+mod commands;
 mod content;
 mod edit;
 mod error;
@@ -18,6 +20,9 @@ mod recorder;
 mod run;
 mod shell;
 mod statement;
+mod text;
+mod verdict;
+mod written;
 
 use backstory_model::EvidenceItem;
 

@@ -35,10 +35,31 @@ pub(super) fn joined(folder: Option<&str>, path: &str) -> String {
 pub(super) fn is_scratch(shown: &str) -> bool {
     let is_outside =
         shown.starts_with(['/', '~']) || shown.starts_with("../") || backstory_model::has_drive(shown);
-    is_outside
-        || shown.starts_with("tmp/")
-        || shown.contains("/scratchpad/")
-        || shown.starts_with("scratchpad/")
+    is_outside || shown.starts_with("tmp/") || is_temporary(shown)
+}
+
+/// Says whether a path lies in a folder for temporary files.
+pub(super) fn is_temporary(path: &str) -> bool {
+    const FOLDERS: [&str; 6] = [
+        "/tmp",
+        "/private/tmp",
+        "/var/tmp",
+        "/var/folders",
+        "/private/var/folders",
+        "$TMPDIR",
+    ];
+    let is_below = |folder: &&str| {
+        path.strip_prefix(*folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    FOLDERS.iter().any(|folder| is_below(&folder)) || path.split('/').any(|part| part == "scratchpad")
+}
+
+/// Says whether a file is a plan that a host keeps for the agent, such as `~/.claude/plans/x.md`.
+pub(super) fn is_plan(shown: &str) -> bool {
+    let mut parts = shown.rsplit('/');
+    let is_document = parts.next().is_some_and(|name| name.ends_with(".md"));
+    is_document && parts.next() == Some("plans") && parts.next().is_some_and(|folder| folder.starts_with('.'))
 }
 
 #[cfg(test)]
@@ -56,6 +77,8 @@ mod tests {
         ] {
             assert_eq!(shown(path, root), wanted);
         }
+        assert!(is_plan("/home/a/.claude/plans/x.md") && !is_plan("docs/plans/x.md"));
+        assert!(is_temporary("/tmp") && is_temporary("/tmp/x") && !is_temporary("/tmpx"));
         assert!(is_scratch("/tmp/x.py") && !is_scratch("src/a.rs"));
         assert_eq!(joined(Some("sub"), "./a"), "sub/a");
         assert_eq!(joined(Some("sub"), "/a"), "/a");

@@ -1,6 +1,6 @@
 //! Finds the intent of an action: the last sentence of the agent's prose before it.
 
-use super::error::cut;
+use super::text::cut;
 
 /// The longest intent, in bytes.
 const MAX_INTENT: usize = 300;

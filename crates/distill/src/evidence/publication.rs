@@ -2,24 +2,31 @@
 
 use serde_json::Value;
 
-use super::shell::{self, Simple};
+use super::{
+    shell::{self, Simple},
+    written::WrittenFiles,
+};
 use crate::{Publication, PublicationAction, PublicationKind};
 
 /// Reads a publication from a command such as `gh pr create` and what it printed.
-pub(super) fn of_command(command: &Simple<'_>, output: &str) -> Option<Publication> {
+pub(super) fn of_command(command: &Simple<'_>, output: &str, files: &WrittenFiles) -> Option<Publication> {
+    let program = command.program();
     let words: Vec<&str> = command
         .arguments()
         .iter()
         .map(String::as_str)
         .filter(|word| !word.starts_with('-'))
         .collect();
-    let (noun, verb) = (
-        words.first().copied().unwrap_or_default(),
-        words.get(1).copied().unwrap_or_default(),
-    );
-    let (kind, action) = match command.program() {
-        "gh" | "glab" | "hub" | "tea" => hosted(noun, verb)?,
-        _ => return None,
+    let word = |at: usize| words.get(at).copied().unwrap_or_default();
+    let is_host = matches!(program, "gh" | "glab" | "hub" | "tea");
+    if is_host && word(0) == "api" {
+        return api_comment(command, word(1));
+    }
+    let (kind, action, named) = if is_host {
+        let (kind, action) = hosted(word(0), word(1))?;
+        (kind, action, word(2))
+    } else {
+        tracked(program, &words)?
     };
     let option = |names: &[&str]| option(command, names);
     let body = option(&[
@@ -31,20 +38,19 @@ pub(super) fn of_command(command: &Simple<'_>, output: &str) -> Option<Publicati
         "-m",
         "--comment",
         "-c",
+        "--notes",
     ])
-    .or_else(|| {
-        option(&["--body-file", "-F"])
-            .filter(|file| file == "-")
-            .and(command.heredoc.map(str::to_owned))
-    });
-    let number = words
-        .get(2)
-        .and_then(|word| reference(word))
-        .or_else(|| output.split_whitespace().find_map(reference));
+    .or_else(
+        || match option(&["--body-file", "-F", "--description-file"])?.as_str() {
+            "-" => command.heredoc.map(str::to_owned),
+            file => files.get(file).map(str::to_owned),
+        },
+    );
+    let printed = || output.split_whitespace().find_map(reference);
     Some(Publication {
         kind,
         action,
-        reference: number,
+        reference: reference(named).or_else(|| identifier(named)).or_else(printed),
         title: option(&["--title", "-t"]),
         body: body
             .map(|body| without_trailers(&body))
@@ -66,6 +72,70 @@ fn hosted(noun: &str, verb: &str) -> Option<(PublicationKind, PublicationAction)
         "comment" | "note" | "review" => (PublicationKind::Comment, PublicationAction::Created),
         _ => return None,
     })
+}
+
+/// Reads a command of another tracker: its name or its first word says that it is about issues, a verb what it does.
+fn tracked<'w>(program: &str, words: &[&'w str]) -> Option<(PublicationKind, PublicationAction, &'w str)> {
+    let is_noun = |word: &str| {
+        matches!(
+            word,
+            "issue" | "issues" | "ticket" | "tickets" | "task" | "tasks" | "bug" | "bugs"
+        )
+    };
+    let is_tracker = matches!(
+        program,
+        "linear" | "jira" | "bd" | "beads" | "tk" | "trello" | "asana" | "shortcut" | "youtrack"
+    );
+    let has_noun = words.first().is_some_and(|word| is_noun(word));
+    if !(is_tracker || is_noun(program) || has_noun) {
+        return None;
+    }
+    let at = usize::from(has_noun);
+    let verb = words.get(at)?;
+    let (kind, action) = match *verb {
+        "create" | "new" | "add" | "open" => (PublicationKind::Issue, PublicationAction::Created),
+        "close" | "done" | "resolve" | "complete" | "finish" => {
+            (PublicationKind::Issue, PublicationAction::Closed)
+        }
+        "update" | "edit" | "move" | "transition" | "start" | "reopen" | "assign" => {
+            (PublicationKind::Issue, PublicationAction::Updated)
+        }
+        "comment" | "note" => (PublicationKind::Comment, PublicationAction::Created),
+        _ => return None,
+    };
+    Some((kind, action, words.get(at + 1).copied().unwrap_or_default()))
+}
+
+/// Reads `gh api repos/a/b/pulls/1/comments/2/replies -f body='…'`.
+fn api_comment(command: &Simple<'_>, address: &str) -> Option<Publication> {
+    let is_comment = ["comments", "replies", "reviews", "notes"]
+        .iter()
+        .any(|part| address.contains(part));
+    let mut words = command.arguments().iter();
+    let body = words
+        .find_map(|word| word.strip_prefix("body="))
+        .filter(|_| is_comment)?;
+    let body = shell::substituted_heredoc(body).unwrap_or(body);
+    let mut parts = address
+        .split('/')
+        .skip_while(|part| !matches!(*part, "pulls" | "issues" | "merge_requests"));
+    Some(Publication {
+        kind: PublicationKind::Comment,
+        action: PublicationAction::Created,
+        reference: parts.nth(1).and_then(reference),
+        title: None,
+        body: Some(without_trailers(body)).filter(|body| !body.is_empty()),
+    })
+}
+
+/// Reads an id such as `ENT-221` or `bd-a1b2`.
+fn identifier(word: &str) -> Option<String> {
+    let (project, number) = word.rsplit_once('-')?;
+    let is_plain =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_id =
+        word.len() < 24 && is_plain(project) && is_plain(number) && word.bytes().any(|b| b.is_ascii_digit());
+    is_id.then(|| word.to_owned())
 }
 
 /// Returns the value of an option: `--body x`, `--body=x`, `-b x`.
@@ -203,10 +273,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn read(command: &str, output: &str) -> Option<Publication> {
+        of_command(&parse(command)[0], output, &WrittenFiles::default())
+    }
+
     #[test]
     fn a_pull_request_has_title_text_and_number() {
         let command = "gh pr create --draft --title \"One log file\" --body \"$(cat <<'EOF'\n## Why\nIt's simpler.\n\n🤖 Generated with [Tool](https://x)\nEOF\n)\"";
-        let made = of_command(&parse(command)[0], "https://github.com/a/b/pull/185\n").unwrap();
+        let made = read(command, "https://github.com/a/b/pull/185\n").unwrap();
         assert_eq!(made.title.as_deref(), Some("One log file"));
         assert_eq!(made.body.as_deref(), Some("## Why\nIt's simpler."));
         assert_eq!(
@@ -239,14 +313,59 @@ mod tests {
                 PublicationAction::Closed,
             ),
         ] {
-            let made = of_command(&parse(command)[0], "").unwrap();
+            let made = read(command, "").unwrap();
             assert_eq!(
                 (made.kind, made.action, made.reference.as_deref()),
                 (kind, action, Some("#12")),
                 "{command}"
             );
         }
-        assert_eq!(of_command(&parse("gh pr view 12")[0], ""), None);
+        assert_eq!(read("gh pr view 12", ""), None);
+    }
+
+    #[test]
+    fn other_trackers_and_api_calls_are_read() {
+        for (command, kind, action, reference) in [
+            (
+                "bd close app-12 --reason x",
+                PublicationKind::Issue,
+                PublicationAction::Closed,
+                Some("app-12"),
+            ),
+            (
+                "jira issue move ENT-7 Done",
+                PublicationKind::Issue,
+                PublicationAction::Updated,
+                Some("ENT-7"),
+            ),
+            (
+                "issues comment 3 -m text",
+                PublicationKind::Comment,
+                PublicationAction::Created,
+                Some("#3"),
+            ),
+            (
+                "gh api repos/a/b/pulls/201/comments/9/replies -f body='Done in cd9b'",
+                PublicationKind::Comment,
+                PublicationAction::Created,
+                Some("#201"),
+            ),
+        ] {
+            let made = read(command, "").unwrap();
+            assert_eq!(
+                (made.kind, made.action, made.reference.as_deref()),
+                (kind, action, reference),
+                "{command}"
+            );
+        }
+        for command in [
+            "make task",
+            "cargo add issue",
+            "issues list",
+            "gh api repos/a/b/pulls/1",
+        ] {
+            assert_eq!(read(command, ""), None, "{command}");
+        }
     }
 
     #[test]

@@ -60,8 +60,9 @@ pub(super) fn of(command: &Simple<'_>) -> Option<Purpose> {
         | "buck2" | "ant" | "lein" | "clj" | "stack" | "cabal" | "dune" | "flutter" | "dart" | "rebar3"
         | "gleam" | "nimble" | "crystal" | "composer" => runner(command),
         "make" | "gmake" | "just" | "mise" | "task" | "rake" | "invoke" | "inv" | "doit" | "nx" | "turbo"
-        | "lerna" | "earthly" | "dagger" | "pdm" | "hatch" | "rye" | "uv" | "uvx" | "poetry" | "pipenv"
-        | "pipx" | "bundle" | "devbox" | "direnv" | "nix" | "conda" | "mamba" | "bin" => runner(command),
+        | "lerna" | "earthly" | "dagger" => runner(command),
+        "pdm" | "hatch" | "rye" | "uv" | "uvx" | "poetry" | "pipenv" | "pipx" | "bundle" | "devbox"
+        | "direnv" | "conda" | "mamba" => wrapper(command),
         "pip" | "pip3" | "apt" | "apt-get" | "brew" | "gem" | "dnf" | "yum" | "apk" | "pacman" | "snap"
         | "rustup" | "asdf" | "nvm" | "fnm" | "volta" | "choco" | "winget" | "scoop" | "port" => {
             installer(sub)
@@ -74,7 +75,7 @@ pub(super) fn of(command: &Simple<'_>) -> Option<Purpose> {
         "node" | "ruby" | "perl" | "php" | "bash" | "sh" | "zsh" | "fish" | "lua" | "elixir" | "java" => {
             by_file(command)
         }
-        _ => by_name(program),
+        _ => own_script(command),
     })
 }
 
@@ -175,44 +176,64 @@ fn script(command: &Simple<'_>) -> Purpose {
     }
 }
 
-/// Build tools and task runners: the first word that says something decides.
+/// Programs that run another one: `uv run pytest`, `bundle exec rspec`, `poetry run mypy .`.
+fn wrapper(command: &Simple<'_>) -> Purpose {
+    let words = command.arguments();
+    let is_runner = |word: &String| matches!(word.as_str(), "run" | "exec" | "x" | "tool");
+    let starts_at_once = matches!(command.program(), "uvx" | "pipx");
+    let from = words.iter().position(is_runner).map(|at| at + 1);
+    let Some(from) = from.or(starts_at_once.then_some(0)) else {
+        return installer(command.subcommand());
+    };
+    let rest = words[from..].iter().skip_while(|word| word.starts_with('-'));
+    let inner = Simple {
+        words: rest.cloned().collect(),
+        ..Simple::default()
+    };
+    of(&inner).unwrap_or(Purpose::Other)
+}
+
+/// Build tools and task runners: the target that says most decides.
 fn runner(command: &Simple<'_>) -> Purpose {
+    let program = command.program();
     let words = command.arguments().iter().map(String::as_str);
     let mut named = words
-        .filter(|word| !word.starts_with('-') && !word.contains('='))
+        .filter(|word| !word.starts_with('-') && !word.contains(['=', '/']))
         .peekable();
     if named.peek().is_none() {
-        let is_make = matches!(
-            command.program(),
-            "make" | "gmake" | "just" | "rake" | "task" | "bundle" | "ant"
+        let builds = matches!(
+            program,
+            "make" | "gmake" | "just" | "rake" | "task" | "ant" | "ninja"
         );
-        return if is_make { Purpose::Build } else { Purpose::Other };
+        return if builds { Purpose::Build } else { Purpose::Other };
     }
-    let mut other = Purpose::Other;
+    let mut found = Purpose::Other;
     for word in named.take(6) {
-        let found = match word {
-            "run" | "exec" | "tool" | "--" | "r" => continue,
-            "sync" | "add" | "install" | "remove" | "update" | "restore" | "lock" | "require" | "resolve"
-            | "use" => Purpose::Install,
-            "pytest" | "rspec" | "verify" | "coverage" => Purpose::Test,
-            "python" | "python3" | "ruby" | "node" => return python(command),
+        let purpose = match word {
+            "run" | "exec" | "r" => continue,
+            "--" => break,
+            "install" | "use" | "restore" | "require" | "update" | "add" | "get" => Purpose::Install,
+            "verify" | "coverage" => Purpose::Test,
+            // The target of GNU projects.
+            "check" if matches!(program, "make" | "gmake") => Purpose::Test,
             word => by_name(word),
         };
-        if matches!(found, Purpose::Test) {
-            return found;
+        if purpose == Purpose::Test {
+            return purpose;
         }
-        if other == Purpose::Other {
-            other = found;
+        if found == Purpose::Other {
+            found = purpose;
         }
     }
-    other
+    found
 }
 
 fn installer(sub: &str) -> Purpose {
     match sub {
-        "list" | "show" | "search" | "info" | "freeze" | "outdated" | "policy" | "which" | "current" => {
-            Purpose::Inspect
-        }
+        "list" | "show" | "search" | "info" | "freeze" | "outdated" | "policy" | "which" | "current"
+        | "tree" => Purpose::Inspect,
+        "build" => Purpose::Build,
+        "" | "help" | "version" | "init" | "new" => Purpose::Other,
         _ => Purpose::Install,
     }
 }
@@ -250,16 +271,30 @@ fn by_file(command: &Simple<'_>) -> Purpose {
     by_name(name)
 }
 
+/// A program of the project itself, such as `./scripts/lint.sh` or `bin/test`. Other programs are not known.
+fn own_script(command: &Simple<'_>) -> Purpose {
+    let first = command.words.first().map_or("", String::as_str);
+    let is_own = first.contains('/') && !first.starts_with(['/', '~'])
+        || first.ends_with(".sh")
+        || first.ends_with(".py");
+    if is_own {
+        by_name(command.program())
+    } else {
+        Purpose::Other
+    }
+}
+
 /// Judges a target, script or task by the parts of its name: `test:unit`, `run-lint.sh`, `runtests.py`, `typecheck`.
 fn by_name(name: &str) -> Purpose {
     let name = name.rsplit('/').next().unwrap_or(name);
     let mut purpose = Purpose::Other;
     for part in name.split([':', '-', '_', '.']) {
         let found = match part {
-            "test" | "tests" | "check" | "spec" | "e2e" | "jest" | "vitest" | "pytest" | "rspec"
-            | "playwright" | "cypress" | "mocha" | "runtests" | "unittest" | "integration" | "ctest"
-            | "testall" => Purpose::Test,
-            "build" | "mypy" | "pyright" | "compile" | "typecheck" | "tsc" | "types" | "bundle"
+            "test" | "tests" | "spec" | "e2e" | "jest" | "vitest" | "pytest" | "rspec" | "playwright"
+            | "cypress" | "mocha" | "runtests" | "unittest" | "integration" | "ctest" | "testall" => {
+                Purpose::Test
+            }
+            "build" | "check" | "mypy" | "pyright" | "compile" | "typecheck" | "tsc" | "types" | "bundle"
             | "package" | "assemble" | "publish" | "dist" | "release" => Purpose::Build,
             "lint" | "fmt" | "format" | "clippy" | "eslint" | "prettier" | "ruff" | "biome" | "vet"
             | "style" | "shellcheck" | "stylelint" | "rubocop" | "credo" => Purpose::Lint,

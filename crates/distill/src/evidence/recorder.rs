@@ -8,14 +8,12 @@ use serde_json::Value;
 use super::{
     TurnEvidence,
     clean::clean,
-    content,
-    edit::{self, Edit},
-    error, files, git, path, prose, publication, run, shell, statement,
+    commands::{command_of, is_shell},
+    edit, path, prose, publication, statement,
+    text::cut,
+    written::WrittenFiles,
 };
-use crate::{
-    Action, ChangeKind, FileChange, LogEntry, RunOutcome, ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnLog,
-    TurnStep,
-};
+use crate::{Action, LogEntry, ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnLog, TurnStep};
 
 /// The beginning of a file or search result that is kept: the repository has the rest.
 const MAX_LOOKUP: usize = 600;
@@ -65,13 +63,14 @@ fn last_message(turn: &TurnInput) -> Option<LastMessage> {
     matches!(step, TurnStep::Prose(_)).then_some(LastMessage::Step(index))
 }
 
-struct Recorder<'t> {
+pub(super) struct Recorder<'t> {
     turn: &'t TurnInput,
     items: Vec<EvidenceItem>,
     entries: Vec<LogEntry>,
     /// The last sentence of the agent's prose.
     intent: Option<String>,
     at_ms: i64,
+    pub(super) written: WrittenFiles,
 }
 
 impl<'t> Recorder<'t> {
@@ -82,6 +81,7 @@ impl<'t> Recorder<'t> {
             entries: Vec::new(),
             intent: None,
             at_ms: turn.started_ms,
+            written: WrittenFiles::default(),
         }
     }
 
@@ -169,7 +169,7 @@ impl<'t> Recorder<'t> {
     }
 
     /// Adds an item and returns its position.
-    fn item(
+    pub(super) fn item(
         &mut self,
         kind: EvidenceKind,
         text: String,
@@ -188,7 +188,7 @@ impl<'t> Recorder<'t> {
         u32::try_from(self.items.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn entry(&mut self, item: Option<u32>, tool: Option<&ToolUse>, action: Action) {
+    pub(super) fn entry(&mut self, item: Option<u32>, tool: Option<&ToolUse>, action: Action) {
         let is_own = tool.is_some_and(|tool| tool.agent_id.is_none());
         self.entries.push(LogEntry {
             at_ms: self.at_ms,
@@ -200,7 +200,7 @@ impl<'t> Recorder<'t> {
         });
     }
 
-    fn shown(&self, path: &str) -> String {
+    pub(super) fn shown(&self, path: &str) -> String {
         path::shown(path, self.turn.root.as_deref())
     }
 
@@ -220,6 +220,7 @@ impl<'t> Recorder<'t> {
             "Read" | "NotebookRead" | "read_file" | "view" | "Grep" | "Glob" | "LS" | "grep" | "glob"
             | "ls" | "list_directory" | "search_files" | "find_files" => self.lookup(tool),
             "Task" | "Agent" => self.delegation(tool),
+            "TaskOutput" | "AgentOutputTool" => self.task_output(tool),
             _ if is_shell(&tool.name) => self.command(tool),
             _ if edit::is_edit_tool(&tool.name) => self.edits(tool),
             _ => self.other(tool),
@@ -230,7 +231,11 @@ impl<'t> Recorder<'t> {
         if tool.name == "ExitPlanMode" {
             self.plan(tool);
         }
-        let target = target(tool).map(|target| error::cut(&target, 600).to_owned());
+        let target = match tool.name.as_str() {
+            "AskUserQuestion" => statement::first_question(tool),
+            _ => target(tool),
+        };
+        let target = target.map(|target| cut(&target, 600).to_owned());
         let target = match target {
             Some(target) if edit::is_edit_tool(&tool.name) => Some(self.shown(&target)),
             other => other,
@@ -272,13 +277,24 @@ impl<'t> Recorder<'t> {
     }
 
     fn plan(&mut self, tool: &ToolUse) {
-        if let Some(action) = statement::plan(tool)
-            && let Action::Plan { text, .. } = &action
-        {
-            let text = clean(text).into_owned();
-            let item = self.item(EvidenceKind::Plan, text, None, Some(tool));
-            self.entry(Some(item), Some(tool), action);
+        if let Some((text, approved)) = statement::plan(tool) {
+            self.plan_text(tool, &text, approved);
         }
+    }
+
+    /// Records a plan. A plan file and the plan that is shown to the user often have the same text: one item is enough.
+    pub(super) fn plan_text(&mut self, tool: &ToolUse, text: &str, approved: Option<bool>) {
+        let text = clean(text).trim().to_owned();
+        if text.is_empty() {
+            return;
+        }
+        let is_same = |item: &EvidenceItem| item.kind == EvidenceKind::Plan && item.text == text;
+        let known = self.items.iter().rposition(is_same);
+        let item = match known.and_then(|index| u32::try_from(index).ok()) {
+            Some(item) => item,
+            None => self.item(EvidenceKind::Plan, text.clone(), None, Some(tool)),
+        };
+        self.entry(Some(item), Some(tool), Action::Plan { text, approved });
     }
 
     fn lookup(&mut self, tool: &ToolUse) {
@@ -289,7 +305,7 @@ impl<'t> Recorder<'t> {
         let pattern = tool.input.get("pattern").and_then(Value::as_str);
         let answer = answer_text(&tool.outcome);
         let failed = matches!(tool.outcome, ToolOutcome::Failed(_));
-        let beginning = error::cut(&answer, MAX_LOOKUP);
+        let beginning = cut(&answer, MAX_LOOKUP);
         let head = match pattern {
             Some(pattern) => format!("{} {pattern} in {path}", tool.name),
             None => format!("{} {path}", tool.name),
@@ -322,7 +338,24 @@ impl<'t> Recorder<'t> {
             |step| matches!(step, TurnStep::SubAgent { agent_id: Some(agent), .. } if Some(agent.as_str()) == id),
         );
         let is_async = answer.get("isAsync").and_then(Value::as_bool).unwrap_or(false);
+        let description = tool
+            .input
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         if reports_itself || is_async {
+            let prompt = tool
+                .input
+                .get("prompt")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let text = format!("{} {description}\n{prompt}", tool.name);
+            self.item(
+                EvidenceKind::Tool,
+                clean(text.trim()).into_owned(),
+                None,
+                Some(tool),
+            );
             return;
         }
         let kind = tool
@@ -336,172 +369,29 @@ impl<'t> Recorder<'t> {
         self.subagent(id, kind, &text);
     }
 
-    fn edits(&mut self, tool: &ToolUse) {
-        let edits = edit::of(tool);
-        if edits.is_empty() {
-            self.failure(tool);
-            return;
-        }
-        for edit in &edits {
-            self.edit(tool, edit);
-        }
-    }
-
-    fn edit(&mut self, tool: &ToolUse, edit: &Edit) {
-        let path = self.shown(&edit.path);
-        let (kind, text) = match &edit.content {
-            Some(content) => (EvidenceKind::File, format!("{path}\n{content}")),
-            None => (EvidenceKind::Edit, format!("{path}\n{}", edit.lines.join("\n"))),
+    /// The output of a background task: the report of a sub-agent once it is done.
+    fn task_output(&mut self, tool: &ToolUse) {
+        let task = match &tool.outcome {
+            ToolOutcome::Answered(answer) => answer.get("task"),
+            _ => None,
         };
-        let item = self.item(kind, clean(&text).into_owned(), Some(path.clone()), Some(tool));
-        let defines = content::names(&path, edit.added());
-        let gone = content::names(&path, edit.removed());
-        let change = FileChange {
-            scratch: path::is_scratch(&path),
-            kind: match (edit.created, edit.deleted) {
-                (true, _) => ChangeKind::Created,
-                (_, true) => ChangeKind::Deleted,
-                _ => ChangeKind::Modified,
-            },
-            header: edit
-                .content
-                .as_deref()
-                .and_then(|content| content::header(&path, content)),
-            values: content::values(&path, edit.added()),
-            removes: gone
-                .iter()
-                .filter(|name| !defines.contains(name))
-                .cloned()
-                .collect(),
-            defines: defines.into_iter().filter(|name| !gone.contains(name)).collect(),
-            comments: content::reasons(&path, edit.added()),
-            path,
-        };
-        self.entry(Some(item), Some(tool), Action::Change(change));
-    }
-
-    fn command(&mut self, tool: &ToolUse) {
-        let command = command_of(&tool.input);
-        if command.trim().is_empty() {
+        let text = |name: &str| task.and_then(|task| task.get(name)?.as_str());
+        let is_done = text("status") == Some("completed");
+        let report = text("result").filter(|_| is_done && text("task_type") == Some("local_agent"));
+        let Some(report) = report else {
             self.other(tool);
             return;
-        }
-        let output = run::Output::of(&tool.outcome);
-        let printed = clean(&output.text);
-        let output = run::Output {
-            text: printed.into_owned(),
-            ..output
         };
-        let parts = shell::parse(&command);
-        let run = run::read(&parts, &output);
-        let failed = output.status == Some(false);
-        let commits: Vec<_> = if failed && !output.text.contains("] ") {
-            Vec::new()
-        } else {
-            parts
-                .iter()
-                .filter_map(|part| git::commit(part, &output.text))
-                .collect()
-        };
-        let mark = match run.as_ref().map(|run| run.outcome) {
-            Some(RunOutcome::Failed) => "[failed]",
-            Some(RunOutcome::Unknown) => "[unknown]",
-            None if failed => "[failed]",
-            _ => "[ok]",
-        };
-        let text = format!("$ {}\n{mark}\n{}", clean(command.trim()), output.text.trim());
-        let kind = if mark == "[failed]" {
-            EvidenceKind::Error
-        } else {
-            EvidenceKind::Command
-        };
-        let item = self.item(kind, text.trim_end().to_owned(), None, Some(tool));
-        let is_bookkeeping = !failed
-            && parts.iter().all(|part| {
-                matches!(part.program(), "git" | "cd" | "echo")
-                    && matches!(
-                        git::subcommand(part).0,
-                        "add" | "commit" | "push" | "status" | "log" | ""
-                    )
-                    || matches!(part.program(), "cd" | "echo" | "head" | "tail" | "cat")
-            })
-            && !commits.is_empty();
-        if let Some(run) = run.filter(|_| !is_bookkeeping) {
-            self.entry(Some(item), Some(tool), Action::Run(run));
-        }
-        for commit in commits {
-            let body = commit
-                .body
-                .as_deref()
-                .map(|body| format!("\n\n{body}"))
-                .unwrap_or_default();
-            let hash = commit
-                .hash
-                .as_deref()
-                .map(|hash| format!("commit {hash}\n"))
-                .unwrap_or_default();
-            let text = format!("{hash}{}{body}", commit.subject);
-            let item = self.item(EvidenceKind::Commit, clean(&text).into_owned(), None, Some(tool));
-            self.entry(Some(item), Some(tool), Action::Commit(commit));
-        }
-        if failed {
-            return;
-        }
-        let host_edits = edit::of(tool);
-        for edit in &host_edits {
-            self.edit(tool, edit);
-        }
-        let mut folder: Option<String> = None;
-        for part in &parts {
-            if part.program() == "cd" {
-                folder = part.words.get(1).map(|to| path::joined(folder.as_deref(), to));
-            }
-            if let Some(branch) = git::push(part, &output.text) {
-                self.entry(Some(item), Some(tool), Action::Push { branch });
-            }
-            if let Some(publication) = publication::of_command(part, &output.text) {
-                self.publication(tool, publication);
-            }
-            for change in files::of(part) {
-                self.shell_change(tool, item, folder.as_deref(), change);
-            }
-        }
+        // The calls of the sub-agent stand before its words.
+        let lines: Vec<&str> = report
+            .lines()
+            .filter(|line| !line.starts_with("[Tool: "))
+            .collect();
+        let id = text("task_id").map(ToOwned::to_owned);
+        self.subagent(id.as_deref(), None, &lines.join("\n"));
     }
 
-    fn shell_change(
-        &mut self,
-        tool: &ToolUse,
-        command: u32,
-        folder: Option<&str>,
-        change: files::ShellChange<'_>,
-    ) {
-        let path = self.shown(&path::joined(folder, &change.path));
-        let item = match change.content {
-            Some(content) => {
-                let text = clean(&format!("{path}\n{content}")).into_owned();
-                self.item(EvidenceKind::File, text, Some(path.clone()), Some(tool))
-            }
-            None => command,
-        };
-        let lines = || change.content.unwrap_or_default().lines();
-        let kind = match change.kind {
-            ChangeKind::MovedFrom(from) => ChangeKind::MovedFrom(self.shown(&path::joined(folder, &from))),
-            other => other,
-        };
-        let recorded = FileChange {
-            scratch: path::is_scratch(&path),
-            header: change.content.and_then(|content| content::header(&path, content)),
-            values: content::values(&path, lines()),
-            defines: content::names(&path, lines()),
-            removes: Vec::new(),
-            comments: content::reasons(&path, lines()),
-            kind,
-            path,
-        };
-        self.entry(Some(item), Some(tool), Action::Change(recorded));
-    }
-
-    fn publication(&mut self, tool: &ToolUse, publication: crate::Publication) {
+    pub(super) fn publication(&mut self, tool: &ToolUse, publication: crate::Publication) {
         let parts = [&publication.reference, &publication.title, &publication.body];
         let text: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
         let text = clean(&text.join("\n")).into_owned();
@@ -509,7 +399,7 @@ impl<'t> Recorder<'t> {
         self.entry(Some(item), Some(tool), Action::Publication(publication));
     }
 
-    fn failure(&mut self, tool: &ToolUse) {
+    pub(super) fn failure(&mut self, tool: &ToolUse) {
         if let ToolOutcome::Failed(text) = &tool.outcome {
             let target = target(tool).map(|target| self.shown(&target)).unwrap_or_default();
             let text = clean(&format!("{} {target}\n[failed]\n{text}", tool.name)).into_owned();
@@ -517,7 +407,7 @@ impl<'t> Recorder<'t> {
         }
     }
 
-    fn other(&mut self, tool: &ToolUse) {
+    pub(super) fn other(&mut self, tool: &ToolUse) {
         if matches!(tool.outcome, ToolOutcome::Failed(_)) {
             self.failure(tool);
             return;
@@ -545,22 +435,6 @@ impl<'t> Recorder<'t> {
     }
 }
 
-fn is_shell(name: &str) -> bool {
-    matches!(
-        name,
-        "Bash"
-            | "bash"
-            | "shell"
-            | "exec"
-            | "local_shell"
-            | "run_shell_command"
-            | "run_terminal_cmd"
-            | "terminal"
-            | "execute_command"
-            | "PowerShell"
-    )
-}
-
 /// Returns the refusal of a call, with the user's words.
 fn refused(outcome: &ToolOutcome) -> Option<Option<String>> {
     match outcome {
@@ -580,22 +454,6 @@ fn target(tool: &ToolUse) -> Option<String> {
         .iter()
         .find_map(|name| tool.input.get(*name)?.as_str())
         .map(ToOwned::to_owned)
-}
-
-/// Returns the command of a shell tool: a string, or the words of one.
-fn command_of(input: &Value) -> String {
-    match input.get("command").or_else(|| input.get("cmd")) {
-        Some(Value::String(command)) => command.clone(),
-        Some(Value::Array(words)) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            match words.as_slice() {
-                // `["bash", "-lc", "make test"]`.
-                [_, flag, command] if flag.starts_with('-') && flag.ends_with('c') => (*command).to_owned(),
-                _ => words.join(" "),
-            }
-        }
-        _ => String::new(),
-    }
 }
 
 fn answer_text(outcome: &ToolOutcome) -> Cow<'_, str> {

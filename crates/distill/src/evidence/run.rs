@@ -3,8 +3,11 @@
 use serde_json::Value;
 
 use super::{
+    clean::clean,
     error, purpose,
     shell::{Joint, Simple},
+    text::cut,
+    verdict,
 };
 use crate::{CommandRun, Purpose, RunOutcome, ToolOutcome};
 
@@ -23,7 +26,14 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// Reads the result of a tool call.
     pub(super) fn of(outcome: &ToolOutcome) -> Self {
+        let mut output = Self::read(outcome);
+        output.text = without_notes(&clean(&output.text)).to_owned();
+        output
+    }
+
+    fn read(outcome: &ToolOutcome) -> Self {
         match outcome {
             ToolOutcome::Failed(text) => {
                 let unfinished =
@@ -67,6 +77,16 @@ impl Output {
     }
 }
 
+/// Removes the note that the host appends after a command that changed the folder.
+fn without_notes(text: &str) -> &str {
+    let text = text.trim_end();
+    match text.rsplit_once('\n') {
+        Some((rest, last)) if last.starts_with("Shell cwd was reset to ") => rest.trim_end(),
+        None if text.starts_with("Shell cwd was reset to ") => "",
+        _ => text,
+    }
+}
+
 /// Removes the line `Exit code 1` with which the host starts the text of a failure.
 fn without_exit_code(text: &str) -> &str {
     let rest = text.strip_prefix("Error: ").unwrap_or(text);
@@ -89,7 +109,7 @@ pub(super) fn read(parts: &[Simple<'_>], output: &Output) -> Option<CommandRun> 
         failed_part: if failed { failed_part(parts, output) } else { None },
         error: if failed { error::find(&output.text) } else { None },
         result_line: if matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint) {
-            summary_line(&output.text)
+            verdict::summary_line(&output.text)
         } else {
             None
         },
@@ -98,173 +118,42 @@ pub(super) fn read(parts: &[Simple<'_>], output: &Output) -> Option<CommandRun> 
 
 /// Judges the result. The exit code decides unless a pipe or a later command hides it; then the output must say so.
 fn judge(parts: &[Simple<'_>], purpose: Purpose, output: &Output) -> RunOutcome {
+    let is_check = matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
     match output.status {
         None => RunOutcome::Unknown,
         _ if output.unfinished => RunOutcome::Unknown,
         Some(false) => RunOutcome::Failed,
-        Some(true) => {
-            let is_check = matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
-            if !is_check {
-                return RunOutcome::Passed;
-            }
-            match verdict(&output.text) {
-                Some(false) => RunOutcome::Failed,
-                Some(true) => RunOutcome::Passed,
-                None if hides_status(parts) => RunOutcome::Unknown,
-                None => RunOutcome::Passed,
-            }
-        }
+        Some(true) if is_check && hides_status(parts) => match verdict::of(&output.text) {
+            Some(true) => RunOutcome::Passed,
+            Some(false) => RunOutcome::Failed,
+            None => RunOutcome::Unknown,
+        },
+        Some(true) => RunOutcome::Passed,
     }
 }
 
-/// Says whether a check fails without the exit code showing it: before a pipe, `;`, `||` or `&`.
+/// Says whether a check may fail without the exit code showing it: before a pipe, `;`, `||` or `&`.
 fn hides_status(parts: &[Simple<'_>]) -> bool {
-    let has_pipefail = parts
-        .iter()
-        .any(|part| part.program() == "set" && part.words.iter().any(|word| word == "pipefail"));
+    let sets = |option: &str| {
+        let is_set = |part: &Simple<'_>| {
+            part.program() == "set" && part.arguments().iter().any(|word| word.contains(option))
+        };
+        parts.iter().any(is_set)
+    };
+    let (has_pipefail, has_errexit) = (sets("pipefail"), sets("e"));
     parts.iter().enumerate().any(|(index, part)| {
         let is_check = matches!(
             purpose::of(part),
             Some(Purpose::Test | Purpose::Build | Purpose::Lint)
         );
-        let next = parts.get(index + 1).map(|next| next.joint);
         is_check
-            && match next {
+            && match parts.get(index + 1).map(|next| next.joint) {
                 Some(Joint::Pipe) => !has_pipefail,
-                Some(Joint::Sequence | Joint::Or) => true,
+                Some(Joint::Sequence) => !has_errexit,
+                Some(Joint::Or) => true,
                 _ => false,
             }
     })
-}
-
-/// Reads the verdict that test runners and compilers print.
-fn verdict(output: &str) -> Option<bool> {
-    let mut passed = None;
-    for line in tail(output, 16 * 1024).lines() {
-        let line = line.trim();
-        if is_failure(line) {
-            return Some(false);
-        }
-        if is_success(line) {
-            passed = Some(true);
-        }
-    }
-    passed
-}
-
-fn is_failure(line: &str) -> bool {
-    let starts = [
-        "FAIL\t",
-        "--- FAIL",
-        "FAILED (",
-        "test result: FAILED",
-        "error: could not compile",
-        "error: test failed",
-        "FAIL ",
-        "BUILD FAILED",
-        "make: ***",
-        "error: aborting",
-        "error[E",
-        "npm ERR!",
-        "[ERROR] BUILD FAILURE",
-        "Build FAILED",
-        "Test Run Failed",
-        "panic: ",
-        "Traceback (most recent call last)",
-        "✗ ",
-        "ELIFECYCLE",
-    ];
-    line == "FAIL"
-        || starts.iter().any(|start| line.starts_with(start))
-        || line.contains(": error TS")
-        || counts(line).is_some_and(|counts| counts.failed > 0)
-}
-
-fn is_success(line: &str) -> bool {
-    let starts = [
-        "ok  \t",
-        "ok \t",
-        "PASS",
-        "test result: ok",
-        "BUILD SUCCESS",
-        "All tests passed",
-        "All checks passed",
-        "Finished ",
-        "Build succeeded",
-        "Success: no issues",
-        "0 issues",
-        "OK (",
-    ];
-    line == "OK"
-        || starts.iter().any(|start| line.starts_with(start))
-        || counts(line).is_some_and(|counts| counts.failed == 0)
-}
-
-struct Counts {
-    failed: u32,
-}
-
-/// Reads `12 passed, 1 failed`, `3 tests, 0 failures`, `Tests: 2 failed, 5 passed`.
-fn counts(line: &str) -> Option<Counts> {
-    let line = line.trim_matches(['=', ' ', '-', '─']);
-    let is_summary = line.len() < 160
-        && (line.starts_with(|c: char| c.is_ascii_digit())
-            || [
-                "Tests:",
-                "Tests ",
-                "Test Suites:",
-                "Summary",
-                "test result:",
-                "OK (",
-                "Passed!",
-                "Failed!",
-            ]
-            .iter()
-            .any(|start| line.starts_with(start)));
-    if !is_summary {
-        return None;
-    }
-    let (mut seen, mut failed, mut number) = (false, 0u32, None);
-    for word in line
-        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '|' | ':' | '.'))
-        .filter(|word| !word.is_empty())
-    {
-        if let Ok(value) = word.parse::<u32>() {
-            number = Some(value);
-            continue;
-        }
-        let Some(count) = number.take() else { continue };
-        match word {
-            "passed" | "passing" | "pass" | "examples" | "tests" | "test" | "doctests" | "run" => seen = true,
-            "failed" | "failing" | "error" | "errors" | "failures" | "failure" | "fail" => {
-                seen = true;
-                failed = failed.saturating_add(count);
-            }
-            _ => {}
-        }
-    }
-    seen.then_some(Counts { failed })
-}
-
-/// Returns the line that sums up the output of a check.
-fn summary_line(output: &str) -> Option<String> {
-    let lines = tail(output, 8 * 1024)
-        .lines()
-        .rev()
-        .map(|line| line.trim().trim_matches('=').trim());
-    let is_telling = |line: &&str| {
-        counts(line).is_some()
-            || line.starts_with("test result:")
-            || line.starts_with("BUILD ")
-            || line.starts_with("Ran ")
-    };
-    let fallback =
-        |line: &&str| line.starts_with("ok ") || line.starts_with("FAIL") || line.starts_with("Finished ");
-    let found = lines
-        .clone()
-        .find(is_telling)
-        .or_else(|| lines.clone().find(fallback))?;
-    Some(error::cut(found, 200).to_owned())
 }
 
 /// Returns the one command that failed, if that is certain.
@@ -285,15 +174,21 @@ fn failed_part(parts: &[Simple<'_>], output: &Output) -> Option<String> {
     }
 }
 
-/// Returns the command line without change of folder, environment and, for checks, without what only shortens the output.
+/// Returns the command line without change of folder, environment and text that is only printed; for checks also without
+/// the filters that shorten their output, so that the same check has the same command line.
 fn shown(parts: &[Simple<'_>], purpose: Purpose) -> String {
     let mut out = String::new();
     for part in parts {
         let is_first = out.is_empty();
-        if is_first && matches!(part.program(), "" | "cd" | "export" | "set" | "source" | ".") {
-            continue;
-        }
-        if part.joint == Joint::Pipe && purpose != Purpose::Inspect && is_shortener(part) {
+        let prepares = match part.program() {
+            "cd" => is_first,
+            program => matches!(
+                program,
+                "" | "export" | "set" | "source" | "." | "echo" | "printf" | "true" | "sleep" | ":"
+            ),
+        };
+        let shortens = part.joint == Joint::Pipe && purpose != Purpose::Inspect && is_filter(part);
+        if prepares || shortens {
             continue;
         }
         if !is_first {
@@ -309,21 +204,44 @@ fn shown(parts: &[Simple<'_>], purpose: Purpose) -> String {
             break;
         }
     }
-    error::cut(&out, MAX_COMMAND).to_owned()
+    cut(&out, MAX_COMMAND).to_owned()
 }
 
+/// Returns a simple command on one line, without assignments, redirected errors and here documents.
 fn shown_part(part: &Simple<'_>) -> String {
     let mut source = part.source;
-    // Leading assignments and wrappers are not part of the words: show from the first word on.
+    // Leading assignments and wrappers are no words of the command: show it from its first word on.
     if let Some(at) = part.words.first().and_then(|word| source.find(word.as_str())) {
         source = &source[at..];
     }
-    let line = source.split('\n').next().unwrap_or_default();
-    let line = line.split(" 2>").next().unwrap_or(line);
-    line.trim_end().to_owned()
+    let is_continued = |line: &str| line.ends_with('\\');
+    let mut out = String::new();
+    for line in source.lines() {
+        out.push_str(line.trim_end_matches('\\').trim());
+        if !is_continued(line) {
+            break;
+        }
+        out.push(' ');
+    }
+    let mut end = out.len();
+    for noise in [" 2>", " <<"] {
+        end = end.min(out.find(noise).unwrap_or(end));
+    }
+    out.truncate(end);
+    // A text of several lines opens a quote that this line does not close.
+    for quote in ['\'', '"'] {
+        if out.matches(quote).count() % 2 == 1
+            && source.contains('\n')
+            && let Some(at) = out.rfind(quote)
+        {
+            out.truncate(at);
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
 }
 
-fn is_shortener(part: &Simple<'_>) -> bool {
+fn is_filter(part: &Simple<'_>) -> bool {
     matches!(
         part.program(),
         "head"
@@ -341,14 +259,6 @@ fn is_shortener(part: &Simple<'_>) -> bool {
             | "uniq"
             | "cut"
     )
-}
-
-fn tail(text: &str, max: usize) -> &str {
-    let mut start = text.len().saturating_sub(max);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    &text[start..]
 }
 
 #[cfg(test)]
@@ -407,28 +317,29 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_sums_up_is_kept() {
-        for (output, wanted) in [
-            (
-                "a\n==== 1 failed, 28 passed in 1.68s ====\n",
-                "1 failed, 28 passed in 1.68s",
-            ),
-            (
-                "test result: ok. 3 passed; 0 failed; 1 ignored",
-                "test result: ok. 3 passed; 0 failed; 1 ignored",
-            ),
-            ("Finished in 0.1s\n12 tests, 0 failures\n", "12 tests, 0 failures"),
+    fn an_interrupted_command_has_no_result() {
+        let outcome = ToolOutcome::Answered(json!({"stdout": "", "interrupted": true}));
+        assert_eq!(run("cargo test", &outcome).outcome, RunOutcome::Unknown);
+    }
+
+    #[test]
+    fn a_command_is_shown_without_its_noise() {
+        for (command, wanted) in [
+            ("cd a && FOO=1 timeout 60 pytest -q 2>&1 | tail -20", "pytest -q"),
+            ("python3 - <<'EOF'\nprint(1)\nEOF", "python3 -"),
+            ("python3 -c \"\nprint(1)\n\"", "python3 -c"),
+            ("echo start; cargo build && echo done", "cargo build"),
+            ("go test \\\n  ./... -run X", "go test ./... -run X"),
+            ("make -C a && cd b && make", "make -C a && cd b && make"),
+            ("ls | head -3", "ls | head -3"),
         ] {
-            assert_eq!(
-                run("make test", &printed(output)).result_line.as_deref(),
-                Some(wanted)
-            );
+            assert_eq!(run(command, &printed("")).command, wanted, "{command}");
         }
     }
 
     #[test]
-    fn an_interrupted_command_has_no_result() {
-        let outcome = ToolOutcome::Answered(json!({"stdout": "", "interrupted": true}));
-        assert_eq!(run("cargo test", &outcome).outcome, RunOutcome::Unknown);
+    fn notes_of_the_host_are_no_output() {
+        let outcome = printed("ok\nShell cwd was reset to /w/app");
+        assert_eq!(Output::of(&outcome).text, "ok");
     }
 }

@@ -174,22 +174,20 @@ fn todos(tool: &ToolUse) -> Vec<Action> {
 }
 
 /// Returns the plan that the agent showed to the user, with the user's decision.
-pub(super) fn plan(tool: &ToolUse) -> Option<Action> {
-    let text = |value: &Value| {
-        value
-            .get("plan")
-            .and_then(Value::as_str)
-            .map(str::trim)
-            .filter(|plan| !plan.is_empty())
-            .map(str::to_owned)
-    };
+pub(super) fn plan(tool: &ToolUse) -> Option<(String, Option<bool>)> {
+    let text = |value: &Value| value.get("plan").and_then(Value::as_str).map(str::to_owned);
     let (given, approved) = match &tool.outcome {
         ToolOutcome::Answered(answer) => (text(answer), Some(true)),
         ToolOutcome::Refused(_) | ToolOutcome::Failed(_) => (None, Some(false)),
         ToolOutcome::Unknown => (None, None),
     };
-    let text = text(&tool.input).or(given)?;
-    Some(Action::Plan { text, approved })
+    Some((text(&tool.input).or(given)?, approved))
+}
+
+/// Returns the first question that a call asks.
+pub(super) fn first_question(tool: &ToolUse) -> Option<String> {
+    let question = tool.input.get("questions")?.get(0)?.get("question")?;
+    question.as_str().map(str::to_owned)
 }
 
 /// Reads the user's words from the text with which a host reports a refused call.

@@ -208,7 +208,8 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
     for (at, step) in timeline.steps.iter().enumerate() {
         match step.action() {
             Some(Action::Change(change)) if !change.scratch => match &change.kind {
-                ChangeKind::Deleted => {
+                ChangeKind::Restored if change.path == "." => current.clear(),
+                ChangeKind::Deleted | ChangeKind::Restored => {
                     current.remove(change.path.as_str());
                 }
                 ChangeKind::MovedFrom(old) => {
