@@ -89,7 +89,11 @@ pub fn filter_payload(
 
 /// Reports whether a prompt was written by the agent program rather than by the user.
 pub fn is_machine_made(prompt: &str) -> bool {
-    const STARTS: [&str; 5] = [
+    const STARTS: [&str; 9] = [
+        "Stop hook feedback:",
+        "<agent-notification",
+        "<bash-notification",
+        "<teammate-message",
         "<task-notification",
         "<local-command-",
         "<bash-stdout",

@@ -9,6 +9,6 @@ mod record;
 mod sanitize;
 
 pub use claude_code::{
-    AgentFile, Position, Reader, Transcript, TranscriptError, TranscriptList, TranscriptOwner, open, sessions,
+    AgentFile, Position, Reader, Transcript, TranscriptError, TranscriptList, TranscriptOwner, open, refusal, sessions,
 };
 pub use record::{Record, RecordKind, SessionFacts, Skipped};

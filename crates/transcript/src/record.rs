@@ -60,6 +60,11 @@ pub enum RecordKind {
         /// The structured result as JSON, which `PostToolUse` reports as `tool_response`.
         result: Option<String>,
     },
+    /// A message that the user typed while the assistant worked, delivered in the middle of the turn.
+    QueuedMessage {
+        /// The message.
+        text: String,
+    },
     /// A compaction: the conversation was replaced by a summary.
     Compaction {
         /// The summary.

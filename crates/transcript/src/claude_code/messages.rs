@@ -37,6 +37,7 @@ impl Interpreter {
             self.skipped.api_errors += 1;
             return;
         }
+        self.delivered_messages(&line);
         let message_id = id(&message, "id");
         let mut state = self.position.take(message_id.as_deref());
         for block in blocks(message.raw("content")) {
@@ -69,7 +70,9 @@ impl Interpreter {
         };
         let raw = call.raw("input").unwrap_or("{}");
         let subject = tool_target(raw);
-        let is_skipped = self.settings.skip_tools.contains(&name);
+        // Questions to the user and task lists are no events of their own, but the user's answers must not be lost.
+        let is_statement = matches!(name.as_str(), "AskUserQuestion" | "TodoWrite");
+        let is_skipped = self.settings.skip_tools.contains(&name) && !is_statement;
         if is_own_tool(&name) || is_skipped {
             self.skipped.echoes += u64::from(!is_skipped);
             self.expect(id, Treatment::Dropped, subject);
@@ -117,6 +120,7 @@ impl Interpreter {
             }
         }
         if contents.is_empty() {
+            self.delivered_messages(line);
             return;
         }
         if line.is("isCompactSummary") {
@@ -293,6 +297,8 @@ impl Interpreter {
     }
 
     fn prompt(&mut self, line: &LineHeader<'_>, text: String, prompt_id: Option<String>, machine_made: bool) {
+        self.position.queue.forget(&text);
+        self.delivered_messages(line);
         let of_private =
             |id: Option<&str>, known: &[String]| id.is_some_and(|id| known.iter().any(|one| one == id));
         let private = &mut self.position.private;

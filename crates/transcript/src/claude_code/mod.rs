@@ -9,7 +9,9 @@ mod messages;
 mod owner;
 mod position;
 mod prompts;
+mod queue;
 mod reader;
+mod refusal;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ use backstory_capture::filter::CaptureSettings;
 pub use owner::TranscriptOwner;
 pub use position::Position;
 pub use reader::Reader;
+pub use refusal::refusal;
 pub use sessions::{AgentFile, Transcript, TranscriptList, sessions};
 
 /// The reason for which a transcript cannot be read.

@@ -8,6 +8,7 @@ use backstory_capture::strip_tags::TagStripper;
 use backstory_text::hash64;
 use serde::{Deserialize, Serialize};
 
+use super::queue::MessageQueue;
 use crate::record::SessionFacts;
 
 /// A position in a transcript. The default is its start.
@@ -32,6 +33,7 @@ pub struct Position {
     /// The `!command` whose output follows.
     pub(super) typed: Option<Call>,
     pub(super) private: PrivateTurnState,
+    pub(super) queue: MessageQueue,
     messages: Vec<Message>,
     calls: Vec<Call>,
     sidechains: Vec<(u64, String)>,

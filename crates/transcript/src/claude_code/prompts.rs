@@ -34,7 +34,8 @@ const INSERTED: [&str; 6] = [
 ];
 
 /// Prefixes of the host's notifications.
-const NOTICES: [&str; 4] = [
+const NOTICES: [&str; 5] = [
+    "Stop hook feedback:",
     "<task-notification",
     "<bash-notification",
     "<agent-notification",

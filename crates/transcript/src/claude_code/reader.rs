@@ -16,10 +16,9 @@ use crate::{
 };
 
 /// Types of lines without conversation, which are ignored.
-const IGNORED: [&str; 26] = [
+const IGNORED: [&str; 25] = [
     "system",
     "progress",
-    "queue-operation",
     "file-history-snapshot",
     "last-prompt",
     "tools-used",
@@ -153,6 +152,7 @@ impl Interpreter {
                     _ => self.attachment(&line),
                 }
             }
+            "queue-operation" => self.queue_operation(&fields),
             "summary" => self.title(&fields, "summary"),
             "ai-title" => self.title(&fields, "aiTitle"),
             "custom-title" => self.title(&fields, "customTitle"),

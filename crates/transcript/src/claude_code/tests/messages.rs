@@ -176,7 +176,7 @@ fn notices_queued_prompts_interruptions_and_summaries_are_recorded() {
 #[test]
 fn skipped_tools_and_our_own_are_dropped_with_their_results() {
     let calls = [
-        tool_use("t1", "TodoWrite", json!({"todos": []})),
+        tool_use("t1", "Skill", json!({"skill": "x"})),
         tool_use("t2", "mcp__backstory__search", json!({"query": "x"})),
         tool_use("t3", "Bash", json!({"command": "backstory show 5"})),
         tool_use("t4", "Bash", json!({"command": "ls"})),
@@ -193,4 +193,86 @@ fn skipped_tools_and_our_own_are_dropped_with_their_results() {
                     result t3 ok - | -\n\
                     result t4 ok of t4 | {\"stdout\":\"t4\"}";
     assert_eq!(rendered(&lines), expected);
+}
+
+#[test]
+fn questions_and_task_lists_are_told_also_when_they_are_no_events() {
+    let lines = [
+        assistant("m1", &[tool_use("t1", "TodoWrite", json!({"todos": []}))]),
+        with(
+            user(json!([tool_result("t1", "Todos have been modified")])),
+            json!({"toolUseResult": {"oldTodos": [], "newTodos": []}}),
+        ),
+    ];
+    let expected = "use t1 TodoWrite {\"todos\":[]}\n\
+                    result t1 ok Todos have been modified | {\"oldTodos\":[],\"newTodos\":[]}";
+    assert_eq!(told(&lines), expected);
+}
+
+fn queue(operation: &str, content: Option<&str>) -> Value {
+    let mut line =
+        json!({"type": "queue-operation", "operation": operation, "timestamp": "2026-02-07T04:05:57.222Z"});
+    if let Some(content) = content {
+        line["content"] = content.into();
+    }
+    line
+}
+
+#[test]
+fn a_message_typed_while_the_assistant_works_is_told_once_where_it_was_given() {
+    let call = |id: &str| assistant(id, &[tool_use(id, "Bash", json!({"command": "ls"}))]);
+    let lines = [
+        user("Fix it."),
+        call("t1"),
+        queue("enqueue", Some("Use the git CLI.")),
+        queue("remove", None),
+        user(json!([tool_result("t1", "x")])),
+        call("t2"),
+        queue("enqueue", Some("Taken back.")),
+        queue("popAll", Some("Taken back.")),
+        queue("enqueue", Some("<task-notification>done</task-notification>")),
+        queue("enqueue", Some("/help")),
+        queue("enqueue", Some("Also test it.")),
+        queue("remove", None),
+        queue("remove", None),
+        queue("remove", Some("Also test it.")),
+        user(json!([tool_result("t2", "y")])),
+        assistant("m3", &[text("Done.")]),
+        queue("enqueue", Some("Now push.")),
+        queue("dequeue", None),
+        user("Now push."),
+    ];
+    let bash = |id: &str| format!("use {id} Bash {{\"command\":\"ls\"}}");
+    let expected = format!(
+        "prompt Fix it.\n{}\nresult t1 ok x | -\nqueued Use the git CLI.\n{}\nresult t2 ok y | -\nqueued Also test it.\n\
+         prose Done.\nprompt Now push.",
+        bash("t1"),
+        bash("t2")
+    );
+    assert_eq!(told(&lines), expected);
+}
+
+#[test]
+fn a_queued_message_that_the_client_repeats_is_a_prompt() {
+    let lines = [
+        user("Fix it."),
+        queue("enqueue", Some("Also test it.")),
+        queue("remove", Some("Also test it.")),
+        json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "Also test it."}}),
+        assistant("m1", &[text("Done.")]),
+    ];
+    assert_eq!(told(&lines), "prompt Fix it.\nprompt Also test it.\nprose Done.");
+}
+
+#[test]
+fn a_private_message_in_the_queue_makes_the_rest_of_the_turn_private() {
+    let lines = [
+        user("Fix it."),
+        queue("enqueue", Some("<private>my key is x</private>")),
+        queue("remove", None),
+        assistant("m1", &[text("Done with x.")]),
+        user("Next."),
+        assistant("m2", &[text("Sure.")]),
+    ];
+    assert_eq!(told(&lines), "prompt Fix it.\nprompt Next.\nprose Sure.");
 }

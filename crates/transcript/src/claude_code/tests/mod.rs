@@ -14,7 +14,7 @@ use backstory_capture::filter::CaptureSettings;
 
 fn settings() -> CaptureSettings {
     CaptureSettings {
-        skip_tools: vec!["TodoWrite".into()],
+        skip_tools: vec!["Skill".into(), "TodoWrite".into()],
         redact: true,
         max_payload: 256 * 1024,
     }
@@ -69,6 +69,7 @@ fn show(record: &Record) -> String {
                 result.as_deref().unwrap_or("-")
             )
         }
+        RecordKind::QueuedMessage { text } => format!("queued {text}"),
         RecordKind::Compaction { summary } => format!("compaction {summary}"),
         RecordKind::Interrupted => "interrupted".to_owned(),
         RecordKind::Facts(facts) => show_facts(facts),
