@@ -17,7 +17,12 @@ pub fn compose(logs: &[TurnLog]) -> SessionMemory {
     let observations = memories::write(&timeline, &spans, &ending, &obstacles);
     let handover = handover::write(&timeline, &ending, &obstacles, &observations);
     SessionMemory {
-        title: handover.requests.first().map(|request| title(request)),
+        title: handover
+            .requests
+            .iter()
+            .find(|request| !request.starts_with('/'))
+            .or(handover.requests.first())
+            .map(|request| title(request)),
         subtitle: handover.done.last().map(|outcome| title(outcome)),
         episodes: spans.iter().enumerate().map(|(at, span)| episode(&timeline, &ending, at, span)).collect(),
         summaries: handover::summaries(&timeline, &ending, &handover),

@@ -31,7 +31,7 @@ pub(crate) fn condense(prompt: &str) -> Option<String> {
     let text = without_client_markup(head);
     let lines = readable_lines(&text);
     let first = *lines.first()?;
-    let titled = field(&lines).or_else(|| heading(&lines));
+    let titled = heading(&lines).or_else(|| field(&lines));
     let line = match titled {
         Some(title) if order_of(first).is_some_and(|order| order == "fix") && !is_order(&title) => format!("Fix: {title}"),
         Some(title) => title,
@@ -146,10 +146,10 @@ fn field(lines: &[&str]) -> Option<String> {
         return None;
     }
     lines.iter().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
+        let (key, value) = line.split_once(':').filter(|_| !line.starts_with(['#', '-', '*']))?;
         let key = key.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase().replace(['_', '-'], " ");
         let value = value.trim_matches(['"', '\'', ' ', '*']).trim_end_matches('.');
-        let is_title = key.split(' ').count() <= 2 && TITLE_FIELDS.starts(&key);
+        let is_title = key.split(' ').count() <= 2 && !key.contains(char::is_numeric) && TITLE_FIELDS.starts(&key);
         (is_title && value.split_whitespace().count() >= 2).then(|| cut_at_word(value, MAX_LINE))
     })
 }
@@ -158,12 +158,14 @@ const TITLE_FIELDS: Phrases = Phrases(&["title", "summary", "subject", "problem"
 
 /// Returns the heading under a lead-in such as "Implement the following plan:".
 fn heading(lines: &[&str]) -> Option<String> {
+    const MAX_LEAD_WORDS: usize = 12;
     const TITLE_WORDS: std::ops::RangeInclusive<usize> = 2..=25;
     let first = lines.first()?;
-    if !first.ends_with(':') || lines.len() < 3 {
+    let is_lead_in = first.ends_with(':') && first.split_whitespace().count() <= MAX_LEAD_WORDS;
+    if !is_lead_in || lines.len() < 3 {
         return None;
     }
-    let next = lines.get(1)?;
+    let next = lines[1..].iter().find(|line| line.starts_with('#')).or_else(|| lines.get(1).filter(|line| !is_field(line)))?;
     let title = next.trim_start_matches('#').trim();
     let title = title.strip_prefix("Plan: ").unwrap_or(title);
     let is_listed = next.starts_with(['-', '*', '1', '>', '<', '{', '|', '/']);
@@ -176,6 +178,11 @@ fn heading(lines: &[&str]) -> Option<String> {
             title.to_owned()
         }
     })
+}
+
+/// `id: 7`
+fn is_field(line: &str) -> bool {
+    line.split_once(": ").is_some_and(|(key, _)| !key.contains(' '))
 }
 
 /// Returns the base form of the verb with which a sentence gives an order.

@@ -45,7 +45,9 @@ const INTERJECTIONS: Phrases = Phrases(&[
     "nope", "right", "sure", "agreed", "exactly", "ah", "oh", "hmm", "hm", "wait", "got it", "found it", "fixed", "bingo", "indeed",
     "correct", "understood", "great question", "good question", "good catch", "good point", "fair point", "fair enough", "of course",
     "you're right", "you are right", "you're absolutely right", "absolutely", "makes sense", "confirmed", "clean", "all good",
-    "looks good", "nice catch", "all set", "success", "summary", "in summary", "to summarize", "btw", "yup", "thanks", "sorry",
+    "looks good", "nice catch", "all set", "success", "summary", "in summary", "to summarize", "btw", "yup", "thanks", "sorry", "i found the issue",
+    "i found the problem", "i found the bug", "i found the root cause", "i found the cause", "i've found the issue", "i've found the root cause", "found the issue", "found the problem", "found the bug", "found the root cause",
+    "now i see the issue", "now i understand the issue", "now i can see the issue", "i see the issue", "i see the problem", "short answer", "quick answer", "bottom line",
 ]);
 
 const CONNECTORS: Phrases = Phrases(&[
@@ -90,7 +92,7 @@ const NARRATION: Phrases = Phrases(&[
     "continuing", "moving on", "proceeding", "time to", "on to", "back to", "starting with", "let's", "first, let", "first let",
     "next, i", "next i'll", "next up", "no response requested", "ready to", "ready for", "what would you", "what's on your mind",
     "anything else", "feel free", "hope this", "happy to", "sounds good", "waiting for", "standing by", "two fixes needed", "two changes", "three changes",
-    "the files look", "the file looks", "everything looks", "looks correct", "progress",
+    "this session is being continued", "the summary below", "please continue the conversation", "to answer your question", "the files look", "the file looks", "everything looks", "looks correct", "progress",
 ]);
 
 const NARRATION_ANYWHERE: Phrases = Phrases(&["let me", "let's", "i'll", "i will now", "we'll now", "i'm going to"]);
@@ -173,6 +175,23 @@ pub(crate) fn imperative(sentence: &str) -> Option<String> {
     let orders = verb(first).is_some_and(|(_, form)| form == Form::Base);
     (orders && rest.split_whitespace().count() > 2).then(|| sentence_case(&rest))
 }
+
+/// Rewrites a stated intention inside a sentence that gives its reason: "Since the name is fixed, I should skip the check"
+/// becomes "Since the name is fixed, skip the check".
+pub(crate) fn without_intention(sentence: &str) -> Option<String> {
+    if !has_cause(sentence) {
+        return None;
+    }
+    for intention in REASONED_INTENTIONS.0 {
+        let middle = format!(", {intention}");
+        if let Some((before, after)) = sentence.split_once(&middle) {
+            return Some(format!("{before}, {after}"));
+        }
+    }
+    imperative(sentence).map(|order| format!("{order}."))
+}
+
+const REASONED_INTENTIONS: Phrases = Phrases(&["I should ", "I need to ", "I'll ", "I will ", "we should ", "we need to ", "let me "]);
 
 const INTENTIONS: Phrases = Phrases(&[
     "let me", "let's", "now", "first", "next", "then", "also", "i'll", "i will", "i need to", "i should", "i want to", "i'm going to", "we need to", "we should", "need to", "so",

@@ -25,13 +25,16 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
     if fits(&short) {
         return is_whole(&short).then_some(short);
     }
-    let clause = clause_ends(&short)
-        .map(|at| trim_end(&short[..at]))
-        .filter(|clause| {
-            clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause) && has_main_clause(clause)
-        })
-        .max_by_key(|clause| clause.len())?;
-    Some(clause.to_owned())
+    let clause = |ends: Phrases| {
+        clause_ends(&short, ends)
+            .map(|at| trim_end(&short[..at]))
+            .filter(|clause| {
+                clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause) && has_main_clause(clause)
+            })
+            .max_by_key(|clause| clause.len())
+            .map(str::to_owned)
+    };
+    clause(STRONG_ENDS).or_else(|| clause(WEAK_ENDS))
 }
 
 fn fits(text: &str) -> bool {
@@ -67,8 +70,8 @@ fn without_brackets(text: &str) -> String {
 }
 
 /// Returns the byte positions at which a clause may end.
-fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
-    let phrases = CLAUSE_ENDS
+fn clause_ends(text: &str, ends: Phrases) -> impl Iterator<Item = usize> {
+    let phrases = ends
         .0
         .iter()
         .flat_map(|end| text.match_indices(end).map(|(at, _)| at));
@@ -104,11 +107,15 @@ fn has_main_clause(text: &str) -> bool {
     !SUBORDINATORS.0.contains(&first.as_str()) || super::outside_code(text).contains(", ")
 }
 
-const CLAUSE_ENDS: Phrases = Phrases(&[
-    ", which", ", so ", ", and ", ", but ", ", because", ", since", ", while", ", with ", ", rather", ", even", ", when",
-    ", where", ", as ", ", not ", ", instead", "; ", " — ", " – ", " - ", " because ", " since ", " so that ", " so ", " to ensure ",
-    " to avoid ", " to allow ", " to match ", " to prevent ", " in order to ", " instead of ", " rather than ", ": ", " without ",
-    " whereas ", " while ", " which ", " even though ", " even when ", " but ", " before ", " after ",
+/// Punctuation that ends a clause for certain.
+const STRONG_ENDS: Phrases = Phrases(&[
+    ", which", ", so ", ", but ", ", because", ", since", ", while", ", rather", ", even", ", where", ", not ", ", instead", "; ", " — ", " – ", " - ",
+]);
+
+/// Conjunctions that end a main clause if enough stands before them.
+const WEAK_ENDS: Phrases = Phrases(&[
+    ", and ", ", with ", ", when", ", as ", " because ", " since ", " so that ", " so ", " to ensure ", " to avoid ", " to allow ", " to match ", " to prevent ", " in order to ",
+    " instead of ", " rather than ", ": ", " without ", " whereas ", " while ", " which ", " even though ", " even when ", " but ", " before ", " after ",
 ]);
 
 const SUBORDINATORS: Phrases = Phrases(&[
@@ -120,7 +127,7 @@ const DANGLING: Phrases = Phrases(&[
     "is", "are", "was", "were", "be", "been", "being", "the", "a", "an", "of", "to", "in", "on", "at", "for", "from", "with",
     "by", "and", "or", "but", "not", "that", "which", "when", "if", "as", "its", "their", "has", "have", "had", "than", "into",
     "between", "because", "where", "while", "can", "could", "should", "would", "will", "both", "such", "like", "including",
-    "e.g", "i.e", "vs", "via", "using", "this", "these", "also",
+    "e.g", "i.e", "vs", "via", "using", "this", "these", "also", "likely", "probably", "that's", "it's", "only", "just",
 ]);
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::english::code;
 use crate::episodes::Timeline;
-use crate::memories::{Ending, command_key};
+use crate::memories::{Ending, command_key, simple_commands};
 use crate::{Action, CommandRun, Purpose, RunOutcome};
 
 const MAX_CHECKS: usize = 4;
@@ -10,38 +10,55 @@ const MAX_FILES: usize = 4;
 
 /// Returns the last result of each check, oldest first.
 pub(crate) fn checks(timeline: &Timeline<'_>) -> Vec<String> {
-    let mut last: Vec<(String, &CommandRun)> = Vec::new();
+    let mut last: Vec<(String, String)> = Vec::new();
     for step in &timeline.steps {
-        if let Some(Action::Run(run)) = step.action()
-            && is_check(run.purpose)
-            && run.outcome != RunOutcome::Unknown
-        {
-            let key = command_key(&run.command);
+        let Some(Action::Run(run)) = step.action() else { continue };
+        if !is_check(run.purpose) || run.outcome == RunOutcome::Unknown {
+            continue;
+        }
+        // A command that passed passed in all its parts.
+        let parts: Vec<&str> = match (run.outcome, &run.failed_part) {
+            (RunOutcome::Passed, _) => simple_commands(&run.command).collect(),
+            (_, Some(part)) => vec![part.as_str()],
+            _ => vec![run.command.as_str()],
+        };
+        for part in parts {
+            let key = command_key(part);
             last.retain(|(known, _)| *known != key);
-            last.push((key, run));
+            last.push((key, line(part, run)));
         }
     }
     let skipped = last.len().saturating_sub(MAX_CHECKS);
-    last[skipped..].iter().map(|(_, run)| line(run)).collect()
+    last.drain(..skipped);
+    last.into_iter().map(|(_, line)| line).collect()
 }
 
 pub(super) const fn is_check(purpose: Purpose) -> bool {
     matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint)
 }
 
-fn line(run: &CommandRun) -> String {
-    const MAX_COMMAND: usize = 100;
-    let command = run.command.lines().next().unwrap_or_default();
+fn line(command: &str, run: &CommandRun) -> String {
+    const MAX_COMMAND: usize = 80;
+    let command = command.lines().next().unwrap_or_default();
     let command = code(&command[..command.floor_char_boundary(MAX_COMMAND)]);
-    let detail = match run.outcome {
-        RunOutcome::Failed => run.error.as_ref().map(|error| error.line.as_str()).or(run.result_line.as_deref()),
-        _ => run.result_line.as_deref(),
-    };
-    let verdict = if run.outcome == RunOutcome::Failed { "failed" } else { "passed" };
-    match detail.filter(|detail| detail.len() <= MAX_COMMAND) {
-        Some(detail) => format!("{command} {verdict}: {}", code(detail)),
-        None => format!("{command} {verdict}"),
+    if run.outcome == RunOutcome::Failed {
+        let error = run.error.as_ref().map(|error| error.line.as_str()).or(run.result_line.as_deref());
+        return match error.filter(|error| error.len() <= MAX_COMMAND) {
+            Some(error) => format!("{command} failed: {}", code(error)),
+            None => format!("{command} failed"),
+        };
     }
+    // Only a count of results says more than that the command passed.
+    match run.result_line.as_deref().filter(|line| counts_results(line)) {
+        Some(result) => format!("{command} passed: {}", code(result)),
+        None => format!("{command} passed"),
+    }
+}
+
+fn counts_results(line: &str) -> bool {
+    const MAX_RESULT: usize = 60;
+    let lower = line.to_lowercase();
+    line.len() <= MAX_RESULT && lower.contains("pass") && lower.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Describes the working tree: commits that were not pushed, files changed after the last commit and after the last check.
@@ -68,7 +85,7 @@ pub(crate) fn state(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String>
         .into_iter()
         .filter(|file| !is_text(file))
         .collect();
-    if !unchecked.is_empty() {
+    if last_check.is_some() && !unchecked.is_empty() {
         out.push(format!("Changed after the last test, build or lint run: {}", list(&unchecked)));
     }
     out

@@ -1,6 +1,6 @@
 //! Completed work: commits, pull requests, and what the reports say about work without a commit.
 
-use crate::english::{code, sentence_case};
+use crate::english::{Words, code, sentence_case};
 use crate::episodes::Timeline;
 use crate::memories::{Ending, FinalCommit, FinalPublication, split_prefix, title_of};
 use crate::prose::{SectionRole, topics};
@@ -11,14 +11,17 @@ const MAX_COMMITS: usize = 5;
 
 /// Returns the lines about completed work, oldest first.
 pub(crate) fn done(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
+    const RESTATED_PERCENT: u32 = 60;
+    let commits: Vec<&FinalCommit<'_>> = ending.commits.iter().filter(|commit| !commit.subject.starts_with("Merge ")).collect();
+    let hidden = commits.len().saturating_sub(MAX_COMMITS);
     let mut out = Vec::new();
-    let hidden = ending.commits.len().saturating_sub(MAX_COMMITS);
     if hidden > 0 {
         out.push(format!("{hidden} earlier commits"));
     }
-    out.extend(ending.commits[hidden..].iter().map(commit_line));
+    out.extend(commits[hidden..].iter().map(|commit| commit_line(commit)));
     out.extend(ending.publications.iter().filter_map(publication_line));
-    out.extend(outcome(timeline));
+    let known = Words::of(&out.join(" "));
+    out.extend(outcome(timeline).into_iter().filter(|line| !Words::of(line).covered_by(&known, RESTATED_PERCENT)));
     out
 }
 
@@ -49,7 +52,7 @@ fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
 /// Returns the statements of the last report that say how it ended.
 fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
     const MAX_STATEMENTS: usize = 3;
-    const MAX_CHARS: usize = 420;
+    const MAX_CHARS: usize = 380;
     let reports = timeline.steps.iter().rev().filter_map(|step| match step.action() {
         Some(Action::Report(text)) => Some(text),
         _ => None,
@@ -75,9 +78,9 @@ fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
 pub(crate) fn statements(report: &str) -> Vec<String> {
     topics(report)
         .into_iter()
-        .filter(|topic| !matches!(topic.role, SectionRole::Open | SectionRole::Check | SectionRole::Source | SectionRole::Request))
         .flat_map(|topic| topic.points)
-        .filter(|point| point.role != SectionRole::Open && title_of(&point.text).is_some())
+        .filter(|point| !matches!(point.role, SectionRole::Open | SectionRole::Check | SectionRole::Source | SectionRole::Request | SectionRole::Choice))
+        .filter(|point| title_of(&point.text).is_some())
         .map(|point| point.text)
         .collect()
 }

@@ -17,7 +17,7 @@ use crate::{Handover, SessionObservation};
 use backstory_model::ObservationType;
 
 /// The whole hand-over, in characters: about 300 tokens.
-const MAX_CHARS: usize = 1_400;
+const MAX_CHARS: usize = 1_300;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
 
@@ -70,27 +70,45 @@ fn traps(observations: &[SessionObservation]) -> Vec<String> {
     out
 }
 
-/// Drops the oldest lines of the least useful lists until the hand-over fits.
+/// Drops lines of the least useful lists until the hand-over fits: the oldest first, but the first request stays, because it
+/// says what the session is about.
 fn trim(handover: &mut Handover) {
-    /// A list and the number of its lines that are worth more than the lists after it.
-    const ORDER: [(fn(&mut Handover) -> &mut Vec<String>, usize); 11] = [
-        (|handover| &mut handover.traps, 2),
-        (|handover| &mut handover.done, 4),
-        (|handover| &mut handover.requests, 4),
-        (|handover| &mut handover.decisions, 2),
-        (|handover| &mut handover.open, 5),
-        (|handover| &mut handover.traps, 0),
-        (|handover| &mut handover.checks, 1),
-        (|handover| &mut handover.done, 2),
-        (|handover| &mut handover.requests, 2),
-        (|handover| &mut handover.open, 2),
-        (|handover| &mut handover.decisions, 0),
-    ];
     while length(handover) > MAX_CHARS {
-        let Some((list, _)) = ORDER.into_iter().find(|(list, keep)| list(handover).len() > *keep) else {
+        let Handover {
+            requests,
+            done,
+            checks,
+            open,
+            decisions,
+            traps,
+            ..
+        } = handover;
+        let (list, oldest) = if traps.len() > 2 {
+            (traps, 0)
+        } else if requests.len() > 4 {
+            (requests, 1)
+        } else if done.len() > 5 {
+            (done, 0)
+        } else if checks.len() > 2 {
+            (checks, 0)
+        } else if decisions.len() > 2 {
+            (decisions, 0)
+        } else if open.len() > 5 {
+            let last = open.len() - 1;
+            (open, last)
+        } else if requests.len() > 2 {
+            (requests, 1)
+        } else if done.len() > 3 {
+            (done, 0)
+        } else if !traps.is_empty() {
+            (traps, 0)
+        } else if open.len() > 2 {
+            let last = open.len() - 1;
+            (open, last)
+        } else {
             return;
         };
-        list(handover).remove(0);
+        list.remove(oldest);
     }
 }
 

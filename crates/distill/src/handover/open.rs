@@ -21,6 +21,7 @@ pub(crate) fn open(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obs
     out.extend(tasks(timeline));
     out.extend(unimplemented_plan(timeline, ending));
     out.extend(failing(obstacles));
+    out.extend(deferred_by_user(timeline));
     out.extend(stated(timeline));
     out.extend(publications(ending));
     out.extend(unanswered(timeline));
@@ -128,20 +129,43 @@ fn failing(obstacles: &Obstacles<'_>) -> Vec<String> {
         .collect()
 }
 
+/// Work that the user put off: "never mind, we'll look at it later".
+fn deferred_by_user(timeline: &Timeline<'_>) -> Vec<String> {
+    const MAX_WORDS: usize = 30;
+    let mut out = Vec::new();
+    let mut previous: Option<String> = None;
+    for step in &timeline.steps {
+        let Some(words) = step.user_words() else { continue };
+        let line = crate::english::condense(words);
+        let is_short = words.split_whitespace().count() <= MAX_WORDS;
+        if is_short
+            && POSTPONED.within(&words.replace('’', "'").to_lowercase())
+            && let (Some(previous), Some(line)) = (&previous, &line)
+        {
+            out.push(format!("Deferred by the user (“{line}”): {previous}"));
+        }
+        previous = line.or(previous);
+    }
+    out
+}
+
+const POSTPONED: Phrases = Phrases(&["look at it later", "do it later", "do that later", "later", "not now", "never mind", "nevermind", "another time", "follow-up pr", "separate pr", "leave that for", "leave it for", "park"]);
+
 /// Statements of open work in reports that no later step completed.
 fn stated(timeline: &Timeline<'_>) -> Vec<String> {
     let last_report = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Report(_))));
     let mut out: Vec<String> = Vec::new();
     for (at, step) in timeline.steps.iter().enumerate() {
+        let is_last = last_report.is_none_or(|last| last <= at);
         let text = match step.action() {
-            Some(Action::Report(text) | Action::Compaction(text)) => text,
+            Some(Action::Report(text)) => text,
+            // A compaction summary lists what was open in the middle of the work: it counts while nothing followed.
+            Some(Action::Compaction(text)) if is_last => text,
             _ => continue,
         };
-        let is_last = Some(at) == last_report;
-        let is_current = is_last || last_report.is_none();
         for (item, deferral) in open_statements(text) {
-            let counts = deferral == Deferral::Stated || is_current;
-            if counts && (is_last || !is_completed_later(timeline, &item, at)) {
+            let counts = deferral == Deferral::Stated || is_last;
+            if counts && !is_completed_later(timeline, &item, at) {
                 out.push(item);
             }
         }

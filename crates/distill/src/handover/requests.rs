@@ -5,8 +5,6 @@ use crate::episodes::{StepKind, Timeline};
 
 /// A request with its place.
 pub(crate) struct Request {
-    /// The step of the prompt.
-    pub(crate) at: usize,
     /// The turn of the prompt.
     pub(crate) turn: u32,
     /// The condensed prompt.
@@ -20,7 +18,7 @@ const LAST: usize = 4;
 /// Returns all prompts that a human wrote, condensed.
 pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
     let mut out: Vec<Request> = Vec::new();
-    for (at, step) in timeline.steps.iter().enumerate() {
+    for step in &timeline.steps {
         let StepKind::Prompt(text) = step.kind else { continue };
         let Some(line) = condense(text) else { continue };
         // A prompt that a hook or the user stopped is often sent again, word by word.
@@ -28,7 +26,6 @@ pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
             out.pop();
         }
         out.push(Request {
-            at,
             turn: step.turn,
             line,
         });

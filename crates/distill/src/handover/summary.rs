@@ -11,7 +11,7 @@ use crate::memories::Ending;
 use crate::{Action, Handover, NewSummary, TurnSummary};
 
 /// The statements of a report that a summary keeps, in characters.
-const MAX_STATEMENTS: usize = 220;
+const MAX_STATEMENTS: usize = 380;
 const MAX_FILES: usize = 5;
 
 /// Summarizes each turn that has something to say.

@@ -54,12 +54,8 @@ fn commit_draft(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalComm
         ..Draft::new(Source::Commit, commit.at, title)
     };
     draft.subject = commit.subject.to_owned();
-    for body in report::drafts(Source::Commit, commit.body.unwrap_or_default(), commit.at, ending) {
-        let restated = body.title.clone();
-        draft.absorb(&body);
-        if !draft.text().contains(&restated) {
-            draft.narrative.push(restated);
-        }
+    for statement in report::statements(Source::Commit, commit.body.unwrap_or_default(), commit.at, ending) {
+        draft.push(statement);
     }
     let end = turn_end(timeline, commit.at);
     let words = Words::of(&format!("{} {}", commit.subject, commit.body.unwrap_or_default()));
@@ -76,7 +72,7 @@ fn commit_draft(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalComm
         if report.at < commit.first {
             draft.subject.clone_from(&report.subject);
         }
-        report.narrative.insert(0, report.title.clone());
+        report.facts.insert(0, report.title.clone());
         draft.absorb(&report);
     }
     if draft.narrative.is_empty() && draft.facts.is_empty() {
@@ -112,7 +108,7 @@ fn turn_end(timeline: &Timeline<'_>, at: usize) -> usize {
 fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Vec<Draft>) {
     let Some(title) = publication.title else { return };
     let text = publication.body.unwrap_or_default();
-    let bodies = report::drafts(Source::Commit, text, publication.first, ending);
+    let statements = report::statements(Source::Commit, text, publication.first, ending);
     if publication.kind == PublicationKind::PullRequest {
         let words = Words::of(title);
         let related = out
@@ -120,7 +116,12 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
             .filter(|draft| draft.at <= publication.first)
             .max_by_key(|draft| words.shared(&Words::of(&draft.text())));
         if let Some(draft) = related.filter(|draft| words.covered_by(&Words::of(&draft.text()), 100 - SAME_WORK_PERCENT)) {
-            bodies.iter().for_each(|body| draft.absorb(body));
+            let mut body = Draft::new(Source::Commit, publication.first, String::new());
+            statements.into_iter().for_each(|statement| body.push(statement));
+            draft.absorb(&Draft {
+                from: draft.from,
+                ..body
+            });
             if let Some(reference) = publication.reference {
                 draft.facts.push(format!("Pull request {reference}"));
             }
@@ -138,10 +139,7 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
         kind: Some(ObservationType::Discovery),
         ..Draft::new(Source::Commit, publication.first, title)
     };
-    for body in &bodies {
-        draft.narrative.push(body.title.clone());
-        draft.absorb(body);
-    }
+    statements.into_iter().for_each(|statement| draft.push(statement));
     if publication.action == PublicationAction::Created && publication.kind == PublicationKind::Issue {
         draft.facts.push("Filed, not worked on in this session".to_owned());
     }

@@ -2,7 +2,9 @@
 
 use backstory_model::ObservationType;
 
-use crate::english::{Words, count_names, fit_title, names_subject, opens_with_pronoun, strip_openers};
+use crate::english::{
+    Phrases, Words, count_names, fit_title, has_cause, has_contrast, names_subject, opens_with_pronoun, strip_openers,
+};
 use crate::prose::SectionRole;
 
 /// The source of a draft, in order of authority.
@@ -83,6 +85,19 @@ impl Draft {
         text
     }
 
+    /// Adds a statement as a fact or as a sentence of the narrative, unless the title says the same.
+    pub(crate) fn push(&mut self, statement: Statement) {
+        let same = |text: &str| text.trim_end_matches(['.', ':']).eq_ignore_ascii_case(&self.title);
+        if same(&statement.text) {
+            return;
+        }
+        if statement.is_item {
+            self.facts.push(statement.text);
+        } else {
+            self.narrative.push(ended(statement.text));
+        }
+    }
+
     /// Reports whether it says more than its title.
     pub(crate) fn has_content(&self) -> bool {
         /// About three words, or two of them names.
@@ -124,43 +139,76 @@ impl Draft {
     }
 }
 
+/// Ends a sentence with a period.
+pub(crate) fn ended(mut text: String) -> String {
+    if !text.ends_with(['.', '!', '?', ':', '”', '。']) {
+        text.push('.');
+    }
+    text
+}
+
 /// A statement with the content that its place announces.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     /// The text.
     pub(crate) text: String,
+    /// The part that can stand as a title.
+    pub(crate) title: Option<String>,
     /// Set for a list entry.
     pub(crate) is_item: bool,
     /// The content.
     pub(crate) role: SectionRole,
 }
 
-/// Chooses the title among statements: a cause before a change before the rest, the first of each that stands alone.
+/// Chooses the title among statements: the one that says most for itself, the earlier of two.
 pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> Option<String> {
-    const TITLE_ROLES: [SectionRole; 4] = [SectionRole::Cause, SectionRole::Change, SectionRole::Decision, SectionRole::Problem];
-    let fitted = || statements.iter().filter_map(|statement| Some((statement.role, title_of(&statement.text)?)));
-    for role in TITLE_ROLES {
-        if let Some((_, title)) = fitted().find(|(of, _)| *of == role) {
-            return Some(title);
-        }
-    }
-    let first = fitted().next().map(|(_, title)| title);
-    let heading = heading
-        .filter(|heading| heading.split_whitespace().count() >= 3)
-        .and_then(title_of);
-    first.or(heading)
+    let best = statements
+        .iter()
+        .enumerate()
+        .filter_map(|(at, statement)| {
+            let title = title_of(statement.title.as_deref()?)?;
+            Some((rank(statement, &title, at), std::cmp::Reverse(at), title))
+        })
+        .max()
+        .map(|(_, _, title)| title);
+    best.or_else(|| title_of(heading.filter(|heading| heading.split_whitespace().count() >= 4)?))
 }
+
+/// Ranks a title: a cause or change before other content, a reason or contrast, names; each later statement counts less.
+fn rank(statement: &Statement, title: &str, at: usize) -> usize {
+    const BASE: usize = 20;
+    let role = match statement.role {
+        SectionRole::Cause => 4,
+        SectionRole::Change | SectionRole::Decision => 3,
+        SectionRole::Problem => 1,
+        _ => 0,
+    };
+    let reason = 2 * usize::from(has_cause(title)) + usize::from(has_contrast(title));
+    let promise = 4 * usize::from(PROMISES.within(&title.to_lowercase()));
+    (BASE + role + reason + count_names(title).min(2)).saturating_sub(at + promise)
+}
+
+/// A promise or a wish is no finding.
+const PROMISES: Phrases = Phrases(&["should be gone", "should now", "should work", "will now", "should be", "would be", "could be", "might be"]);
 
 /// Returns the title that a statement makes: a whole clause that names its subject.
 pub(crate) fn title_of(statement: &str) -> Option<String> {
     const MIN_WORDS: usize = 4;
     let statement = strip_openers(statement);
     let statement = without_vague_label(&statement);
-    if opens_with_pronoun(statement) {
+    if opens_with_pronoun(statement) || is_first_person(statement) {
         return None;
     }
     let title = fit_title(statement)?;
     (title.split_whitespace().count() >= MIN_WORDS && names_subject(&title)).then_some(title)
+}
+
+/// Reports whether a sentence speaks of its speaker.
+pub(crate) fn is_first_person(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’').replace('’', "'");
+        matches!(word.as_str(), "I" | "I'm" | "I've" | "I'd" | "I'll" | "my" | "My")
+    })
 }
 
 /// "Fix: `load` retries" is about `load`; "`load`: retries twice" keeps its label.

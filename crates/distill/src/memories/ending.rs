@@ -242,32 +242,37 @@ fn reverted_paths(command: &str) -> impl Iterator<Item = &str> {
     arguments.split_whitespace().take_while(|word| !matches!(*word, "&&" | "||" | ";" | "|"))
 }
 
-/// Finds the places where the agent takes back what it said in the turn before.
+/// Finds the places where the agent takes back what it said in the turns before.
 fn corrections(timeline: &Timeline<'_>) -> Vec<Correction> {
+    /// A guess is rarely corrected later than this.
+    const TURNS_BACK: u32 = 3;
+    /// The truth follows the concession within a few statements.
+    const STEPS_AHEAD: usize = 6;
     let mut out = Vec::new();
-    let mut previous_turn_start = 0;
-    let mut turn_start = 0;
     for (at, step) in timeline.steps.iter().enumerate() {
-        if at > 0 && timeline.steps[at - 1].turn != step.turn {
-            previous_turn_start = turn_start;
-            turn_start = at;
-        }
-        let text = match step.action() {
-            Some(Action::Prose(text) | Action::Report(text)) => text,
-            _ => continue,
+        let Some(Action::Prose(text) | Action::Report(text)) = step.action() else {
+            continue;
         };
-        if CONCESSIONS.starts(&lower_head(text)) {
-            let taken_back = timeline.steps[previous_turn_start..at].iter().filter_map(|step| step.user_words()).last();
-            let mut words = Words::of(text);
-            if let Some(user) = taken_back {
-                words.extend(&Words::of(user));
-            }
-            out.push(Correction {
-                at,
-                from: previous_turn_start,
-                words,
-            });
+        if !CONCESSIONS.starts(&lower_head(text)) {
+            continue;
         }
+        let from = timeline.steps.partition_point(|earlier| earlier.turn + TURNS_BACK < step.turn);
+        let end = (at + STEPS_AHEAD).min(timeline.steps.len());
+        let mut words = Words::default();
+        let user = timeline.steps[from..at].iter().rev().find_map(|step| step.user_words());
+        let truth = timeline.steps[at..end].iter().filter_map(|step| match step.action() {
+            Some(Action::Prose(text) | Action::Report(text)) => Some(text.as_str()),
+            _ => None,
+        });
+        for text in user.into_iter().chain(truth) {
+            words.extend(&Words::of(text));
+        }
+        let first_of_turn = timeline.steps.partition_point(|earlier| earlier.turn < step.turn);
+        out.push(Correction {
+            at: first_of_turn,
+            from,
+            words,
+        });
     }
     out
 }

@@ -8,6 +8,7 @@ mod draft;
 mod ending;
 mod kind;
 mod obstacle;
+mod prose;
 mod report;
 mod select;
 mod user;
@@ -20,7 +21,7 @@ use backstory_model::{NewObservation, ObservationType};
 pub(crate) use commit::split_prefix;
 pub(crate) use draft::{Draft, Source, title_of};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
-pub(crate) use obstacle::{Obstacles, describe, find as find_obstacles, key as command_key};
+pub(crate) use obstacle::{Obstacles, describe, find as find_obstacles, key as command_key, simple_commands};
 
 use crate::english::{Intent, intent};
 use crate::episodes::{Span, StepKind, Timeline};
@@ -45,7 +46,9 @@ fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacle
     for (at, step) in timeline.steps.iter().enumerate() {
         match (step.kind, step.action()) {
             (_, Some(Action::Report(text))) => reports.extend(report::drafts(Source::Report, text, at, ending)),
-            (_, Some(Action::Prose(text))) => others.extend(report::drafts(Source::Prose, text, at, ending)),
+            (_, Some(Action::Prose(text))) => {
+                others.extend(report::drafts(Source::Prose, &prose::settled(timeline, text, at), at, ending));
+            }
             (_, Some(Action::Compaction(text))) => others.extend(report::drafts(Source::Compaction, text, at, ending)),
             (_, Some(Action::SubagentReport { text, .. })) => others.extend(report::drafts(Source::Subagent, text, at, ending)),
             (_, Some(Action::Plan { text, .. })) => others.extend(report::drafts(Source::Plan, text, at, ending)),
@@ -103,12 +106,19 @@ fn observation(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, key
     let episode = episode_of(spans, draft.at);
     let span = &spans[episode as usize - 1];
     let text = draft.text();
-    let range = draft.from.min(span.first)..(draft.at + 1).max(span.end);
+    let range = match draft.source {
+        Source::Report => turn_start(timeline, draft.at)..draft.at + 1,
+        _ => draft.from.min(span.first)..(draft.at + 1).max(span.end),
+    };
     let is_change = !matches!(draft.kind, Some(ObservationType::Decision));
     let changed = if is_change { ending.files(range.clone()) } else { Vec::new() };
     let mut files_modified = mentioned(&changed, &text);
-    if files_modified.is_empty() && matches!(draft.source, Source::Commit | Source::Obstacle | Source::Written) {
-        files_modified = ending.files(draft.from..draft.at + 1);
+    if files_modified.is_empty() {
+        files_modified = match draft.source {
+            Source::Commit | Source::Obstacle | Source::Written => ending.files(draft.from..draft.at + 1),
+            Source::Report if report::tells_changes(&draft) => ending.files(range.clone()),
+            _ => Vec::new(),
+        };
     }
     files_modified.truncate(MAX_FILES);
     let read: Vec<&str> = timeline.steps[range]
@@ -154,6 +164,11 @@ fn observation(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, key
             supersedes: Vec::new(),
         },
     }
+}
+
+fn turn_start(timeline: &Timeline<'_>, at: usize) -> usize {
+    let turn = timeline.steps[at].turn;
+    timeline.steps.partition_point(|step| step.turn < turn)
 }
 
 /// Returns the files that a text names, by path or by file name.

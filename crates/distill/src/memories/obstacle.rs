@@ -2,12 +2,12 @@
 
 use backstory_model::ObservationType;
 
-use super::draft::{Draft, Source, Statement, choose_title};
+use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person};
 use super::ending::Ending;
-use crate::english::{Words, code, count_names, fit_title, has_cause, has_contrast, imperative};
+use crate::english::{Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative};
 use crate::episodes::Timeline;
 use crate::prose::{SectionRole, topics};
-use crate::{Action, CommandRun, ErrorSignature, Purpose, RunOutcome};
+use crate::{Action, CommandRun, ErrorSignature, PublicationKind, Purpose, RunOutcome};
 
 /// The reasons kept for one obstacle, in characters.
 const MAX_REASONS: usize = 420;
@@ -43,17 +43,33 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
         open: Vec::new(),
     };
     for (at, step) in timeline.steps.iter().enumerate() {
-        let Some(Action::Run(run)) = step.action() else { continue };
-        if run.purpose == Purpose::Inspect {
-            continue;
-        }
-        match run.outcome {
-            RunOutcome::Failed => fail(timeline, &mut found, run, at),
-            RunOutcome::Passed => pass(timeline, ending, &mut found, run, at),
-            RunOutcome::Unknown => {}
+        match step.action() {
+            Some(Action::Run(run)) if run.purpose == Purpose::Inspect => {}
+            Some(Action::Run(run)) if run.outcome == RunOutcome::Failed => fail(timeline, &mut found, run, at),
+            Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => pass(timeline, ending, &mut found, &run.command, at),
+            Some(action) => {
+                if let Some(command) = succeeded(action) {
+                    pass(timeline, ending, &mut found, command, at);
+                }
+            }
+            None => {}
         }
     }
     found
+}
+
+/// Returns the command that an action stands for: a commit in the log is a `git commit` that passed.
+const fn succeeded(action: &Action) -> Option<&'static str> {
+    match action {
+        Action::Commit(_) => Some("git commit"),
+        Action::Push { .. } => Some("git push"),
+        Action::Publication(publication) => match publication.kind {
+            PublicationKind::PullRequest => Some("gh pr create"),
+            PublicationKind::Issue => Some("gh issue create"),
+            PublicationKind::Comment => None,
+        },
+        _ => None,
+    }
 }
 
 fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a CommandRun, at: usize) {
@@ -81,9 +97,9 @@ fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a Command
     }
 }
 
-fn pass<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>, found: &mut Obstacles<'a>, run: &'a CommandRun, at: usize) {
-    for command in simple_commands(&run.command) {
-        let is_resolved = |failure: &Failure<'_>| key(failure.command) == key(command) || is_variant(failure.command, command);
+fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>, command: &str, at: usize) {
+    for command in simple_commands(command) {
+        let is_resolved = |failure: &Failure<'_>| resolves(failure, command) || is_variant(failure.command, command);
         while let Some(position) = found.open.iter().position(is_resolved) {
             let failure = found.open.remove(position);
             found.drafts.extend(resolved(timeline, ending, &failure, command, at));
@@ -100,7 +116,8 @@ fn failed_command(run: &CommandRun) -> Option<&str> {
     })
 }
 
-fn simple_commands(command: &str) -> impl Iterator<Item = &str> {
+/// Returns the simple commands of a compound command.
+pub(crate) fn simple_commands(command: &str) -> impl Iterator<Item = &str> {
     command
         .split("&&")
         .flat_map(|part| part.split("||"))
@@ -121,6 +138,30 @@ pub(crate) fn key(command: &str) -> String {
         .join(" ")
 }
 
+/// Reports whether a passing command covers what failed: the same program, for a check also the same or a wider target.
+fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
+    if key(failure.command) != key(passed) {
+        return false;
+    }
+    let is_check = matches!(failure.purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
+    let (failed, passed) = (targets(failure.command), targets(passed));
+    !is_check
+        || passed.iter().all(|target| failed.contains(target))
+        || failed.iter().all(|target| passed.contains(target))
+        || passed.contains(&"./...")
+}
+
+/// Returns the arguments that choose what a command works on.
+fn targets(command: &str) -> Vec<&str> {
+    let skipped = key(command).split_whitespace().count();
+    command
+        .split_whitespace()
+        .filter(|word| !word.contains('=') || word.starts_with('-'))
+        .skip(skipped)
+        .filter(|word| !word.starts_with('-') && !word.contains('>'))
+        .collect()
+}
+
 /// `python x.py` and `python3 x.py`: another program with the same arguments.
 fn is_variant(failed: &str, passed: &str) -> bool {
     match (failed.split_once(' '), passed.split_once(' ')) {
@@ -133,16 +174,18 @@ fn has_change(timeline: &Timeline<'_>, after: usize, before: usize) -> bool {
     timeline.steps[after..before].iter().any(|step| matches!(step.action(), Some(Action::Change(_))))
 }
 
-/// Collects the statements between two runs that explain the failure, latest last.
-fn reasons(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Vec<Statement> {
+/// Collects the statements after a failure that explain it: the first ones are the diagnosis.
+fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Vec<Statement> {
     let mut out: Vec<Statement> = Vec::new();
     for step in &timeline.steps[range] {
         let Some(Action::Prose(text)) = step.action() else { continue };
         for point in topics(text).into_iter().flat_map(|topic| topic.points) {
             let explains = has_cause(&point.text) || has_contrast(&point.text) || count_names(&point.text) > 0;
-            if explains && point.text.chars().count() <= MAX_REASONS {
+            let is_plan = is_first_person(&point.text) && INTENTIONS.within(&point.text.to_lowercase());
+            if explains && !is_plan && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {
-                    text: point.text,
+                    text: ended(point.text),
+                    title: point.title,
                     is_item: false,
                     role: SectionRole::Cause,
                 });
@@ -150,26 +193,29 @@ fn reasons(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Vec<Statem
         }
     }
     let mut length = 0;
-    let kept = out
-        .iter()
-        .rev()
-        .take_while(|statement| {
-            length += statement.text.chars().count();
-            length <= MAX_REASONS
-        })
-        .count();
-    out.split_off(out.len() - kept)
+    out.retain(|statement| {
+        length += statement.text.chars().count();
+        length <= MAX_REASONS
+    });
+    out
 }
+
+/// "I suppressed the error" explains; "I should handle it" intends.
+const INTENTIONS: Phrases = Phrases(&["i need", "i should", "i could", "i can", "i want", "i'll", "i will", "i would", "i'd", "i'm", "i think", "i have to"]);
 
 fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, command: &str, at: usize) -> Option<Draft> {
     let range = failure.first + 1..at;
-    let reasons = reasons(timeline, range.clone());
+    // The reason is given after the last failure, or before it when the last attempt needed no words.
+    let mut reasons = reasons_between(timeline, failure.at + 1..at);
+    if reasons.is_empty() {
+        reasons = reasons_between(timeline, range.clone());
+    }
     let is_variant = is_variant(failure.command, command);
     let title = if is_variant {
         let program = |command: &str| code(command.split_whitespace().next().unwrap_or_default());
         Some(format!("{} fails here; {} works", program(failure.command), program(command)))
     } else {
-        choose_title(&reasons, None).or_else(|| failure_title(failure).filter(|_| !reasons.is_empty()))
+        choose_title(&reasons, None).or_else(|| Some(failure_title(failure)).filter(|_| !reasons.is_empty()))
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
     draft.from = failure.first;
@@ -183,16 +229,33 @@ fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>,
         .into_iter()
         .filter_map(|step| timeline.steps[step].entry()?.tool_use_id.clone())
         .collect();
-    draft.narrative = reasons.into_iter().map(|reason| reason.text).filter(|reason| *reason != draft.title).collect();
+    reasons.into_iter().for_each(|reason| draft.push(reason));
     draft.facts.push(describe(failure));
     draft.facts.extend(remedy(timeline, ending, range));
     draft.facts.push(format!("Passes now: {}", code(quote(command))));
     Some(draft)
 }
 
-fn failure_title(failure: &Failure<'_>) -> Option<String> {
-    let error = failure.error?;
-    fit_title(&format!("{} failed with {}", code(&key(failure.command)), code(quote(&error.line))))
+fn failure_title(failure: &Failure<'_>) -> String {
+    let command = code(&key(failure.command));
+    let (place, message) = failure.error.map_or((None, None), |error| split_location(&error.line));
+    let with_message = message.and_then(|message| fit_title(&format!("{command} failed: {}", code(message))));
+    let with_place = place.and_then(|place| fit_title(&format!("{command} failed in {}", code(place))));
+    with_message.or(with_place).unwrap_or_else(|| format!("{command} failed"))
+}
+
+/// Splits `src/a.rs:3:9: message` into the file and the message.
+fn split_location(line: &str) -> (Option<&str>, Option<&str>) {
+    let Some((place, message)) = line.split_once(": ") else {
+        return (None, Some(line));
+    };
+    let file = place.split(':').next().unwrap_or(place);
+    let is_place = place.contains(':') && file.contains('.') && !file.contains(' ');
+    if is_place {
+        (file.rsplit('/').next(), Some(message))
+    } else {
+        (None, Some(line))
+    }
 }
 
 /// Describes a failure: the command and its error line.
@@ -204,8 +267,11 @@ pub(crate) fn describe(failure: &Failure<'_>) -> String {
     }
 }
 
+/// Returns the part of a command or error line that is worth quoting: without the text that is passed in quotes.
 fn quote(text: &str) -> &str {
     let line = text.lines().next().unwrap_or(text);
+    let line = line.split(" --body ").next().unwrap_or(line);
+    let line = line.split("\"$(").next().unwrap_or(line);
     line[..line.floor_char_boundary(MAX_QUOTE)].trim()
 }
 
@@ -229,8 +295,9 @@ fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::Range<u
 
 /// Drafts the memory of an attempt after which the command still failed with the same error.
 fn rejected(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Option<Draft> {
-    let reasons = reasons(timeline, failure.at + 1..at);
-    let guess = choose_title(&reasons, None)?;
+    let reasons = reasons_between(timeline, failure.at + 1..at);
+    let causes: Vec<Statement> = reasons.iter().filter(|reason| has_cause(&reason.text)).cloned().collect();
+    let guess = choose_title(&causes, None)?;
     let title = fit_title(&format!("Tried, did not work: {guess}")).unwrap_or(guess);
     let mut draft = Draft::new(Source::Obstacle, at, title);
     draft.from = failure.at;

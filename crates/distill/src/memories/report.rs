@@ -1,142 +1,171 @@
-//! Drafts from text written for a reader: reports, compaction summaries, sub-agent reports, plans.
+//! Statements from text written for a reader, grouped by subject: reports, summaries, plans, commit bodies, prose.
 
-use super::draft::{Draft, Source, Statement, choose_title};
+use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
 use super::ending::Ending;
-use crate::english::{Words, count_names, has_cause, has_contrast, is_change_verb, names_subject, verb};
+use crate::english::{Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, verb};
 use crate::prose::{SectionRole, Topic, topics};
 
-/// The text of one draft, in characters: about 160 tokens.
-const MAX_DRAFT: usize = 640;
+/// The text of one draft, in characters: about 170 tokens.
+const MAX_DRAFT: usize = 680;
 /// A longer statement is too long to be one fact.
 const MAX_STATEMENT: usize = 420;
 /// A statement with fewer words says nothing on its own.
 const MIN_WORDS: usize = 4;
 
+/// Statements about one subject.
+pub(super) struct Group {
+    heading: Option<String>,
+    statements: Vec<Statement>,
+}
+
 /// Drafts memories from a message: one per subject, never across headings with a subject of their own.
 pub(super) fn drafts(source: Source, text: &str, at: usize, ending: &Ending<'_>) -> Vec<Draft> {
-    let mut out = Vec::new();
+    groups(source, text, at, ending)
+        .into_iter()
+        .flat_map(|group| pack(source, at, group))
+        .collect()
+}
+
+/// Returns all statements of a message, in order.
+pub(super) fn statements(source: Source, text: &str, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
+    groups(source, text, at, ending)
+        .into_iter()
+        .flat_map(|group| group.statements)
+        .collect()
+}
+
+/// Groups the statements of a message: what stands under the name of a file belongs to the change as a whole.
+fn groups(source: Source, text: &str, at: usize, ending: &Ending<'_>) -> Vec<Group> {
     let mut main: Vec<Statement> = Vec::new();
-    for topic in topics(text) {
-        if !is_memorable(topic.role) {
-            continue;
-        }
-        let statements = statements(&topic, source, at, ending);
-        match topic.heading.as_deref() {
-            Some(heading) if is_file(heading) => main.extend(labelled(heading, statements)),
-            Some(heading) => out.extend(pack(source, at, Some(heading), statements)),
+    let mut out = Vec::new();
+    for topic in topics(text).into_iter().filter(|topic| is_memorable(topic.role, source)) {
+        let statements = informative(&topic, source, at, ending);
+        match topic.heading {
+            Some(heading) if is_file(&heading) => main.extend(labelled(&heading, statements)),
+            Some(heading) => out.push(Group {
+                heading: Some(heading),
+                statements,
+            }),
             None => main.extend(statements),
         }
     }
-    let mut all = pack(source, at, None, main);
-    all.append(&mut out);
-    all
+    out.insert(
+        0,
+        Group {
+            heading: None,
+            statements: main,
+        },
+    );
+    out
 }
 
-fn is_memorable(role: SectionRole) -> bool {
-    !matches!(
-        role,
-        SectionRole::Open | SectionRole::Check | SectionRole::Request | SectionRole::Status | SectionRole::Source
-    )
+fn is_memorable(role: SectionRole, source: Source) -> bool {
+    match role {
+        SectionRole::Open | SectionRole::Check | SectionRole::Request | SectionRole::Status | SectionRole::Source => false,
+        // The steps of a plan are not done yet; its reasons hold.
+        SectionRole::Change | SectionRole::Other | SectionRole::Choice => source != Source::Plan,
+        SectionRole::Problem | SectionRole::Cause | SectionRole::Note | SectionRole::Decision => true,
+    }
 }
 
-fn statements(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
+fn informative(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
     topic
         .points
         .iter()
-        .filter(|point| is_memorable(point.role))
-        .filter(|point| is_informative(&point.text, source))
-        .filter(|point| !ending.is_stale(&point.text, at))
+        .filter(|point| is_memorable(point.role, source) && (point.role != SectionRole::Choice || !point.is_item))
+        .filter(|point| is_informative(&point.text, source) && !ending.is_stale(&point.text, at))
         .map(|point| Statement {
             text: point.text.clone(),
+            title: point.title.clone(),
             is_item: point.is_item,
             role: point.role,
         })
         .collect()
 }
 
-/// Prose in the middle of the work counts only where it states a cause, a limit or several names.
+/// Text for the user counts as it is; text that the agent wrote while working counts only where it states a finding.
 fn is_informative(text: &str, source: Source) -> bool {
     if text.split_whitespace().count() < MIN_WORDS || text.chars().count() > MAX_STATEMENT {
         return false;
     }
-    source != Source::Prose
-        || (names_subject(text) && !is_first_person(text) && (has_cause(text) || has_contrast(text) || count_names(text) >= 2))
+    let lower = text.to_lowercase();
+    match source {
+        Source::Prose => {
+            count_names(text) > 0 && !is_first_person(text) && !PLANS.within(&lower) && (has_cause(text) || has_contrast(text) || count_names(text) >= 2)
+        }
+        Source::Subagent => count_names(text) > 0 || text.contains(|c: char| c.is_ascii_digit()),
+        _ => !is_first_person(text) || has_cause(text),
+    }
 }
 
-fn is_first_person(text: &str) -> bool {
-    text.split_whitespace().any(|word| {
-        matches!(
-            word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’'),
-            "I" | "I'm" | "I’m" | "I've" | "I’ve" | "I'd" | "my" | "My"
-        )
-    })
-}
+/// A sentence that weighs or intends is not a finding.
+const PLANS: Phrases = Phrases(&[
+    "would be to", "simplest", "i should", "we should", "we need to", "need to", "needs to", "we can", "could", "either", "maybe", "might", "hypothesis", "suspect", "perhaps", "should return", "should be",
+    "should", "would", "approach", "probably", "wait", "going to", "we want", "to fix", "fix for", "will need", "next",
+]);
 
 /// Reports whether a heading is the name of a file.
 fn is_file(heading: &str) -> bool {
+    const MAX_EXTENSION: usize = 5;
     let name = heading.trim_matches('`');
-    !name.contains(' ') && (name.contains('/') || name.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && extension.len() <= 5))
+    let has_extension = name
+        .rsplit_once('.')
+        .is_some_and(|(stem, extension)| !stem.is_empty() && (1..=MAX_EXTENSION).contains(&extension.len()));
+    !name.contains(' ') && (name.contains('/') || has_extension)
 }
 
 /// Puts the file in front of each statement that stood under it.
 fn labelled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
     let name = heading.trim_matches('`');
     let short = name.rsplit('/').next().unwrap_or(name);
+    let label = |text: String| format!("`{short}`: {text}");
     statements
         .into_iter()
         .map(|statement| Statement {
-            text: format!("`{short}`: {}", statement.text),
+            text: label(statement.text),
+            title: statement.title.map(label),
             ..statement
         })
         .collect()
 }
 
 /// Packs statements, in order, into as few drafts as fit.
-fn pack(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Vec<Draft> {
+fn pack(source: Source, at: usize, group: Group) -> Vec<Draft> {
     let mut out = Vec::new();
     let mut open: Vec<Statement> = Vec::new();
     let mut length = 0;
-    for statement in statements {
+    for statement in group.statements {
         let own = statement.text.chars().count();
         if length + own > MAX_DRAFT && !open.is_empty() {
-            out.extend(finish(source, at, heading, std::mem::take(&mut open)));
+            out.extend(finish(source, at, group.heading.as_deref(), std::mem::take(&mut open)));
             length = 0;
         }
         length += own;
         open.push(statement);
     }
-    out.extend(finish(source, at, heading, open));
+    out.extend(finish(source, at, group.heading.as_deref(), open));
     out
 }
 
 fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Option<Draft> {
+    const ABOUT_PERCENT: u32 = 60;
     let title = choose_title(&statements, heading)?;
     let mut draft = Draft::new(source, at, title);
-    let title_words = Words::of(&draft.title);
-    for statement in statements {
-        const RESTATED_PERCENT: u32 = 90;
-        if Words::of(&statement.text).covered_by(&title_words, RESTATED_PERCENT) {
-            continue;
-        }
-        if statement.is_item {
-            draft.facts.push(statement.text);
-        } else {
-            draft.narrative.push(statement.text);
-        }
+    let statement_words = Words::of(&statements.iter().map(|statement| statement.text.as_str()).collect::<Vec<_>>().join(" "));
+    if let Some(heading) = heading.filter(|heading| !Words::of(heading).covered_by(&statement_words, ABOUT_PERCENT)) {
+        draft.narrative.push(format!("{heading}:"));
     }
-    if let Some(heading) = heading.filter(|heading| !title_words.covered_by(&Words::of(heading), 50) && count_names(heading) > 0) {
-        draft.narrative.insert(0, format!("{heading}:"));
-    }
+    statements.into_iter().for_each(|statement| draft.push(statement));
     draft.has_content().then_some(draft)
 }
 
 /// Reports whether a draft tells of completed changes.
 pub(super) fn tells_changes(draft: &Draft) -> bool {
-    let changes = |text: &String| {
-        let text = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);
+    let changes = |text: &str| {
+        let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
         verb(text.split_whitespace().next().unwrap_or_default()).is_some_and(|(base, _)| is_change_verb(base))
     };
-    let statements = draft.narrative.len() + draft.facts.len();
-    let changed = draft.narrative.iter().chain(&draft.facts).filter(|text| changes(text)).count();
-    changes(&draft.title) || (statements > 0 && changed * 3 >= statements)
+    let texts = || draft.narrative.iter().chain(&draft.facts);
+    let changed = texts().filter(|text| changes(text)).count();
+    changes(&draft.title) || (changed > 0 && changed * 3 >= texts().count())
 }

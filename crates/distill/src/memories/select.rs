@@ -3,14 +3,14 @@
 use super::draft::{Draft, Source};
 use crate::english::Words;
 
-/// All memories of a session together, in characters: about 2,000 tokens.
-const SESSION_CHARS: usize = 8_000;
+/// All memories of a session together, in characters: about 2,200 tokens.
+const SESSION_CHARS: usize = 8_800;
 /// One memory, in characters: about 200 tokens.
 const MAX_CHARS: usize = 820;
-/// A draft with this share of known words only repeats other memories.
-const KNOWN_PERCENT: u32 = 62;
-/// A draft with less new content is not worth reading.
-const MIN_NEW_WEIGHT: u32 = 9;
+/// A draft that shares this much of its words with one other memory only repeats it.
+const SAME_PERCENT: u32 = 60;
+/// A draft that has this much of its words in all other memories together says nothing new.
+const KNOWN_PERCENT: u32 = 85;
 
 /// The worth of one new word, by source.
 const fn worth(source: Source) -> u32 {
@@ -46,11 +46,12 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
     let mut left = SESSION_CHARS;
     let mut chosen = Vec::new();
     loop {
-        rest.retain(|candidate| candidate.chars <= left && candidate.is_new(&known));
+        rest.retain(|candidate| candidate.chars <= left && !candidate.words.covered_by(&known, KNOWN_PERCENT));
         let Some(best) = (0..rest.len()).max_by_key(|at| (rest[*at].value(&known), std::cmp::Reverse(rest[*at].at))) else {
             break;
         };
         let best = rest.swap_remove(best);
+        rest.retain(|candidate| !candidate.words.covered_by(&best.words, SAME_PERCENT));
         known.extend(&best.words);
         left -= best.chars;
         chosen.push(best.at);
@@ -67,18 +68,12 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new_weight(&self, known: &Words) -> u32 {
-        self.words.weight() - self.words.shared(known)
-    }
-
-    fn is_new(&self, known: &Words) -> bool {
-        let is_user = self.source == Source::User;
-        !self.words.covered_by(known, if is_user { 90 } else { KNOWN_PERCENT }) && (is_user || self.new_weight(known) >= MIN_NEW_WEIGHT)
-    }
-
-    /// New content, weighted by authority, for the square root of the length: dense texts first, but not only short ones.
+    /// Content, new words twice, weighted by authority, for the square root of the length: dense texts first, but not only
+    /// short ones.
     fn value(&self, known: &Words) -> u32 {
+        let weight = self.words.weight();
+        let new = weight - self.words.shared(known);
         let cost = self.chars.max(1).isqrt();
-        self.new_weight(known) * worth(self.source) * 100 / u32::try_from(cost).unwrap_or(u32::MAX)
+        (weight + new) * worth(self.source) * 50 / u32::try_from(cost).unwrap_or(u32::MAX)
     }
 }

@@ -23,7 +23,9 @@ pub(crate) struct Block {
     pub(crate) is_item: bool,
     /// Nested entries.
     pub(crate) children: Vec<String>,
-    /// The content that a bold label at its start announces: `**Root cause:** …`.
+    /// The label at its start, without markup: `**Root cause:** …`.
+    pub(crate) label: Option<String>,
+    /// The content that the label announces.
     pub(crate) role: Option<SectionRole>,
 }
 
@@ -53,6 +55,8 @@ pub(crate) enum SectionRole {
     Status,
     /// Sources and references.
     Source,
+    /// Alternatives to choose from.
+    Choice,
 }
 
 impl SectionRole {
@@ -81,6 +85,7 @@ const HEADINGS: &[(SectionRole, Phrases)] = &[
         Phrases(&["current work", "current state", "current status", "status", "progress"]),
     ),
     (SectionRole::Source, Phrases(&["sources", "references", "links"])),
+    (SectionRole::Choice, CHOICES),
     (
         SectionRole::Open,
         Phrases(&[
@@ -117,6 +122,8 @@ const HEADINGS: &[(SectionRole, Phrases)] = &[
         ]),
     ),
 ];
+
+const CHOICES: Phrases = Phrases(&["option", "options", "alternative", "alternatives", "choices", "two approaches", "possible approaches", "two ways"]);
 
 /// Longer messages are read up to here.
 const MAX_BYTES: usize = 48 * 1024;
@@ -227,6 +234,7 @@ impl Reader {
                 text,
                 is_item: true,
                 children: Vec::new(),
+                label: None,
                 role: None,
             });
         }
@@ -243,13 +251,8 @@ impl Reader {
             return;
         }
         self.list_indent = Some(indent);
-        let role = label_role(text);
-        self.blocks().push(Block {
-            text: plain(text),
-            is_item: true,
-            children: Vec::new(),
-            role,
-        });
+        let block = block(text, true);
+        self.blocks().push(block);
     }
 
     fn continue_entry(&mut self, text: &str) {
@@ -270,15 +273,9 @@ impl Reader {
             self.start_section(&title);
             return;
         }
-        let role = label_role(&paragraph);
-        let text = plain(&paragraph);
-        if !text.is_empty() {
-            self.blocks().push(Block {
-                text,
-                is_item: false,
-                children: Vec::new(),
-                role,
-            });
+        let block = block(&paragraph, false);
+        if !block.text.is_empty() {
+            self.blocks().push(block);
         }
     }
 
@@ -360,13 +357,30 @@ fn bold_heading(paragraph: &str) -> Option<String> {
     (is_aside && !is_sentence).then(|| without_number(&plain(inner)).trim_end_matches(':').to_owned())
 }
 
-/// Judges the bold label at the start of a paragraph: `**Root cause:** …`.
-fn label_role(text: &str) -> Option<SectionRole> {
-    let inner = text.strip_prefix("**")?;
-    let (label, rest) = inner.split_once("**")?;
-    let is_label = label.ends_with(':') || rest.trim_start().starts_with([':', '—', '–', '-']);
-    let role = SectionRole::of(label);
-    (is_label && role != SectionRole::Other).then_some(role)
+fn block(text: &str, is_item: bool) -> Block {
+    let label = label(text);
+    let role = label.as_deref().map(SectionRole::of).filter(|role| *role != SectionRole::Other);
+    Block {
+        text: plain(text),
+        is_item,
+        children: Vec::new(),
+        label,
+        role,
+    }
+}
+
+/// Returns the label at the start of a text: `**Root cause:** …`, `**Merge** — …`, `Primary request: …`.
+fn label(text: &str) -> Option<String> {
+    const MAX_WORDS: usize = 6;
+    let label = if let Some(inner) = text.strip_prefix("**") {
+        let (label, rest) = inner.split_once("**")?;
+        let is_label = label.ends_with(':') || rest.trim_start().starts_with([':', '—', '–', '-']);
+        is_label.then_some(label)?
+    } else {
+        text.split_once(": ")?.0
+    };
+    let label = plain(label.trim_end_matches(':'));
+    (label.split_whitespace().count() <= MAX_WORDS && count_names(&label) == 0 && !label.ends_with('.')).then_some(label)
 }
 
 #[cfg(test)]

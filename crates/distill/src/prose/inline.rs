@@ -23,6 +23,13 @@ pub(crate) fn plain(text: &str) -> String {
                 rest = tail;
                 continue;
             }
+            if matches!(c, '_' | '*')
+                && let Some((inner, tail)) = emphasis(&out, c, after)
+            {
+                out.push_str(inner);
+                rest = tail;
+                continue;
+            }
             if c == '['
                 && let Some((label, tail)) = link(after)
             {
@@ -59,6 +66,16 @@ fn opens_bold(before: &str, after: &str) -> bool {
     is_edge(before.chars().next_back()) && after.starts_with(|c: char| !c.is_whitespace()) && closes
 }
 
+/// `_word_` or `*word*` -> (word, tail); `snake_case` and `a*b` are no emphasis.
+fn emphasis<'a>(before: &str, mark: char, after: &'a str) -> Option<(&'a str, &'a str)> {
+    const MAX_EMPHASIS: usize = 60;
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '_' | '*' | '/'));
+    let end = after.find(mark).filter(|end| (1..MAX_EMPHASIS).contains(end))?;
+    let (inner, tail) = (&after[..end], &after[end + 1..]);
+    let is_text = inner.starts_with(char::is_alphabetic) && !inner.ends_with(char::is_whitespace) && !inner.contains('`');
+    (is_text && is_edge(before.chars().next_back()) && is_edge(tail.chars().next())).then_some((inner, tail))
+}
+
 /// `label](target)tail` -> (label, tail).
 fn link(after: &str) -> Option<(&str, &str)> {
     const MAX_LABEL: usize = 200;
@@ -91,6 +108,7 @@ mod tests {
             ("``__init__`` stays", "`__init__` stays"),
             ("cos(x)**I and **kw", "cos(x)**I and **kw"),
             ("an `open span", "an open span"),
+            ("they _did_ see *all* of snake_case and a*b*c", "they did see all of snake_case and a*b*c"),
             ("bell\u{7} and \u{202e}tricks", "bell and tricks"),
         ] {
             assert_eq!(plain(given), wanted);

@@ -19,6 +19,8 @@ pub(crate) struct Topic {
 pub(crate) struct Point {
     /// The text.
     pub(crate) text: String,
+    /// The part that can stand as a title: not a lead-in with its list.
+    pub(crate) title: Option<String>,
     /// Set for a list entry.
     pub(crate) is_item: bool,
     /// The content that its own label or the heading announces.
@@ -27,15 +29,46 @@ pub(crate) struct Point {
 
 /// A lead-in and its list become one statement up to this length, in characters.
 const MAX_JOINED: usize = 420;
+/// A joined statement up to this length reads as one sentence.
+const MAX_JOINED_TITLE: usize = 100;
 
 /// Returns the topics of a message that state something.
 pub(crate) fn topics(message: &str) -> Vec<Topic> {
     parse(message)
         .iter()
-        .map(topic)
+        .flat_map(section_topics)
         .filter(|topic| !topic.points.is_empty())
         .collect()
 }
+
+/// Returns the topic of a section, and one for each labelled entry that tells a story of its own.
+fn section_topics(section: &Section) -> Vec<Topic> {
+    let mut own = Vec::new();
+    let mut rest = Section {
+        heading: section.heading.clone(),
+        role: section.role,
+        blocks: Vec::new(),
+    };
+    for block in &section.blocks {
+        let is_story = block.is_item && block.role.is_none() && sentences(&block.text).len() >= MIN_STORY;
+        match &block.label {
+            Some(label) if is_story => own.push(topic(&Section {
+                heading: Some(label.clone()),
+                role: section.role,
+                blocks: vec![Block {
+                    is_item: false,
+                    ..block.clone()
+                }],
+            })),
+            _ => rest.blocks.push(block.clone()),
+        }
+    }
+    own.insert(0, topic(&rest));
+    own
+}
+
+/// A labelled entry with this many sentences is about its label, not about the list.
+const MIN_STORY: usize = 3;
 
 fn topic(section: &Section) -> Topic {
     let mut points: Vec<Point> = Vec::new();
@@ -66,7 +99,7 @@ fn topic(section: &Section) -> Topic {
     }
 }
 
-/// Ends a lead-in whose list was left out; a short one says nothing without it.
+/// Ends a lead-in: with its list it is a statement; a short one without its list says nothing.
 fn closed(mut lead: Point) -> Option<Point> {
     const MIN_WORDS: usize = 9;
     if let Some(text) = lead.text.strip_suffix(':') {
@@ -74,6 +107,9 @@ fn closed(mut lead: Point) -> Option<Point> {
             return None;
         }
         lead.text = format!("{text}.");
+        lead.title = Some(lead.text.clone());
+    } else {
+        lead.title = (lead.text.chars().count() <= MAX_JOINED_TITLE).then(|| lead.text.clone());
     }
     Some(lead)
 }
@@ -88,7 +124,12 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
         if text.is_empty() || is_question(&text) || is_narration(&text) || is_verdict(&text) {
             continue;
         }
+        let role = match SectionRole::of(&text) {
+            SectionRole::Choice if introduces => SectionRole::Choice,
+            _ => role,
+        };
         let point = Point {
+            title: Some(text.clone()),
             text,
             is_item: false,
             role,
@@ -103,8 +144,9 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
 }
 
 fn push_item(block: &Block, section: &Section, text: String, points: &mut Vec<Point>) {
-    if !is_question(&text) && !is_verdict(&text) {
+    if !is_question(&text) && !is_verdict(&text) && !is_narration(&text) {
         points.push(Point {
+            title: Some(block.text.clone()).filter(|text| !text.ends_with(':')),
             text,
             is_item: true,
             role: block.role.unwrap_or(section.role),
