@@ -17,18 +17,25 @@ pub fn compose(logs: &[TurnLog]) -> SessionMemory {
     let observations = memories::write(&timeline, &spans, &ending, &obstacles);
     let handover = handover::write(&timeline, &ending, &obstacles, &observations);
     SessionMemory {
-        title: handover
-            .requests
-            .iter()
-            .find(|request| !request.starts_with('/'))
-            .or(handover.requests.first())
-            .map(|request| title(request)),
+        title: subject(&handover.requests).map(title),
         subtitle: handover.done.last().map(|outcome| title(outcome)),
         episodes: spans.iter().enumerate().map(|(at, span)| episode(&timeline, &ending, at, span)).collect(),
         summaries: handover::summaries(&timeline, &ending, &handover),
         observations,
         handover,
     }
+}
+
+/// Returns the request that names the session: the first one, unless it is a command without arguments.
+fn subject(requests: &[String]) -> Option<&str> {
+    const MIN_WORDS: usize = 4;
+    let is_bare_command = |line: &&String| line.starts_with('/') && !line.contains(' ');
+    let first = requests.first()?;
+    if !is_bare_command(&first) {
+        return Some(first);
+    }
+    let next = requests.iter().find(|line| !line.starts_with('/') && line.split_whitespace().count() >= MIN_WORDS);
+    Some(next.unwrap_or(first))
 }
 
 fn episode(timeline: &Timeline<'_>, ending: &Ending<'_>, at: usize, span: &Span) -> Episode {

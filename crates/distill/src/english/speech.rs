@@ -92,7 +92,7 @@ const NARRATION: Phrases = Phrases(&[
     "continuing", "moving on", "proceeding", "time to", "on to", "back to", "starting with", "let's", "first, let", "first let",
     "next, i", "next i'll", "next up", "no response requested", "ready to", "ready for", "what would you", "what's on your mind",
     "anything else", "feel free", "hope this", "happy to", "sounds good", "waiting for", "standing by", "two fixes needed", "two changes", "three changes",
-    "this session is being continued", "the summary below", "please continue the conversation", "to answer your question", "the files look", "the file looks", "everything looks", "looks correct", "progress",
+    "you can see", "you should see", "you'll see", "this session is being continued", "the summary below", "please continue the conversation", "to answer your question", "the files look", "the file looks", "everything looks", "looks correct", "progress",
 ]);
 
 const NARRATION_ANYWHERE: Phrases = Phrases(&["let me", "let's", "i'll", "i will now", "we'll now", "i'm going to"]);
@@ -119,7 +119,7 @@ pub(crate) fn is_verdict(sentence: &str) -> bool {
 }
 
 const VERDICTS: Phrases = Phrases(&[
-    "tests pass", "test passes", "tests passing", "tests passed", "all pass", "all passing", "all green", "is clean", "are clean", "lint passes", "it compiles",
+    "tests pass", "test passes", "cases pass", "checks passed", "tests passing", "tests passed", "all pass", "all passing", "all green", "is clean", "are clean", "lint passes", "it compiles",
     "code compiles", "compiles cleanly", "builds cleanly", "build passes", "build succeeds", "build is clean", "0 issues", "no issues", "no errors", "works correctly",
     "works as expected", "everything passes", "everything works", "checks pass", "pushed", "committed", "is complete", "is done", "all set", "successfully pushed",
     "working tree is clean", "pass with", "no lint",
@@ -251,19 +251,18 @@ pub(crate) fn deferral(sentence: &str) -> Option<Deferral> {
 }
 
 const DEFERRED: Phrases = Phrases(&[
-    "still to do", "still todo", "todo", "to-do", "remaining", "remains to", "what's left", "what is left", "left to do", "still need", "still needs", "still missing",
-    "still open", "not yet", "yet to be", "not implemented", "not done", "not finished", "unfinished", "not addressed", "hasn't been", "haven't been", "have not been",
-    "has not been", "next i would", "next i'd", "next, i would", "next, i'd", "next step", "next steps", "follow-up", "followup", "follow up", "deferred", "defer", "postponed",
-    "out of scope", "for later", "later pr", "separate pr", "separate issue", "separate ticket", "future pr", "in a future", "future work", "needs to be", "need to be",
-    "will need to", "you need to", "you'll need to", "you still", "waiting on", "blocked on", "blocked by", "pending", "outstanding", "needs review", "untested", "not tested",
-    "not verified", "unverified", "known issue", "known limitation", "before merging", "before merge", "after merging", "once merged", "once it is merged", "after the merge",
-    "won't be", "open question", "haven't", "hasn't", "should be removed", "needs a", "needs an",
+    "still to do", "still todo", "todo:", "to-do", "remaining issue", "remaining work", "remaining task", "remaining tasks", "remaining steps", "remaining concern", "remains to", "what's left",
+    "what is left", "left to do", "still need", "still needs", "still missing", "still open", "not yet implemented", "not yet done", "not yet supported", "yet to be", "not implemented", "not done yet",
+    "not finished", "unfinished", "not addressed", "next i would", "next i'd", "next, i would", "next, i'd", "next step", "next steps", "follow-up", "followup", "follow up", "deferred", "postponed",
+    "out of scope", "for later", "later pr", "separate pr", "separate issue", "separate ticket", "future pr", "future work", "you need to", "you'll need to", "you still", "blocked on", "blocked by",
+    "outstanding", "needs review", "untested", "not tested", "not verified", "unverified", "known issue", "known limitation", "before merging", "after merging", "once merged", "once it is merged",
+    "after the merge", "open question", "should be removed", "has not been implemented", "hasn't been implemented", "has not been tested", "hasn't been tested", "hasn't been pushed", "haven't been pushed",
+    "not been committed", "not been pushed", "will need to be", "still accumulates", "left as is", "left unfixed",
 ]);
 
 const SUGGESTED: Phrases = Phrases(&[
-    "could be", "could also", "consider", "worth", "might want to", "may want to", "would be nice", "nice to have", "optional", "optionally", "low priority", "medium priority",
-    "later", "eventually", "in the future", "potential", "pre-existing", "acceptable", "trade-off", "tradeoff", "investigate", "recommend", "recommended", "we could", "you could", "should we",
-    "ideally", "long-term", "long term",
+    "could be", "could also", "consider", "worth adding", "worth noting", "worth fixing", "worth checking", "might want to", "may want to", "would be nice", "nice to have", "optionally", "low priority",
+    "medium priority", "eventually", "in the future", "pre-existing", "investigate", "recommend", "recommended", "ideally", "long-term", "long term",
 ]);
 
 /// Reports whether a sentence starts with a word that points outside of it.

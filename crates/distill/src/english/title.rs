@@ -29,7 +29,7 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
         clause_ends(&short, ends)
             .map(|at| trim_end(&short[..at]))
             .filter(|clause| {
-                clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause) && has_main_clause(clause)
+                clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause)
             })
             .max_by_key(|clause| clause.len())
             .map(str::to_owned)
@@ -86,7 +86,7 @@ fn clause_ends(text: &str, ends: Phrases) -> impl Iterator<Item = usize> {
 
 /// Reports whether a text neither breaks off nor leaves a bracket, quote or code span open.
 fn is_whole(text: &str) -> bool {
-    !is_dangling(text) && is_balanced(text) && is_outside_code(text, text.len())
+    !is_dangling(text) && has_main_clause(text) && is_balanced(text) && is_outside_code(text, text.len())
 }
 
 fn is_balanced(text: &str) -> bool {
@@ -119,8 +119,8 @@ const WEAK_ENDS: Phrases = Phrases(&[
 ]);
 
 const SUBORDINATORS: Phrases = Phrases(&[
-    "when", "if", "since", "while", "although", "after", "before", "instead", "because", "for", "in", "by", "with", "even",
-    "as", "once", "unless", "rather",
+    "when", "if", "since", "while", "although", "after", "before", "instead", "because", "even", "as", "once", "unless", "rather",
+    "without",
 ]);
 
 const DANGLING: Phrases = Phrases(&[

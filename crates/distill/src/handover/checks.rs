@@ -20,12 +20,14 @@ pub(crate) fn checks(timeline: &Timeline<'_>) -> Vec<String> {
         let parts: Vec<&str> = match (run.outcome, &run.failed_part) {
             (RunOutcome::Passed, _) => simple_commands(&run.command).collect(),
             (_, Some(part)) => vec![part.as_str()],
-            _ => vec![run.command.as_str()],
+            // Which part failed is not known: the command counts under its last part, the usual check.
+            _ => simple_commands(&run.command).last().into_iter().collect(),
         };
         for part in parts {
             let key = command_key(part);
             last.retain(|(known, _)| *known != key);
-            last.push((key, line(part, run)));
+            let shown = if run.outcome == RunOutcome::Passed { part } else { run.failed_part.as_deref().unwrap_or(&run.command) };
+            last.push((key, line(shown, run)));
         }
     }
     let skipped = last.len().saturating_sub(MAX_CHECKS);

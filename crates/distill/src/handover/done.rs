@@ -3,7 +3,7 @@
 use crate::english::{Words, code, sentence_case};
 use crate::episodes::Timeline;
 use crate::memories::{Ending, FinalCommit, FinalPublication, split_prefix, title_of};
-use crate::prose::{SectionRole, topics};
+use crate::prose::{SectionRole, plain, topics};
 use crate::{Action, PublicationAction, PublicationKind};
 
 /// More commits than this are counted, not listed.
@@ -12,7 +12,7 @@ const MAX_COMMITS: usize = 5;
 /// Returns the lines about completed work, oldest first.
 pub(crate) fn done(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
     const RESTATED_PERCENT: u32 = 60;
-    let commits: Vec<&FinalCommit<'_>> = ending.commits.iter().filter(|commit| !commit.subject.starts_with("Merge ")).collect();
+    let commits: Vec<&FinalCommit<'_>> = ending.commits.iter().filter(|commit| !commit.headline().starts_with("Merge ")).collect();
     let hidden = commits.len().saturating_sub(MAX_COMMITS);
     let mut out = Vec::new();
     if hidden > 0 {
@@ -27,10 +27,11 @@ pub(crate) fn done(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> 
 
 /// Describes a commit in one line.
 pub(crate) fn commit_line(commit: &FinalCommit<'_>) -> String {
-    let (_, subject) = split_prefix(commit.subject);
+    let (_, subject) = split_prefix(commit.headline());
+    let subject = plain(subject.trim_end_matches('.'));
     let hash = commit.hash.map(|hash| format!("{} ", code(hash))).unwrap_or_default();
     let pushed = if commit.is_pushed { " (pushed)" } else { "" };
-    format!("{hash}{}{pushed}", sentence_case(subject))
+    format!("{hash}{}{pushed}", sentence_case(&subject))
 }
 
 fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
@@ -51,8 +52,8 @@ fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
 
 /// Returns the statements of the last report that say how it ended.
 fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
-    const MAX_STATEMENTS: usize = 3;
-    const MAX_CHARS: usize = 380;
+    const MAX_STATEMENTS: usize = 2;
+    const MAX_CHARS: usize = 360;
     let reports = timeline.steps.iter().rev().filter_map(|step| match step.action() {
         Some(Action::Report(text)) => Some(text),
         _ => None,

@@ -3,7 +3,7 @@
 use super::checks::is_check;
 use super::requests::is_request;
 use crate::english::{Deferral, Phrases, Words, deferral, imperative, is_narration, is_question, names_subject, sentences, strip_openers};
-use crate::episodes::{StepKind, Timeline};
+use crate::episodes::{Step, StepKind, Timeline};
 use crate::memories::{Ending, Obstacles, describe};
 use crate::prose::{SectionRole, parse, plain};
 use crate::{Action, PublicationAction, PublicationKind, TaskState, TurnEnd};
@@ -63,7 +63,7 @@ fn interrupted(timeline: &Timeline<'_>) -> Option<String> {
 
 /// The entries of the task list that are not done.
 fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
-    const MAX_LISTED: usize = 6;
+    const MAX_LISTED: usize = 7;
     let mut list: Vec<(Option<&str>, &str, TaskState)> = Vec::new();
     for step in &timeline.steps {
         let Some(Action::Task { id, text, state }) = step.action() else { continue };
@@ -85,12 +85,10 @@ fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
         .filter(|(_, text, state)| matches!(state, TaskState::Pending | TaskState::InProgress) && !text.is_empty())
         .map(|(_, text, _)| *text)
         .collect();
-    // A list that nothing was ever completed on, in a session that went on to other work, is a forgotten list only if it is
-    // older than the last request; it is still what the agent planned to do.
-    match open.len() {
-        0 => Vec::new(),
-        count if count > MAX_LISTED => vec![format!("{count} tasks not done: {}", open.join("; "))],
-        _ => open.into_iter().map(|task| format!("Task not done: {task}")).collect(),
+    match open.as_slice() {
+        [first, .., last] if open.len() > MAX_LISTED => vec![format!("{} tasks not done, from “{first}” to “{last}”", open.len())],
+        [] => Vec::new(),
+        _ => vec![format!("Tasks not done: {}", open.join("; "))],
     }
 }
 
@@ -159,8 +157,8 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
         let is_last = last_report.is_none_or(|last| last <= at);
         let text = match step.action() {
             Some(Action::Report(text)) => text,
-            // A compaction summary lists what was open in the middle of the work: it counts while nothing followed.
-            Some(Action::Compaction(text)) if is_last => text,
+            // A compaction summary lists what was open in the middle of the work: it counts while no work followed.
+            Some(Action::Compaction(text)) if !timeline.steps[at..].iter().any(Step::is_tool_call) => text,
             _ => continue,
         };
         for (item, deferral) in open_statements(text) {
@@ -179,7 +177,11 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
 pub(crate) fn open_statements(text: &str) -> Vec<(String, Deferral)> {
     let mut out = Vec::new();
     for section in parse(text) {
-        if matches!(section.role, SectionRole::Request | SectionRole::Check | SectionRole::Change | SectionRole::Source) {
+        if matches!(section.role, SectionRole::Request | SectionRole::Check | SectionRole::Source) {
+            continue;
+        }
+        if let Some(finding) = section.heading.as_deref().filter(|heading| has_severity(heading)) {
+            out.extend(item(finding).map(|item| (format!("Review finding: {item}"), Deferral::Stated)));
             continue;
         }
         let is_open_section = section.role == SectionRole::Open;
@@ -208,6 +210,16 @@ pub(crate) fn open_statements(text: &str) -> Vec<(String, Deferral)> {
     }
     out
 }
+
+/// Reports whether a heading is a finding of a review: "Double parsing in `load` (medium)".
+fn has_severity(heading: &str) -> bool {
+    let lower = heading.to_lowercase();
+    let grade = lower.strip_suffix(')').and_then(|text| text.rsplit_once('(')).map(|(_, grade)| grade);
+    let label = lower.split_once(':').map(|(label, _)| label);
+    grade.into_iter().chain(label).any(|grade| SEVERITIES.0.contains(&grade.trim_end_matches(" priority").trim_end_matches(" severity")))
+}
+
+const SEVERITIES: Phrases = Phrases(&["critical", "blocker", "blocking", "major", "high", "medium", "minor", "low", "nit", "trivial"]);
 
 /// "Two things are left:" announces open work; "Remaining call sites updated:" does not.
 fn announces(lead: &str) -> bool {

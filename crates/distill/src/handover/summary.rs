@@ -10,8 +10,10 @@ use crate::episodes::Timeline;
 use crate::memories::Ending;
 use crate::{Action, Handover, NewSummary, TurnSummary};
 
-/// The statements of a report that a summary keeps, in characters.
+/// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
+const ALL_STATEMENTS: usize = 3_000;
 const MAX_STATEMENTS: usize = 380;
+const MIN_STATEMENTS: usize = 120;
 const MAX_FILES: usize = 5;
 
 /// Summarizes each turn that has something to say.
@@ -20,11 +22,12 @@ pub(crate) fn summaries(timeline: &Timeline<'_>, ending: &Ending<'_>, handover: 
     for request in requests(timeline) {
         asked.entry(request.turn).or_insert(request.line);
     }
+    let room = (ALL_STATEMENTS / asked.len().max(1)).clamp(MIN_STATEMENTS, MAX_STATEMENTS);
     let mut out: Vec<TurnSummary> = Vec::new();
     for log in timeline.logs {
         let first = timeline.steps.partition_point(|step| step.turn < log.number);
         let end = timeline.steps.partition_point(|step| step.turn <= log.number);
-        let summary = turn_summary(timeline, ending, first..end, asked.get(&log.number));
+        let summary = turn_summary(timeline, ending, first..end, (asked.get(&log.number), room));
         out.extend(summary.map(|summary| TurnSummary {
             turn: log.number,
             summary,
@@ -36,7 +39,7 @@ pub(crate) fn summaries(timeline: &Timeline<'_>, ending: &Ending<'_>, handover: 
     out
 }
 
-fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::Range<usize>, asked: Option<&String>) -> Option<NewSummary> {
+fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::Range<usize>, (asked, room): (Option<&String>, usize)) -> Option<NewSummary> {
     let report = timeline.steps[range.clone()].iter().rev().find_map(|step| match step.action() {
         Some(Action::Report(text)) => Some(text.as_str()),
         _ => None,
@@ -48,7 +51,7 @@ fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::R
         .filter(|commit| range.contains(&commit.at))
         .map(commit_line)
         .collect();
-    let told = report.map(|report| joined(statements(report))).filter(|told| !told.is_empty());
+    let told = report.map(|report| joined(statements(report), room)).filter(|told| !told.is_empty());
     let has_changes = !files.is_empty() || !commits.is_empty();
     let is_worth = has_changes || told.is_some();
     if !is_worth {
@@ -74,10 +77,10 @@ fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::R
     })
 }
 
-fn joined(statements: Vec<String>) -> String {
+fn joined(statements: Vec<String>, room: usize) -> String {
     let mut out = String::new();
     for statement in statements {
-        if out.chars().count() + statement.chars().count() > MAX_STATEMENTS {
+        if out.chars().count() + statement.chars().count() > room {
             break;
         }
         if !out.is_empty() {

@@ -44,7 +44,7 @@ pub(crate) fn split_prefix(subject: &str) -> (Option<&str>, &str) {
 }
 
 fn commit_draft(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCommit<'_>, unit: usize, reports: &mut Vec<Draft>) -> Option<Draft> {
-    let (prefix, subject) = split_prefix(commit.subject);
+    let (prefix, subject) = split_prefix(commit.headline());
     let title = fit_title(&sentence_case(subject)).or_else(|| fit_title(commit.subject))?;
     let files = ending.files(unit..commit.at + 1);
     let mut draft = Draft {

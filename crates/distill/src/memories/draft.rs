@@ -171,7 +171,9 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
         })
         .max()
         .map(|(_, _, title)| title);
+    let statement = || statements.iter().find_map(|statement| fit_title(&strip_openers(statement.title.as_deref()?)));
     best.or_else(|| title_of(heading.filter(|heading| heading.split_whitespace().count() >= 4)?))
+        .or_else(|| fit_title(&format!("{}: {}", heading?, statement()?)))
 }
 
 /// Ranks a title: a cause or change before other content, a reason or contrast, names; each later statement counts less.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::english::{Phrases, Words, lower_head};
+use crate::english::{Phrases, Words, lower_head, sentences};
 use crate::episodes::Timeline;
 use crate::{Action, ChangeKind, GitCommit, PublicationAction, PublicationKind, RunOutcome};
 
@@ -35,6 +35,15 @@ pub(crate) struct FinalCommit<'a> {
     pub(crate) body: Option<&'a str>,
     /// Set when a push followed.
     pub(crate) is_pushed: bool,
+}
+
+impl<'a> FinalCommit<'a> {
+    /// Returns the line that says most: the subject, or for a merge the first sentence of the body.
+    pub(crate) fn headline(&self) -> &'a str {
+        let is_merge = self.subject.starts_with("Merge ");
+        let body = self.body.filter(|_| is_merge).and_then(|body| sentences(body).into_iter().next());
+        body.unwrap_or(self.subject)
+    }
 }
 
 /// A pull request or issue after its last change.

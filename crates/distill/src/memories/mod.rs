@@ -14,7 +14,7 @@ mod select;
 mod user;
 mod written;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use backstory_model::{NewObservation, ObservationType};
 
@@ -46,9 +46,6 @@ fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacle
     for (at, step) in timeline.steps.iter().enumerate() {
         match (step.kind, step.action()) {
             (_, Some(Action::Report(text))) => reports.extend(report::drafts(Source::Report, text, at, ending)),
-            (_, Some(Action::Prose(text))) => {
-                others.extend(report::drafts(Source::Prose, &prose::settled(timeline, text, at), at, ending));
-            }
             (_, Some(Action::Compaction(text))) => others.extend(report::drafts(Source::Compaction, text, at, ending)),
             (_, Some(Action::SubagentReport { text, .. })) => others.extend(report::drafts(Source::Subagent, text, at, ending)),
             (_, Some(Action::Plan { text, .. })) => others.extend(report::drafts(Source::Plan, text, at, ending)),
@@ -58,9 +55,18 @@ fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacle
     }
     others.extend(commit::drafts(timeline, ending, &mut reports));
     others.extend(reports);
+    let told: HashSet<&str> = obstacles
+        .drafts
+        .iter()
+        .flat_map(|draft| std::iter::once(&draft.title).chain(&draft.narrative))
+        .map(|text| text.trim_end_matches('.'))
+        .collect();
+    let mut found = Vec::new();
     for span in spans {
-        others.extend(written::drafts(timeline, ending, span));
+        found.extend(prose::drafts(timeline, ending, span, &told));
+        found.extend(written::drafts(timeline, ending, span));
     }
+    others.append(&mut found);
     others
 }
 

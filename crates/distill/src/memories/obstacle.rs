@@ -14,6 +14,9 @@ const MAX_REASONS: usize = 420;
 /// The longest command or error line that is quoted, in characters.
 const MAX_QUOTE: usize = 160;
 
+/// An attempt that shares this much with the resolution is part of it.
+const SAME_IDEA_PERCENT: u32 = 30;
+
 /// A failure that has not passed yet.
 pub(crate) struct Failure<'a> {
     /// The step of the last failing run.
@@ -26,6 +29,8 @@ pub(crate) struct Failure<'a> {
     pub(crate) purpose: Purpose,
     /// The error.
     pub(crate) error: Option<&'a ErrorSignature>,
+    /// Attempts after which it still failed.
+    rejected: Vec<Draft>,
 }
 
 /// The obstacles of a session and the failures that nothing resolved.
@@ -46,7 +51,10 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
         match step.action() {
             Some(Action::Run(run)) if run.purpose == Purpose::Inspect => {}
             Some(Action::Run(run)) if run.outcome == RunOutcome::Failed => fail(timeline, &mut found, run, at),
-            Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => pass(timeline, ending, &mut found, &run.command, at),
+            Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => {
+                pass(timeline, ending, &mut found, &run.command, at);
+                found.open.retain(|failure| !is_outdated(failure, run));
+            }
             Some(action) => {
                 if let Some(command) = succeeded(action) {
                     pass(timeline, ending, &mut found, command, at);
@@ -56,6 +64,13 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
         }
     }
     found
+}
+
+/// Reports whether a whole suite of the same kind passed after a failure: then it is not known to fail any more.
+fn is_outdated(failure: &Failure<'_>, run: &CommandRun) -> bool {
+    let program = |command: &str| command.split_whitespace().next().map(str::to_owned);
+    failure.purpose == run.purpose
+        && simple_commands(&run.command).any(|command| program(command) == program(failure.command) && targets(command).iter().all(|target| *target == "./..."))
 }
 
 /// Returns the command that an action stands for: a commit in the log is a `git commit` that passed.
@@ -73,21 +88,24 @@ const fn succeeded(action: &Action) -> Option<&'static str> {
 }
 
 fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a CommandRun, at: usize) {
-    let Some(command) = failed_command(run) else { return };
+    let command = failed_command(run);
     let failure = Failure {
         at,
         first: at,
         command,
         purpose: run.purpose,
         error: run.error.as_ref(),
+        rejected: Vec::new(),
     };
-    let Some(known) = found.open.iter_mut().find(|known| key(known.command) == key(command)) else {
+    let is_known = |known: &&mut Failure<'_>| key(known.command) == key(command) && is_compound(known.command) == is_compound(command);
+    let Some(known) = found.open.iter_mut().find(is_known) else {
         found.open.push(failure);
         return;
     };
     let is_same_error = known.error.is_some() && known.error.map(|error| &error.key) == failure.error.map(|error| &error.key);
     if is_same_error && has_change(timeline, known.at, at) {
-        found.drafts.extend(rejected(timeline, known, at));
+        let attempt = rejected(timeline, known, at);
+        known.rejected.extend(attempt);
     }
     known.at = at;
     known.command = command;
@@ -98,32 +116,57 @@ fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a Command
 }
 
 fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>, command: &str, at: usize) {
-    for command in simple_commands(command) {
+    for command in simple_commands(command).chain(std::iter::once(command)) {
         let is_resolved = |failure: &Failure<'_>| resolves(failure, command) || is_variant(failure.command, command);
         while let Some(position) = found.open.iter().position(is_resolved) {
-            let failure = found.open.remove(position);
-            found.drafts.extend(resolved(timeline, ending, &failure, command, at));
+            let mut failure = found.open.remove(position);
+            let Some(draft) = resolved(timeline, ending, &failure, command, at) else { continue };
+            // What comes back in the resolution was right after all, only not complete.
+            let solution = Words::of(&draft.text());
+            failure.rejected.retain(|attempt| !Words::of(&attempt.text()).covered_by(&solution, SAME_IDEA_PERCENT));
+            found.drafts.append(&mut failure.rejected);
+            found.drafts.push(draft);
         }
     }
 }
 
-/// Returns the simple command that failed, if that is certain.
-fn failed_command(run: &CommandRun) -> Option<&str> {
-    run.failed_part.as_deref().or_else(|| {
-        let mut parts = simple_commands(&run.command);
-        let first = parts.next()?;
-        parts.next().is_none().then_some(first)
-    })
+/// Returns the simple command that failed if that is certain, and the whole command otherwise: then only the whole command can
+/// resolve it.
+fn failed_command(run: &CommandRun) -> &str {
+    let mut parts = simple_commands(&run.command);
+    let only = parts.next().filter(|_| parts.next().is_none());
+    run.failed_part.as_deref().or(only).unwrap_or(&run.command)
 }
 
-/// Returns the simple commands of a compound command.
+/// Returns the simple commands of a compound command: the first of each pipeline, split outside of quotes.
 pub(crate) fn simple_commands(command: &str) -> impl Iterator<Item = &str> {
-    command
-        .split("&&")
-        .flat_map(|part| part.split("||"))
-        .flat_map(|part| part.split(';'))
-        .map(|part| part.split('|').next().unwrap_or(part).trim())
-        .filter(|part| !part.is_empty())
+    let mut parts = Vec::new();
+    let mut quote = None;
+    let (mut start, mut in_pipe) = (0, false);
+    for (at, c) in command.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '|' | '&' | ';' | '\n') => {
+                // `2>&1` is no separator.
+                if c == '&' && (command[..at].ends_with('>') || command[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '>')) {
+                    continue;
+                }
+                if !in_pipe {
+                    parts.push(command[start..at].trim());
+                }
+                let is_double = command[at + 1..].starts_with(c) || command[..at].ends_with(c);
+                in_pipe = c == '|' && !is_double;
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    if !in_pipe {
+        parts.push(command[start..].trim());
+    }
+    parts.into_iter().filter(|part| !part.is_empty())
 }
 
 /// Returns the part of a command that stays when it is run again: program and sub-commands, without options and paths.
@@ -140,6 +183,13 @@ pub(crate) fn key(command: &str) -> String {
 
 /// Reports whether a passing command covers what failed: the same program, for a check also the same or a wider target.
 fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
+    if is_compound(passed) {
+        return failure.command == passed;
+    }
+    // Which part of a compound command failed is not known; its last part ran at most once all others had passed.
+    if is_compound(failure.command) {
+        return simple_commands(failure.command).last().is_some_and(|last| key(last) == key(passed));
+    }
     if key(failure.command) != key(passed) {
         return false;
     }
@@ -149,6 +199,10 @@ fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
         || passed.iter().all(|target| failed.contains(target))
         || failed.iter().all(|target| passed.contains(target))
         || passed.contains(&"./...")
+}
+
+fn is_compound(command: &str) -> bool {
+    simple_commands(command).nth(1).is_some()
 }
 
 /// Returns the arguments that choose what a command works on.
@@ -208,7 +262,7 @@ fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>,
     // The reason is given after the last failure, or before it when the last attempt needed no words.
     let mut reasons = reasons_between(timeline, failure.at + 1..at);
     if reasons.is_empty() {
-        reasons = reasons_between(timeline, range.clone());
+        reasons = reasons_between(timeline, range);
     }
     let is_variant = is_variant(failure.command, command);
     let title = if is_variant {
@@ -231,7 +285,7 @@ fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>,
         .collect();
     reasons.into_iter().for_each(|reason| draft.push(reason));
     draft.facts.push(describe(failure));
-    draft.facts.extend(remedy(timeline, ending, range));
+    draft.facts.extend(remedy(timeline, ending, failure, at));
     draft.facts.push(format!("Passes now: {}", code(quote(command))));
     Some(draft)
 }
@@ -275,22 +329,20 @@ fn quote(text: &str) -> &str {
     line[..line.floor_char_boundary(MAX_QUOTE)].trim()
 }
 
-/// Describes the last change before the command passed.
-fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::Range<usize>) -> Option<String> {
-    let files = ending.files(range.clone());
-    let intent = timeline.steps[range]
-        .iter()
-        .rev()
-        .filter_map(|step| step.entry())
-        .filter(|entry| matches!(entry.action, Action::Change(_)))
-        .find_map(|entry| imperative(entry.intent.as_deref()?));
-    let place = files.first().map(|file| format!("in {}", code(file)));
-    match (intent, place) {
-        (Some(intent), Some(place)) if !intent.contains(files[0].rsplit('/').next().unwrap_or(files[0])) => Some(format!("Fix {place}: {intent}")),
-        (Some(intent), _) => Some(format!("Fix: {intent}")),
-        (None, Some(place)) => Some(format!("Fixed {place}")),
-        (None, None) => None,
-    }
+/// Describes the change that resolved a failure: the last one to the file that the error names, or the last one.
+fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, at: usize) -> Option<String> {
+    let line = failure.error.map_or("", |error| error.line.as_str());
+    let changes: Vec<(usize, &str)> = (failure.first + 1..at)
+        .filter_map(|step| Some((step, *ending.files(step..step + 1).first()?)))
+        .collect();
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let (step, file) = changes.iter().rev().find(|(_, path)| line.contains(&name(path))).or(changes.last())?;
+    let intent = timeline.steps[*step].entry().and_then(|entry| imperative(entry.intent.as_deref()?));
+    Some(match intent {
+        Some(intent) if intent.contains(&name(file)) => format!("Fix: {intent}"),
+        Some(intent) => format!("Fix in {}: {intent}", code(file)),
+        None => format!("Fixed in {}", code(file)),
+    })
 }
 
 /// Drafts the memory of an attempt after which the command still failed with the same error.
@@ -328,6 +380,9 @@ mod tests {
         ] {
             assert_eq!(key(command), wanted);
         }
+        let parts = |command| simple_commands(command).collect::<Vec<_>>();
+        assert_eq!(parts("go test -run \"A|B\" ./... 2>&1 | tail && make lint"), ["go test -run \"A|B\" ./... 2>&1", "make lint"]);
+        assert_eq!(parts("a || b; c"), ["a", "b", "c"]);
         assert!(is_variant("python a.py", "python3 a.py"));
         assert!(!is_variant("cargo test", "cargo build"));
     }

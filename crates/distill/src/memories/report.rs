@@ -1,16 +1,21 @@
 //! Statements from text written for a reader, grouped by subject: reports, summaries, plans, commit bodies, prose.
 
+use backstory_model::ObservationType;
+
 use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
 use super::ending::Ending;
 use crate::english::{Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, verb};
 use crate::prose::{SectionRole, Topic, topics};
 
-/// The text of one draft, in characters: about 170 tokens.
-const MAX_DRAFT: usize = 680;
+/// The text of one draft, in characters: about 220 tokens.
+const MAX_DRAFT: usize = 900;
 /// A longer statement is too long to be one fact.
 const MAX_STATEMENT: usize = 420;
 /// A statement with fewer words says nothing on its own.
 const MIN_WORDS: usize = 4;
+
+/// A finding in prose needs room for a subject and what was found about it.
+const MIN_FINDING_WORDS: usize = 7;
 
 /// Statements about one subject.
 pub(super) struct Group {
@@ -91,7 +96,9 @@ fn is_informative(text: &str, source: Source) -> bool {
     let lower = text.to_lowercase();
     match source {
         Source::Prose => {
-            count_names(text) > 0 && !is_first_person(text) && !PLANS.within(&lower) && (has_cause(text) || has_contrast(text) || count_names(text) >= 2)
+            let names = count_names(text);
+            let is_long = text.split_whitespace().count() >= MIN_FINDING_WORDS;
+            names > 0 && is_long && !is_first_person(text) && !PLANS.within(&lower) && (has_cause(text) || has_contrast(text) || names > 1)
         }
         Source::Subagent => count_names(text) > 0 || text.contains(|c: char| c.is_ascii_digit()),
         _ => !is_first_person(text) || has_cause(text),
@@ -147,12 +154,40 @@ fn pack(source: Source, at: usize, group: Group) -> Vec<Draft> {
     out
 }
 
+/// Packs findings from several places of an episode; the last one completes the draft.
+pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
+    let mut out = Vec::new();
+    let mut open: Vec<(usize, Statement)> = Vec::new();
+    let mut length = 0;
+    let mut close = |open: &mut Vec<(usize, Statement)>| {
+        let (Some((first, _)), Some((last, _))) = (open.first(), open.last()) else { return };
+        let (first, last) = (*first, *last);
+        let statements = std::mem::take(open).into_iter().map(|(_, statement)| statement).collect();
+        out.extend(finish(Source::Prose, last, None, statements).map(|draft| Draft { from: first, ..draft }));
+    };
+    for (at, statement) in findings {
+        let own = statement.text.chars().count();
+        if length + own > MAX_DRAFT {
+            close(&mut open);
+            length = 0;
+        }
+        length += own;
+        open.push((at, statement));
+    }
+    close(&mut open);
+    out
+}
+
 fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Option<Draft> {
     const ABOUT_PERCENT: u32 = 60;
     let title = choose_title(&statements, heading)?;
     let mut draft = Draft::new(source, at, title);
+    if source == Source::Plan && statements.iter().any(|statement| statement.role == SectionRole::Decision) {
+        draft.kind = Some(ObservationType::Decision);
+    }
     let statement_words = Words::of(&statements.iter().map(|statement| statement.text.as_str()).collect::<Vec<_>>().join(" "));
-    if let Some(heading) = heading.filter(|heading| !Words::of(heading).covered_by(&statement_words, ABOUT_PERCENT)) {
+    let is_specific = |heading: &&str| heading.split_whitespace().count() > 2 || count_names(heading) > 0;
+    if let Some(heading) = heading.filter(is_specific).filter(|heading| !Words::of(heading).covered_by(&statement_words, ABOUT_PERCENT)) {
         draft.narrative.push(format!("{heading}:"));
     }
     statements.into_iter().for_each(|statement| draft.push(statement));

@@ -3,10 +3,10 @@
 use super::draft::{Draft, Source};
 use crate::english::Words;
 
-/// All memories of a session together, in characters: about 2,200 tokens.
-const SESSION_CHARS: usize = 8_800;
-/// One memory, in characters: about 200 tokens.
-const MAX_CHARS: usize = 820;
+/// All memories of a session together, in characters: about 2,700 tokens.
+const SESSION_CHARS: usize = 10_800;
+/// One memory, in characters: about 260 tokens.
+const MAX_CHARS: usize = 1_050;
 /// A draft that shares this much of its words with one other memory only repeats it.
 const SAME_PERCENT: u32 = 60;
 /// A draft that has this much of its words in all other memories together says nothing new.
@@ -26,7 +26,7 @@ const fn worth(source: Source) -> u32 {
     }
 }
 
-/// Chooses drafts greedily by new content for their length.
+/// Chooses drafts greedily by new content for their length. Of two drafts that say the same the one with more authority stays.
 pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
     let mut rest: Vec<Candidate> = drafts
         .iter_mut()
@@ -42,6 +42,7 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
             }
         })
         .collect();
+    drop_repetitions(&mut rest);
     let mut known = Words::default();
     let mut left = SESSION_CHARS;
     let mut chosen = Vec::new();
@@ -51,13 +52,24 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
             break;
         };
         let best = rest.swap_remove(best);
-        rest.retain(|candidate| !candidate.words.covered_by(&best.words, SAME_PERCENT));
         known.extend(&best.words);
         left -= best.chars;
         chosen.push(best.at);
     }
     let mut kept: Vec<Option<(String, Draft)>> = drafts.into_iter().map(Some).collect();
     chosen.into_iter().filter_map(|at| kept[at].take()).collect()
+}
+
+/// Drops each draft whose words another draft of at least the same authority has.
+fn drop_repetitions(candidates: &mut Vec<Candidate>) {
+    candidates.sort_by_key(|candidate| (candidate.source, std::cmp::Reverse(candidate.words.weight()), candidate.at));
+    let mut kept: Vec<Candidate> = Vec::new();
+    for candidate in candidates.drain(..) {
+        if !kept.iter().any(|other| candidate.words.covered_by(&other.words, SAME_PERCENT)) {
+            kept.push(candidate);
+        }
+    }
+    *candidates = kept;
 }
 
 struct Candidate {

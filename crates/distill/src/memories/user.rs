@@ -2,10 +2,10 @@
 
 use backstory_model::ObservationType;
 
-use super::draft::{Draft, Source};
+use super::draft::{Draft, Source, ended, title_of};
 use crate::Action;
 use crate::english::{
-    code, fit_title, is_directive, is_instruction, is_question, sentence_case, sentences, strip_openers, without_client_markup,
+    Phrases, code, fit_title, has_cause, is_directive, is_instruction, is_question, sentence_case, sentences, strip_openers, without_client_markup,
 };
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::prose::plain;
@@ -23,12 +23,12 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
         let draft = match (step.kind, step.action()) {
             (_, Some(Action::UserAnswer { question, answer })) => answered(question, answer, at),
             (_, Some(Action::Refused { target, words: Some(words), .. })) => refused(target.as_deref(), words, at),
-            (_, Some(Action::UserMessage(text))) => decided(text, at, is_any_directive, doing(timeline, at)),
+            (_, Some(Action::UserMessage(text))) => decided(text, at, is_lasting, doing(timeline, at)),
             (StepKind::Prompt(text), _) => {
                 let question = last_report.and_then(open_question);
-                let decides = if question.is_some() { is_any_directive } else { is_directive };
+                let decides = if question.is_some() { is_lasting } else { is_directive };
                 let context = question.map(|question| format!("Answer to: “{question}”"));
-                decided(text, at, decides, context)
+                decided(text, at, decides, context.clone()).or_else(|| approved(text, last_report?, context?, at))
             }
             _ => None,
         };
@@ -42,9 +42,12 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
     out
 }
 
-fn is_any_directive(sentence: &str) -> bool {
-    is_directive(sentence) || is_instruction(sentence)
+/// "rebase first" steers one step; "don't force-push" and words with a reason last.
+fn is_lasting(sentence: &str) -> bool {
+    is_directive(sentence) || has_cause(sentence) || (is_instruction(sentence) && !PASSING.within(&sentence.to_lowercase()))
 }
+
+const PASSING: Phrases = Phrases(&["first", "wait", "continue", "now", "again"]);
 
 fn draft(at: usize, title: String) -> Draft {
     Draft {
@@ -69,7 +72,7 @@ fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
 }
 
 fn refused(target: Option<&str>, words: &str, at: usize) -> Option<Draft> {
-    let mut draft = decided(words, at, |sentence| !is_question(sentence), None)?;
+    let mut draft = decided(words, at, is_lasting, None)?;
     if let Some(target) = target.map(|target| target.lines().next().unwrap_or(target)) {
         const MAX_TARGET: usize = 120;
         let target = &target[..target.floor_char_boundary(MAX_TARGET)];
@@ -93,7 +96,10 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
         .iter()
         .filter(|sentence| !is_question(sentence) && decides(sentence) && sentence.split_whitespace().count() >= MIN_WORDS)
         .collect();
-    let title = directives.iter().find_map(|sentence| fit_title(&strip_openers(sentence)))?;
+    let title = directives
+        .iter()
+        .filter(|sentence| !POSTPONING.starts(&sentence.to_lowercase()))
+        .find_map(|sentence| fit_title(&strip_openers(sentence)))?;
     let mut draft = draft(at, title);
     let verbatim = own.join(" ");
     if verbatim.chars().count() > draft.title.chars().count() + MIN_WORDS {
@@ -102,6 +108,36 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     draft.narrative.extend(context);
     Some(draft)
 }
+
+/// Work that is put off is open work, not a decision about how to do it.
+const POSTPONING: Phrases = Phrases(&["never mind", "nevermind", "not now", "later"]);
+
+/// Drafts the proposal that the user approved.
+fn approved(text: &str, report: &str, context: String, at: usize) -> Option<Draft> {
+    const MAX_WORDS: usize = 12;
+    let is_short = text.split_whitespace().count() <= MAX_WORDS;
+    if !is_short || !APPROVALS.starts(&text.to_lowercase()) {
+        return None;
+    }
+    let proposal = report
+        .lines()
+        .flat_map(sentences)
+        .map(plain)
+        .filter(|sentence| !is_question(sentence) && PROPOSALS.within(&sentence.to_lowercase()))
+        .next_back()?;
+    let title = title_of(&proposal)?;
+    let mut draft = draft(at, title);
+    draft.narrative.push(ended(proposal));
+    draft.narrative.push(format!("Approved by the user: “{}”", text.trim()));
+    draft.narrative.push(context);
+    Some(draft)
+}
+
+const APPROVALS: Phrases = Phrases(&["yes", "yeah", "yep", "ok", "okay", "sure", "agreed", "sounds good", "go ahead", "do it", "let's do", "perfect", "makes sense", "good idea", "right"]);
+const PROPOSALS: Phrases = Phrases(&[
+    "recommend", "recommendation", "suggest", "propose", "i'd lean", "cleaner solution", "better approach", "cleaner approach", "simplest approach", "the fix should", "the fix would", "the right fix", "i'd go with",
+    "best option", "should be", "we should", "would be to", "might be to",
+]);
 
 /// Returns the last question of a report.
 fn open_question(report: &str) -> Option<String> {

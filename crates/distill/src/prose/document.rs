@@ -111,7 +111,7 @@ const HEADINGS: &[(SectionRole, Phrases)] = &[
     ),
     (
         SectionRole::Check,
-        Phrases(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage"]),
+        Phrases(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage", "good", "strengths", "positives", "what works", "looks good"]),
     ),
     (SectionRole::Problem, Phrases(&["problem", "problems", "issue", "bug", "symptom", "symptoms", "background", "context", "error", "errors"])),
     (

@@ -52,10 +52,11 @@ fn section_topics(section: &Section) -> Vec<Topic> {
     for block in &section.blocks {
         let is_story = block.is_item && block.role.is_none() && sentences(&block.text).len() >= MIN_STORY;
         match &block.label {
-            Some(label) if is_story => own.push(topic(&Section {
+            Some(label) if is_story && block.text.starts_with(label.as_str()) => own.push(topic(&Section {
                 heading: Some(label.clone()),
                 role: section.role,
                 blocks: vec![Block {
+                    text: block.text[label.len()..].trim_start_matches([':', '-', '—', '–', ' ']).to_owned(),
                     is_item: false,
                     ..block.clone()
                 }],
@@ -78,6 +79,9 @@ fn topic(section: &Section) -> Topic {
             let text = with_children(block);
             if let Some(open) = &mut lead {
                 if open.text.chars().count() + text.chars().count() < MAX_JOINED {
+                    if open.text.ends_with(':') {
+                        open.title = Some(block.text.clone());
+                    }
                     let separator = if open.text.ends_with(':') { " " } else { "; " };
                     open.text.push_str(separator);
                     open.text.push_str(text.trim_end_matches(['.', ';']));
@@ -108,8 +112,8 @@ fn closed(mut lead: Point) -> Option<Point> {
         }
         lead.text = format!("{text}.");
         lead.title = Some(lead.text.clone());
-    } else {
-        lead.title = (lead.text.chars().count() <= MAX_JOINED_TITLE).then(|| lead.text.clone());
+    } else if lead.text.chars().count() <= MAX_JOINED_TITLE {
+        lead.title = Some(lead.text.clone());
     }
     Some(lead)
 }
@@ -143,13 +147,25 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
     lead
 }
 
+/// Adds a list entry; a long one by its sentences.
 fn push_item(block: &Block, section: &Section, text: String, points: &mut Vec<Point>) {
-    if !is_question(&text) && !is_verdict(&text) && !is_narration(&text) {
+    let role = block.role.unwrap_or(section.role);
+    let pieces = if text.chars().count() > MAX_JOINED {
+        sentences(&text).into_iter().map(str::to_owned).collect()
+    } else {
+        vec![text]
+    };
+    let is_whole = pieces.len() == 1;
+    for text in pieces {
+        if is_question(&text) || is_verdict(&text) || is_narration(&text) {
+            continue;
+        }
+        let title = if is_whole { block.text.clone() } else { text.clone() };
         points.push(Point {
-            title: Some(block.text.clone()).filter(|text| !text.ends_with(':')),
+            title: Some(title).filter(|title| !title.ends_with(':')),
             text,
             is_item: true,
-            role: block.role.unwrap_or(section.role),
+            role,
         });
     }
 }
