@@ -3,14 +3,15 @@
 //! `cargo run -p backstory-bench -- worklog FILE.jsonl [--items|--log|--memories|--json|--time]`. A tool for people who change
 //! the rules: nothing is stored, and no binary is built or started.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::{Instant, SystemTime},
+};
 
 use anyhow::{Context, Result, bail};
 use backstory_capture::filter::CaptureSettings;
-use backstory_distill::{
-    Action, SessionMemory, ToolOutcome, ToolUse, TurnEnd, TurnEvidence, TurnInput, TurnStep, compose, record,
-};
-use backstory_transcript::{self as transcript, Position, RecordKind};
+use backstory_distill::{Action, SessionMemory, TurnEvidence, TurnInput, compose, record};
+use backstory_engine::{import, turns::turns_of_session};
 use serde_json::Value;
 
 /// The part that is printed.
@@ -114,7 +115,7 @@ fn print_log(evidence: &[TurnEvidence]) -> Result<()> {
 }
 
 /// Returns the memory in the form of `session ID --json`.
-fn json(file: &std::path::Path, memory: &SessionMemory) -> Value {
+fn json(file: &Path, memory: &SessionMemory) -> Value {
     let observations: Vec<Value> = memory
         .observations
         .iter()
@@ -189,93 +190,19 @@ fn print_memories(memory: &SessionMemory) -> Result<()> {
 }
 
 /// Reads the turns of a transcript.
-fn read(file: &PathBuf) -> Result<Vec<TurnInput>> {
+fn read(file: &Path) -> Result<Vec<TurnInput>> {
     let settings = CaptureSettings {
         skip_tools: Vec::new(),
         redact: true,
         max_payload: 256 * 1024,
     };
-    let mut reader = transcript::open(file, Position::default(), &settings)
-        .with_context(|| format!("could not read {}", file.display()))?;
-    let mut turns: Vec<TurnInput> = Vec::new();
-    let (mut root, mut branch) = (None, None);
-    // The position of a call in its turn, until its result comes.
-    let mut open: BTreeMap<String, usize> = BTreeMap::new();
-    for record in reader
-        .by_ref()
-        .filter(|record| !record.copied && record.agent_id.is_none())
-    {
-        if let RecordKind::Prompt {
-            text, machine_made, ..
-        } = &record.what
-        {
-            open.clear();
-            turns.push(TurnInput {
-                number: u32::try_from(turns.len() + 1).unwrap_or(u32::MAX),
-                started_ms: record.at_ms,
-                prompt: Some(text.clone()),
-                machine_made: *machine_made,
-                root: root.clone(),
-                branch: branch.clone(),
-                end: TurnEnd::Stopped,
-                ..TurnInput::default()
-            });
-            continue;
-        }
-        if let RecordKind::Facts(facts) = &record.what {
-            root = root.or(facts.cwd.clone());
-            branch = facts.git_branch.clone();
-            continue;
-        }
-        if turns.is_empty() {
-            turns.push(TurnInput {
-                number: 1,
-                started_ms: record.at_ms,
-                end: TurnEnd::Stopped,
-                ..TurnInput::default()
-            });
-        }
-        let Some(turn) = turns.last_mut() else { continue };
-        match record.what {
-            RecordKind::Prose { text, .. } => turn.steps.push(TurnStep::Prose(text)),
-            RecordKind::Compaction { summary } => turn.steps.push(TurnStep::Compaction(summary)),
-            RecordKind::Interrupted => {
-                turn.steps.push(TurnStep::Interrupted);
-                turn.end = TurnEnd::Interrupted;
-            }
-            RecordKind::ToolUse { id, name, input } => {
-                open.insert(id.clone(), turn.steps.len());
-                turn.steps.push(TurnStep::Tool(ToolUse {
-                    id: Some(id),
-                    agent_id: None,
-                    name,
-                    input: parsed(&input),
-                    outcome: ToolOutcome::Unknown,
-                    at_ms: record.at_ms,
-                }));
-            }
-            RecordKind::ToolResult {
-                id,
-                is_error,
-                text,
-                result,
-            } => {
-                let step = open.remove(&id).and_then(|index| turn.steps.get_mut(index));
-                if let Some(TurnStep::Tool(tool)) = step {
-                    tool.outcome = if is_error {
-                        ToolOutcome::Failed(text.unwrap_or_default())
-                    } else {
-                        ToolOutcome::Answered(result.map_or_else(|| text.into(), |result| parsed(&result)))
-                    };
-                    tool.at_ms = record.at_ms;
-                }
-            }
-            _ => {}
-        }
+    let found =
+        backstory_transcript::sessions(file).with_context(|| format!("could not read {}", file.display()))?;
+    let mut turns = Vec::new();
+    for transcript in &found.transcripts {
+        let read = import::read(transcript, &settings, SystemTime::UNIX_EPOCH)?;
+        let root = read.project.as_ref().map(|project| project.root.as_str());
+        turns.extend(turns_of_session(&read.events, root));
     }
     Ok(turns)
-}
-
-fn parsed(json: &str) -> Value {
-    serde_json::from_str(json).unwrap_or_else(|_| json.into())
 }

@@ -1,4 +1,6 @@
-//! What goes in: one turn, as its events or its transcript tell it.
+//! The input of the distiller: one turn, read from its events and its transcript.
+//!
+//! Steps are serializable because an import stores those that no hook reports next to the event that follows them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,54 +12,55 @@ pub struct TurnInput {
     pub number: u32,
     /// The start of the turn, in milliseconds since 1970.
     pub started_ms: i64,
-    /// What was asked; absent when the turn was under way before anyone listened.
+    /// The prompt; absent when the turn had started before recording did.
     pub prompt: Option<String>,
-    /// Whether a program asked (a task notification, say), not the person.
+    /// Set when a program wrote the prompt, such as a task notification.
     pub machine_made: bool,
     /// The absolute path of the working tree: paths below it are shown relative to it.
     pub root: Option<String>,
     /// The branch at that time.
     pub branch: Option<String>,
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<TurnStep>,
-    /// The agent's last words of the turn, when the hook told them; they may also be the last prose of `steps`.
+    /// The agent's last message, if a hook reported it; it may also be the last prose of `steps`.
     pub last_message: Option<String>,
-    /// How it ended.
+    /// The end of the turn so far.
     pub end: TurnEnd,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
-    /// The agent was done.
+    /// The agent finished.
     Stopped,
-    /// The agent stopped while something it started still runs.
+    /// The agent stopped while something it started is still running.
     Background,
-    /// The person interrupted it, or the session ended in the middle.
+    /// The user interrupted it, or the session ended in the middle.
     Interrupted,
-    /// It still runs: this is an episode of a long turn.
+    /// It is still running.
     #[default]
     Open,
 }
 
-/// One thing of a turn.
-#[derive(Clone, Debug, PartialEq)]
+/// One step of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TurnStep {
-    /// What the agent said between its tool uses.
+    /// Agent prose between tool calls.
     Prose(String),
-    /// A tool was used.
+    /// A tool call.
     Tool(ToolUse),
-    /// A sub-agent reported back.
+    /// The report of a sub-agent.
     SubAgent {
         /// The sub-agent's id.
         agent_id: Option<String>,
-        /// What kind of sub-agent it was.
+        /// The kind of sub-agent.
         agent_type: Option<String>,
-        /// Its last words.
+        /// Its last message.
         report: String,
     },
-    /// The agent's context was compacted into this summary.
+    /// The summary that replaced the agent's context.
     Compaction(String),
     /// A message that the user typed while the agent worked.
     UserMessage(String),
@@ -65,25 +68,27 @@ pub enum TurnStep {
     Interrupted,
 }
 
-/// One use of a tool.
-#[derive(Clone, Debug, PartialEq)]
+/// A tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The agent's id of the call.
     pub id: Option<String>,
     /// The sub-agent that made it, if not the agent itself.
+    #[serde(default)]
     pub agent_id: Option<String>,
     /// The tool: `Bash`, `Edit`, `Write`, `Read`, `Grep`, `mcp__…`.
     pub name: String,
-    /// What it was given.
+    /// The input.
     pub input: Value,
-    /// What came of it.
+    /// The result.
     pub outcome: ToolOutcome,
-    /// When, in milliseconds since 1970.
+    /// The time of the result, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
-/// What came of a tool use.
-#[derive(Clone, Debug, PartialEq)]
+/// The result of a tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It answered: the structured answer of the hook (`tool_response`) or of the transcript (`toolUseResult`), or text.
     Answered(Value),
@@ -91,6 +96,6 @@ pub enum ToolOutcome {
     Failed(String),
     /// The user refused the call, perhaps with these words.
     Refused(Option<String>),
-    /// Nothing is known of the end.
+    /// The end is not known.
     Unknown,
 }

@@ -12,11 +12,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::{filter, project};
+use backstory_distill::{ToolOutcome, TurnStep};
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 use backstory_transcript::{
     self as transcript, Position, Record, RecordKind, SessionFacts, Skipped, Transcript,
 };
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
+
+use crate::turns::{self, TurnRecord, TurnRecords};
 
 /// What a transcript tells, as events.
 #[derive(Debug, Default)]
@@ -52,40 +55,64 @@ pub fn read(
     settings: &filter::CaptureSettings,
     now: SystemTime,
 ) -> Result<TranscriptEvents> {
-    let mut teller = EventBuilder {
+    let mut builder = EventBuilder {
         session_id: transcript.session_id.clone(),
+        agent_ids: transcript
+            .agents
+            .iter()
+            .map(|agent| agent.agent_id.clone())
+            .collect(),
         ..EventBuilder::default()
     };
-    let (position, skipped) = teller.file(&transcript.path, Position::default(), settings)?;
-    teller.end_turn();
+    let (position, skipped) = builder.file(&transcript.path, Position::default(), settings)?;
+    builder.end_turn(TurnStop::EndOfFile);
     let mut damaged = skipped.damaged;
+    let session = std::mem::take(&mut builder.events);
     for agent in &transcript.agents {
-        teller.agent = Some(agent.agent_id.clone());
+        builder.agent = Some(agent.agent_id.clone());
+        builder.prompt_id = None;
         // Sub-agents of private turns are private: the session's own file knows.
         let from = Position::default().with_private_turns_of(&position);
-        let (_, skipped) = teller.file(&agent.path, from, settings)?;
+        let (_, skipped) = builder.file(&agent.path, from, settings)?;
         damaged += skipped.damaged;
-        teller.end_agent();
+        builder.end_agent();
     }
-    // Transcripts do not tell of the end. One that nobody wrote to for so long has ended.
-    if now
+    let agents = std::mem::take(&mut builder.events);
+    let mut events = by_time(session, agents);
+    // A transcript does not record the end of its session. One without new lines for this long has ended.
+    let is_old = now
         .duration_since(transcript.modified)
-        .is_ok_and(|age| age > ENDED_AFTER)
-        && !teller.told.events.is_empty()
-    {
-        teller.event(EventKind::SessionEnd, &json!({"reason": "imported"}));
+        .is_ok_and(|age| age > ENDED_AFTER);
+    if let Some(at_ms) = events.iter().map(|event| event.at.as_millis()).max().filter(|_| is_old) {
+        builder.last.0 = at_ms;
+        builder.event(EventKind::SessionEnd, json!({"reason": "imported"}));
+        events.append(&mut builder.events);
     }
     let folder = transcript.path.parent().unwrap_or(&transcript.path);
-    let project = place(&teller.facts, folder);
-    for event in &mut teller.told.events {
+    let project = place(&builder.facts, folder);
+    for event in &mut events {
         let opens = matches!(event.kind, EventKind::UserPromptSubmit);
         event.project = opens.then(|| project.clone());
     }
     Ok(TranscriptEvents {
         project: Some(project),
         damaged,
-        ..teller.told
+        events,
     })
+}
+
+/// Puts the events of sub-agents between those of the session, which stay in the order of their file: an event without the id
+/// of its prompt belongs to the turn that is under way when it is ingested.
+fn by_time(session: Vec<Event>, agents: Vec<Event>) -> Vec<Event> {
+    let mut latest = i64::MIN;
+    let session = session.into_iter().map(|event| {
+        latest = latest.max(event.at.as_millis());
+        (latest, event)
+    });
+    let mut timed: Vec<(i64, Event)> = session.collect();
+    timed.extend(agents.into_iter().map(|event| (event.at.as_millis(), event)));
+    timed.sort_by_key(|(at_ms, _)| *at_ms);
+    timed.into_iter().map(|(_, event)| event).collect()
 }
 
 /// Finds the project. Where the session's folder says nothing, the transcript's own stands for it.
@@ -103,22 +130,34 @@ fn place(facts: &SessionFacts, folder: &Path) -> ProjectIdentity {
     }
 }
 
-/// Retells records as events.
+/// The reason for which a turn of the transcript is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TurnStop {
+    NextPrompt,
+    EndOfFile,
+}
+
+/// Writes the records of a transcript as the events that hooks would have reported.
 #[derive(Debug, Default)]
 struct EventBuilder {
     session_id: String,
+    /// The sub-agents that have a transcript of their own.
+    agent_ids: BTreeSet<String>,
     agent: Option<String>,
+    /// The id of the prompt under way.
+    prompt_id: Option<String>,
     facts: SessionFacts,
-    /// What was said since the last tool use.
-    said: Vec<String>,
-    /// Tool uses whose result is still to come: name, input, and what was said before.
-    open: BTreeMap<String, (String, String, Vec<String>)>,
-    /// A turn of the session has begun and not ended.
+    /// The records of the turn under way.
+    records: TurnRecords,
+    /// The records of sub-agents that older clients wrote into the session's own file.
+    sidechains: BTreeMap<String, TurnRecords>,
+    /// Set while a turn of the session is under way.
     in_turn: bool,
-    /// The ids of the person's prompts.
+    /// The ids of the user's prompts.
     prompt_ids: BTreeSet<String>,
-    last: (Timestamp, u64),
-    told: TranscriptEvents,
+    /// Time and offset of the record that the next event stands for.
+    last: (i64, u64),
+    events: Vec<Event>,
 }
 
 impl EventBuilder {
@@ -143,116 +182,192 @@ impl EventBuilder {
     }
 
     fn record(&mut self, record: Record) {
-        let agent = record.agent_id.or_else(|| self.agent.clone());
-        self.last = (Timestamp::from_millis(record.at_ms), record.offset);
+        let is_session = self.agent.is_none();
+        if let Some(agent) = record.agent_id.filter(|_| is_session) {
+            let records = self.sidechains.entry(agent).or_default();
+            records.push(record.kind, record.at_ms, record.offset);
+            return;
+        }
         match record.kind {
-            RecordKind::Facts(facts) if agent.is_none() => self.facts = facts,
+            RecordKind::Facts(facts) => {
+                if is_session {
+                    self.facts = facts;
+                }
+            }
             RecordKind::Prompt {
                 text,
                 prompt_id,
                 machine_made,
-            } if agent.is_none() => {
-                if let Some(id) = prompt_id.as_ref().filter(|_| !machine_made) {
-                    self.forget_copies(id);
+            } => {
+                if is_session {
+                    self.prompt(&text, prompt_id, machine_made, (record.at_ms, record.offset));
+                } else {
+                    self.prompt_id = prompt_id.or(self.prompt_id.take());
                 }
-                self.end_turn();
-                self.in_turn = true;
-                self.event(
-                    EventKind::UserPromptSubmit,
-                    &json!({"prompt": text, "prompt_id": prompt_id}),
-                );
             }
-            RecordKind::Prose { text, .. } => self.said.push(text),
-            RecordKind::Compaction { summary } if agent.is_none() => {
-                self.event(EventKind::PreCompact, &json!({"compact_summary": summary}));
+            kind => {
+                self.last = (record.at_ms, record.offset);
+                self.records.push(kind, record.at_ms, record.offset);
             }
-            RecordKind::ToolUse { id, name, input } => {
-                let said = std::mem::take(&mut self.said);
-                self.open.insert(id, (name, input, said));
-            }
-            RecordKind::ToolResult {
-                id,
-                is_error,
-                text,
-                result,
-            } => self.result(&id, is_error, text, result.as_deref(), agent),
-            _ => {}
         }
     }
 
-    /// In a terminal a fork does not mark what it copies, but gives it the id of its first own prompt: when that comes again,
-    /// all there is was told by another session.
+    fn prompt(&mut self, text: &str, prompt_id: Option<String>, machine_made: bool, at: (i64, u64)) {
+        if let Some(id) = prompt_id.as_ref().filter(|_| !machine_made) {
+            self.forget_copies(id);
+        }
+        self.end_turn(TurnStop::NextPrompt);
+        self.last = at;
+        if machine_made {
+            self.background_report(text);
+        }
+        self.in_turn = true;
+        self.prompt_id = prompt_id;
+        self.event(EventKind::UserPromptSubmit, json!({"prompt": text}));
+    }
+
+    /// In a terminal a fork does not mark what it copies, but gives it the id of its first own prompt: when that id comes
+    /// again, everything so far belongs to another session.
     fn forget_copies(&mut self, prompt_id: &str) {
         let is_known = !self.prompt_ids.insert(prompt_id.to_owned());
         if is_known && self.prompt_ids.len() == 1 {
-            self.said.clear();
-            self.open.clear();
+            self.records.take();
+            self.sidechains.clear();
             self.in_turn = false;
-            self.told = TranscriptEvents::default();
+            self.events.clear();
         }
     }
 
-    fn result(
-        &mut self,
-        id: &str,
-        is_error: bool,
-        text: Option<String>,
-        result: Option<&str>,
-        agent: Option<String>,
-    ) {
-        let Some((name, input, said)) = self.open.remove(id) else {
+    /// A notice about a sub-agent that worked in the background has its report. A sub-agent with a transcript of its own
+    /// reports there.
+    fn background_report(&mut self, notice: &str) {
+        let Some(report) = backstory_transcript::task_report(notice) else {
             return;
         };
-        let mut payload =
-            json!({"tool_name": name, "tool_use_id": id, "tool_input": parsed(&input), "said": said});
-        if let Some(agent) = agent {
-            payload["agent_id"] = agent.into();
-        }
-        if is_error {
-            payload["error"] = text.unwrap_or_default().into();
-            self.event(EventKind::PostToolUseFailure, &payload);
-        } else {
-            payload["tool_response"] = result.map_or_else(|| text.into(), parsed);
-            self.event(EventKind::PostToolUse, &payload);
+        if !self.agent_ids.contains(report.task_id) {
+            let payload = json!({"agent_id": report.task_id, "agent_type": "sub-agent",
+                "last_assistant_message": report.text});
+            self.event(EventKind::SubagentStop, payload);
         }
     }
 
-    /// Ends the turn under way, with the agent's last words if it had any.
-    fn end_turn(&mut self) {
-        let said = std::mem::take(&mut self.said);
-        self.open.clear();
-        if std::mem::take(&mut self.in_turn) && !said.is_empty() {
-            self.event(
-                EventKind::Stop,
-                &json!({"last_assistant_message": said.join("\n\n")}),
-            );
+    /// Ends the turn under way: its calls become events, and everything else goes with the event that follows it.
+    fn end_turn(&mut self, stop: TurnStop) {
+        let records = self.records.take();
+        let sidechains = std::mem::take(&mut self.sidechains);
+        let has_prompt = std::mem::take(&mut self.in_turn);
+        let last = self.last;
+        for (agent, mut records) in sidechains {
+            self.calls(records.take(), Some(&agent));
+        }
+        let is_interrupted = records
+            .iter()
+            .rfind(|record| !matches!(record.step, TurnStep::UserMessage(_)))
+            .is_some_and(|record| matches!(record.step, TurnStep::Interrupted));
+        let Rest { steps, last_message } = self.calls(records, None);
+        self.last = last;
+        let is_over = last_message.is_some() || is_interrupted;
+        let has_more = !steps.is_empty() && stop == TurnStop::NextPrompt;
+        if has_prompt && (is_over || has_more) {
+            let mut payload = json!({});
+            if !steps.is_empty() {
+                payload["steps"] = json!(steps);
+            }
+            if is_interrupted || !is_over {
+                payload["interrupted"] = true.into();
+            } else {
+                payload["last_assistant_message"] = last_message.into();
+            }
+            self.event(EventKind::Stop, payload);
         }
     }
 
+    /// Writes the calls among some records as events, with the steps before each; returns what is left after the last.
+    fn calls(&mut self, records: Vec<TurnRecord>, agent: Option<&str>) -> Rest {
+        let mut rest = Rest::default();
+        let mut message_id = None;
+        let mut call = 0u64;
+        for record in records {
+            match record.step {
+                TurnStep::Tool(tool) if turns::is_reported(&tool) => {
+                    call += 1;
+                    let mut payload =
+                        json!({"tool_name": tool.name, "tool_use_id": tool.id, "tool_input": tool.input});
+                    let steps = std::mem::take(&mut rest).steps;
+                    if let Some(agent) = agent {
+                        payload["agent_id"] = agent.into();
+                    } else {
+                        payload["call"] = call.into();
+                        if !steps.is_empty() {
+                            payload["steps"] = json!(steps);
+                        }
+                    }
+                    self.last = (record.at_ms, record.offset);
+                    self.tool_event(tool.outcome, payload);
+                }
+                step => {
+                    if let TurnStep::Prose(text) = &step {
+                        // A message of several blocks is one message.
+                        let is_same = record.message_id.is_some() && record.message_id == message_id;
+                        rest.last_message = match rest.last_message.take().filter(|_| is_same) {
+                            Some(known) => Some(format!("{known}\n\n{text}")),
+                            None => Some(text.clone()),
+                        };
+                        message_id = record.message_id;
+                    }
+                    rest.steps.push(step);
+                }
+            }
+        }
+        rest
+    }
+
+    fn tool_event(&mut self, outcome: ToolOutcome, mut payload: Value) {
+        match outcome {
+            ToolOutcome::Answered(answer) => {
+                payload["tool_response"] = answer;
+                self.event(EventKind::PostToolUse, payload);
+            }
+            ToolOutcome::Failed(error) => {
+                payload["error"] = error.into();
+                self.event(EventKind::PostToolUseFailure, payload);
+            }
+            ToolOutcome::Refused(_) | ToolOutcome::Unknown => {}
+        }
+    }
+
+    /// Ends a sub-agent: its calls become events, its last message its report.
     fn end_agent(&mut self) {
-        let report = std::mem::take(&mut self.said).pop();
-        self.open.clear();
-        if let (Some(agent), Some(report)) = (self.agent.take(), report) {
+        let Some(agent) = self.agent.clone() else { return };
+        let records = self.records.take();
+        let last = self.last;
+        let rest = self.calls(records, Some(&agent));
+        self.last = last;
+        if let Some(report) = rest.last_message {
             let payload =
                 json!({"agent_id": agent, "agent_type": "sub-agent", "last_assistant_message": report});
-            self.event(EventKind::SubagentStop, &payload);
+            self.event(EventKind::SubagentStop, payload);
         }
+        self.agent = None;
     }
 
-    fn event(&mut self, kind: EventKind, payload: &Value) {
-        let (at, offset) = self.last;
+    fn event(&mut self, kind: EventKind, mut payload: Value) {
+        let (at_ms, offset) = self.last;
+        if let Some(id) = &self.prompt_id {
+            payload["prompt_id"] = id.as_str().into();
+        }
         let agent = self.agent.as_deref().unwrap_or("session");
-        self.told.events.push(Event {
+        self.events.push(Event {
             // Sorts among the keys of live events, and is the same every time.
             key: format!(
                 "{:020}-import-{}-{agent}-{offset:012}-{kind}",
-                i128::from(at.as_millis()) * 1_000_000,
+                i128::from(at_ms) * 1_000_000,
                 self.session_id
             ),
             source: EventSource::Import,
             kind,
             host: Host::claude_code(),
-            at,
+            at: Timestamp::from_millis(at_ms),
             session_id: self.session_id.clone(),
             project: None,
             payload: payload.to_string(),
@@ -260,10 +375,10 @@ impl EventBuilder {
     }
 }
 
-/// JSON that was checked when it was read; anything else stays text.
-fn parsed(json: &str) -> Value {
-    let raw: Result<&RawValue, _> = serde_json::from_str(json);
-    raw.ok()
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_else(|| json.into())
+/// The records after the last call of a turn.
+#[derive(Debug, Default)]
+struct Rest {
+    steps: Vec<TurnStep>,
+    /// The last message of the agent among them.
+    last_message: Option<String>,
 }

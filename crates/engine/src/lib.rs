@@ -30,5 +30,6 @@ pub mod settings;
 pub mod stats;
 mod swap_lock;
 pub mod time_arg;
+pub mod turns;
 pub mod worker;
 pub mod worker_process;

@@ -9,6 +9,7 @@ mod record;
 mod sanitize;
 
 pub use claude_code::{
-    AgentFile, Position, Reader, Transcript, TranscriptError, TranscriptList, TranscriptOwner, open, refusal, sessions,
+    AgentFile, Position, Reader, TaskReport, Transcript, TranscriptError, TranscriptList, TranscriptOwner, open, refusal,
+    sessions, task_report,
 };
 pub use record::{Record, RecordKind, SessionFacts, Skipped};

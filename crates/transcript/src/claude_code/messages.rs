@@ -309,6 +309,10 @@ impl Interpreter {
         {
             private.begin(prompt_id.as_deref());
         }
+        // A notice that comes as an attachment reaches the assistant at work: the turn goes on.
+        if machine_made && line.fields.text("type").as_deref() == Some("attachment") {
+            return;
+        }
         self.push_record(
             line,
             RecordKind::Prompt {

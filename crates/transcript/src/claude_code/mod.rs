@@ -26,6 +26,7 @@ use backstory_capture::filter::CaptureSettings;
 
 pub use owner::TranscriptOwner;
 pub use position::Position;
+pub use prompts::{TaskReport, task_report};
 pub use reader::Reader;
 pub use refusal::refusal;
 pub use sessions::{AgentFile, Transcript, TranscriptList, sessions};

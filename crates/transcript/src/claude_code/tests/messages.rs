@@ -168,7 +168,7 @@ fn notices_queued_prompts_interruptions_and_summaries_are_recorded() {
     let notice = notice.replace('\n', "⏎");
     let expected = format!(
         "notice {notice}\nnotice From a peer.\nprompt Typed.\nprompt Also this.\nprompt And that.⏎[image]\n\
-         notice {notice}\ninterrupted\ninterrupted\ncompaction This session is being continued.\nprompt [image]"
+         interrupted\ninterrupted\ncompaction This session is being continued.\nprompt [image]"
     );
     assert_eq!(rendered(&lines), expected);
 }

@@ -1,0 +1,267 @@
+//! Puts turns together from events and transcript records.
+//!
+//! Hook events are the base: they say which tools ran. The transcript adds what no hook reports: prose, messages typed while
+//! the agent works, answers to its questions, task lists, refusals, interruptions and compaction summaries. An import stores
+//! these additions in the payload of the event that follows them (`steps`), so a turn that was imported and the same turn
+//! that was recorded live go through [`assemble`] and give the same input to the distiller.
+
+mod records;
+mod session;
+
+use std::collections::{BTreeMap, HashMap};
+
+use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
+use backstory_model::EventKind;
+use backstory_store::TurnEvent;
+use serde_json::Value;
+
+pub(crate) use records::{TurnRecord, TurnRecords};
+pub use session::turns_of_session;
+
+/// What is known of a turn besides its events.
+#[derive(Clone, Debug, Default)]
+pub struct TurnHead {
+    /// The number in the session, from 1.
+    pub number: u32,
+    /// The start, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// The prompt.
+    pub prompt: Option<String>,
+    /// Set when a program wrote the prompt.
+    pub machine_made: bool,
+    /// The working tree.
+    pub root: Option<String>,
+    /// The branch.
+    pub branch: Option<String>,
+    /// Set when it is over.
+    pub is_ended: bool,
+    /// Set when the next turn continues it: the user added something while the agent worked.
+    pub goes_on: bool,
+}
+
+/// Puts a turn together from its events, in order, and what its transcript adds.
+pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> TurnInput {
+    let mut reading = EventReading {
+        end: match (head.is_ended, head.goes_on) {
+            (false, _) => TurnEnd::Open,
+            (true, false) => TurnEnd::Interrupted,
+            // The end of the next turn is the end of this one too.
+            (true, true) => TurnEnd::Stopped,
+        },
+        ..EventReading::default()
+    };
+    for event in events {
+        reading.event(event);
+    }
+    reading.order_calls();
+    TurnInput {
+        number: head.number,
+        started_ms: head.started_ms,
+        prompt: head.prompt,
+        machine_made: head.machine_made,
+        root: head.root,
+        branch: head.branch,
+        steps: merge(reading.events, added),
+        last_message: reading.last_message,
+        end: reading.end,
+    }
+}
+
+/// The steps of one event: those that an import stored before it, and its own.
+#[derive(Debug, Default)]
+struct EventSteps {
+    before: Vec<TurnStep>,
+    own: Option<TurnStep>,
+    /// The position of the call among the calls of its turn, for an imported event.
+    call: Option<u64>,
+}
+
+impl EventSteps {
+    /// Returns the id of the agent's own tool call.
+    fn call_id(&self) -> Option<&str> {
+        match &self.own {
+            Some(TurnStep::Tool(tool)) if tool.agent_id.is_none() => tool.id.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct EventReading {
+    events: Vec<EventSteps>,
+    last_message: Option<String>,
+    end: TurnEnd,
+    /// Tasks that were running at the last stop.
+    running: Vec<String>,
+}
+
+impl EventReading {
+    fn event(&mut self, event: &TurnEvent) {
+        // Checked when it was ingested.
+        let mut payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
+        let mut steps = EventSteps {
+            before: stored_steps(&mut payload),
+            own: None,
+            call: payload["call"].as_u64(),
+        };
+        let text = |name: &str| payload[name].as_str().map(ToOwned::to_owned);
+        match event.kind {
+            EventKind::PostToolUse | EventKind::PostToolUseFailure => {
+                steps.own = Some(TurnStep::Tool(tool_use(event, payload)));
+            }
+            EventKind::SubagentStop => {
+                let agent_id = text("agent_id");
+                self.running.retain(|task| Some(task) != agent_id.as_ref());
+                if self.end == TurnEnd::Background && self.running.is_empty() {
+                    self.end = TurnEnd::Stopped;
+                }
+                steps.own = Some(TurnStep::SubAgent {
+                    agent_id,
+                    agent_type: text("agent_type"),
+                    report: text("last_assistant_message").unwrap_or_default(),
+                });
+            }
+            EventKind::Stop => {
+                // Some hosts report the last message and the end of the turn in two events.
+                self.last_message = text("last_assistant_message").or(self.last_message.take());
+                let tasks = payload["background_tasks"].as_array().into_iter().flatten();
+                self.running = tasks
+                    .map(|task| task["id"].as_str().unwrap_or_default().to_owned())
+                    .collect();
+                self.end = if payload["interrupted"] == Value::Bool(true) {
+                    TurnEnd::Interrupted
+                } else if self.running.is_empty() {
+                    TurnEnd::Stopped
+                } else {
+                    TurnEnd::Background
+                };
+            }
+            _ => {}
+        }
+        if steps.own.is_some() || !steps.before.is_empty() {
+            self.events.push(steps);
+        }
+    }
+
+    /// Orders imported calls as they were made. Events are sorted by the time of their result, and of two calls that were made
+    /// at once the second may finish first.
+    fn order_calls(&mut self) {
+        let places: Vec<usize> = (0..self.events.len())
+            .filter(|&at| self.events[at].call.is_some())
+            .collect();
+        let mut calls: Vec<EventSteps> = places
+            .iter()
+            .map(|&at| std::mem::take(&mut self.events[at]))
+            .collect();
+        calls.sort_by_key(|event| event.call);
+        for (at, event) in places.into_iter().zip(calls) {
+            self.events[at] = event;
+        }
+    }
+}
+
+/// Reads the steps that an import stored in the payload of an event.
+fn stored_steps(payload: &mut Value) -> Vec<TurnStep> {
+    // Imports of earlier versions stored prose only.
+    let prose = payload["said"].as_array().into_iter().flatten();
+    let prose = prose.filter_map(|text| text.as_str().map(|text| TurnStep::Prose(text.to_owned())));
+    let mut steps: Vec<TurnStep> = prose.collect();
+    if let Value::Array(stored) = payload["steps"].take() {
+        steps.extend(
+            stored
+                .into_iter()
+                .filter_map(|step| serde_json::from_value(step).ok()),
+        );
+    }
+    steps
+}
+
+/// Puts the steps of events and of the transcript into one order: that of the transcript for the agent's own calls and
+/// everything it adds, that of the events for the rest.
+fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<TurnStep> {
+    let place: HashMap<String, usize> = added
+        .iter()
+        .enumerate()
+        .filter_map(|(at, step)| Some((call_id(step)?.to_owned(), at)))
+        .collect();
+    let mut reported: BTreeMap<usize, EventSteps> = BTreeMap::new();
+    let mut order: Vec<Result<usize, EventSteps>> = Vec::with_capacity(events.len());
+    for event in events {
+        match event.call_id().and_then(|id| place.get(id)) {
+            Some(&at) => {
+                reported.insert(at, event);
+                order.push(Ok(at));
+            }
+            None => order.push(Err(event)),
+        }
+    }
+    let mut out = Vec::with_capacity(added.len() + order.len());
+    let mut added = added.into_iter().enumerate().peekable();
+    let mut emit = |out: &mut Vec<TurnStep>, at: usize, step: TurnStep| match reported.remove(&at) {
+        Some(event) => out.extend(event.before.into_iter().chain(event.own)),
+        None if is_unreported(&step) => out.push(step),
+        None => {}
+    };
+    for item in order {
+        match item {
+            Ok(at) => {
+                while let Some((index, step)) = added.next_if(|(index, _)| *index <= at) {
+                    emit(&mut out, index, step);
+                }
+            }
+            Err(event) => out.extend(event.before.into_iter().chain(event.own)),
+        }
+    }
+    for (index, step) in added {
+        emit(&mut out, index, step);
+    }
+    out
+}
+
+fn call_id(step: &TurnStep) -> Option<&str> {
+    match step {
+        TurnStep::Tool(tool) => tool.id.as_deref(),
+        _ => None,
+    }
+}
+
+/// Says whether a step of the transcript has no event: all but calls that hooks report, which may be recorded later.
+fn is_unreported(step: &TurnStep) -> bool {
+    match step {
+        TurnStep::Tool(tool) => !is_reported(tool),
+        _ => true,
+    }
+}
+
+/// Says whether hooks report a call: it ended, the user did not refuse it or type it, and it is no question to the user and no
+/// task list, which are not recorded as events.
+pub(crate) fn is_reported(tool: &ToolUse) -> bool {
+    let is_typed = tool.id.as_deref().is_some_and(|id| id.starts_with("typed-"));
+    let is_statement = matches!(tool.name.as_str(), "AskUserQuestion" | "TodoWrite");
+    let ran = match &tool.outcome {
+        ToolOutcome::Answered(_) => true,
+        // The client rejected the input before the tool ran.
+        ToolOutcome::Failed(text) => !text.starts_with("<tool_use_error>"),
+        ToolOutcome::Refused(_) | ToolOutcome::Unknown => false,
+    };
+    ran && !is_typed && !is_statement
+}
+
+fn tool_use(event: &TurnEvent, mut payload: Value) -> ToolUse {
+    let text = |name: &str| payload[name].as_str().map(ToOwned::to_owned);
+    let (id, agent_id) = (text("tool_use_id"), text("agent_id"));
+    let name = text("tool_name").unwrap_or_default();
+    let outcome = match payload["error"].as_str() {
+        Some(error) if event.kind == EventKind::PostToolUseFailure => records::failure(error),
+        _ if payload["tool_response"].is_null() => ToolOutcome::Unknown,
+        _ => ToolOutcome::Answered(payload["tool_response"].take()),
+    };
+    ToolUse {
+        id,
+        agent_id,
+        name,
+        input: payload["tool_input"].take(),
+        outcome,
+        at_ms: event.at.as_millis(),
+    }
+}

@@ -1,0 +1,114 @@
+//! Collects the transcript records of one turn as steps.
+
+use std::collections::HashMap;
+
+use backstory_distill::{ToolOutcome, ToolUse, TurnStep};
+use backstory_transcript::{RecordKind, refusal};
+use serde_json::{Value, value::RawValue};
+
+/// A step with its place in the transcript.
+#[derive(Debug)]
+pub(crate) struct TurnRecord {
+    /// The step; a tool call has its result.
+    pub(crate) step: TurnStep,
+    /// The time, in milliseconds since 1970; that of the result for a tool call.
+    pub(crate) at_ms: i64,
+    /// The offset of the line, of the result for a tool call.
+    pub(crate) offset: u64,
+    /// The message of which a prose is a part.
+    pub(crate) message_id: Option<String>,
+}
+
+/// The records of a turn, in the order of the transcript. A call stands where it was made.
+#[derive(Debug, Default)]
+pub(crate) struct TurnRecords {
+    records: Vec<TurnRecord>,
+    /// The calls that have no result yet.
+    open: HashMap<String, usize>,
+}
+
+impl TurnRecords {
+    /// Adds a record. Prompts and facts are no steps.
+    pub(crate) fn push(&mut self, kind: RecordKind, at_ms: i64, offset: u64) {
+        let mut message = None;
+        let step = match kind {
+            RecordKind::Prose { text, message_id } => {
+                message = message_id;
+                TurnStep::Prose(text)
+            }
+            RecordKind::Compaction { summary } => TurnStep::Compaction(summary),
+            RecordKind::QueuedMessage { text } => TurnStep::UserMessage(text),
+            RecordKind::Interrupted => TurnStep::Interrupted,
+            RecordKind::ToolUse { id, name, input } => {
+                self.open.insert(id.clone(), self.records.len());
+                TurnStep::Tool(ToolUse {
+                    id: Some(id),
+                    agent_id: None,
+                    name,
+                    input: parsed(&input),
+                    outcome: ToolOutcome::Unknown,
+                    at_ms,
+                })
+            }
+            RecordKind::ToolResult {
+                id,
+                is_error,
+                text,
+                result,
+            } => {
+                let outcome = if is_error {
+                    failure(&text.unwrap_or_default())
+                } else {
+                    ToolOutcome::Answered(result.map_or_else(|| text.into(), |result| parsed(&result)))
+                };
+                self.result(&id, outcome, at_ms, offset);
+                return;
+            }
+            RecordKind::Prompt { .. } | RecordKind::Facts(_) => return,
+        };
+        self.records.push(TurnRecord {
+            step,
+            at_ms,
+            offset,
+            message_id: message,
+        });
+    }
+
+    fn result(&mut self, id: &str, outcome: ToolOutcome, at_ms: i64, offset: u64) {
+        let record = self.open.remove(id).and_then(|at| self.records.get_mut(at));
+        if let Some(record) = record
+            && let TurnStep::Tool(tool) = &mut record.step
+        {
+            tool.outcome = outcome;
+            tool.at_ms = at_ms;
+            (record.at_ms, record.offset) = (at_ms, offset);
+        }
+    }
+
+    /// Takes all records out.
+    pub(crate) fn take(&mut self) -> Vec<TurnRecord> {
+        self.open.clear();
+        std::mem::take(&mut self.records)
+    }
+
+    /// Returns the steps.
+    pub(crate) fn into_steps(self) -> Vec<TurnStep> {
+        self.records.into_iter().map(|record| record.step).collect()
+    }
+}
+
+/// Tells a refusal of the user from a failure.
+pub(crate) fn failure(text: &str) -> ToolOutcome {
+    match refusal(text) {
+        Some(words) => ToolOutcome::Refused(words),
+        None => ToolOutcome::Failed(text.to_owned()),
+    }
+}
+
+/// Parses JSON that the reader checked; anything else stays text.
+fn parsed(json: &str) -> Value {
+    let raw: Result<&RawValue, _> = serde_json::from_str(json);
+    raw.ok()
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_else(|| json.into())
+}
