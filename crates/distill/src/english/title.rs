@@ -29,7 +29,7 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
         clause_ends(&short, ends)
             .map(|at| trim_end(&short[..at]))
             .filter(|clause| {
-                clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause)
+                clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause) && !opens_subordinate(clause)
             })
             .max_by_key(|clause| clause.len())
             .map(str::to_owned)
@@ -103,8 +103,12 @@ fn is_dangling(text: &str) -> bool {
 
 /// "When the cache is cold" needs the clause after its comma.
 fn has_main_clause(text: &str) -> bool {
+    !opens_subordinate(text) || super::outside_code(text).contains(", ")
+}
+
+fn opens_subordinate(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
-    !SUBORDINATORS.0.contains(&first.as_str()) || super::outside_code(text).contains(", ")
+    SUBORDINATORS.0.contains(&first.as_str())
 }
 
 /// Punctuation that ends a clause for certain.

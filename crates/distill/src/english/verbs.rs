@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use super::Phrases;
+
 /// The form of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -49,6 +51,27 @@ pub(crate) fn verb(word: &str) -> Option<(&'static str, Form)> {
         .or_else(|| known(root.strip_suffix('e')?))
         .map(|base| (base, Form::Third))
 }
+
+/// Reports whether a text is a statement: it has a finite verb, or starts with an order or a report of a change.
+pub(crate) fn is_statement(text: &str) -> bool {
+    let outside = super::outside_code(text);
+    let mut words = outside.split_whitespace();
+    let orders = words
+        .clone()
+        .next()
+        .and_then(verb)
+        .is_some_and(|(base, form)| is_change_verb(base) && form != Form::Gerund);
+    orders
+        || words.any(|word| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'').to_lowercase();
+            AUXILIARIES.0.contains(&word.as_str()) || verb(&word).is_some_and(|(_, form)| matches!(form, Form::Third | Form::Past))
+        })
+}
+
+const AUXILIARIES: Phrases = Phrases(&[
+    "is", "are", "was", "were", "be", "has", "have", "had", "does", "do", "did", "can", "could", "will", "would", "should", "must", "may", "might", "cannot", "can't", "won't", "isn't", "aren't", "wasn't",
+    "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "shouldn't", "couldn't", "wouldn't", "need", "needs", "it's", "that's", "they're", "there's",
+]);
 
 /// Reports whether a verb states a change to code: add, fix, rename.
 pub(crate) fn is_change_verb(base: &str) -> bool {
@@ -136,6 +159,16 @@ mod tests {
     fn lists_are_sorted() {
         assert!(VERBS.is_sorted());
         assert!(CHANGES.is_sorted());
+    }
+
+    #[test]
+    fn statements_have_a_finite_verb() {
+        for statement in ["`load` reads the file", "Add a flag", "Added a flag", "The cache is cold", "Tokens expired early"] {
+            assert!(is_statement(statement), "{statement}");
+        }
+        for fragment in ["Architecture summary", "File: `a.rs` (line 3)", "Hook command format: hooks.go, 183", "Reading the file"] {
+            assert!(!is_statement(fragment), "{fragment}");
+        }
     }
 
     #[test]

@@ -80,10 +80,22 @@ fn push_parts(raw: &str, found: &mut Vec<(u64, u8)>) {
         if lower.chars().count() < 2 && !lower.bytes().all(|b| b.is_ascii_digit()) {
             continue;
         }
+        if is_hash_part(&lower) {
+            continue;
+        }
         if STOP_WORDS.0.binary_search(&lower.as_str()).is_err() {
             found.push((hash(stem(&lower)), weight));
         }
     }
+}
+
+/// Parts of hashes and UUIDs say nothing about the content.
+fn is_hash_part(word: &str) -> bool {
+    const MIN_HASH: usize = 4;
+    word.len() >= MIN_HASH
+        && word.bytes().all(|b| b.is_ascii_hexdigit())
+        && word.bytes().any(|b| b.is_ascii_digit())
+        && word.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 fn stem(word: &str) -> &str {

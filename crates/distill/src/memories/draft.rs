@@ -3,7 +3,8 @@
 use backstory_model::ObservationType;
 
 use crate::english::{
-    Phrases, Words, count_names, fit_title, has_cause, has_contrast, names_subject, opens_with_pronoun, strip_openers,
+    Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_statement, names_subject, opens_with_pronoun, sentences,
+    strip_openers,
 };
 use crate::prose::SectionRole;
 
@@ -171,9 +172,10 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
         })
         .max()
         .map(|(_, _, title)| title);
-    let statement = || statements.iter().find_map(|statement| fit_title(&strip_openers(statement.title.as_deref()?)));
-    best.or_else(|| title_of(heading.filter(|heading| heading.split_whitespace().count() >= 4)?))
-        .or_else(|| fit_title(&format!("{}: {}", heading?, statement()?)))
+    best.or_else(|| {
+        let statement = statements.iter().find_map(|statement| fit_title(&strip_openers(statement.title.as_deref()?)))?;
+        title_of(&format!("{}: {statement}", heading?))
+    })
 }
 
 /// Ranks a title: a cause or change before other content, a reason or contrast, names; each later statement counts less.
@@ -186,9 +188,14 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
         _ => 0,
     };
     let reason = 2 * usize::from(has_cause(title)) + usize::from(has_contrast(title));
-    let promise = 4 * usize::from(PROMISES.within(&title.to_lowercase()));
-    (BASE + role + reason + count_names(title).min(2)).saturating_sub(at + promise)
+    let lower = title.to_lowercase();
+    let promise = 4 * usize::from(PROMISES.within(&lower));
+    let about_tests = 3 * usize::from(lower.starts_with("`test") || TESTS.within(&lower));
+    (BASE + role + reason + count_names(title).min(2)).saturating_sub(at + promise + about_tests)
 }
+
+/// A memory is rarely about its tests.
+const TESTS: Phrases = Phrases(&["test", "tests", "test cases", "unit tests"]);
 
 /// A promise or a wish is no finding.
 const PROMISES: Phrases = Phrases(&["should be gone", "should now", "should work", "will now", "should be", "would be", "could be", "might be"]);
@@ -196,13 +203,13 @@ const PROMISES: Phrases = Phrases(&["should be gone", "should now", "should work
 /// Returns the title that a statement makes: a whole clause that names its subject.
 pub(crate) fn title_of(statement: &str) -> Option<String> {
     const MIN_WORDS: usize = 4;
-    let statement = strip_openers(statement);
+    let statement = strip_openers(sentences(statement).first()?);
     let statement = without_vague_label(&statement);
-    if opens_with_pronoun(statement) || is_first_person(statement) {
+    if opens_with_pronoun(statement) || is_first_person(statement) || statement.starts_with(['#', '$', '>', '|']) {
         return None;
     }
     let title = fit_title(statement)?;
-    (title.split_whitespace().count() >= MIN_WORDS && names_subject(&title)).then_some(title)
+    (title.split_whitespace().count() >= MIN_WORDS && names_subject(&title) && is_statement(&title)).then_some(title)
 }
 
 /// Reports whether a sentence speaks of its speaker.
@@ -215,12 +222,14 @@ pub(crate) fn is_first_person(text: &str) -> bool {
 
 /// "Fix: `load` retries" is about `load`; "`load`: retries twice" keeps its label.
 fn without_vague_label(statement: &str) -> &str {
-    const MAX_LABEL_WORDS: usize = 3;
+    const MAX_LABEL_WORDS: usize = 2;
     let Some((label, rest)) = statement.split_once(": ") else {
         return statement;
     };
-    let is_vague = label.split_whitespace().count() <= MAX_LABEL_WORDS
-        && count_names(label) == 0
-        && SectionRole::of(label) != SectionRole::Other;
-    if is_vague { rest } else { statement }
+    let is_vague = label.split_whitespace().count() <= MAX_LABEL_WORDS && count_names(label) == 0;
+    if is_vague && (is_statement(rest) || SectionRole::of(label) != SectionRole::Other) {
+        rest
+    } else {
+        statement
+    }
 }

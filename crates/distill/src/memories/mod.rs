@@ -46,7 +46,7 @@ fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacle
     for (at, step) in timeline.steps.iter().enumerate() {
         match (step.kind, step.action()) {
             (_, Some(Action::Report(text))) => reports.extend(report::drafts(Source::Report, text, at, ending)),
-            (_, Some(Action::Compaction(text))) => others.extend(report::drafts(Source::Compaction, text, at, ending)),
+            (_, Some(Action::Compaction(text))) => others.extend(report::drafts(Source::Compaction, without_analysis(text), at, ending)),
             (_, Some(Action::SubagentReport { text, .. })) => others.extend(report::drafts(Source::Subagent, text, at, ending)),
             (_, Some(Action::Plan { text, .. })) => others.extend(report::drafts(Source::Plan, text, at, ending)),
             (StepKind::Prompt(text), _) if is_document(text) => others.extend(report::drafts(Source::Plan, text, at, ending)),
@@ -68,6 +68,11 @@ fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacle
     }
     others.append(&mut found);
     others
+}
+
+/// Returns a compaction summary without the chronological notes that some agents put in front of it.
+fn without_analysis(text: &str) -> &str {
+    text.split_once("\nSummary:").map_or(text, |(_, summary)| summary)
 }
 
 /// Reports whether a prompt carries a document, such as a plan, rather than a message.
@@ -182,7 +187,9 @@ fn mentioned<'a>(files: &[&'a str], text: &str) -> Vec<&'a str> {
     let mut out: Vec<&str> = Vec::new();
     for file in files {
         let name = file.rsplit('/').next().unwrap_or(file);
-        if text.contains(name) && !out.contains(file) {
+        // A search is logged with its pattern, which is no path.
+        let is_path = !file.contains(['*', '(', ')', '|', '\\', '"', ' ']) && name.contains('.');
+        if is_path && text.contains(name) && !out.contains(file) {
             out.push(file);
         }
     }

@@ -2,7 +2,7 @@
 
 use backstory_model::ObservationType;
 
-use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person};
+use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
 use crate::english::{Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative};
 use crate::episodes::Timeline;
@@ -228,13 +228,21 @@ fn has_change(timeline: &Timeline<'_>, after: usize, before: usize) -> bool {
     timeline.steps[after..before].iter().any(|step| matches!(step.action(), Some(Action::Change(_))))
 }
 
-/// Collects the statements after a failure that explain it: the first ones are the diagnosis.
+/// Collects the statements after a failure that explain it: the first words are the diagnosis, the last ones the resolution,
+/// those between count where they give a cause.
 fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Vec<Statement> {
     let mut out: Vec<Statement> = Vec::new();
-    for step in &timeline.steps[range] {
-        let Some(Action::Prose(text)) = step.action() else { continue };
+    let prose: Vec<&str> = timeline.steps[range]
+        .iter()
+        .filter_map(|step| match step.action() {
+            Some(Action::Prose(text)) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    for (at, text) in prose.iter().enumerate() {
+        let is_end = at == 0 || at + 1 == prose.len();
         for point in topics(text).into_iter().flat_map(|topic| topic.points) {
-            let explains = has_cause(&point.text) || has_contrast(&point.text) || count_names(&point.text) > 0;
+            let explains = has_cause(&point.text) || (is_end && (has_contrast(&point.text) || count_names(&point.text) > 0));
             let is_plan = is_first_person(&point.text) && INTENTIONS.within(&point.text.to_lowercase());
             if explains && !is_plan && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {
@@ -269,7 +277,9 @@ fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>,
         let program = |command: &str| code(command.split_whitespace().next().unwrap_or_default());
         Some(format!("{} fails here; {} works", program(failure.command), program(command)))
     } else {
-        choose_title(&reasons, None).or_else(|| Some(failure_title(failure)).filter(|_| !reasons.is_empty()))
+        let is_explained = !reasons.is_empty() && (failure.error.is_some() || reasons.iter().any(|reason| count_names(&reason.text) > 0));
+        let diagnosis = reasons.iter().find_map(|reason| title_of(reason.title.as_deref()?));
+        diagnosis.or_else(|| is_explained.then(|| failure_title(failure)))
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
     draft.from = failure.first;
@@ -286,8 +296,15 @@ fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>,
     reasons.into_iter().for_each(|reason| draft.push(reason));
     draft.facts.push(describe(failure));
     draft.facts.extend(remedy(timeline, ending, failure, at));
-    draft.facts.push(format!("Passes now: {}", code(quote(command))));
+    if command.contains(' ') && succeeds_by_itself(timeline, at) {
+        draft.facts.push(format!("Passes now: {}", code(quote(command))));
+    }
     Some(draft)
+}
+
+/// Commits, pushes and publications are logged without their command.
+fn succeeds_by_itself(timeline: &Timeline<'_>, at: usize) -> bool {
+    matches!(timeline.steps[at].action(), Some(Action::Run(_)))
 }
 
 fn failure_title(failure: &Failure<'_>) -> String {

@@ -4,7 +4,7 @@ use backstory_model::ObservationType;
 
 use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
 use super::ending::Ending;
-use crate::english::{Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, verb};
+use crate::english::{Form, Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, is_statement, verb};
 use crate::prose::{SectionRole, Topic, topics};
 
 /// The text of one draft, in characters: about 220 tokens.
@@ -68,7 +68,9 @@ fn is_memorable(role: SectionRole, source: Source) -> bool {
     match role {
         SectionRole::Open | SectionRole::Check | SectionRole::Request | SectionRole::Status | SectionRole::Source => false,
         // The steps of a plan are not done yet; its reasons hold.
-        SectionRole::Change | SectionRole::Other | SectionRole::Choice => source != Source::Plan,
+        SectionRole::Other | SectionRole::Choice => source != Source::Plan,
+        // A compaction summary lists files as they were at that moment; commits and reports tell what became of them.
+        SectionRole::Change => !matches!(source, Source::Plan | Source::Compaction),
         SectionRole::Problem | SectionRole::Cause | SectionRole::Note | SectionRole::Decision => true,
     }
 }
@@ -100,7 +102,7 @@ fn is_informative(text: &str, source: Source) -> bool {
             let is_long = text.split_whitespace().count() >= MIN_FINDING_WORDS;
             names > 0 && is_long && !is_first_person(text) && !PLANS.within(&lower) && (has_cause(text) || has_contrast(text) || names > 1)
         }
-        Source::Subagent => count_names(text) > 0 || text.contains(|c: char| c.is_ascii_digit()),
+        Source::Subagent => count_names(text) > 0 && is_statement(text),
         _ => !is_first_person(text) || has_cause(text),
     }
 }
@@ -136,51 +138,64 @@ fn labelled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
         .collect()
 }
 
-/// Packs statements, in order, into as few drafts as fit.
+/// Packs statements, in order, into as few drafts as fit. Statements without any title among them join the draft before them.
 fn pack(source: Source, at: usize, group: Group) -> Vec<Draft> {
-    let mut out = Vec::new();
-    let mut open: Vec<Statement> = Vec::new();
-    let mut length = 0;
-    for statement in group.statements {
-        let own = statement.text.chars().count();
-        if length + own > MAX_DRAFT && !open.is_empty() {
-            out.extend(finish(source, at, group.heading.as_deref(), std::mem::take(&mut open)));
+    let mut out: Vec<Draft> = Vec::new();
+    for statements in chunks(group.statements, |statement| statement.text.chars().count()) {
+        match finish(source, at, group.heading.as_deref(), statements) {
+            Ok(draft) => out.extend(draft),
+            Err(statements) => {
+                if let Some(last) = out.last_mut() {
+                    statements.into_iter().for_each(|statement| last.push(statement));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Splits a list into runs of at most [`MAX_DRAFT`] characters.
+fn chunks<T>(list: Vec<T>, chars: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let mut out: Vec<Vec<T>> = Vec::new();
+    let mut length = MAX_DRAFT;
+    for one in list {
+        let own = chars(&one);
+        if length + own > MAX_DRAFT {
+            out.push(Vec::new());
             length = 0;
         }
         length += own;
-        open.push(statement);
+        if let Some(open) = out.last_mut() {
+            open.push(one);
+        }
     }
-    out.extend(finish(source, at, group.heading.as_deref(), open));
     out
 }
 
 /// Packs findings from several places of an episode; the last one completes the draft.
 pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
     let mut out = Vec::new();
-    let mut open: Vec<(usize, Statement)> = Vec::new();
-    let mut length = 0;
-    let mut close = |open: &mut Vec<(usize, Statement)>| {
-        let (Some((first, _)), Some((last, _))) = (open.first(), open.last()) else { return };
+    for run in chunks(findings, |(_, statement)| statement.text.chars().count()) {
+        let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
         let (first, last) = (*first, *last);
-        let statements = std::mem::take(open).into_iter().map(|(_, statement)| statement).collect();
-        out.extend(finish(Source::Prose, last, None, statements).map(|draft| Draft { from: first, ..draft }));
-    };
-    for (at, statement) in findings {
-        let own = statement.text.chars().count();
-        if length + own > MAX_DRAFT {
-            close(&mut open);
-            length = 0;
+        let statements: Vec<Statement> = run.into_iter().map(|(_, statement)| statement).collect();
+        // One passing remark is not worth a memory, unless it gives a reason.
+        if statements.len() == 1 && !has_cause(&statements[0].text) {
+            continue;
         }
-        length += own;
-        open.push((at, statement));
+        if let Ok(draft) = finish(Source::Prose, last, None, statements) {
+            out.extend(draft.map(|draft| Draft { from: first, ..draft }));
+        }
     }
-    close(&mut open);
     out
 }
 
-fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Option<Draft> {
+/// Makes a draft of statements; gives them back if none of them can be the title.
+fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Result<Option<Draft>, Vec<Statement>> {
     const ABOUT_PERCENT: u32 = 60;
-    let title = choose_title(&statements, heading)?;
+    let Some(title) = choose_title(&statements, heading) else {
+        return Err(statements);
+    };
     let mut draft = Draft::new(source, at, title);
     if source == Source::Plan && statements.iter().any(|statement| statement.role == SectionRole::Decision) {
         draft.kind = Some(ObservationType::Decision);
@@ -191,16 +206,17 @@ fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Stat
         draft.narrative.push(format!("{heading}:"));
     }
     statements.into_iter().for_each(|statement| draft.push(statement));
-    draft.has_content().then_some(draft)
+    Ok(draft.has_content().then_some(draft))
 }
 
 /// Reports whether a draft tells of completed changes.
 pub(super) fn tells_changes(draft: &Draft) -> bool {
     let changes = |text: &str| {
         let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
-        verb(text.split_whitespace().next().unwrap_or_default()).is_some_and(|(base, _)| is_change_verb(base))
+        let opening = verb(text.split_whitespace().next().unwrap_or_default());
+        opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past) || text.contains(" now ")
     };
     let texts = || draft.narrative.iter().chain(&draft.facts);
     let changed = texts().filter(|text| changes(text)).count();
-    changes(&draft.title) || (changed > 0 && changed * 3 >= texts().count())
+    changes(&draft.title) || (changed > 0 && changed * 4 >= texts().count())
 }

@@ -5,13 +5,17 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source, ended, title_of};
 use crate::Action;
 use crate::english::{
-    Phrases, code, fit_title, has_cause, is_directive, is_instruction, is_question, sentence_case, sentences, strip_openers, without_client_markup,
+    Phrases, Words, code, fit_title, has_cause, is_directive, is_instruction, is_question, sentence_case, sentences, strip_openers, without_client_markup,
 };
 use crate::episodes::{Step, StepKind, Timeline};
-use crate::prose::plain;
+use crate::prose::{plain, topics};
 
-/// Longer prompts quote plans, logs or issues: their sentences are not decisions of the user.
-const MAX_OWN_WORDS: usize = 700;
+/// Longer messages quote plans, logs or reviews: only sentences in the user's own voice count.
+const MAX_OWN_WORDS: usize = 320;
+/// Still longer ones are documents.
+const MAX_MESSAGE: usize = 1_500;
+/// A decision needs a subject: about three words, or two of them names.
+const MIN_WEIGHT: u32 = 4;
 /// A shorter sentence does not say what it decides.
 const MIN_WORDS: usize = 4;
 
@@ -27,7 +31,9 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
             (StepKind::Prompt(text), _) => {
                 let question = last_report.and_then(open_question);
                 let decides = if question.is_some() { is_lasting } else { is_directive };
-                let context = question.map(|question| format!("Answer to: “{question}”"));
+                let context = question
+                    .map(|question| format!("Answer to: “{question}”"))
+                    .or_else(|| last_report.and_then(last_statement).map(|statement| format!("Said after: “{statement}”")));
                 decided(text, at, decides, context.clone()).or_else(|| approved(text, last_report?, context?, at))
             }
             _ => None,
@@ -84,7 +90,8 @@ fn refused(target: Option<&str>, words: &str, at: usize) -> Option<Draft> {
 /// Drafts the directives of one message; they stay verbatim.
 fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<String>) -> Option<Draft> {
     let text = without_client_markup(text);
-    if text.chars().count() > MAX_OWN_WORDS || text.trim_start().starts_with(['<', '/']) {
+    let length = text.chars().count();
+    if length > MAX_MESSAGE || text.trim_start().starts_with(['<', '/']) {
         return None;
     }
     let own: Vec<String> = text
@@ -95,19 +102,28 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     let directives: Vec<&String> = own
         .iter()
         .filter(|sentence| !is_question(sentence) && decides(sentence) && sentence.split_whitespace().count() >= MIN_WORDS)
+        .filter(|sentence| length <= MAX_OWN_WORDS || OWN_VOICE.within(&sentence.to_lowercase()))
         .collect();
     let title = directives
         .iter()
         .filter(|sentence| !POSTPONING.starts(&sentence.to_lowercase()))
-        .find_map(|sentence| fit_title(&strip_openers(sentence)))?;
+        .find_map(|sentence| fit_title(&strip_openers(sentence)))
+        .filter(|title| Words::of(title).weight() >= MIN_WEIGHT)?;
     let mut draft = draft(at, title);
-    let verbatim = own.join(" ");
+    let whole = own.join(" ");
+    let verbatim = if length <= MAX_OWN_WORDS {
+        whole
+    } else {
+        directives.iter().map(|sentence| sentence.as_str()).collect::<Vec<_>>().join(" ")
+    };
     if verbatim.chars().count() > draft.title.chars().count() + MIN_WORDS {
         draft.narrative.push(format!("User: “{verbatim}”"));
     }
     draft.narrative.extend(context);
     Some(draft)
 }
+
+const OWN_VOICE: Phrases = Phrases(&["i", "i'd", "i'm", "we", "let's", "please", "don't", "never", "always", "you"]);
 
 /// Work that is put off is open work, not a decision about how to do it.
 const POSTPONING: Phrases = Phrases(&["never mind", "nevermind", "not now", "later"]);
@@ -144,6 +160,13 @@ fn open_question(report: &str) -> Option<String> {
     let line = report.lines().rev().find(|line| line.trim_end_matches(['*', ' ']).ends_with('?'))?;
     let question = plain(sentences(line).last()?);
     Some(sentence_case(&question))
+}
+
+/// Returns the last statement of a report, which a message without a question answers.
+fn last_statement(report: &str) -> Option<String> {
+    const MAX_STATEMENT: usize = 200;
+    let points = topics(report).into_iter().flat_map(|topic| topic.points);
+    points.map(|point| point.text).filter(|text| text.chars().count() <= MAX_STATEMENT).last()
 }
 
 /// Describes the work that a message interrupted.

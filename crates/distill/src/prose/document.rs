@@ -21,6 +21,8 @@ pub(crate) struct Block {
     pub(crate) text: String,
     /// Set for an entry of a list or table.
     pub(crate) is_item: bool,
+    /// Set for a row of a table.
+    pub(crate) is_row: bool,
     /// Nested entries.
     pub(crate) children: Vec<String>,
     /// The label at its start, without markup: `**Root cause:** …`.
@@ -154,7 +156,8 @@ struct Reader {
     list_indent: Option<usize>,
     /// Set while lines may continue a list entry.
     in_item: bool,
-    in_table: bool,
+    /// The names of the columns of the current table.
+    table: Option<Vec<String>>,
 }
 
 impl Reader {
@@ -176,7 +179,7 @@ impl Reader {
         let indent = line.len() - line.trim_start().len();
         if trimmed.is_empty() {
             self.end_paragraph();
-            self.in_table = false;
+            self.table = None;
         } else if let Some(heading) = heading(line) {
             self.start_section(&heading);
         } else if is_rule(trimmed) {
@@ -217,27 +220,41 @@ impl Reader {
         &mut self.sections[last].blocks
     }
 
+    /// Reads a table row: the first cell with words is the subject, the others follow under the names of their columns.
     fn row(&mut self, line: &str) {
         self.end_paragraph();
         let cells: Vec<String> = line.trim_matches('|').split('|').map(plain).collect();
-        let is_separator = cells.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':' | ' ')));
-        let is_header = !std::mem::replace(&mut self.in_table, true);
-        if is_separator || is_header {
+        if cells.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':' | ' '))) {
             return;
         }
-        let filled: Vec<String> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
-        if let [first, rest @ ..] = filled.as_slice()
-            && !rest.is_empty()
-        {
-            let text = format!("{first}: {}", rest.join(", "));
-            self.blocks().push(Block {
-                text,
-                is_item: true,
-                children: Vec::new(),
-                label: None,
-                role: None,
-            });
+        let Some(header) = &self.table else {
+            self.table = Some(cells);
+            return;
+        };
+        let has_words = |cell: &&String| cell.chars().any(char::is_alphabetic);
+        let Some(subject) = cells.iter().position(|cell| has_words(&cell)) else { return };
+        let details: Vec<String> = cells
+            .iter()
+            .enumerate()
+            .skip(subject + 1)
+            .filter(|(_, cell)| has_words(cell))
+            .map(|(at, cell)| match header.get(at).filter(|name| !name.is_empty()) {
+                Some(name) => format!("{name}: {cell}"),
+                None => cell.clone(),
+            })
+            .collect();
+        if details.is_empty() {
+            return;
         }
+        let text = format!("{} ({})", cells[subject], details.join("; "));
+        self.blocks().push(Block {
+            text,
+            is_item: true,
+            is_row: true,
+            children: Vec::new(),
+            label: None,
+            role: None,
+        });
     }
 
     fn entry(&mut self, indent: usize, text: &str) {
@@ -363,6 +380,7 @@ fn block(text: &str, is_item: bool) -> Block {
     Block {
         text: plain(text),
         is_item,
+        is_row: false,
         children: Vec::new(),
         label,
         role,

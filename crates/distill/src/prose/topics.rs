@@ -79,9 +79,6 @@ fn topic(section: &Section) -> Topic {
             let text = with_children(block);
             if let Some(open) = &mut lead {
                 if open.text.chars().count() + text.chars().count() < MAX_JOINED {
-                    if open.text.ends_with(':') {
-                        open.title = Some(block.text.clone());
-                    }
                     let separator = if open.text.ends_with(':') { " " } else { "; " };
                     open.text.push_str(separator);
                     open.text.push_str(text.trim_end_matches(['.', ';']));
@@ -111,7 +108,6 @@ fn closed(mut lead: Point) -> Option<Point> {
             return None;
         }
         lead.text = format!("{text}.");
-        lead.title = Some(lead.text.clone());
     } else if lead.text.chars().count() <= MAX_JOINED_TITLE {
         lead.title = Some(lead.text.clone());
     }
@@ -133,7 +129,7 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
             _ => role,
         };
         let point = Point {
-            title: Some(text.clone()),
+            title: Some(text.trim_end_matches(':').to_owned()),
             text,
             is_item: false,
             role,
@@ -162,7 +158,7 @@ fn push_item(block: &Block, section: &Section, text: String, points: &mut Vec<Po
         }
         let title = if is_whole { block.text.clone() } else { text.clone() };
         points.push(Point {
-            title: Some(title).filter(|title| !title.ends_with(':')),
+            title: Some(title).filter(|title| !title.ends_with(':') && !block.is_row),
             text,
             is_item: true,
             role,
