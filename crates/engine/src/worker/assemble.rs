@@ -112,3 +112,256 @@ fn fit(turn: &StoredTurn, text: &str, prompt_id: Option<&str>) -> Option<PromptM
         None => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf, time::SystemTime};
+
+    use backstory_distill::{ToolOutcome, TurnEnd, TurnStep};
+    use backstory_model::EventKind;
+    use backstory_store::TurnEvent;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{import, turns::turns_of_session};
+
+    const SESSION: &str = "aaaaaaaa-0000-4000-8000-000000000001";
+
+    fn settings() -> filter::CaptureSettings {
+        filter::CaptureSettings {
+            skip_tools: vec!["TodoWrite".into(), "AskUserQuestion".into(), "Skill".into()],
+            redact: true,
+            max_payload: 256 * 1024,
+        }
+    }
+
+    /// A transcript in the making.
+    #[derive(Default)]
+    struct Lines {
+        lines: Vec<Value>,
+    }
+
+    impl Lines {
+        fn add(mut self, mut line: Value) -> Self {
+            let second = self.lines.len();
+            line["timestamp"] = format!("2026-02-07T04:{:02}:{:02}.000Z", second / 60, second % 60).into();
+            line["sessionId"] = SESSION.into();
+            line["cwd"] = "/w/app".into();
+            line["uuid"] = format!("u{second}").into();
+            self.lines.push(line);
+            self
+        }
+
+        fn user(self, text: &str) -> Self {
+            let id = format!("p-{text}");
+            self.add(json!({"type": "user", "promptId": id, "message": {"role": "user", "content": text}}))
+        }
+
+        fn prose(self, text: &str) -> Self {
+            let id = format!("m{}", self.lines.len());
+            self.add(json!({"type": "assistant", "message": {"id": id, "content": [{"type": "text", "text": text}]}}))
+        }
+
+        fn call(self, id: &str, name: &str, input: Value) -> Self {
+            let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+            self.add(json!({"type": "assistant", "message": {"id": format!("m-{id}"), "content": [block]}}))
+        }
+
+        fn result(self, id: &str, answer: Value) -> Self {
+            let block = json!({"type": "tool_result", "tool_use_id": id, "content": "text"});
+            self.add(json!({"type": "user", "message": {"content": [block]}, "toolUseResult": answer}))
+        }
+
+        fn error(self, id: &str, text: &str) -> Self {
+            let block = json!({"type": "tool_result", "tool_use_id": id, "is_error": true, "content": text});
+            self.add(json!({"type": "user", "message": {"content": [block]}, "toolUseResult": format!("Error: {text}")}))
+        }
+
+        fn queue(self, operation: &str, content: Value) -> Self {
+            self.add(json!({"type": "queue-operation", "operation": operation, "content": content}))
+        }
+
+        fn write(&self, folder: &Path) -> PathBuf {
+            let path = folder.join(format!("{SESSION}.jsonl"));
+            let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+            fs::write(&path, text).unwrap();
+            path
+        }
+    }
+
+    fn imported(path: &Path) -> Vec<TurnInput> {
+        let found = transcript::sessions(path).unwrap();
+        let read = import::read(&found.transcripts[0], &settings(), SystemTime::UNIX_EPOCH).unwrap();
+        turns_of_session(&read.events, Some("/w/app"))
+    }
+
+    /// The events that hooks report of a turn, with the transcript next to them.
+    fn live(
+        path: &Path,
+        turn: &TurnInput,
+        tools: &[(&str, &str, Value, Value)],
+        stop: Option<&str>,
+    ) -> TurnInput {
+        let mut events: Vec<TurnEvent> = Vec::new();
+        for (id, name, input, answer) in tools {
+            let at_ms = turn.steps.iter().find_map(|step| match step {
+                TurnStep::Tool(tool) if tool.id.as_deref() == Some(id) => Some(tool.at_ms),
+                _ => None,
+            });
+            let payload =
+                json!({"tool_use_id": id, "tool_name": name, "tool_input": input, "tool_response": answer});
+            events.push(event(EventKind::PostToolUse, at_ms.unwrap(), &payload));
+        }
+        if let Some(message) = stop {
+            events.push(event(
+                EventKind::Stop,
+                i64::MAX,
+                &json!({"last_assistant_message": message}),
+            ));
+        }
+        let stored = StoredTurn {
+            prompt: turn.prompt.clone(),
+            prompt_id: turn.prompt.as_ref().map(|text| format!("p-{text}")),
+            root: "/w/app".into(),
+            is_ended: true,
+            transcript_path: Some(path.to_string_lossy().into_owned()),
+            events,
+            ..StoredTurn::default()
+        };
+        TurnInput {
+            number: turn.number,
+            started_ms: turn.started_ms,
+            ..assemble(&stored, &settings()).turn
+        }
+    }
+
+    fn event(kind: EventKind, at_ms: i64, payload: &Value) -> TurnEvent {
+        TurnEvent {
+            kind: kind.name().to_owned(),
+            at_ms,
+            payload: payload.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_turn_is_the_same_live_and_imported() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ls, pwd) = (json!({"command": "ls"}), json!({"command": "pwd"}));
+        let question = json!({"questions": [{"question": "Which?"}]});
+        let path = Lines::default()
+            .user("Fix it")
+            .prose("I look at two things.")
+            .call("t1", "Bash", ls.clone())
+            .call("t2", "Bash", pwd.clone())
+            .call("t3", "TodoWrite", json!({"todos": []}))
+            .result("t2", json!({"stdout": "/w/app"}))
+            .queue("enqueue", json!("Use the CLI."))
+            .queue("remove", Value::Null)
+            .result("t1", json!({"stdout": "a"}))
+            .result("t3", json!({"oldTodos": []}))
+            .call("t4", "AskUserQuestion", question)
+            .result("t4", json!({"answers": {"Which?": "This"}}))
+            .call("t5", "Edit", json!({"file_path": "/w/app/a"}))
+            .error("t5", "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nnot here")
+            .call("t6", "Write", json!({"file_path": "/w/app/b"}))
+            .error("t6", "<tool_use_error>File has not been read yet.</tool_use_error>")
+            .prose("Done.")
+            .user("Thanks")
+            .prose("You are welcome.")
+            .write(folder.path());
+        let turns = imported(&path);
+        assert_eq!(turns.len(), 2);
+        let tools = [
+            ("t2", "Bash", pwd, json!({"stdout": "/w/app"})),
+            ("t1", "Bash", ls, json!({"stdout": "a"})),
+        ];
+        assert_eq!(live(&path, &turns[0], &tools, Some("Done.")), turns[0]);
+        assert_eq!(live(&path, &turns[1], &[], Some("You are welcome.")), turns[1]);
+        let steps: Vec<String> = turns[0].steps.iter().map(shown).collect();
+        let expected = [
+            "prose I look at two things.",
+            "t1",
+            "t2",
+            "t3",
+            "user Use the CLI.",
+            "t4",
+            "t5 refused Some(\"not here\")",
+            "t6",
+            "prose Done.",
+        ];
+        assert_eq!(steps, expected);
+        assert_eq!(
+            (turns[0].end, turns[0].last_message.as_deref()),
+            (TurnEnd::Stopped, Some("Done."))
+        );
+    }
+
+    #[test]
+    fn an_interruption_ends_a_turn_live_and_imported() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Lines::default()
+            .user("Fix it")
+            .prose("I begin.")
+            .user("[Request interrupted by user]")
+            .user("Only the tests")
+            .prose("Sure.")
+            .write(folder.path());
+        let turns = imported(&path);
+        assert_eq!(turns[0].end, TurnEnd::Interrupted);
+        assert_eq!(
+            turns[0].steps,
+            [TurnStep::Prose("I begin.".into()), TurnStep::Interrupted]
+        );
+        assert_eq!(live(&path, &turns[0], &[], None), turns[0]);
+        assert_eq!(turns[1].prompt.as_deref(), Some("Only the tests"));
+    }
+
+    #[test]
+    fn a_notice_is_the_report_of_its_sub_agent_and_never_the_users_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let notice =
+            "<task-notification>\n<task-id>a1</task-id>\n<result>Found it.</result>\n</task-notification>";
+        let path = Lines::default()
+            .user("Search")
+            .prose("Searching.")
+            .user(notice)
+            .prose("It was found.")
+            .write(folder.path());
+        let turns = imported(&path);
+        assert!(turns[1].machine_made);
+        let report = TurnStep::SubAgent {
+            agent_id: Some("a1".into()),
+            agent_type: Some("sub-agent".into()),
+            report: "Found it.".into(),
+        };
+        assert!(turns[0].steps.contains(&report), "{:?}", turns[0].steps);
+    }
+
+    #[test]
+    fn events_alone_make_a_turn_when_there_is_no_transcript() {
+        let payload = json!({"tool_use_id": "t1", "tool_name": "Bash", "tool_response": {"stdout": ""}});
+        let stored = StoredTurn {
+            prompt: Some("Fix it".into()),
+            transcript_path: Some("/nowhere/x.jsonl".into()),
+            events: vec![event(EventKind::PostToolUse, 5, &payload)],
+            ..StoredTurn::default()
+        };
+        let turn = assemble(&stored, &settings()).turn;
+        assert_eq!((turn.steps.len(), turn.end), (1, TurnEnd::Open));
+    }
+
+    fn shown(step: &TurnStep) -> String {
+        match step {
+            TurnStep::Prose(text) => format!("prose {text}"),
+            TurnStep::UserMessage(text) => format!("user {text}"),
+            TurnStep::Tool(tool) => {
+                let id = tool.id.clone().unwrap_or_default();
+                match &tool.outcome {
+                    ToolOutcome::Refused(words) => format!("{id} refused {words:?}"),
+                    _ => id,
+                }
+            }
+            other => format!("{other:?}"),
+        }
+    }
+}

@@ -59,7 +59,8 @@ impl Interpreter {
                 }
             }
             Some("remove") => {
-                let named = fields.raw("content").map(|_| self.queued_message(fields));
+                let is_named = fields.raw("content").is_some_and(|raw| raw.starts_with('"'));
+                let named = is_named.then(|| self.queued_message(fields));
                 let queue = &mut self.position.queue;
                 let at = match named {
                     Some(message) => queue.waiting.iter().position(|waiting| *waiting == message),
