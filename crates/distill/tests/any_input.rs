@@ -1,6 +1,6 @@
 //! No turn makes the distiller panic, and what comes out keeps its bounds.
 
-use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep, distil};
+use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep, distil, record};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -35,6 +35,20 @@ fn json() -> impl Strategy<Value = Value> {
         "agentId",
         "text",
         "description",
+        "answers",
+        "annotations",
+        "questions",
+        "question",
+        "oldTodos",
+        "plan",
+        "taskId",
+        "subject",
+        "task",
+        "result",
+        "title",
+        "body",
+        "exitCode",
+        "interrupted",
     ]);
     leaf.prop_recursive(4, 40, 6, move |inner| {
         prop_oneof![
@@ -90,6 +104,23 @@ fn prose() -> impl Strategy<Value = String> {
             "To: ",
             ":",
             "git commit -m 'a: b'",
+            "git commit -m \"$(cat <<'EOF'\n",
+            "\nEOF\n)\"",
+            "cat > a.py <<EOF\n",
+            "gh pr create --title ",
+            "[main 0a1b2c3] ",
+            " && ",
+            " | tail -5",
+            "; ",
+            "$(",
+            "'",
+            "\"",
+            "sed -i ",
+            "git mv a b",
+            "\u{1b}[31m",
+            "const MAX: u8 = 3;",
+            "a.go:1:2: undefined: x (vet)",
+            "panicked at a.rs:1:2:\n",
         ])
         .prop_map(str::to_owned),
     ];
@@ -106,16 +137,26 @@ fn step() -> impl Strategy<Value = TurnStep> {
         "TodoWrite",
         "Task",
         "MultiEdit",
+        "AskUserQuestion",
+        "TaskCreate",
+        "TaskUpdate",
+        "TaskOutput",
+        "ExitPlanMode",
+        "apply_patch",
+        "mcp__x__create_issue",
         "mcp__x__y",
     ]);
     let outcome = prop_oneof![
         json().prop_map(ToolOutcome::Answered),
         prose().prop_map(ToolOutcome::Failed),
+        prop::option::of(prose()).prop_map(ToolOutcome::Refused),
         Just(ToolOutcome::Unknown)
     ];
     prop_oneof![
         prose().prop_map(TurnStep::Prose),
         prose().prop_map(TurnStep::Compaction),
+        prose().prop_map(TurnStep::UserMessage),
+        Just(TurnStep::Interrupted),
         prose().prop_map(|report| TurnStep::SubAgent {
             agent_id: None,
             agent_type: None,
@@ -178,5 +219,21 @@ proptest! {
         let passages: usize = distilled.passages.iter().map(|passage| passage.text.len()).sum();
         prop_assert!(passages <= 16 * 1024);
         prop_assert_eq!(distil(&turn), distilled);
+    }
+
+    #[test]
+    fn every_turn_is_recorded_with_valid_items(turn in turn()) {
+        let evidence = record(&turn);
+        for entry in &evidence.log.entries {
+            let item = entry.item.map(|item| item as usize);
+            prop_assert!(item.is_none_or(|item| item < evidence.items.len()), "{entry:?}");
+            prop_assert!(entry.intent.as_ref().is_none_or(|intent| intent.len() <= 300));
+        }
+        for item in &evidence.items {
+            prop_assert!(!item.text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{:?}", item.text);
+        }
+        let json = serde_json::to_string(&evidence.log).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<backstory_distill::TurnLog>(&json).unwrap(), &evidence.log);
+        prop_assert_eq!(record(&turn), evidence);
     }
 }

@@ -14,6 +14,15 @@ pub(super) fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(without_control(&text))
 }
 
+/// Returns a prompt without what the client adds to it.
+pub(super) fn clean_prompt(text: &str) -> String {
+    /// Follows an approved plan that is given to a new session.
+    const PLAN_NOTE: &str = "If you need specific details from before exiting plan mode";
+    let text = clean(text);
+    let text = text.split(PLAN_NOTE).next().unwrap_or_default();
+    text.trim().to_owned()
+}
+
 fn is_control(byte: u8) -> bool {
     byte < 0x20 && !matches!(byte, b'\n' | b'\t') || byte == 0x7f
 }
@@ -100,5 +109,11 @@ mod tests {
     fn text_inserted_by_the_host_is_removed() {
         assert_eq!(clean("a\n\n<system-reminder>\nx\n</system-reminder>b"), "ab");
         assert_eq!(clean("what is <system-reminder>?"), "what is <system-reminder>?");
+    }
+
+    #[test]
+    fn a_prompt_has_no_notes_of_the_client() {
+        let prompt = "Implement the plan.\n\nIf you need specific details from before exiting plan mode (like code), read x";
+        assert_eq!(clean_prompt(prompt), "Implement the plan.");
     }
 }

@@ -81,6 +81,13 @@ impl Recorder<'_> {
         for effect in effects {
             last = self.effect(tool, effect, last).or(last);
         }
+        // Short forms cannot be told from the output of the other commands.
+        let status = parts.iter().find(|part| part.words == ["git", "status"]);
+        if let Some(status) = status.filter(|_| item.is_none()) {
+            let run = run::read(std::slice::from_ref(status), &output);
+            run.into_iter()
+                .for_each(|run| self.entry(last, Some(tool), Action::Run(run)));
+        }
     }
 
     /// Adds the item of a command, and the entry of its run unless it only prepares others.

@@ -38,6 +38,18 @@ pub(super) fn find(output: &str) -> Option<ErrorSignature> {
     })
 }
 
+/// Returns the last line of a short output: most programs say what is wrong in a line or two of their own form.
+pub(super) fn only_line(output: &str) -> Option<ErrorSignature> {
+    const MAX_LINES: usize = 4;
+    let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let last = lines.next_back()?;
+    let is_short = lines.count() < MAX_LINES && (5..=MAX_LINE).contains(&last.len());
+    is_short.then(|| ErrorSignature {
+        key: error_signature(last),
+        line: last.to_owned(),
+    })
+}
+
 /// The value of a line for finding the cause, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
@@ -66,7 +78,7 @@ fn rank(line: &str) -> Option<Rank> {
         "error: recipe",
         "error: script ",
     ];
-    const MESSAGES: [&str; 12] = [
+    const MESSAGES: [&str; 14] = [
         "error:",
         "fatal:",
         "error ",
@@ -79,6 +91,8 @@ fn rank(line: &str) -> Option<Rank> {
         "unable to ",
         "failed to ",
         "** (mix)",
+        "conflict (",
+        "go: ",
     ];
     const SYSTEM: [&str; 20] = [
         "command not found",
@@ -117,7 +131,8 @@ fn rank(line: &str) -> Option<Rank> {
     }
     let body = line.strip_prefix("E ").map_or(line, str::trim_start);
     let is_panic = lower.contains("panicked at") || lower.starts_with("panic:") || lower.starts_with("** (");
-    if is_exception(body) || (is_panic && !lower.starts_with("** (mix)")) {
+    let is_assertion = line.starts_with("E ") && body.starts_with("assert ");
+    if is_assertion || is_exception(body) || (is_panic && !lower.starts_with("** (mix)")) {
         return Some(Rank::Exception);
     }
     // `Error Trace:` of an assertion library is a position, `error summary` a count.
@@ -230,6 +245,10 @@ mod tests {
             (
                 "E       AssertionError: assert 1 == 2\nFAILED a.py::test_x - Ass...",
                 "AssertionError: assert 1 == 2",
+            ),
+            (
+                "E       assert 'a' in 'b'\nE        +  where 'b' = f()",
+                "assert 'a' in 'b'",
             ),
             (
                 "# pkg\nx/a.go:12:3: undefined: Foo\nFAIL\tpkg [build failed]",

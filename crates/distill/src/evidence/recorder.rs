@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     TurnEvidence,
-    clean::clean,
+    clean::{clean, clean_prompt},
     commands::{command_of, is_shell},
     edit, path, prose, publication, statement,
     text::cut,
@@ -91,7 +91,11 @@ impl<'t> Recorder<'t> {
             items: self.items,
             log: TurnLog {
                 number: turn.number,
-                prompt: turn.prompt.clone().filter(|_| !turn.machine_made),
+                prompt: turn
+                    .prompt
+                    .as_deref()
+                    .filter(|_| !turn.machine_made)
+                    .map(clean_prompt),
                 machine_made: turn.machine_made,
                 branch: turn.branch.clone(),
                 started_ms: turn.started_ms,
@@ -208,8 +212,8 @@ impl<'t> Recorder<'t> {
         if tool.at_ms > 0 {
             self.at_ms = tool.at_ms;
         }
-        if let Some(words) = refused(&tool.outcome) {
-            self.refusal(tool, words);
+        if let ToolOutcome::Refused(words) = &tool.outcome {
+            self.refusal(tool, words.clone());
             return;
         }
         match tool.name.as_str() {
@@ -432,15 +436,6 @@ impl<'t> Recorder<'t> {
             None,
             Some(tool),
         );
-    }
-}
-
-/// Returns the refusal of a call, with the user's words.
-fn refused(outcome: &ToolOutcome) -> Option<Option<String>> {
-    match outcome {
-        ToolOutcome::Refused(words) => Some(words.clone()),
-        ToolOutcome::Failed(text) => statement::refusal(text),
-        _ => None,
     }
 }
 

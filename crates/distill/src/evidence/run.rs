@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     clean::clean,
-    error, purpose,
+    error, git, purpose,
     shell::{Joint, Simple},
     text::cut,
     verdict,
@@ -107,13 +107,35 @@ pub(super) fn read(parts: &[Simple<'_>], output: &Output) -> Option<CommandRun> 
         purpose,
         outcome,
         failed_part: if failed { failed_part(parts, output) } else { None },
-        error: if failed { error::find(&output.text) } else { None },
-        result_line: if matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint) {
-            verdict::summary_line(&output.text)
+        error: if failed {
+            error::find(&output.text).or_else(|| error::only_line(&output.text))
         } else {
             None
         },
+        result_line: result_line(parts, purpose, output),
     })
+}
+
+fn result_line(parts: &[Simple<'_>], purpose: Purpose, output: &Output) -> Option<String> {
+    if matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint) {
+        return verdict::summary_line(&output.text);
+    }
+    // The output of other commands would be counted too.
+    let mut telling = parts.iter().filter(|part| purpose::of(part).is_some());
+    let status = telling
+        .next()
+        .filter(|_| telling.next().is_none() && output.status == Some(true))?;
+    let line = tree_state(status, &output.text)?;
+    (!line.is_empty()).then_some(line)
+}
+
+/// Returns the state of the working tree if a command is `git status`.
+fn tree_state(command: &Simple<'_>, output: &str) -> Option<String> {
+    let ("status", arguments) = git::subcommand(command) else {
+        return None;
+    };
+    let is_short = |word: &String| matches!(word.as_str(), "-s" | "--short" | "--porcelain" | "-sb");
+    (command.program() == "git").then(|| verdict::tree_state(output, arguments.iter().any(is_short)))
 }
 
 /// Judges the result. The exit code decides unless a pipe or a later command hides it; then the output must say so.

@@ -190,19 +190,6 @@ pub(super) fn first_question(tool: &ToolUse) -> Option<String> {
     question.as_str().map(str::to_owned)
 }
 
-/// Reads the user's words from the text with which a host reports a refused call.
-pub(super) fn refusal(text: &str) -> Option<Option<String>> {
-    let text = text.strip_prefix("Error: ").unwrap_or(text);
-    if !text.starts_with("The user doesn't want to ") && text != "User rejected tool use" {
-        return None;
-    }
-    let words = text.split_once("the user said:\n").map(|(_, words)| words.trim());
-    // The host's own words when the user wants to talk about the questions first.
-    let words = words
-        .filter(|words| !words.is_empty() && !words.starts_with("The user wants to clarify these questions"));
-    Some(words.map(str::to_owned))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,16 +278,5 @@ mod tests {
                 state: TaskState::Completed
             }]
         );
-    }
-
-    #[test]
-    fn a_refusal_has_the_users_words() {
-        let text = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. …). To tell you how to proceed, the user said:\nmain is clean";
-        assert_eq!(refusal(text), Some(Some("main is clean".into())));
-        assert_eq!(
-            refusal("The user doesn't want to proceed with this tool use. STOP what you are doing"),
-            Some(None)
-        );
-        assert_eq!(refusal("Exit code 1"), None);
     }
 }

@@ -163,6 +163,35 @@ pub(super) fn summary_line(output: &str) -> Option<String> {
     Some(cut(line, 200).replace('\t', " "))
 }
 
+/// Returns the state of the working tree that `git status` printed, in one line.
+pub(super) fn tree_state(output: &str, is_short: bool) -> String {
+    const CLEAN: &str = "nothing to commit, working tree clean";
+    if is_short {
+        let changed = output
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.starts_with("##"));
+        return match changed.count() {
+            0 => CLEAN.to_owned(),
+            1 => "1 changed file".to_owned(),
+            count => format!("{count} changed files"),
+        };
+    }
+    const TELLING: [&str; 8] = [
+        "Your branch is",
+        "Your branch and",
+        "Changes to be committed",
+        "Changes not staged",
+        "Untracked files",
+        "You have unmerged",
+        "nothing to commit",
+        "nothing added to commit",
+    ];
+    let is_telling = |line: &&str| TELLING.iter().any(|start| line.starts_with(start));
+    let lines = output.lines().map(str::trim).filter(is_telling);
+    let lines: Vec<&str> = lines.map(|line| line.trim_end_matches([':', '.'])).collect();
+    cut(&lines.join("; "), 240).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,5 +245,23 @@ mod tests {
         ] {
             assert_eq!(summary_line(output).as_deref(), wanted, "{output}");
         }
+    }
+
+    #[test]
+    fn the_state_of_the_tree_is_one_line() {
+        let long = "On branch x\nYour branch is ahead of 'origin/x' by 1 commit.\n  (use \"git push\")\n\nnothing to commit, working tree clean";
+        assert_eq!(
+            tree_state(long, false),
+            "Your branch is ahead of 'origin/x' by 1 commit; nothing to commit, working tree clean"
+        );
+        assert_eq!(
+            tree_state(
+                "On branch x\nChanges not staged for commit:\n  modified: a",
+                false
+            ),
+            "Changes not staged for commit"
+        );
+        assert_eq!(tree_state("## main\n M a\n?? b\n", true), "2 changed files");
+        assert_eq!(tree_state("", true), "nothing to commit, working tree clean");
     }
 }
