@@ -21,5 +21,5 @@ pub(crate) use speech::{
     strip_openers, without_intention,
 };
 pub(crate) use title::{MAX_TITLE, fit_title, sentence_case};
-pub(crate) use verbs::{Form, is_change_verb, is_statement, verb};
+pub(crate) use verbs::{Form, is_change_verb, is_statement, opens_with_change, verb};
 pub(crate) use words::Words;

@@ -31,8 +31,18 @@ pub(crate) fn is_name(word: &str) -> bool {
         lower_seen |= c.is_lowercase();
         before = c;
     }
-    is_ticket(word)
+    is_ticket(word) || is_acronym(word)
 }
+
+/// `LSP`, `JSON`; not a word in capitals for emphasis.
+fn is_acronym(word: &str) -> bool {
+    (3..=5).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase()) && !EMPHASIZED.contains(&word)
+}
+
+const EMPHASIZED: &[&str] = &[
+    "ALL", "AND", "ANY", "BOTH", "BUT", "DO", "EACH", "EVEN", "FAIL", "FIX", "FOR", "GOOD", "HIGH", "LOW", "MUST", "NEVER", "NEW", "NO", "NONE", "NOT", "NOTE", "NOW", "OLD", "ONE", "ONLY", "PASS", "SAME", "SKIP",
+    "STILL", "THE", "TODO", "TRUE", "WILL", "WITH", "YES", "YOUR",
+];
 
 /// `#185`
 fn is_issue_number(word: &str) -> bool {
@@ -99,10 +109,11 @@ mod tests {
             "__init__",
             "#185",
             "ENT-221",
+            "LSP",
         ] {
             assert!(is_name(name), "{name}");
         }
-        for word in ["word", "Word", "e.g.", "end.", "and/or", "-", "3.4", "I", "#", "well-known"] {
+        for word in ["word", "Word", "e.g.", "end.", "and/or", "-", "3.4", "I", "#", "well-known", "NOT"] {
             assert!(!is_name(word), "{word}");
         }
     }

@@ -160,7 +160,7 @@ pub(crate) fn is_directive(sentence: &str) -> bool {
 /// is the request itself.
 pub(crate) fn is_instruction(sentence: &str) -> bool {
     let lower = sentence.replace('’', "'").to_lowercase();
-    INSTRUCTION_STARTS.starts(strip_politeness(&lower))
+    INSTRUCTION_STARTS.starts(strip_politeness(&lower)) || DEMANDS.within(&lower)
 }
 
 /// Turns a stated intention into an order: "Let me fix the import:" becomes "Fix the import".
@@ -222,11 +222,16 @@ const INSTRUCTION_STARTS: Phrases = Phrases(&[
     "i'd go", "option", "the second", "the first", "let's", "make", "put", "remove", "rename", "move",
 ]);
 
+/// Wording of a decision or rule, in any message.
 const DIRECTIVES: Phrases = Phrases(&[
-    "instead of", "rather than", "should not", "shouldn't", "must not", "must be", "needs to be", "should be", "should only", "should never", "should always",
-    "not allowed", "we decided", "i decided", "decided to", "decision is", "agreed to", "out of scope", "doesn't make sense", "makes no sense", "don't want",
-    "prefer to", "would rather", "has to", "have to", "is required", "are required", "want to keep", "as long as", "at most", "at least", "backward compat",
-    "backwards compat", "no backward", "not worth", "we can ignore", "for later", "later on", "in a separate", "separate pr", "don't worry", "won't",
+    "should not", "shouldn't", "must not", "should only", "should never", "should always", "not allowed", "we decided", "i decided", "decided to", "decision is", "agreed to", "out of scope",
+    "doesn't make sense", "makes no sense", "don't want", "prefer to", "would rather", "backward compat", "backwards compat", "not worth", "we can ignore", "don't worry",
+]);
+
+/// Wording of a demand: part of the request in a prompt, a decision in an answer.
+const DEMANDS: Phrases = Phrases(&[
+    "instead of", "rather than", "must be", "needs to be", "should be", "has to", "have to", "is required", "are required", "want to keep", "as long as", "at most", "at least", "no backward", "in a separate",
+    "separate pr", "won't",
 ]);
 
 /// A statement that leaves work open.

@@ -52,21 +52,52 @@ pub(crate) fn verb(word: &str) -> Option<(&'static str, Form)> {
         .map(|base| (base, Form::Third))
 }
 
-/// Reports whether a text is a statement: it has a finite verb, or starts with an order or a report of a change.
+/// Reports whether a text is a statement: a finite verb follows its subject. A verb in brackets or in a relative clause does
+/// not count, and neither does a noun that only looks like a verb ("during active turns").
 pub(crate) fn is_statement(text: &str) -> bool {
-    let outside = super::outside_code(text);
-    let mut words = outside.split_whitespace();
-    let orders = words
-        .clone()
-        .next()
-        .and_then(verb)
-        .is_some_and(|(base, form)| is_change_verb(base) && form != Form::Gerund);
-    orders
-        || words.any(|word| {
-            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'').to_lowercase();
-            AUXILIARIES.0.contains(&word.as_str()) || verb(&word).is_some_and(|(_, form)| matches!(form, Form::Third | Form::Past))
-        })
+    let outside = without_brackets(&super::outside_code(text));
+    let words: Vec<String> = outside
+        .split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '`')).to_lowercase())
+        .collect();
+    let main = words.iter().take_while(|word| !RELATIVES.0.contains(&word.as_str())).count();
+    words[..main].iter().enumerate().skip(1).any(|(at, word)| {
+        let follows_noun = !BEFORE_NOUNS.0.contains(&words[at - 1].as_str());
+        let is_last = at + 1 == words.len();
+        AUXILIARIES.0.contains(&word.as_str())
+            || verb(word).is_some_and(|(_, form)| match form {
+                Form::Past => true,
+                Form::Third => follows_noun && !is_last,
+                Form::Base | Form::Gerund => false,
+            })
+    })
 }
+
+/// Reports whether a text starts with a verb that orders or reports a change: "Add x", "Added x".
+pub(crate) fn opens_with_change(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    verb(first).is_some_and(|(base, form)| is_change_verb(base) && matches!(form, Form::Base | Form::Past))
+}
+
+fn without_brackets(text: &str) -> String {
+    let mut depth = 0_usize;
+    text.chars()
+        .filter(|c| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => return depth == 0,
+            }
+            false
+        })
+        .collect()
+}
+
+const RELATIVES: Phrases = Phrases(&["where", "that", "which", "who", "whose"]);
+
+const BEFORE_NOUNS: Phrases = Phrases(&[
+    "the", "a", "an", "of", "for", "in", "with", "during", "all", "more", "no", "these", "those", "new", "active", "both", "and", "or", "to", "on", "from", "by", "two", "three", "four", "five", "key", "git",
+]);
 
 const AUXILIARIES: Phrases = Phrases(&[
     "is", "are", "was", "were", "be", "has", "have", "had", "does", "do", "did", "can", "could", "will", "would", "should", "must", "may", "might", "cannot", "can't", "won't", "isn't", "aren't", "wasn't",
@@ -163,10 +194,10 @@ mod tests {
 
     #[test]
     fn statements_have_a_finite_verb() {
-        for statement in ["`load` reads the file", "Add a flag", "Added a flag", "The cache is cold", "Tokens expired early"] {
+        for statement in ["`load` reads the file", "The cache is cold", "Tokens expired early", "The worker retries three times"] {
             assert!(is_statement(statement), "{statement}");
         }
-        for fragment in ["Architecture summary", "File: `a.rs` (line 3)", "Hook command format: hooks.go, 183", "Reading the file"] {
+        for fragment in ["Architecture summary", "File: `a.rs` (line 3)", "Hook command format: hooks.go, 183", "Reading the file", "More operations during active turns", "The patterns where `x` is used"] {
             assert!(!is_statement(fragment), "{fragment}");
         }
     }

@@ -11,6 +11,7 @@ mod summary;
 
 pub(crate) use summary::summaries;
 
+use crate::english::{Words, has_cause};
 use crate::episodes::Timeline;
 use crate::memories::{Ending, Obstacles};
 use crate::{Handover, SessionObservation};
@@ -18,14 +19,17 @@ use backstory_model::ObservationType;
 
 /// The whole hand-over, in characters: about 300 tokens.
 const MAX_CHARS: usize = 1_300;
+const MAX_FINDINGS: usize = 2;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
 
 /// Writes the hand-over.
 pub(crate) fn write(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>, observations: &[SessionObservation]) -> Handover {
+    let mut done = done::done(timeline, ending);
+    done.splice(0..0, findings(observations, &done));
     let mut handover = Handover {
         requests: requests::chosen(timeline),
-        done: done::done(timeline, ending),
+        done,
         checks: checks::checks(timeline),
         state: checks::state(timeline, ending),
         open: open::open(timeline, ending, obstacles),
@@ -35,6 +39,24 @@ pub(crate) fn write(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Ob
     };
     trim(&mut handover);
     handover
+}
+
+/// Returns the causes that were found, unless completed work tells of them.
+fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
+    const TOLD_PERCENT: u32 = 60;
+    let told = Words::of(&done.join(" "));
+    let explains = |one: &&SessionObservation| {
+        let is_finding = one.observation.kind == ObservationType::Discovery && !one.rejected && one.error_signature.is_none();
+        is_finding && has_cause(&format!("{} {}", one.observation.title, one.observation.narrative.as_deref().unwrap_or_default()))
+    };
+    observations
+        .iter()
+        .filter(explains)
+        .map(|one| &one.observation.title)
+        .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT))
+        .take(MAX_FINDINGS)
+        .map(|title| format!("Found: {title}"))
+        .collect()
 }
 
 /// Returns the latest titles that fit a condition, oldest first.

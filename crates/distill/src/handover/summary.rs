@@ -11,8 +11,8 @@ use crate::memories::Ending;
 use crate::{Action, Handover, NewSummary, TurnSummary};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
-const ALL_STATEMENTS: usize = 3_000;
-const MAX_STATEMENTS: usize = 380;
+const ALL_STATEMENTS: usize = 4_000;
+const MAX_STATEMENTS: usize = 600;
 const MIN_STATEMENTS: usize = 120;
 const MAX_FILES: usize = 5;
 

@@ -4,7 +4,7 @@ use backstory_model::ObservationType;
 
 use super::draft::{Draft, Source};
 use super::ending::{Ending, FinalCommit, FinalPublication};
-use super::{kind, report};
+use super::{kind, report, select};
 use crate::english::{Words, code, fit_title, sentence_case};
 use crate::episodes::Timeline;
 use crate::{PublicationAction, PublicationKind};
@@ -17,9 +17,7 @@ pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, reports: &mut
     let mut out = Vec::new();
     let mut unit = 0;
     for commit in &ending.commits {
-        if let Some(draft) = commit_draft(timeline, ending, commit, unit, reports) {
-            out.push(draft);
-        }
+        out.extend(commit_drafts(timeline, ending, commit, unit, reports));
         unit = commit.at + 1;
     }
     for publication in &ending.publications {
@@ -43,9 +41,12 @@ pub(crate) fn split_prefix(subject: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn commit_draft(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCommit<'_>, unit: usize, reports: &mut Vec<Draft>) -> Option<Draft> {
+/// Drafts the memory of a commit, and a second one if the report about it says more than fits.
+fn commit_drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCommit<'_>, unit: usize, reports: &mut Vec<Draft>) -> Vec<Draft> {
     let (prefix, subject) = split_prefix(commit.headline());
-    let title = fit_title(&sentence_case(subject)).or_else(|| fit_title(commit.subject))?;
+    let Some(title) = fit_title(&sentence_case(subject)).or_else(|| fit_title(commit.subject)) else {
+        return Vec::new();
+    };
     let files = ending.files(unit..commit.at + 1);
     let mut draft = Draft {
         from: unit,
@@ -76,11 +77,21 @@ fn commit_draft(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalComm
         draft.absorb(&report);
     }
     if draft.narrative.is_empty() && draft.facts.is_empty() {
-        return None;
+        return Vec::new();
     }
+    let rest = draft.overflow(select::MAX_CHARS - COMMIT_LINE);
     draft.facts.push(commit_line(commit));
-    Some(draft)
+    let more = report::finish(Source::Report, commit.at, None, rest).ok().flatten();
+    let more = more.map(|more| Draft {
+        from: unit,
+        kind: draft.kind,
+        ..more
+    });
+    std::iter::once(draft).chain(more).collect()
 }
+
+/// The room for the line about the commit and its pull request, in characters.
+const COMMIT_LINE: usize = 60;
 
 /// Describes the commit: hash and push.
 fn commit_line(commit: &FinalCommit<'_>) -> String {
@@ -106,8 +117,12 @@ fn turn_end(timeline: &Timeline<'_>, at: usize) -> usize {
 
 /// Adds a pull request to the memory of its commits, or drafts a memory of an issue.
 fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Vec<Draft>) {
-    let Some(title) = publication.title else { return };
     let text = publication.body.unwrap_or_default();
+    if publication.kind == PublicationKind::Comment {
+        out.extend(report::drafts(Source::Commit, text, publication.first, ending));
+        return;
+    }
+    let Some(title) = publication.title else { return };
     let statements = report::statements(Source::Commit, text, publication.first, ending);
     if publication.kind == PublicationKind::PullRequest {
         let words = Words::of(title);

@@ -3,8 +3,8 @@
 use backstory_model::ObservationType;
 
 use crate::english::{
-    Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_statement, names_subject, opens_with_pronoun, sentences,
-    strip_openers,
+    Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_statement, names_subject, opens_with_pronoun, opens_with_change, sentences,
+    strip_openers, verb,
 };
 use crate::prose::SectionRole;
 
@@ -125,18 +125,24 @@ impl Draft {
         self.from = self.from.min(other.from);
     }
 
-    /// Drops statements at the end until the text fits.
-    pub(crate) fn trim_to(&mut self, max_chars: usize) {
-        while self.text().chars().count() > max_chars {
-            let dropped = if self.facts.len() >= self.narrative.len() {
-                self.facts.pop()
-            } else {
-                self.narrative.pop()
-            };
-            if dropped.is_none() {
-                return;
-            }
+    /// Takes statements off the end until the text fits, and returns them in order.
+    pub(crate) fn overflow(&mut self, max_chars: usize) -> Vec<Statement> {
+        let mut out = Vec::new();
+        let mut length = self.text().chars().count();
+        while length > max_chars {
+            let is_item = self.facts.len() >= self.narrative.len();
+            let list = if is_item { &mut self.facts } else { &mut self.narrative };
+            let Some(text) = list.pop() else { break };
+            length -= text.chars().count() + 1;
+            out.push(Statement {
+                title: Some(text.clone()),
+                text,
+                is_item,
+                role: SectionRole::Change,
+            });
         }
+        out.reverse();
+        out
     }
 }
 
@@ -178,21 +184,28 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
     })
 }
 
-/// Ranks a title: a cause or change before other content, a reason or contrast, names; each later statement counts less.
+/// Ranks a title: a cause or change before other content, a reason or contrast, names, enough words; each later statement
+/// counts less, and so do promises, tests and words that point to another sentence.
 fn rank(statement: &Statement, title: &str, at: usize) -> usize {
     const BASE: usize = 20;
+    const ENOUGH_WORDS: usize = 12;
     let role = match statement.role {
         SectionRole::Cause => 4,
         SectionRole::Change | SectionRole::Decision => 3,
         SectionRole::Problem => 1,
         _ => 0,
     };
-    let reason = 2 * usize::from(has_cause(title)) + usize::from(has_contrast(title));
     let lower = title.to_lowercase();
-    let promise = 4 * usize::from(PROMISES.within(&lower));
-    let about_tests = 3 * usize::from(lower.starts_with("`test") || TESTS.within(&lower));
-    (BASE + role + reason + count_names(title).min(2)).saturating_sub(at + promise + about_tests)
+    let reason = 2 * usize::from(has_cause(title)) + usize::from(has_contrast(title));
+    let words = title.split_whitespace().count().min(ENOUGH_WORDS) / 4;
+    let weakness = 4 * usize::from(PROMISES.within(&lower))
+        + 3 * usize::from(lower.starts_with("`test") || TESTS.within(&lower))
+        + 3 * usize::from(POINTERS.within(&lower));
+    (BASE + role + reason + words + count_names(title).min(2)).saturating_sub(at + weakness)
 }
+
+/// Words that point to another sentence.
+const POINTERS: Phrases = Phrases(&["this", "these", "those", "it", "them", "both", "above", "below"]);
 
 /// A memory is rarely about its tests.
 const TESTS: Phrases = Phrases(&["test", "tests", "test cases", "unit tests"]);
@@ -205,12 +218,29 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
     const MIN_WORDS: usize = 4;
     let statement = strip_openers(sentences(statement).first()?);
     let statement = without_vague_label(&statement);
-    if opens_with_pronoun(statement) || is_first_person(statement) || statement.starts_with(['#', '$', '>', '|']) {
+    let named = named_subject(statement);
+    let statement = named.as_deref().unwrap_or(statement);
+    if opens_with_pronoun(statement) || is_first_person(statement) || lacks_subject(statement) || statement.starts_with(['#', '$', '>', '|']) {
         return None;
     }
     let title = fit_title(statement)?;
-    (title.split_whitespace().count() >= MIN_WORDS && names_subject(&title) && is_statement(&title)).then_some(title)
+    (title.split_whitespace().count() >= MIN_WORDS && names_subject(&title) && (is_statement(&title) || opens_with_change(&title))).then_some(title)
 }
+
+/// "Takes the whole transcript", "Add tests once it works": a description of something named elsewhere, or advice.
+fn lacks_subject(statement: &str) -> bool {
+    let first = statement.split_whitespace().next().unwrap_or_default();
+    verb(first).is_some_and(|(_, form)| matches!(form, Form::Third | Form::Base))
+}
+
+/// "This PR fixes x" names its subject; "This fixes x" does not.
+fn named_subject(statement: &str) -> Option<String> {
+    let rest = statement.strip_prefix("This ")?;
+    let noun = rest.split_whitespace().next()?;
+    SUBJECTS.0.contains(&noun.to_lowercase().as_str()).then(|| format!("The {rest}"))
+}
+
+const SUBJECTS: Phrases = Phrases(&["pr", "change", "commit", "fix", "branch", "release", "migration", "refactor", "feature", "bug", "test", "function", "module", "package"]);
 
 /// Reports whether a sentence speaks of its speaker.
 pub(crate) fn is_first_person(text: &str) -> bool {

@@ -10,7 +10,7 @@ use crate::{Action, ChangeKind, GitCommit, PublicationAction, PublicationKind, R
 pub(crate) struct Ending<'a> {
     /// The commits in their final form, oldest first.
     pub(crate) commits: Vec<FinalCommit<'a>>,
-    /// Pull requests and issues in their final form.
+    /// Pull requests, issues and long comments in their final form.
     pub(crate) publications: Vec<FinalPublication<'a>>,
     /// Names that a change removed for good, with the step that removed them.
     removed: HashMap<&'a str, usize>,
@@ -164,13 +164,17 @@ fn push_commit<'a>(out: &mut Vec<FinalCommit<'a>>, commit: &'a GitCommit, at: us
     }
 }
 
+/// A shorter comment only points to what was done.
+const LONG_COMMENT: usize = 400;
+
 fn publications<'a>(timeline: &Timeline<'a>) -> Vec<FinalPublication<'a>> {
     let mut out: Vec<FinalPublication<'a>> = Vec::new();
     for (at, step) in timeline.steps.iter().enumerate() {
         let Some(Action::Publication(publication)) = step.action() else {
             continue;
         };
-        if publication.kind == PublicationKind::Comment {
+        let is_long = publication.body.as_ref().is_some_and(|body| body.len() >= LONG_COMMENT);
+        if publication.kind == PublicationKind::Comment && !is_long {
             continue;
         }
         let known = out

@@ -39,7 +39,8 @@ pub(crate) const fn of_intent(intent: Intent) -> ObservationType {
 fn is_test_or_text(file: &str) -> bool {
     let lower = file.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);
-    name.contains("test") || name.contains("spec") || lower.contains("/tests/") || lower.contains("/test/") || is_text(name)
+    let is_test_folder = lower.split('/').any(|part| matches!(part, "test" | "tests" | "spec" | "__tests__"));
+    is_test_folder || name.contains("test") || name.contains("spec") || is_text(name)
 }
 
 fn is_text(name: &str) -> bool {

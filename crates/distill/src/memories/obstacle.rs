@@ -240,7 +240,7 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
         })
         .collect();
     for (at, text) in prose.iter().enumerate() {
-        let is_end = at == 0 || at + 1 == prose.len();
+        let is_end = out.is_empty() || at + 1 == prose.len();
         for point in topics(text).into_iter().flat_map(|topic| topic.points) {
             let explains = has_cause(&point.text) || (is_end && (has_contrast(&point.text) || count_names(&point.text) > 0));
             let is_plan = is_first_person(&point.text) && INTENTIONS.within(&point.text.to_lowercase());

@@ -4,18 +4,18 @@ use backstory_model::ObservationType;
 
 use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
 use super::ending::Ending;
-use crate::english::{Form, Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, is_statement, verb};
+use crate::english::{Form, Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, is_statement, names_subject, verb};
 use crate::prose::{SectionRole, Topic, topics};
 
 /// The text of one draft, in characters: about 220 tokens.
-const MAX_DRAFT: usize = 900;
+const MAX_DRAFT: usize = 1_000;
 /// A longer statement is too long to be one fact.
 const MAX_STATEMENT: usize = 420;
 /// A statement with fewer words says nothing on its own.
 const MIN_WORDS: usize = 4;
 
 /// A finding in prose needs room for a subject and what was found about it.
-const MIN_FINDING_WORDS: usize = 7;
+const MIN_FINDING_WORDS: usize = 6;
 
 /// Statements about one subject.
 pub(super) struct Group {
@@ -99,11 +99,13 @@ fn is_informative(text: &str, source: Source) -> bool {
     match source {
         Source::Prose => {
             let names = count_names(text);
-            let is_long = text.split_whitespace().count() >= MIN_FINDING_WORDS;
-            names > 0 && is_long && !is_first_person(text) && !PLANS.within(&lower) && (has_cause(text) || has_contrast(text) || names > 1)
+            let words = text.split_whitespace().count();
+            let says_enough = has_cause(text) || has_contrast(text) || names > 1 || words >= 2 * MIN_FINDING_WORDS;
+            names > 0 && words >= MIN_FINDING_WORDS && says_enough && is_statement(text) && !is_first_person(text) && !PLANS.within(&lower)
         }
         Source::Subagent => count_names(text) > 0 && is_statement(text),
-        _ => !is_first_person(text) || has_cause(text),
+        Source::Commit | Source::User => true,
+        _ => (!is_first_person(text) || has_cause(text)) && (names_subject(text) || has_cause(text) || has_contrast(text)),
     }
 }
 
@@ -191,7 +193,7 @@ pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
 }
 
 /// Makes a draft of statements; gives them back if none of them can be the title.
-fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Result<Option<Draft>, Vec<Statement>> {
+pub(super) fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Result<Option<Draft>, Vec<Statement>> {
     const ABOUT_PERCENT: u32 = 60;
     let Some(title) = choose_title(&statements, heading) else {
         return Err(statements);
@@ -206,7 +208,9 @@ fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Stat
         draft.narrative.push(format!("{heading}:"));
     }
     statements.into_iter().for_each(|statement| draft.push(statement));
-    Ok(draft.has_content().then_some(draft))
+    // A list of names from a sub-agent is a catalog of the code, which the code itself shows better.
+    let is_catalog = source == Source::Subagent && draft.narrative.len() < 2;
+    Ok((draft.has_content() && !is_catalog).then_some(draft))
 }
 
 /// Reports whether a draft tells of completed changes.
@@ -214,7 +218,7 @@ pub(super) fn tells_changes(draft: &Draft) -> bool {
     let changes = |text: &str| {
         let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
         let opening = verb(text.split_whitespace().next().unwrap_or_default());
-        opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past) || text.contains(" now ")
+        opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past) || text.contains(" now ") || text.starts_with("The fix ")
     };
     let texts = || draft.narrative.iter().chain(&draft.facts);
     let changed = texts().filter(|text| changes(text)).count();

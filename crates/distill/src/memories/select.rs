@@ -4,16 +4,16 @@ use super::draft::{Draft, Source};
 use crate::english::Words;
 
 /// All memories of a session together, in characters: about 2,700 tokens.
-const SESSION_CHARS: usize = 10_800;
+const SESSION_CHARS: usize = 12_000;
 /// One memory, in characters: about 260 tokens.
-const MAX_CHARS: usize = 1_050;
+pub(super) const MAX_CHARS: usize = 1_150;
 /// A draft that shares this much of its words with one other memory only repeats it.
-const SAME_PERCENT: u32 = 60;
+const SAME_PERCENT: u32 = 62;
 /// A draft that has this much of its words in all other memories together says nothing new.
-const KNOWN_PERCENT: u32 = 85;
+const KNOWN_PERCENT: u32 = 88;
 
 /// The share of the budget for what the agent wrote to itself or to other agents, in percent.
-const WORKING_NOTES_PERCENT: usize = 40;
+const WORKING_NOTES_PERCENT: usize = 50;
 
 /// Reports whether a source was written for the work in progress, not for a reader.
 const fn is_working_note(source: Source) -> bool {
@@ -27,9 +27,9 @@ const fn worth(source: Source) -> u32 {
         Source::Obstacle => 16,
         Source::Commit => 14,
         Source::Report => 12,
-        Source::Compaction | Source::Subagent => 9,
-        Source::Plan => 8,
-        Source::Prose => 8,
+        Source::Compaction => 9,
+        Source::Plan | Source::Prose => 8,
+        Source::Subagent => 6,
         Source::Written => 5,
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
         .iter_mut()
         .enumerate()
         .map(|(at, (_, draft))| {
-            draft.trim_to(MAX_CHARS);
+            draft.overflow(MAX_CHARS);
             let text = draft.text();
             Candidate {
                 at,

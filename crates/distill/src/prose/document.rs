@@ -64,9 +64,10 @@ pub(crate) enum SectionRole {
 impl SectionRole {
     /// Judges a heading.
     pub(crate) fn of(heading: &str) -> Self {
-        const MAX_HEADING_WORDS: usize = 9;
+        // A longer heading, or one with a name, is about its own subject: "Test uses `chdir` without a comment".
+        const MAX_HEADING_WORDS: usize = 4;
         let lower = heading.replace('’', "'").to_lowercase();
-        if lower.split_whitespace().count() > MAX_HEADING_WORDS {
+        if lower.split_whitespace().count() > MAX_HEADING_WORDS || count_names(heading) > 0 {
             return Self::Other;
         }
         HEADINGS
@@ -113,7 +114,7 @@ const HEADINGS: &[(SectionRole, Phrases)] = &[
     ),
     (
         SectionRole::Check,
-        Phrases(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage", "good", "strengths", "positives", "what works", "looks good"]),
+        Phrases(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage"]),
     ),
     (SectionRole::Problem, Phrases(&["problem", "problems", "issue", "bug", "symptom", "symptoms", "background", "context", "error", "errors"])),
     (
@@ -126,6 +127,11 @@ const HEADINGS: &[(SectionRole, Phrases)] = &[
 ];
 
 const CHOICES: Phrases = Phrases(&["option", "options", "alternative", "alternatives", "choices", "two approaches", "possible approaches", "two ways"]);
+
+/// Reports whether a lead-in announces alternatives: "Two options:".
+pub(super) fn offers_choice(lead: &str) -> bool {
+    CHOICES.within(&lead.to_lowercase())
+}
 
 /// Longer messages are read up to here.
 const MAX_BYTES: usize = 48 * 1024;
@@ -154,6 +160,7 @@ struct Reader {
     fence: Option<Vec<String>>,
     /// The indentation of the top level of the current list.
     list_indent: Option<usize>,
+    in_reasoning: bool,
     /// Set while lines may continue a list entry.
     in_item: bool,
     /// The names of the columns of the current table.
@@ -176,6 +183,15 @@ impl Reader {
             code.push(trimmed.to_owned());
             return;
         }
+        // Some agents write their reasoning into the message, between tags.
+        if trimmed == "<thinking>" || trimmed == "</thinking>" {
+            self.end_paragraph();
+            self.in_reasoning = trimmed == "<thinking>";
+            return;
+        }
+        if self.in_reasoning {
+            return;
+        }
         let indent = line.len() - line.trim_start().len();
         if trimmed.is_empty() {
             self.end_paragraph();
@@ -191,6 +207,10 @@ impl Reader {
         } else if self.in_item && indent > 0 && self.paragraph.is_empty() {
             self.continue_entry(trimmed);
         } else {
+            // Lines with a bold label each are a list without bullets.
+            if trimmed.starts_with("**") {
+                self.end_paragraph();
+            }
             if self.paragraph.is_empty() {
                 self.in_item = false;
                 self.list_indent = None;

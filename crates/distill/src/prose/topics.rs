@@ -1,6 +1,6 @@
 //! Groups the statements of a message by subject.
 
-use super::document::{Block, Section, SectionRole, parse};
+use super::document::{Block, Section, SectionRole, offers_choice, parse};
 use crate::english::{is_narration, is_question, is_verdict, sentences, strip_openers};
 
 /// Statements under one heading of a message.
@@ -124,10 +124,7 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
         if text.is_empty() || is_question(&text) || is_narration(&text) || is_verdict(&text) {
             continue;
         }
-        let role = match SectionRole::of(&text) {
-            SectionRole::Choice if introduces => SectionRole::Choice,
-            _ => role,
-        };
+        let role = if introduces && offers_choice(&text) { SectionRole::Choice } else { role };
         let point = Point {
             title: Some(text.trim_end_matches(':').to_owned()),
             text,
