@@ -96,6 +96,8 @@ pub fn ensure(engine: &Engine) {
 const START_PAUSE: Duration = Duration::from_secs(5);
 
 fn start(engine: &Engine) -> io::Result<()> {
+    // A command may come before the first hook, which creates the spool.
+    engine.home.spool().create()?;
     let path = engine.home.start_stamp();
     let now = engine.clock.now();
     let started = std::fs::metadata(&path).and_then(|stamp| stamp.modified());
