@@ -118,7 +118,7 @@ mod tests {
     use std::{fs, path::PathBuf, time::SystemTime};
 
     use backstory_distill::{ToolOutcome, TurnEnd, TurnStep};
-    use backstory_model::EventKind;
+    use backstory_model::{EventKind, ProjectId, SessionId, Timestamp, TurnId};
     use backstory_store::TurnEvent;
     use serde_json::{Value, json};
 
@@ -226,7 +226,7 @@ mod tests {
             is_ended: true,
             transcript_path: Some(path.to_string_lossy().into_owned()),
             events,
-            ..StoredTurn::default()
+            ..stored_turn()
         };
         TurnInput {
             number: turn.number,
@@ -235,10 +235,28 @@ mod tests {
         }
     }
 
+    fn stored_turn() -> StoredTurn {
+        StoredTurn {
+            id: TurnId::new(1),
+            session_db_id: SessionId::new(1),
+            project_db_id: ProjectId::new(1),
+            prompt: None,
+            prompt_id: None,
+            machine_made: false,
+            branch: None,
+            root: String::new(),
+            is_ended: false,
+            goes_on: false,
+            transcript_path: None,
+            transcript_from: None,
+            events: Vec::new(),
+        }
+    }
+
     fn event(kind: EventKind, at_ms: i64, payload: &Value) -> TurnEvent {
         TurnEvent {
-            kind: kind.name().to_owned(),
-            at_ms,
+            kind,
+            at: Timestamp::from_millis(at_ms),
             payload: payload.to_string(),
         }
     }
@@ -344,7 +362,7 @@ mod tests {
             prompt: Some("Fix it".into()),
             transcript_path: Some("/nowhere/x.jsonl".into()),
             events: vec![event(EventKind::PostToolUse, 5, &payload)],
-            ..StoredTurn::default()
+            ..stored_turn()
         };
         let turn = assemble(&stored, &settings()).turn;
         assert_eq!((turn.steps.len(), turn.end), (1, TurnEnd::Open));
