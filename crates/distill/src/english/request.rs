@@ -25,6 +25,9 @@ pub(crate) enum Intent {
 /// Condenses a prompt; `None` when nothing readable is left of it.
 pub(crate) fn condense(prompt: &str) -> Option<String> {
     let head = &prompt[..prompt.floor_char_boundary(MAX_PROMPT_BYTES)];
+    if CLIENT_MESSAGES.starts(&lower_head(head.trim_start())) {
+        return None;
+    }
     if let Some(command) = slash_command(head) {
         return Some(command);
     }
@@ -116,6 +119,9 @@ pub(crate) fn without_client_markup(prompt: &str) -> String {
     }
     text
 }
+
+/// Messages that a client puts in the place of a prompt.
+const CLIENT_MESSAGES: Phrases = Phrases(&["operation stopped by hook", "[request interrupted", "caveat: the messages below", "this session is being continued"]);
 
 const CLIENT_TAGS: Phrases = Phrases(&[
     "system-reminder",

@@ -152,14 +152,14 @@ const CONTRASTS: Phrases = Phrases(&[
 
 /// Reports whether a user's sentence decides, forbids or demands something that outlives the request.
 pub(crate) fn is_directive(sentence: &str) -> bool {
-    let lower = sentence.replace('’', "'").to_lowercase();
+    let lower = informal(sentence);
     DIRECTIVE_STARTS.starts(strip_politeness(&lower)) || DIRECTIVES.within(&lower)
 }
 
 /// Reports whether a user's sentence instructs the agent. As an answer or in the middle of the work it steers; as a prompt it
 /// is the request itself.
 pub(crate) fn is_instruction(sentence: &str) -> bool {
-    let lower = sentence.replace('’', "'").to_lowercase();
+    let lower = informal(sentence);
     INSTRUCTION_STARTS.starts(strip_politeness(&lower)) || DEMANDS.within(&lower)
 }
 
@@ -197,6 +197,12 @@ const INTENTIONS: Phrases = Phrases(&[
     "let me", "let's", "now", "first", "next", "then", "also", "i'll", "i will", "i need to", "i should", "i want to", "i'm going to", "we need to", "we should", "need to", "so",
     "now,", "first,", "next,", "okay,", "ok,", "good.", "good,", "please", "just", "and", "go ahead and",
 ]);
+
+/// Normalizes the way people type: "lets", "dont", curly apostrophes.
+fn informal(sentence: &str) -> String {
+    let lower = sentence.replace('’', "'").to_lowercase();
+    lower.replace("lets ", "let's ").replace("dont ", "don't ").replace("shouldnt ", "shouldn't ")
+}
 
 fn strip_politeness(lower: &str) -> &str {
     let mut rest = lower.trim_start();
@@ -239,15 +245,19 @@ const DEMANDS: Phrases = Phrases(&[
 pub(crate) enum Deferral {
     /// Something that could be done: "could be simplified later".
     Suggested,
-    /// Something that is to be done: "still needs a migration".
-    Stated,
+    /// Something to do next: "you still need to add the key". It is often done in the next turn.
+    Next,
+    /// Something that was put off on purpose: "out of scope, needs a follow-up".
+    PutOff,
 }
 
 /// Classifies a sentence that leaves work open.
 pub(crate) fn deferral(sentence: &str) -> Option<Deferral> {
     let lower = sentence.replace('’', "'").to_lowercase();
-    if DEFERRED.within(&lower) {
-        Some(Deferral::Stated)
+    if PUT_OFF.within(&lower) {
+        Some(Deferral::PutOff)
+    } else if TO_DO.within(&lower) {
+        Some(Deferral::Next)
     } else if SUGGESTED.within(&lower) {
         Some(Deferral::Suggested)
     } else {
@@ -255,14 +265,17 @@ pub(crate) fn deferral(sentence: &str) -> Option<Deferral> {
     }
 }
 
-const DEFERRED: Phrases = Phrases(&[
-    "still to do", "still todo", "todo:", "to-do", "remaining issue", "remaining work", "remaining task", "remaining tasks", "remaining steps", "remaining concern", "remains to", "what's left",
-    "what is left", "left to do", "still need", "still needs", "still missing", "still open", "not yet implemented", "not yet done", "not yet supported", "yet to be", "not implemented", "not done yet",
-    "not finished", "unfinished", "not addressed", "next i would", "next i'd", "next, i would", "next, i'd", "next step", "next steps", "follow-up", "followup", "follow up", "deferred", "postponed",
-    "out of scope", "for later", "later pr", "separate pr", "separate issue", "separate ticket", "future pr", "future work", "you need to", "you'll need to", "you still", "blocked on", "blocked by",
-    "outstanding", "needs review", "untested", "not tested", "not verified", "unverified", "known issue", "known limitation", "before merging", "after merging", "once merged", "once it is merged",
-    "after the merge", "open question", "should be removed", "has not been implemented", "hasn't been implemented", "has not been tested", "hasn't been tested", "hasn't been pushed", "haven't been pushed",
-    "not been committed", "not been pushed", "will need to be", "still accumulates", "left as is", "left unfixed",
+const PUT_OFF: Phrases = Phrases(&[
+    "deferred", "postponed", "out of scope", "follow-up", "followup", "follow up", "for later", "later pr", "separate pr", "separate issue", "separate ticket", "future pr", "future work", "not addressed",
+    "remaining issue", "remaining concern", "known issue", "known limitation", "left as is", "left unfixed", "still open", "open question", "unfinished", "not finished", "not implemented",
+    "not yet implemented", "not yet supported", "should be removed", "will need to be", "still accumulates",
+]);
+
+const TO_DO: Phrases = Phrases(&[
+    "still to do", "still todo", "todo:", "to-do", "remaining work", "remaining task", "remaining tasks", "remaining steps", "remaining:", "remains to", "what's left", "what is left", "left to do", "still need",
+    "still needs", "still missing", "not yet done", "yet to be", "not done yet", "next i would", "next i'd", "next, i would", "next, i'd", "next step", "next steps", "you need to", "you'll need to", "you still",
+    "blocked on", "blocked by", "outstanding", "needs review", "untested", "not tested", "not verified", "unverified", "before merging", "after merging", "once merged", "once it is merged", "after the merge",
+    "has not been implemented", "hasn't been implemented", "has not been tested", "hasn't been tested", "hasn't been pushed", "haven't been pushed", "not been committed", "not been pushed",
 ]);
 
 const SUGGESTED: Phrases = Phrases(&[
@@ -355,9 +368,10 @@ mod tests {
 
     #[test]
     fn open_work_is_recognized() {
-        assert_eq!(deferral("Still to do: the migration"), Some(Deferral::Stated));
-        assert_eq!(deferral("What's left: docs"), Some(Deferral::Stated));
-        assert_eq!(deferral("Next I would move the parser."), Some(Deferral::Stated));
+        assert_eq!(deferral("Still to do: the migration"), Some(Deferral::Next));
+        assert_eq!(deferral("What's left: docs"), Some(Deferral::Next));
+        assert_eq!(deferral("Next I would move the parser."), Some(Deferral::Next));
+        assert_eq!(deferral("The parser is out of scope."), Some(Deferral::PutOff));
         assert_eq!(deferral("The parser could be split."), Some(Deferral::Suggested));
         assert_eq!(deferral("Open the settings page shows the toggle."), None);
     }

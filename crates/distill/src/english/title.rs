@@ -119,7 +119,7 @@ const STRONG_ENDS: Phrases = Phrases(&[
 /// Conjunctions that end a main clause if enough stands before them.
 const WEAK_ENDS: Phrases = Phrases(&[
     ", and ", ", with ", ", when", ", as ", " because ", " since ", " so that ", " so ", " to ensure ", " to avoid ", " to allow ", " to match ", " to prevent ", " in order to ",
-    " instead of ", " rather than ", ": ", " without ", " whereas ", " while ", " which ", " even though ", " even when ", " but ", " before ", " after ",
+    " instead of ", " rather than ", ": ", " without ", " whereas ", " while ", " which ", " but ", " before ", " after ",
 ]);
 
 const SUBORDINATORS: Phrases = Phrases(&[

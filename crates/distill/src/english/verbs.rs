@@ -64,11 +64,16 @@ pub(crate) fn is_statement(text: &str) -> bool {
     words[..main].iter().enumerate().skip(1).any(|(at, word)| {
         let follows_noun = !BEFORE_NOUNS.0.contains(&words[at - 1].as_str());
         let is_last = at + 1 == words.len();
+        // "`rotate_keys` invalidates them": a verb that is not in the list shows by its place.
+        let follows_code = words[at - 1].ends_with('`') && word.ends_with('s') && word.len() > 3 && !is_last;
         AUXILIARIES.0.contains(&word.as_str())
+            || follows_code
             || verb(word).is_some_and(|(_, form)| match form {
                 Form::Past => true,
                 Form::Third => follows_noun && !is_last,
-                Form::Base | Form::Gerund => false,
+                // "Tokens expire": the base form after a plural.
+                Form::Base => follows_noun && words[..at].iter().any(|before| before.len() > 3 && before.ends_with('s')),
+                Form::Gerund => false,
             })
     })
 }
@@ -194,7 +199,7 @@ mod tests {
 
     #[test]
     fn statements_have_a_finite_verb() {
-        for statement in ["`load` reads the file", "The cache is cold", "Tokens expired early", "The worker retries three times"] {
+        for statement in ["`load` reads the file", "The cache is cold", "Tokens expired early", "Tokens in `auth` expire after a day", "The worker retries three times"] {
             assert!(is_statement(statement), "{statement}");
         }
         for fragment in ["Architecture summary", "File: `a.rs` (line 3)", "Hook command format: hooks.go, 183", "Reading the file", "More operations during active turns", "The patterns where `x` is used"] {

@@ -54,8 +54,11 @@ fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
 fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
     const MAX_STATEMENTS: usize = 2;
     const MAX_CHARS: usize = 360;
+    let last_commit = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Commit(_)))).unwrap_or(0);
+    let turn = timeline.steps.get(last_commit).map_or(0, |step| step.turn);
+    // A report from before the last commit tells of a state that is past.
     let reports = timeline.steps.iter().rev().filter_map(|step| match step.action() {
-        Some(Action::Report(text)) => Some(text),
+        Some(Action::Report(text)) if step.turn >= turn => Some(text),
         _ => None,
     });
     for report in reports {

@@ -162,7 +162,7 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
             _ => continue,
         };
         for (item, deferral) in open_statements(text) {
-            let counts = deferral == Deferral::Stated || is_last;
+            let counts = deferral == Deferral::PutOff || is_last;
             if counts && !is_completed_later(timeline, &item, at) {
                 out.push(item);
             }
@@ -181,7 +181,7 @@ pub(crate) fn open_statements(text: &str) -> Vec<(String, Deferral)> {
             continue;
         }
         if let Some(finding) = section.heading.as_deref().filter(|heading| has_severity(heading)) {
-            out.extend(item(finding).map(|item| (format!("Review finding: {item}"), Deferral::Stated)));
+            out.extend(item(finding).map(|item| (format!("Review finding: {item}"), Deferral::PutOff)));
             continue;
         }
         let is_open_section = section.role == SectionRole::Open;
@@ -194,11 +194,11 @@ pub(crate) fn open_statements(text: &str) -> Vec<(String, Deferral)> {
             if is_open && block.is_item {
                 let children = block.children.join("; ");
                 let text = if children.is_empty() { block.text.clone() } else { format!("{} {children}", block.text) };
-                out.extend(item(&text).map(|item| (item, Deferral::Stated)));
+                out.extend(item(&text).map(|item| (item, Deferral::Next)));
                 continue;
             }
             for sentence in sentences(&block.text) {
-                let deferral = if is_open { Some(Deferral::Stated) } else { deferral(sentence) };
+                let deferral = if is_open { Some(Deferral::Next) } else { deferral(sentence) };
                 if let Some(deferral) = deferral
                     && !sentence.ends_with(':')
                     && (is_open || names_subject(sentence))
@@ -235,7 +235,7 @@ const COMPLETIONS: Phrases = Phrases(&["done", "completed", "updated", "fixed", 
 
 /// Returns an item of open work as one statement.
 fn item(text: &str) -> Option<String> {
-    const MIN_WORDS: usize = 3;
+    const MIN_WORDS: usize = 2;
     let text = strip_openers(&plain(text));
     let text = text.trim_end_matches(['.', ' ']);
     let is_done = COMPLETED_STARTS.starts(&text.to_lowercase()) || NOTHING_OPEN.within(&text.to_lowercase());

@@ -22,9 +22,7 @@ pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
         let StepKind::Prompt(text) = step.kind else { continue };
         let Some(line) = condense(text) else { continue };
         // A prompt that a hook or the user stopped is often sent again, word by word.
-        if out.last().is_some_and(|last| last.line == line) {
-            out.pop();
-        }
+        out.retain(|earlier| earlier.line != line);
         out.push(Request {
             turn: step.turn,
             line,
@@ -49,7 +47,7 @@ pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
 
 /// Reports whether a line asks for something of its own.
 pub(crate) fn is_request(line: &str) -> bool {
-    const MIN_WORDS: usize = 3;
+    const MIN_WORDS: usize = 2;
     let lower = line.to_lowercase();
     let words = line.split_whitespace().count();
     let is_small = words < MIN_WORDS && !line.starts_with('/');

@@ -62,7 +62,7 @@ fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::R
         .map(open_statements)
         .unwrap_or_default()
         .into_iter()
-        .filter(|(_, deferral)| *deferral == Deferral::Stated)
+        .filter(|(_, deferral)| *deferral != Deferral::Suggested)
         .map(|(item, _)| item)
         .take(2)
         .collect();

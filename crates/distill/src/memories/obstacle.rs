@@ -122,8 +122,9 @@ fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>,
             let mut failure = found.open.remove(position);
             let Some(draft) = resolved(timeline, ending, &failure, command, at) else { continue };
             // What comes back in the resolution was right after all, only not complete.
-            let solution = Words::of(&draft.text());
-            failure.rejected.retain(|attempt| !Words::of(&attempt.text()).covered_by(&solution, SAME_IDEA_PERCENT));
+            let idea = |draft: &Draft| Words::of(&format!("{} {}", draft.title, draft.narrative.join(" ")));
+            let solution = idea(&draft);
+            failure.rejected.retain(|attempt| !idea(attempt).covered_by(&solution, SAME_IDEA_PERCENT));
             found.drafts.append(&mut failure.rejected);
             found.drafts.push(draft);
         }

@@ -199,6 +199,8 @@ pub(super) fn finish(source: Source, at: usize, heading: Option<&str>, statement
         return Err(statements);
     };
     let mut draft = Draft::new(source, at, title);
+    // A list of names from a sub-agent is a catalog of the code, which the code itself shows better.
+    let is_catalog = source == Source::Subagent && statements.iter().filter(|statement| !statement.is_item).count() < 2;
     if source == Source::Plan && statements.iter().any(|statement| statement.role == SectionRole::Decision) {
         draft.kind = Some(ObservationType::Decision);
     }
@@ -208,9 +210,9 @@ pub(super) fn finish(source: Source, at: usize, heading: Option<&str>, statement
         draft.narrative.push(format!("{heading}:"));
     }
     statements.into_iter().for_each(|statement| draft.push(statement));
-    // A list of names from a sub-agent is a catalog of the code, which the code itself shows better.
-    let is_catalog = source == Source::Subagent && draft.narrative.len() < 2;
-    Ok((draft.has_content() && !is_catalog).then_some(draft))
+    // A single sentence of a report that gives its reason is complete.
+    let is_complete = draft.has_content() || (source == Source::Report && has_cause(&draft.title));
+    Ok((is_complete && !is_catalog).then_some(draft))
 }
 
 /// Reports whether a draft tells of completed changes.

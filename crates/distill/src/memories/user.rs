@@ -21,7 +21,7 @@ const MIN_WORDS: usize = 4;
 
 /// Drafts a memory for each message of the user that decides something.
 pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
-    let mut out = Vec::new();
+    let mut out: Vec<Draft> = Vec::new();
     let mut last_report: Option<&str> = None;
     for (at, step) in timeline.steps.iter().enumerate() {
         let draft = match (step.kind, step.action()) {
@@ -38,6 +38,9 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
             }
             _ => None,
         };
+        if step.user_words().is_some_and(changes_mind) {
+            out.pop();
+        }
         out.extend(draft);
         match step.action() {
             Some(Action::Report(text)) => last_report = Some(text),
@@ -47,6 +50,13 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
     }
     out
 }
+
+/// "actually, let's …" replaces the decision before it.
+fn changes_mind(words: &str) -> bool {
+    REVERSALS.starts(&words.trim_start().to_lowercase())
+}
+
+const REVERSALS: Phrases = Phrases(&["actually", "on second thought", "scratch that", "changed my mind", "i changed my mind", "no wait", "wait no", "forget that"]);
 
 /// "rebase first" steers one step; "don't force-push" and words with a reason last.
 fn is_lasting(sentence: &str) -> bool {
