@@ -39,7 +39,7 @@ fn subject(requests: &[String]) -> Option<&str> {
 }
 
 fn episode(timeline: &Timeline<'_>, ending: &Ending<'_>, at: usize, span: &Span) -> Episode {
-    let commit = ending.commits.iter().rev().find(|commit| (span.first..span.end).contains(&commit.at));
+    let commit = ending.commits.iter().rev().find(|commit| (span.first..span.end).contains(&commit.first));
     let subject = commit.map(|commit| commit.subject).or(span.request.as_deref());
     let place = |at: usize| {
         let step = timeline.steps[at];

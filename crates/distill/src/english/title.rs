@@ -86,7 +86,7 @@ fn clause_ends(text: &str, ends: Phrases) -> impl Iterator<Item = usize> {
 
 /// Reports whether a text neither breaks off nor leaves a bracket, quote or code span open.
 fn is_whole(text: &str) -> bool {
-    !is_dangling(text) && has_main_clause(text) && is_balanced(text) && is_outside_code(text, text.len())
+    !text.ends_with('…') && !is_dangling(text) && has_main_clause(text) && is_balanced(text) && is_outside_code(text, text.len())
 }
 
 fn is_balanced(text: &str) -> bool {

@@ -41,8 +41,7 @@ pub(super) const fn is_check(purpose: Purpose) -> bool {
 
 fn line(command: &str, run: &CommandRun) -> String {
     const MAX_COMMAND: usize = 80;
-    let command = command.lines().next().unwrap_or_default();
-    let command = code(&command[..command.floor_char_boundary(MAX_COMMAND)]);
+    let command = code(&short(command, MAX_COMMAND));
     if run.outcome == RunOutcome::Failed {
         let error = run.error.as_ref().map(|error| error.line.as_str()).or(run.result_line.as_deref());
         return match error.filter(|error| error.len() <= MAX_COMMAND) {
@@ -55,6 +54,17 @@ fn line(command: &str, run: &CommandRun) -> String {
         Some(result) => format!("{command} passed: {}", code(result)),
         None => format!("{command} passed"),
     }
+}
+
+/// Cuts a command between two words.
+fn short(command: &str, max: usize) -> String {
+    let line = command.lines().next().unwrap_or_default();
+    if line.len() <= max {
+        return line.to_owned();
+    }
+    let head = &line[..line.floor_char_boundary(max)];
+    let cut = head.rfind(char::is_whitespace).unwrap_or(head.len());
+    format!("{} …", head[..cut].trim_end())
 }
 
 fn counts_results(line: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Completed work: commits, pull requests, and what the reports say about work without a commit.
 
-use crate::english::{Words, code, sentence_case};
+use crate::english::{Words, code, has_cause, opens_with_change, sentence_case};
 use crate::episodes::Timeline;
 use crate::memories::{Ending, FinalCommit, FinalPublication, split_prefix, title_of};
 use crate::prose::{SectionRole, plain, topics};
@@ -50,10 +50,10 @@ fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
     }
 }
 
-/// Returns the statements of the last report that say how it ended.
+/// Returns the statements of the last report that say how it ended: what changed, or else the finding that says most.
 fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
     const MAX_STATEMENTS: usize = 2;
-    const MAX_CHARS: usize = 360;
+    const MAX_CHARS: usize = 240;
     let last_commit = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Commit(_)))).unwrap_or(0);
     let turn = timeline.steps.get(last_commit).map_or(0, |step| step.turn);
     // A report from before the last commit tells of a state that is past.
@@ -62,20 +62,21 @@ fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
         _ => None,
     });
     for report in reports {
-        let statements = statements(report);
-        if !statements.is_empty() {
-            let mut length = 0;
-            return statements
-                .into_iter()
-                .take(MAX_STATEMENTS)
-                .take_while(|statement| {
-                    length += statement.chars().count();
-                    length <= MAX_CHARS
-                })
-                .collect();
+        let mut all = statements(report);
+        all.retain(|statement| statement.chars().count() <= MAX_CHARS);
+        let changes: Vec<String> = all.iter().filter(|statement| tells_change(statement)).take(MAX_STATEMENTS).cloned().collect();
+        if !changes.is_empty() {
+            return changes;
+        }
+        if let Some(finding) = all.iter().find(|statement| has_cause(statement)).or(all.first()) {
+            return vec![finding.clone()];
         }
     }
     Vec::new()
+}
+
+fn tells_change(statement: &str) -> bool {
+    opens_with_change(statement) || statement.contains(" now ")
 }
 
 /// Returns the statements of a report about results: what changed, what was found.

@@ -11,7 +11,7 @@ mod summary;
 
 pub(crate) use summary::summaries;
 
-use crate::english::{Words, has_cause};
+use crate::english::{Words, has_cause, opens_with_change};
 use crate::episodes::Timeline;
 use crate::memories::{Ending, Obstacles};
 use crate::{Handover, SessionObservation};
@@ -55,7 +55,7 @@ fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String>
         .map(|one| &one.observation.title)
         .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT))
         .take(MAX_FINDINGS)
-        .map(|title| format!("Found: {title}"))
+        .map(|title| if opens_with_change(title) { title.clone() } else { format!("Found: {title}") })
         .collect()
 }
 

@@ -147,7 +147,7 @@ fn deferred_by_user(timeline: &Timeline<'_>) -> Vec<String> {
     out
 }
 
-const POSTPONED: Phrases = Phrases(&["look at it later", "do it later", "do that later", "later", "not now", "never mind", "nevermind", "another time", "follow-up pr", "separate pr", "leave that for", "leave it for", "park"]);
+const POSTPONED: Phrases = Phrases(&["look at it later", "look into it later", "look at that later", "do it later", "do that later", "do this later", "fix it later", "come back to", "for later", "not now", "never mind", "nevermind", "another time", "follow-up pr", "separate pr", "leave that for", "leave it for", "park"]);
 
 /// Statements of open work in reports that no later step completed.
 fn stated(timeline: &Timeline<'_>) -> Vec<String> {
@@ -244,7 +244,7 @@ fn item(text: &str) -> Option<String> {
 }
 
 const COMPLETED_STARTS: Phrases = Phrases(&["fixed", "added", "updated", "removed", "implemented", "resolved", "done", "completed", "created", "committed", "pushed", "changed", "replaced", "verified"]);
-const NOTHING_OPEN: Phrases = Phrases(&["nothing remaining", "no remaining", "nothing left", "none remaining", "no further", "nothing else", "no action needed", "no changes needed", "not needed", "no longer needed"]);
+const NOTHING_OPEN: Phrases = Phrases(&["nothing remaining", "no remaining", "nothing left", "none remaining", "no further", "nothing else", "no action needed", "no changes needed", "not needed", "no longer needed", "passed", "tests pass"]);
 
 /// Reports whether a later step is about the same work: a commit, a change, a report or a completed task.
 fn is_completed_later(timeline: &Timeline<'_>, item: &str, at: usize) -> bool {

@@ -77,9 +77,10 @@ fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
     if answer.is_empty() {
         return None;
     }
-    let whole = format!("{answer} ({question})");
-    let title = fit_title(&whole)
+    let last_question = sentences(&question).last().copied().unwrap_or(&question);
+    let title = fit_title(&format!("{answer} ({question})"))
         .filter(|title| title.ends_with(')'))
+        .or_else(|| fit_title(&format!("{answer} ({last_question})")).filter(|title| title.ends_with(')')))
         .or_else(|| fit_title(&answer))
         .or_else(|| fit_title(question.trim_end_matches('?')))?;
     let mut draft = draft(at, title);
