@@ -2,12 +2,37 @@
 
 /// A table of lower-case phrases.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Phrases(pub(crate) &'static [&'static str]);
+pub(crate) struct Phrases {
+    list: &'static [&'static str],
+    /// The first letters of all phrases, one bit each: most words of a text are ruled out by it.
+    initials: u32,
+}
 
 impl Phrases {
+    /// Makes a table.
+    pub(crate) const fn new(list: &'static [&'static str]) -> Self {
+        let mut initials = 0;
+        let mut at = 0;
+        while at < list.len() {
+            initials |= initial(list[at].as_bytes()[0]);
+            at += 1;
+        }
+        Self { list, initials }
+    }
+
+    /// Reports whether a phrase is in the table.
+    pub(crate) fn contains(self, phrase: &str) -> bool {
+        self.list.contains(&phrase)
+    }
+
+    /// Returns all phrases.
+    pub(crate) const fn list(self) -> &'static [&'static str] {
+        self.list
+    }
+
     /// Returns the phrase that a text starts with; the text is lower case.
     pub(crate) fn at_start(self, lower: &str) -> Option<&'static str> {
-        self.0
+        self.candidates(lower)
             .iter()
             .copied()
             .filter(|phrase| {
@@ -22,9 +47,41 @@ impl Phrases {
     }
 
     /// Reports whether a text contains a phrase at word boundaries; the text is lower case.
+    ///
+    /// Tries all phrases at each word start, which is much faster than a search of the text per phrase.
     pub(crate) fn within(self, lower: &str) -> bool {
-        self.0.iter().any(|phrase| find_phrase(lower, phrase).is_some())
+        word_starts(lower).any(|at| {
+            let rest = &lower[at..];
+            self.candidates(rest).iter().any(|phrase| {
+                rest.as_bytes().starts_with(phrase.as_bytes()) && (!ends_in_word(phrase) || !starts_with_word(&rest[phrase.len()..]))
+            })
+        })
     }
+}
+
+impl Phrases {
+    /// Returns the phrases that a text may start with: all of them, or none.
+    fn candidates(self, rest: &str) -> &'static [&'static str] {
+        let is_possible = rest.bytes().next().is_some_and(|first| self.initials & initial(first) != 0);
+        if is_possible { self.list } else { &[] }
+    }
+}
+
+/// Returns the bit of a letter; all other bytes share one.
+const fn initial(byte: u8) -> u32 {
+    const OTHER: u8 = 31;
+    let bit = if byte.is_ascii_lowercase() { byte - b'a' } else { OTHER };
+    1 << bit
+}
+
+fn word_starts(text: &str) -> impl Iterator<Item = usize> {
+    let mut in_word = false;
+    text.char_indices().filter_map(move |(at, c)| {
+        let is_word = c.is_alphanumeric() || c == '_';
+        let starts = is_word && !in_word;
+        in_word = is_word;
+        starts.then_some(at)
+    })
 }
 
 /// Returns the beginning of a text in lower case, enough for matching an opening.
@@ -33,17 +90,6 @@ pub(crate) fn lower_head(text: &str) -> String {
     text[..text.floor_char_boundary(OPENING_BYTES)]
         .replace('’', "'")
         .to_lowercase()
-}
-
-fn find_phrase(lower: &str, phrase: &str) -> Option<usize> {
-    lower
-        .match_indices(phrase)
-        .map(|(at, _)| at)
-        .find(|&at| {
-            let before = &lower[..at];
-            let after = &lower[at + phrase.len()..];
-            !(starts_with_word(phrase) && ends_in_word(before)) && !(ends_in_word(phrase) && starts_with_word(after))
-        })
 }
 
 fn starts_with_word(text: &str) -> bool {
@@ -60,7 +106,7 @@ mod tests {
 
     #[test]
     fn phrases_match_whole_words_only() {
-        let table = Phrases(&["fix", "let me", "good -"]);
+        let table = Phrases::new(&["fix", "let me", "good -"]);
         assert!(table.starts("fix the parser"));
         assert!(!table.starts("fixture is gone"));
         assert!(table.starts("good - done"));

@@ -110,7 +110,7 @@ fn cut_at_word(text: &str, max: usize) -> String {
 /// Removes what the client put into a prompt: reminders, command output, notifications.
 pub(crate) fn without_client_markup(prompt: &str) -> String {
     let mut text = prompt.to_owned();
-    for tag in CLIENT_TAGS.0 {
+    for tag in CLIENT_TAGS.list() {
         let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
         while let Some(at) = text.find(&open) {
             let end = text[at..].find(&close).map_or(text.len(), |end| at + end + close.len());
@@ -121,9 +121,9 @@ pub(crate) fn without_client_markup(prompt: &str) -> String {
 }
 
 /// Messages that a client puts in the place of a prompt.
-const CLIENT_MESSAGES: Phrases = Phrases(&["operation stopped by hook", "[request interrupted", "caveat: the messages below", "this session is being continued"]);
+const CLIENT_MESSAGES: Phrases = Phrases::new(&["operation stopped by hook", "[request interrupted", "caveat: the messages below", "this session is being continued"]);
 
-const CLIENT_TAGS: Phrases = Phrases(&[
+const CLIENT_TAGS: Phrases = Phrases::new(&[
     "system-reminder",
     "command-message",
     "command-name",
@@ -160,7 +160,7 @@ fn field(lines: &[&str]) -> Option<String> {
     })
 }
 
-const TITLE_FIELDS: Phrases = Phrases(&["title", "summary", "subject", "problem", "issue", "bug", "task", "goal", "story", "feature"]);
+const TITLE_FIELDS: Phrases = Phrases::new(&["title", "summary", "subject", "problem", "issue", "bug", "task", "goal", "story", "feature"]);
 
 /// Returns the heading under a lead-in such as "Implement the following plan:".
 fn heading(lines: &[&str]) -> Option<String> {
@@ -223,14 +223,14 @@ pub(crate) fn intent(request: &str) -> Intent {
     }
 }
 
-const COMMANDING_QUESTIONS: Phrases = Phrases(&["can you fix", "can you add", "could you", "would you", "can you implement", "can you change", "can we fix"]);
-const QUESTION_STARTS: Phrases = Phrases(&["how ", "why ", "what ", "where ", "which ", "who ", "explain", "is there", "does ", "do we", "tell me", "describe"]);
-const FIX_WORDS: Phrases = Phrases(&[
+const COMMANDING_QUESTIONS: Phrases = Phrases::new(&["can you fix", "can you add", "could you", "would you", "can you implement", "can you change", "can we fix"]);
+const QUESTION_STARTS: Phrases = Phrases::new(&["how ", "why ", "what ", "where ", "which ", "who ", "explain", "is there", "does ", "do we", "tell me", "describe"]);
+const FIX_WORDS: Phrases = Phrases::new(&[
     "fix", "fixes", "bug", "broken", "crash", "crashes", "regression", "fails", "failing", "error", "repair", "doesn't work", "not working", "debug", "wrong", "hangs",
     "stuck", "leak", "leaks", "incorrect",
 ]);
-const REFACTOR_WORDS: Phrases = Phrases(&["refactor", "clean up", "cleanup", "rename", "extract", "simplify", "restructure", "reorganize", "deduplicate", "consolidate"]);
-const ADD_WORDS: Phrases = Phrases(&["add", "implement", "support", "create", "build", "write", "introduce", "new feature", "feature", "allow", "enable"]);
+const REFACTOR_WORDS: Phrases = Phrases::new(&["refactor", "clean up", "cleanup", "rename", "extract", "simplify", "restructure", "reorganize", "deduplicate", "consolidate"]);
+const ADD_WORDS: Phrases = Phrases::new(&["add", "implement", "support", "create", "build", "write", "introduce", "new feature", "feature", "allow", "enable"]);
 
 #[cfg(test)]
 mod tests {

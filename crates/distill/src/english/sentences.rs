@@ -56,7 +56,7 @@ fn ends_sentence(before: &str, mark: char, after: &str) -> bool {
         .unwrap_or_default()
         .to_lowercase();
     let is_initial = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
-    if is_initial || ABBREVIATIONS.0.contains(&word.as_str()) {
+    if is_initial || ABBREVIATIONS.contains(word.as_str()) {
         return false;
     }
     // "…without a word. jsdom lacks it": a name may begin a sentence in lower case.
@@ -64,7 +64,7 @@ fn ends_sentence(before: &str, mark: char, after: &str) -> bool {
     !next.is_lowercase() || ordinary_word
 }
 
-const ABBREVIATIONS: Phrases = Phrases(&[
+const ABBREVIATIONS: Phrases = Phrases::new(&[
     "e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "excl", "resp", "mr", "mrs", "dr", "fig", "no",
 ]);
 

@@ -72,7 +72,7 @@ fn without_brackets(text: &str) -> String {
 /// Returns the byte positions at which a clause may end.
 fn clause_ends(text: &str, ends: Phrases) -> impl Iterator<Item = usize> {
     let phrases = ends
-        .0
+        .list()
         .iter()
         .flat_map(|end| text.match_indices(end).map(|(at, _)| at));
     let participles = text.match_indices(", ").map(|(at, _)| at).filter(|at| {
@@ -98,7 +98,7 @@ fn is_balanced(text: &str) -> bool {
 
 fn is_dangling(text: &str) -> bool {
     let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
-    DANGLING.0.contains(&last.as_str())
+    DANGLING.contains(last.as_str())
 }
 
 /// "When the cache is cold" needs the clause after its comma.
@@ -108,26 +108,26 @@ fn has_main_clause(text: &str) -> bool {
 
 fn opens_subordinate(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
-    SUBORDINATORS.0.contains(&first.as_str())
+    SUBORDINATORS.contains(first.as_str())
 }
 
 /// Punctuation that ends a clause for certain.
-const STRONG_ENDS: Phrases = Phrases(&[
+const STRONG_ENDS: Phrases = Phrases::new(&[
     ", which", ", so ", ", but ", ", because", ", since", ", while", ", rather", ", even", ", where", ", not ", ", instead", "; ", " — ", " – ", " - ",
 ]);
 
 /// Conjunctions that end a main clause if enough stands before them.
-const WEAK_ENDS: Phrases = Phrases(&[
+const WEAK_ENDS: Phrases = Phrases::new(&[
     ", and ", ", with ", ", when", ", as ", " because ", " since ", " so that ", " so ", " to ensure ", " to avoid ", " to allow ", " to match ", " to prevent ", " in order to ",
     " instead of ", " rather than ", ": ", " without ", " whereas ", " while ", " which ", " but ", " before ", " after ",
 ]);
 
-const SUBORDINATORS: Phrases = Phrases(&[
+const SUBORDINATORS: Phrases = Phrases::new(&[
     "when", "if", "since", "while", "although", "after", "before", "instead", "because", "even", "as", "once", "unless", "rather",
     "without",
 ]);
 
-const DANGLING: Phrases = Phrases(&[
+const DANGLING: Phrases = Phrases::new(&[
     "is", "are", "was", "were", "be", "been", "being", "the", "a", "an", "of", "to", "in", "on", "at", "for", "from", "with",
     "by", "and", "or", "but", "not", "that", "which", "when", "if", "as", "its", "their", "has", "have", "had", "than", "into",
     "between", "because", "where", "while", "can", "could", "should", "would", "will", "both", "such", "like", "including",

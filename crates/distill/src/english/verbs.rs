@@ -60,13 +60,13 @@ pub(crate) fn is_statement(text: &str) -> bool {
         .split_whitespace()
         .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '`')).to_lowercase())
         .collect();
-    let main = words.iter().take_while(|word| !RELATIVES.0.contains(&word.as_str())).count();
+    let main = words.iter().take_while(|word| !RELATIVES.contains(word.as_str())).count();
     words[..main].iter().enumerate().skip(1).any(|(at, word)| {
-        let follows_noun = !BEFORE_NOUNS.0.contains(&words[at - 1].as_str());
+        let follows_noun = !BEFORE_NOUNS.contains(words[at - 1].as_str());
         let is_last = at + 1 == words.len();
         // "`rotate_keys` invalidates them": a verb that is not in the list shows by its place.
         let follows_code = words[at - 1].ends_with('`') && word.ends_with('s') && word.len() > 3 && !is_last;
-        AUXILIARIES.0.contains(&word.as_str())
+        AUXILIARIES.contains(word.as_str())
             || follows_code
             || verb(word).is_some_and(|(_, form)| match form {
                 Form::Past => true,
@@ -98,13 +98,13 @@ fn without_brackets(text: &str) -> String {
         .collect()
 }
 
-const RELATIVES: Phrases = Phrases(&["where", "that", "which", "who", "whose"]);
+const RELATIVES: Phrases = Phrases::new(&["where", "that", "which", "who", "whose"]);
 
-const BEFORE_NOUNS: Phrases = Phrases(&[
+const BEFORE_NOUNS: Phrases = Phrases::new(&[
     "the", "a", "an", "of", "for", "in", "with", "during", "all", "more", "no", "these", "those", "new", "active", "both", "and", "or", "to", "on", "from", "by", "two", "three", "four", "five", "key", "git",
 ]);
 
-const AUXILIARIES: Phrases = Phrases(&[
+const AUXILIARIES: Phrases = Phrases::new(&[
     "is", "are", "was", "were", "be", "has", "have", "had", "does", "do", "did", "can", "could", "will", "would", "should", "must", "may", "might", "cannot", "can't", "won't", "isn't", "aren't", "wasn't",
     "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "shouldn't", "couldn't", "wouldn't", "need", "needs", "it's", "that's", "they're", "there's",
 ]);

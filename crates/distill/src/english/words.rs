@@ -38,11 +38,15 @@ impl Words {
 
     /// Returns the weight of the words that `other` has as well.
     pub(crate) fn shared(&self, other: &Self) -> u32 {
-        self.0
-            .iter()
-            .filter(|(stem, _)| other.0.binary_search_by_key(stem, |(known, _)| *known).is_ok())
-            .map(|(_, weight)| u32::from(*weight))
-            .sum()
+        let mut theirs = other.0.iter().peekable();
+        let mut shared = 0;
+        for (stem, weight) in &self.0 {
+            while theirs.next_if(|(known, _)| known < stem).is_some() {}
+            if theirs.peek().is_some_and(|(known, _)| known == stem) {
+                shared += u32::from(*weight);
+            }
+        }
+        shared
     }
 
     /// Reports whether `other` has at least `percent` of these words by weight.
@@ -75,19 +79,29 @@ fn push_parts(raw: &str, found: &mut Vec<(u64, u8)>) {
     }
     let is_name = parts.len() > 1 || raw.chars().any(|c| c.is_ascii_digit());
     let weight = if is_name { NAME_WEIGHT } else { WORD_WEIGHT };
+    let mut buffer = [0_u8; MAX_ASCII_WORD];
     for part in parts {
-        let lower = part.to_lowercase();
-        if lower.chars().count() < 2 && !lower.bytes().all(|b| b.is_ascii_digit()) {
-            continue;
-        }
-        if is_hash_part(&lower) {
-            continue;
-        }
-        if STOP_WORDS.0.binary_search(&lower.as_str()).is_err() {
-            found.push((hash(stem(&lower)), weight));
+        // Almost all words are short ASCII: they are lower-cased without an allocation.
+        let long;
+        let lower = match buffer.get_mut(..part.len()).filter(|_| part.is_ascii()) {
+            Some(lower) => {
+                lower.copy_from_slice(part.as_bytes());
+                lower.make_ascii_lowercase();
+                std::str::from_utf8(lower).unwrap_or(part)
+            }
+            None => {
+                long = part.to_lowercase();
+                &long
+            }
+        };
+        let is_letter = lower.chars().nth(1).is_none() && !lower.bytes().all(|b| b.is_ascii_digit());
+        if !is_letter && !is_hash_part(lower) && STOP_WORDS.list().binary_search(&lower).is_err() {
+            found.push((hash(stem(lower)), weight));
         }
     }
 }
+
+const MAX_ASCII_WORD: usize = 48;
 
 /// Parts of hashes and UUIDs say nothing about the content.
 fn is_hash_part(word: &str) -> bool {
@@ -119,7 +133,7 @@ fn hash(word: &str) -> u64 {
 }
 
 /// Sorted, for the binary search.
-const STOP_WORDS: Phrases = Phrases(&[
+const STOP_WORDS: Phrases = Phrases::new(&[
     "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being",
     "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "having", "here", "how", "if",
     "in", "into", "is", "it", "its", "just", "like", "may", "might", "more", "most", "must", "need", "needs", "new", "no",
@@ -135,7 +149,7 @@ mod tests {
 
     #[test]
     fn stop_words_are_sorted() {
-        assert!(STOP_WORDS.0.is_sorted());
+        assert!(STOP_WORDS.list().is_sorted());
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The steps of a session in one sequence: prompts and log entries of all turns.
 
+use std::cell::OnceCell;
+
+use crate::prose::Message;
 use crate::{Action, LogEntry, TurnEnd, TurnLog};
 
 /// All steps of a session, in order.
@@ -8,6 +11,8 @@ pub(crate) struct Timeline<'a> {
     pub(crate) logs: &'a [TurnLog],
     /// The steps.
     pub(crate) steps: Vec<Step<'a>>,
+    /// The text of each step, read when it is first needed.
+    messages: Vec<OnceCell<Message>>,
 }
 
 /// A prompt or an entry of the work log.
@@ -56,7 +61,24 @@ impl<'a> Timeline<'a> {
                 });
             }
         }
-        Self { logs, steps }
+        let messages = steps.iter().map(|_| OnceCell::new()).collect();
+        Self { logs, steps, messages }
+    }
+
+    /// Returns the text of a step, parsed; empty for a step without text.
+    pub(crate) fn message(&self, at: usize) -> &Message {
+        self.messages[at].get_or_init(|| {
+            let text = match self.steps[at].action() {
+                Some(Action::Prose(text) | Action::Report(text) | Action::Compaction(text) | Action::SubagentReport { text, .. } | Action::Plan { text, .. }) => text,
+                _ => return Message::default(),
+            };
+            Message::read(text)
+        })
+    }
+
+    /// Returns the step of the last report.
+    pub(crate) fn last_report(&self) -> Option<usize> {
+        self.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Report(_))))
     }
 
     /// Returns the end of the last turn.

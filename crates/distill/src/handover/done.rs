@@ -1,9 +1,9 @@
 //! Completed work: commits, pull requests, and what the reports say about work without a commit.
 
-use crate::english::{Words, code, has_cause, opens_with_change, sentence_case};
+use crate::english::{Words, code, has_cause, is_statement, names_subject, opens_with_change, opens_with_pronoun, sentence_case};
 use crate::episodes::Timeline;
-use crate::memories::{Ending, FinalCommit, FinalPublication, split_prefix, title_of};
-use crate::prose::{SectionRole, plain, topics};
+use crate::memories::{Ending, FinalCommit, FinalPublication, is_first_person, split_prefix};
+use crate::prose::{Message, SectionRole, plain};
 use crate::{Action, PublicationAction, PublicationKind};
 
 /// More commits than this are counted, not listed.
@@ -57,12 +57,9 @@ fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
     let last_commit = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Commit(_)))).unwrap_or(0);
     let turn = timeline.steps.get(last_commit).map_or(0, |step| step.turn);
     // A report from before the last commit tells of a state that is past.
-    let reports = timeline.steps.iter().rev().filter_map(|step| match step.action() {
-        Some(Action::Report(text)) if step.turn >= turn => Some(text),
-        _ => None,
-    });
-    for report in reports {
-        let mut all = statements(report);
+    let is_report = |at: &usize| timeline.steps[*at].turn >= turn && matches!(timeline.steps[*at].action(), Some(Action::Report(_)));
+    for at in (0..timeline.steps.len()).rev().filter(is_report) {
+        let mut all = statements(timeline.message(at));
         all.retain(|statement| statement.chars().count() <= MAX_CHARS);
         let changes: Vec<String> = all.iter().filter(|statement| tells_change(statement)).take(MAX_STATEMENTS).cloned().collect();
         if !changes.is_empty() {
@@ -75,17 +72,20 @@ fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
     Vec::new()
 }
 
+fn is_statement_or_change(statement: &str) -> bool {
+    is_statement(statement) || opens_with_change(statement)
+}
+
 fn tells_change(statement: &str) -> bool {
     opens_with_change(statement) || statement.contains(" now ")
 }
 
 /// Returns the statements of a report about results: what changed, what was found.
-pub(crate) fn statements(report: &str) -> Vec<String> {
-    topics(report)
-        .into_iter()
-        .flat_map(|topic| topic.points)
+pub(crate) fn statements(report: &Message) -> Vec<String> {
+    report
+        .points()
         .filter(|point| !matches!(point.role, SectionRole::Open | SectionRole::Check | SectionRole::Source | SectionRole::Request | SectionRole::Choice))
-        .filter(|point| title_of(&point.text).is_some())
-        .map(|point| point.text)
+        .filter(|point| names_subject(&point.text) && !is_first_person(&point.text) && !opens_with_pronoun(&point.text) && is_statement_or_change(&point.text))
+        .map(|point| point.text.clone())
         .collect()
 }

@@ -5,7 +5,7 @@ use super::requests::is_request;
 use crate::english::{Deferral, Phrases, Words, deferral, imperative, is_narration, is_question, names_subject, sentences, strip_openers};
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::memories::{Ending, Obstacles, describe};
-use crate::prose::{SectionRole, parse, plain};
+use crate::prose::{Message, SectionRole, plain};
 use crate::{Action, PublicationAction, PublicationKind, TaskState, TurnEnd};
 
 const MAX_ITEMS: usize = 9;
@@ -147,23 +147,31 @@ fn deferred_by_user(timeline: &Timeline<'_>) -> Vec<String> {
     out
 }
 
-const POSTPONED: Phrases = Phrases(&["look at it later", "look into it later", "look at that later", "do it later", "do that later", "do this later", "fix it later", "come back to", "for later", "not now", "never mind", "nevermind", "another time", "follow-up pr", "separate pr", "leave that for", "leave it for", "park"]);
+const POSTPONED: Phrases = Phrases::new(&["look at it later", "look into it later", "look at that later", "do it later", "do that later", "do this later", "fix it later", "come back to", "for later", "not now", "never mind", "nevermind", "another time", "follow-up pr", "separate pr", "leave that for", "leave it for", "park"]);
 
 /// Statements of open work in reports that no later step completed.
 fn stated(timeline: &Timeline<'_>) -> Vec<String> {
-    let last_report = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Report(_))));
+    let last_report = timeline.last_report();
+    let completing = completing_words(timeline);
+    let is_completed_later = |item: &str, at: usize| {
+        let words = Words::of(item);
+        completing.iter().any(|(later, text)| *later > at && words.covered_by(text, SAME_WORK_PERCENT))
+    };
     let mut out: Vec<String> = Vec::new();
     for (at, step) in timeline.steps.iter().enumerate() {
         let is_last = last_report.is_none_or(|last| last <= at);
-        let text = match step.action() {
-            Some(Action::Report(text)) => text,
+        let counts = match step.action() {
+            Some(Action::Report(_)) => true,
             // A compaction summary lists what was open in the middle of the work: it counts while no work followed.
-            Some(Action::Compaction(text)) if !timeline.steps[at..].iter().any(Step::is_tool_call) => text,
-            _ => continue,
+            Some(Action::Compaction(_)) => !timeline.steps[at..].iter().any(Step::is_tool_call),
+            _ => false,
         };
-        for (item, deferral) in open_statements(text) {
+        if !counts {
+            continue;
+        }
+        for (item, deferral) in open_statements(timeline.message(at)) {
             let counts = deferral == Deferral::PutOff || is_last;
-            if counts && !is_completed_later(timeline, &item, at) {
+            if counts && !is_completed_later(&item, at) {
                 out.push(item);
             }
         }
@@ -174,9 +182,9 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
 }
 
 /// Returns the statements of a message that leave work open: entries of open sections, and sentences that defer something.
-pub(crate) fn open_statements(text: &str) -> Vec<(String, Deferral)> {
+pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
     let mut out = Vec::new();
-    for section in parse(text) {
+    for section in &message.sections {
         if matches!(section.role, SectionRole::Request | SectionRole::Check | SectionRole::Source) {
             continue;
         }
@@ -216,10 +224,10 @@ fn has_severity(heading: &str) -> bool {
     let lower = heading.to_lowercase();
     let grade = lower.strip_suffix(')').and_then(|text| text.rsplit_once('(')).map(|(_, grade)| grade);
     let label = lower.split_once(':').map(|(label, _)| label);
-    grade.into_iter().chain(label).any(|grade| SEVERITIES.0.contains(&grade.trim_end_matches(" priority").trim_end_matches(" severity")))
+    grade.into_iter().chain(label).any(|grade| SEVERITIES.contains(grade.trim_end_matches(" priority").trim_end_matches(" severity")))
 }
 
-const SEVERITIES: Phrases = Phrases(&["critical", "blocker", "blocking", "major", "high", "medium", "minor", "low", "nit", "trivial"]);
+const SEVERITIES: Phrases = Phrases::new(&["critical", "blocker", "blocking", "major", "high", "medium", "minor", "low", "nit", "trivial"]);
 
 /// "Two things are left:" announces open work; "Remaining call sites updated:" does not.
 fn announces(lead: &str) -> bool {
@@ -227,11 +235,11 @@ fn announces(lead: &str) -> bool {
     ANNOUNCEMENTS.within(&last) && !COMPLETIONS.within(&last)
 }
 
-const ANNOUNCEMENTS: Phrases = Phrases(&[
+const ANNOUNCEMENTS: Phrases = Phrases::new(&[
     "still to do", "remaining", "what's left", "what is left", "left to do", "are left", "is left", "next steps", "next step", "todo", "to do", "not yet", "still need", "still needs", "still open",
     "you need to", "follow-up", "follow-ups", "next i would", "next, i would", "outstanding", "deferred", "before merging", "after merging", "pending",
 ]);
-const COMPLETIONS: Phrases = Phrases(&["done", "completed", "updated", "fixed", "resolved", "addressed", "removed", "no remaining", "nothing", "none"]);
+const COMPLETIONS: Phrases = Phrases::new(&["done", "completed", "updated", "fixed", "resolved", "addressed", "removed", "no remaining", "nothing", "none"]);
 
 /// Returns an item of open work as one statement.
 fn item(text: &str) -> Option<String> {
@@ -243,28 +251,36 @@ fn item(text: &str) -> Option<String> {
     (is_item && !is_done).then(|| text.to_owned())
 }
 
-const COMPLETED_STARTS: Phrases = Phrases(&["fixed", "added", "updated", "removed", "implemented", "resolved", "done", "completed", "created", "committed", "pushed", "changed", "replaced", "verified"]);
-const NOTHING_OPEN: Phrases = Phrases(&["nothing remaining", "no remaining", "nothing left", "none remaining", "no further", "nothing else", "no action needed", "no changes needed", "not needed", "no longer needed", "passed", "tests pass"]);
+const COMPLETED_STARTS: Phrases = Phrases::new(&["fixed", "added", "updated", "removed", "implemented", "resolved", "done", "completed", "created", "committed", "pushed", "changed", "replaced", "verified"]);
+const NOTHING_OPEN: Phrases = Phrases::new(&["nothing remaining", "no remaining", "nothing left", "none remaining", "no further", "nothing else", "no action needed", "no changes needed", "not needed", "no longer needed", "passed", "tests pass"]);
 
-/// Reports whether a later step is about the same work: a commit, a change, a report or a completed task.
-fn is_completed_later(timeline: &Timeline<'_>, item: &str, at: usize) -> bool {
-    let words = Words::of(item);
-    timeline.steps[at + 1..].iter().any(|step| {
-        let later = match step.action() {
-            Some(Action::Commit(commit)) => format!("{} {}", commit.subject, commit.body.as_deref().unwrap_or_default()),
-            Some(Action::Report(text)) => text.clone(),
-            Some(Action::Task {
-                text,
-                state: TaskState::Completed,
-                ..
-            }) => text.clone(),
-            Some(Action::Publication(publication)) if publication.kind == PublicationKind::Issue => {
-                format!("{} {}", publication.title.as_deref().unwrap_or_default(), publication.body.as_deref().unwrap_or_default())
-            }
-            _ => return matches!(step.kind, StepKind::Prompt(text) if words.covered_by(&Words::of(text), SAME_WORK_PERCENT)),
-        };
-        words.covered_by(&Words::of(&later), SAME_WORK_PERCENT)
-    })
+/// Collects the words of each step that can complete open work: a commit, a report, a completed task, a filed issue, a prompt.
+fn completing_words(timeline: &Timeline<'_>) -> Vec<(usize, Words)> {
+    timeline
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(|(at, step)| {
+            let text = match (step.kind, step.action()) {
+                (_, Some(Action::Commit(commit))) => Words::of(&format!("{} {}", commit.subject, commit.body.as_deref().unwrap_or_default())),
+                (_, Some(Action::Report(text))) => Words::of(text),
+                (
+                    _,
+                    Some(Action::Task {
+                        text,
+                        state: TaskState::Completed,
+                        ..
+                    }),
+                ) => Words::of(text),
+                (_, Some(Action::Publication(publication))) if publication.kind == PublicationKind::Issue => {
+                    Words::of(&format!("{} {}", publication.title.as_deref().unwrap_or_default(), publication.body.as_deref().unwrap_or_default()))
+                }
+                (StepKind::Prompt(text), _) => Words::of(text),
+                _ => return None,
+            };
+            Some((at, text))
+        })
+        .collect()
 }
 
 /// Issues that were filed and left, pull requests that are not merged.
@@ -288,7 +304,7 @@ fn publications(ending: &Ending<'_>) -> Vec<String> {
 /// The question at the end of the last report, or a request without any answer.
 fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
     let last_prompt = timeline.steps.iter().rposition(|step| matches!(step.kind, StepKind::Prompt(_)));
-    let last_report = timeline.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Report(_))));
+    let last_report = timeline.last_report();
     if let Some(at) = last_prompt.filter(|at| last_report.is_none_or(|report| report < *at))
         && let StepKind::Prompt(text) = timeline.steps[at].kind
         && let Some(request) = crate::english::condense(text).filter(|line| is_request(line))

@@ -54,7 +54,7 @@ pub(crate) fn is_request(line: &str) -> bool {
     !is_small && !(words <= 6 && SMALL_TALK.starts(&lower))
 }
 
-const SMALL_TALK: Phrases = Phrases(&[
+const SMALL_TALK: Phrases = Phrases::new(&[
     "yes", "yep", "yeah", "ok", "okay", "sure", "thanks", "thank you", "great", "perfect", "nice", "cool", "continue", "please continue", "go ahead", "go on", "let's continue",
     "sorry, continue", "looks good", "lgtm", "sounds good", "do it", "hi", "hello", "hey", "/exit", "/clear", "/compact", "/model", "/resume", "/login", "/config", "/status", "/help",
 ]);

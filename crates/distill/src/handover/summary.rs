@@ -40,10 +40,11 @@ pub(crate) fn summaries(timeline: &Timeline<'_>, ending: &Ending<'_>, handover: 
 }
 
 fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::Range<usize>, (asked, room): (Option<&String>, usize)) -> Option<NewSummary> {
-    let report = timeline.steps[range.clone()].iter().rev().find_map(|step| match step.action() {
-        Some(Action::Report(text)) => Some(text.as_str()),
-        _ => None,
-    });
+    let report = range
+        .clone()
+        .rev()
+        .find(|at| matches!(timeline.steps[*at].action(), Some(Action::Report(_))))
+        .map(|at| timeline.message(at));
     let mut files: Vec<String> = ending.files(range.clone()).into_iter().map(str::to_owned).collect();
     let commits: Vec<String> = ending
         .commits

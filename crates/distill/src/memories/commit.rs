@@ -7,6 +7,7 @@ use super::ending::{Ending, FinalCommit, FinalPublication};
 use super::{kind, report, select};
 use crate::english::{Words, code, fit_title, sentence_case};
 use crate::episodes::Timeline;
+use crate::prose::Message;
 use crate::{PublicationAction, PublicationKind};
 
 /// A report that has this share of a commit message's words is about the same work.
@@ -55,7 +56,7 @@ fn commit_drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCom
         ..Draft::new(Source::Commit, commit.at, title)
     };
     draft.subject = commit.subject.to_owned();
-    for statement in report::statements(Source::Commit, commit.body.unwrap_or_default(), commit.at, ending) {
+    for statement in report::statements(Source::Commit, &Message::read(commit.body.unwrap_or_default()), commit.at, ending) {
         draft.push(statement);
     }
     let end = turn_end(timeline, commit.at);
@@ -117,13 +118,13 @@ fn turn_end(timeline: &Timeline<'_>, at: usize) -> usize {
 
 /// Adds a pull request to the memory of its commits, or drafts a memory of an issue.
 fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Vec<Draft>) {
-    let text = publication.body.unwrap_or_default();
+    let text = Message::read(publication.body.unwrap_or_default());
     if publication.kind == PublicationKind::Comment {
-        out.extend(report::drafts(Source::Commit, text, publication.first, ending));
+        out.extend(report::drafts(Source::Commit, &text, publication.first, ending));
         return;
     }
     let Some(title) = publication.title else { return };
-    let statements = report::statements(Source::Commit, text, publication.first, ending);
+    let statements = report::statements(Source::Commit, &text, publication.first, ending);
     if publication.kind == PublicationKind::PullRequest {
         let words = Words::of(title);
         let related = out

@@ -205,13 +205,13 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
 }
 
 /// Words that point to another sentence.
-const POINTERS: Phrases = Phrases(&["this", "these", "those", "it", "them", "both", "above", "below"]);
+const POINTERS: Phrases = Phrases::new(&["this", "these", "those", "it", "them", "both", "above", "below"]);
 
 /// A memory is rarely about its tests.
-const TESTS: Phrases = Phrases(&["test", "tests", "test cases", "unit tests"]);
+const TESTS: Phrases = Phrases::new(&["test", "tests", "test cases", "unit tests"]);
 
 /// A promise or a wish is no finding.
-const PROMISES: Phrases = Phrases(&["should be gone", "should now", "should work", "will now", "should be", "would be", "could be", "might be"]);
+const PROMISES: Phrases = Phrases::new(&["should be gone", "should now", "should work", "will now", "should be", "would be", "could be", "might be"]);
 
 /// Returns the title that a statement makes: a whole clause that names its subject.
 pub(crate) fn title_of(statement: &str) -> Option<String> {
@@ -237,10 +237,10 @@ fn lacks_subject(statement: &str) -> bool {
 fn named_subject(statement: &str) -> Option<String> {
     let rest = statement.strip_prefix("This ")?;
     let noun = rest.split_whitespace().next()?;
-    SUBJECTS.0.contains(&noun.to_lowercase().as_str()).then(|| format!("The {rest}"))
+    SUBJECTS.contains(noun.to_lowercase().as_str()).then(|| format!("The {rest}"))
 }
 
-const SUBJECTS: Phrases = Phrases(&["pr", "change", "commit", "fix", "branch", "release", "migration", "refactor", "feature", "bug", "test", "function", "module", "package"]);
+const SUBJECTS: Phrases = Phrases::new(&["pr", "change", "commit", "fix", "branch", "release", "migration", "refactor", "feature", "bug", "test", "function", "module", "package"]);
 
 /// Reports whether a sentence speaks of its speaker.
 pub(crate) fn is_first_person(text: &str) -> bool {

@@ -115,7 +115,7 @@ impl<'a> Ending<'a> {
 }
 
 /// Statements with these words are about a removal and stay true after it.
-const REMOVALS: Phrases = Phrases(&[
+const REMOVALS: Phrases = Phrases::new(&[
     "removed", "removes", "remove", "deleted", "deletes", "dropped", "renamed", "rename", "replaced", "replaces", "no longer", "instead of", "previously", "used to", "was", "were", "old",
 ]);
 
@@ -290,7 +290,7 @@ fn corrections(timeline: &Timeline<'_>) -> Vec<Correction> {
     out
 }
 
-const CONCESSIONS: Phrases = Phrases(&[
+const CONCESSIONS: Phrases = Phrases::new(&[
     "you're right", "you are right", "you're absolutely right", "i was wrong", "my mistake", "good catch", "i misread", "i misunderstood", "my earlier", "i stand corrected",
     "that was wrong", "that's wrong", "wait, that's", "actually, i was", "apologies", "sorry, i", "correction:",
 ]);

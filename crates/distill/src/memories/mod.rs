@@ -19,12 +19,13 @@ use std::collections::{HashMap, HashSet};
 use backstory_model::{NewObservation, ObservationType};
 
 pub(crate) use commit::split_prefix;
-pub(crate) use draft::{Draft, Source, title_of};
+pub(crate) use draft::{Draft, Source, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Obstacles, describe, find as find_obstacles, key as command_key, simple_commands};
 
 use crate::english::{Intent, intent};
 use crate::episodes::{Span, StepKind, Timeline};
+use crate::prose::Message;
 use crate::{Action, SessionObservation};
 
 /// Drafts and selects the memories of a session.
@@ -44,14 +45,24 @@ fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacle
     let mut others = user::drafts(timeline);
     others.extend(obstacles.drafts.iter().cloned());
     for (at, step) in timeline.steps.iter().enumerate() {
-        match (step.kind, step.action()) {
-            (_, Some(Action::Report(text))) => reports.extend(report::drafts(Source::Report, text, at, ending)),
-            (_, Some(Action::Compaction(text))) => others.extend(report::drafts(Source::Compaction, without_analysis(text), at, ending)),
-            (_, Some(Action::SubagentReport { text, .. })) => others.extend(report::drafts(Source::Subagent, text, at, ending)),
-            (_, Some(Action::Plan { text, .. })) => others.extend(report::drafts(Source::Plan, text, at, ending)),
-            (StepKind::Prompt(text), _) if is_document(text) => others.extend(report::drafts(Source::Plan, text, at, ending)),
-            _ => {}
-        }
+        let source = match (step.kind, step.action()) {
+            (_, Some(Action::Report(_))) => {
+                reports.extend(report::drafts(Source::Report, timeline.message(at), at, ending));
+                continue;
+            }
+            (_, Some(Action::Compaction(text))) => {
+                others.extend(report::drafts(Source::Compaction, &Message::read(without_analysis(text)), at, ending));
+                continue;
+            }
+            (StepKind::Prompt(text), _) if is_document(text) => {
+                others.extend(report::drafts(Source::Plan, &Message::read(text), at, ending));
+                continue;
+            }
+            (_, Some(Action::SubagentReport { .. })) => Source::Subagent,
+            (_, Some(Action::Plan { .. })) => Source::Plan,
+            _ => continue,
+        };
+        others.extend(report::drafts(source, timeline.message(at), at, ending));
     }
     others.extend(commit::drafts(timeline, ending, &mut reports));
     others.extend(reports);

@@ -6,7 +6,7 @@ use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_perso
 use super::ending::Ending;
 use crate::english::{Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative};
 use crate::episodes::Timeline;
-use crate::prose::{SectionRole, topics};
+use crate::prose::SectionRole;
 use crate::{Action, CommandRun, ErrorSignature, PublicationKind, Purpose, RunOutcome};
 
 /// The reasons kept for one obstacle, in characters.
@@ -233,22 +233,16 @@ fn has_change(timeline: &Timeline<'_>, after: usize, before: usize) -> bool {
 /// those between count where they give a cause.
 fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Vec<Statement> {
     let mut out: Vec<Statement> = Vec::new();
-    let prose: Vec<&str> = timeline.steps[range]
-        .iter()
-        .filter_map(|step| match step.action() {
-            Some(Action::Prose(text)) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    for (at, text) in prose.iter().enumerate() {
+    let prose: Vec<usize> = range.filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_)))).collect();
+    for (at, step) in prose.iter().enumerate() {
         let is_end = out.is_empty() || at + 1 == prose.len();
-        for point in topics(text).into_iter().flat_map(|topic| topic.points) {
+        for point in timeline.message(*step).points() {
             let explains = has_cause(&point.text) || (is_end && (has_contrast(&point.text) || count_names(&point.text) > 0));
             let is_plan = is_first_person(&point.text) && INTENTIONS.within(&point.text.to_lowercase());
             if explains && !is_plan && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {
-                    text: ended(point.text),
-                    title: point.title,
+                    text: ended(point.text.clone()),
+                    title: point.title.clone(),
                     is_item: false,
                     role: SectionRole::Cause,
                 });
@@ -264,7 +258,7 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
 }
 
 /// "I suppressed the error" explains; "I should handle it" intends.
-const INTENTIONS: Phrases = Phrases(&["i need", "i should", "i could", "i can", "i want", "i'll", "i will", "i would", "i'd", "i'm", "i think", "i have to"]);
+const INTENTIONS: Phrases = Phrases::new(&["i need", "i should", "i could", "i can", "i want", "i'll", "i will", "i would", "i'd", "i'm", "i think", "i have to"]);
 
 fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, command: &str, at: usize) -> Option<Draft> {
     let range = failure.first + 1..at;

@@ -8,6 +8,7 @@ use super::report;
 use crate::Action;
 use crate::english::{sentences, without_intention};
 use crate::episodes::{Span, Timeline};
+use crate::prose::Message;
 
 /// Drafts memories from the findings of an episode that no other memory states word by word.
 pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, span: &Span, told: &HashSet<&str>) -> Vec<Draft> {
@@ -16,7 +17,10 @@ pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, span: &Span, 
         let Some(Action::Prose(text)) = timeline.steps[at].action() else {
             continue;
         };
-        let statements = report::statements(Source::Prose, &settled(timeline, text, at), at, ending);
+        let statements = match settled(timeline, text, at) {
+            Some(text) => report::statements(Source::Prose, &Message::read(&text), at, ending),
+            None => report::statements(Source::Prose, timeline.message(at), at, ending),
+        };
         findings.extend(
             statements
                 .into_iter()
@@ -27,20 +31,23 @@ pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, span: &Span, 
     report::pack_findings(findings)
 }
 
-/// Returns prose with intentions turned into statements where a change followed: then they tell what was done and why.
-fn settled(timeline: &Timeline<'_>, text: &str, at: usize) -> String {
+/// Returns prose with its intentions turned into statements, if a change followed: then they tell what was done and why.
+fn settled(timeline: &Timeline<'_>, text: &str, at: usize) -> Option<String> {
     if !is_followed_by_change(timeline, at) {
-        return text.to_owned();
+        return None;
     }
+    let mut is_settled = false;
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         for sentence in sentences(line) {
-            out.push_str(&without_intention(sentence).unwrap_or_else(|| sentence.to_owned()));
+            let statement = without_intention(sentence);
+            is_settled |= statement.is_some();
+            out.push_str(statement.as_deref().unwrap_or(sentence));
             out.push(' ');
         }
         out.push('\n');
     }
-    out
+    is_settled.then_some(out)
 }
 
 fn is_followed_by_change(timeline: &Timeline<'_>, at: usize) -> bool {

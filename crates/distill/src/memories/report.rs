@@ -5,7 +5,7 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
 use super::ending::Ending;
 use crate::english::{Form, Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, is_statement, names_subject, verb};
-use crate::prose::{SectionRole, Topic, topics};
+use crate::prose::{Message, SectionRole, Topic};
 
 /// The text of one draft, in characters: about 220 tokens.
 const MAX_DRAFT: usize = 1_000;
@@ -24,31 +24,31 @@ pub(super) struct Group {
 }
 
 /// Drafts memories from a message: one per subject, never across headings with a subject of their own.
-pub(super) fn drafts(source: Source, text: &str, at: usize, ending: &Ending<'_>) -> Vec<Draft> {
-    groups(source, text, at, ending)
+pub(super) fn drafts(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Draft> {
+    groups(source, message, at, ending)
         .into_iter()
         .flat_map(|group| pack(source, at, group))
         .collect()
 }
 
 /// Returns all statements of a message, in order.
-pub(super) fn statements(source: Source, text: &str, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
-    groups(source, text, at, ending)
+pub(super) fn statements(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
+    groups(source, message, at, ending)
         .into_iter()
         .flat_map(|group| group.statements)
         .collect()
 }
 
 /// Groups the statements of a message: what stands under the name of a file belongs to the change as a whole.
-fn groups(source: Source, text: &str, at: usize, ending: &Ending<'_>) -> Vec<Group> {
+fn groups(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Group> {
     let mut main: Vec<Statement> = Vec::new();
     let mut out = Vec::new();
-    for topic in topics(text).into_iter().filter(|topic| is_memorable(topic.role, source)) {
-        let statements = informative(&topic, source, at, ending);
-        match topic.heading {
-            Some(heading) if is_file(&heading) => main.extend(labelled(&heading, statements)),
+    for topic in message.topics.iter().filter(|topic| is_memorable(topic.role, source)) {
+        let statements = informative(topic, source, at, ending);
+        match &topic.heading {
+            Some(heading) if is_file(heading) => main.extend(labelled(heading, statements)),
             Some(heading) => out.push(Group {
-                heading: Some(heading),
+                heading: Some(heading.clone()),
                 statements,
             }),
             None => main.extend(statements),
@@ -110,7 +110,7 @@ fn is_informative(text: &str, source: Source) -> bool {
 }
 
 /// A sentence that weighs or intends is not a finding.
-const PLANS: Phrases = Phrases(&[
+const PLANS: Phrases = Phrases::new(&[
     "would be to", "simplest", "i should", "we should", "we need to", "need to", "needs to", "we can", "could", "either", "maybe", "might", "hypothesis", "suspect", "perhaps", "should return", "should be",
     "should", "would", "approach", "probably", "wait", "going to", "we want", "to fix", "fix for", "will need", "next",
 ]);

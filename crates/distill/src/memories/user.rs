@@ -8,7 +8,7 @@ use crate::english::{
     Phrases, Words, code, fit_title, has_cause, is_directive, is_instruction, is_question, sentence_case, sentences, strip_openers, without_client_markup,
 };
 use crate::episodes::{Step, StepKind, Timeline};
-use crate::prose::{plain, topics};
+use crate::prose::{Message, plain};
 
 /// Longer messages quote plans, logs or reviews: only sentences in the user's own voice count.
 const MAX_OWN_WORDS: usize = 320;
@@ -22,19 +22,19 @@ const MIN_WORDS: usize = 4;
 /// Drafts a memory for each message of the user that decides something.
 pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
     let mut out: Vec<Draft> = Vec::new();
-    let mut last_report: Option<&str> = None;
+    let mut last_report: Option<(usize, &str)> = None;
     for (at, step) in timeline.steps.iter().enumerate() {
         let draft = match (step.kind, step.action()) {
             (_, Some(Action::UserAnswer { question, answer })) => answered(question, answer, at),
             (_, Some(Action::Refused { target, words: Some(words), .. })) => refused(target.as_deref(), words, at),
             (_, Some(Action::UserMessage(text))) => decided(text, at, is_lasting, doing(timeline, at)),
             (StepKind::Prompt(text), _) => {
-                let question = last_report.and_then(open_question);
+                let question = last_report.and_then(|(_, report)| open_question(report));
                 let decides = if question.is_some() { is_lasting } else { is_directive };
                 let context = question
                     .map(|question| format!("Answer to: “{question}”"))
-                    .or_else(|| last_report.and_then(last_statement).map(|statement| format!("Said after: “{statement}”")));
-                decided(text, at, decides, context.clone()).or_else(|| approved(text, last_report?, context?, at))
+                    .or_else(|| last_report.and_then(|(at, _)| last_statement(timeline.message(at))).map(|statement| format!("Said after: “{statement}”")));
+                decided(text, at, decides, context.clone()).or_else(|| approved(text, last_report?.1, context?, at))
             }
             _ => None,
         };
@@ -43,7 +43,7 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
         }
         out.extend(draft);
         match step.action() {
-            Some(Action::Report(text)) => last_report = Some(text),
+            Some(Action::Report(text)) => last_report = Some((at, text)),
             None => last_report = None,
             _ => {}
         }
@@ -56,14 +56,14 @@ fn changes_mind(words: &str) -> bool {
     REVERSALS.starts(&words.trim_start().to_lowercase())
 }
 
-const REVERSALS: Phrases = Phrases(&["actually", "on second thought", "scratch that", "changed my mind", "i changed my mind", "no wait", "wait no", "forget that"]);
+const REVERSALS: Phrases = Phrases::new(&["actually", "on second thought", "scratch that", "changed my mind", "i changed my mind", "no wait", "wait no", "forget that"]);
 
 /// "rebase first" steers one step; "don't force-push" and words with a reason last.
 fn is_lasting(sentence: &str) -> bool {
     is_directive(sentence) || has_cause(sentence) || (is_instruction(sentence) && !PASSING.within(&sentence.to_lowercase()))
 }
 
-const PASSING: Phrases = Phrases(&["first", "wait", "continue", "now", "again"]);
+const PASSING: Phrases = Phrases::new(&["first", "wait", "continue", "now", "again"]);
 
 fn draft(at: usize, title: String) -> Draft {
     Draft {
@@ -134,10 +134,10 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     Some(draft)
 }
 
-const OWN_VOICE: Phrases = Phrases(&["i", "i'd", "i'm", "we", "let's", "please", "don't", "never", "always", "you"]);
+const OWN_VOICE: Phrases = Phrases::new(&["i", "i'd", "i'm", "we", "let's", "please", "don't", "never", "always", "you"]);
 
 /// Work that is put off is open work, not a decision about how to do it.
-const POSTPONING: Phrases = Phrases(&["never mind", "nevermind", "not now", "later"]);
+const POSTPONING: Phrases = Phrases::new(&["never mind", "nevermind", "not now", "later"]);
 
 /// Drafts the proposal that the user approved.
 fn approved(text: &str, report: &str, context: String, at: usize) -> Option<Draft> {
@@ -160,8 +160,8 @@ fn approved(text: &str, report: &str, context: String, at: usize) -> Option<Draf
     Some(draft)
 }
 
-const APPROVALS: Phrases = Phrases(&["yes", "yeah", "yep", "ok", "okay", "sure", "agreed", "sounds good", "go ahead", "do it", "let's do", "perfect", "makes sense", "good idea", "right"]);
-const PROPOSALS: Phrases = Phrases(&[
+const APPROVALS: Phrases = Phrases::new(&["yes", "yeah", "yep", "ok", "okay", "sure", "agreed", "sounds good", "go ahead", "do it", "let's do", "perfect", "makes sense", "good idea", "right"]);
+const PROPOSALS: Phrases = Phrases::new(&[
     "recommend", "recommendation", "suggest", "propose", "i'd lean", "cleaner solution", "better approach", "cleaner approach", "simplest approach", "the fix should", "the fix would", "the right fix", "i'd go with",
     "best option", "should be", "we should", "would be to", "might be to",
 ]);
@@ -174,10 +174,10 @@ fn open_question(report: &str) -> Option<String> {
 }
 
 /// Returns the last statement of a report, which a message without a question answers.
-fn last_statement(report: &str) -> Option<String> {
+fn last_statement(report: &Message) -> Option<String> {
     const MAX_STATEMENT: usize = 200;
-    let points = topics(report).into_iter().flat_map(|topic| topic.points);
-    points.map(|point| point.text).filter(|text| text.chars().count() <= MAX_STATEMENT).last()
+    let last = report.points().rev().find(|point| point.text.chars().count() <= MAX_STATEMENT)?;
+    Some(last.text.clone())
 }
 
 /// Describes the work that a message interrupted.

@@ -81,17 +81,17 @@ impl SectionRole {
 const HEADINGS: &[(SectionRole, Phrases)] = &[
     (
         SectionRole::Request,
-        Phrases(&["primary request", "user messages", "user request", "original request"]),
+        Phrases::new(&["primary request", "user messages", "user request", "original request"]),
     ),
     (
         SectionRole::Status,
-        Phrases(&["current work", "current state", "current status", "status", "progress"]),
+        Phrases::new(&["current work", "current state", "current status", "status", "progress"]),
     ),
-    (SectionRole::Source, Phrases(&["sources", "references", "links"])),
+    (SectionRole::Source, Phrases::new(&["sources", "references", "links"])),
     (SectionRole::Choice, CHOICES),
     (
         SectionRole::Open,
-        Phrases(&[
+        Phrases::new(&[
             "next", "next step", "next steps", "remaining", "todo", "to do", "to-do", "follow-up", "follow-ups", "follow up", "what's left", "left to do", "what is left",
             "not done", "not yet", "outstanding", "future", "recommendation", "recommendations", "still open", "open items", "open questions", "pending", "pending tasks",
             "still needed", "action items", "deferred", "out of scope", "you still need", "still to do",
@@ -99,34 +99,34 @@ const HEADINGS: &[(SectionRole, Phrases)] = &[
     ),
     (
         SectionRole::Note,
-        Phrases(&[
+        Phrases::new(&[
             "known issue", "known issues", "caveat", "caveats", "limitation", "limitations", "note", "notes", "warning", "warnings", "gotcha", "gotchas", "risk", "risks", "important",
             "edge cases", "concerns",
         ]),
     ),
     (
         SectionRole::Cause,
-        Phrases(&["root cause", "cause", "causes", "analysis", "what went wrong", "explanation", "how it works", "findings", "why it", "why the"]),
+        Phrases::new(&["root cause", "cause", "causes", "analysis", "what went wrong", "explanation", "how it works", "findings", "why it", "why the"]),
     ),
     (
         SectionRole::Decision,
-        Phrases(&["decision", "decisions", "rationale", "trade-off", "trade-offs", "tradeoffs", "approach", "design", "reasoning", "why this"]),
+        Phrases::new(&["decision", "decisions", "rationale", "trade-off", "trade-offs", "tradeoffs", "approach", "design", "reasoning", "why this"]),
     ),
     (
         SectionRole::Check,
-        Phrases(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage"]),
+        Phrases::new(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage"]),
     ),
-    (SectionRole::Problem, Phrases(&["problem", "problems", "issue", "bug", "symptom", "symptoms", "background", "context", "error", "errors"])),
+    (SectionRole::Problem, Phrases::new(&["problem", "problems", "issue", "bug", "symptom", "symptoms", "background", "context", "error", "errors"])),
     (
         SectionRole::Change,
-        Phrases(&[
+        Phrases::new(&[
             "solution", "fix", "fixes", "fixed", "change", "changes", "changed", "what was done", "what i did", "implementation", "implemented", "modified", "added", "updated", "removed",
             "completed", "done", "refactored", "files", "what it does", "what changed",
         ]),
     ),
 ];
 
-const CHOICES: Phrases = Phrases(&["option", "options", "alternative", "alternatives", "choices", "two approaches", "possible approaches", "two ways"]);
+const CHOICES: Phrases = Phrases::new(&["option", "options", "alternative", "alternatives", "choices", "two approaches", "possible approaches", "two ways"]);
 
 /// Reports whether a lead-in announces alternatives: "Two options:".
 pub(super) fn offers_choice(lead: &str) -> bool {
@@ -139,7 +139,7 @@ const MAX_BYTES: usize = 48 * 1024;
 const MAX_QUOTED_CODE: usize = 140;
 
 /// Parses a message.
-pub(crate) fn parse(message: &str) -> Vec<Section> {
+pub(super) fn parse(message: &str) -> Vec<Section> {
     let mut reader = Reader {
         sections: vec![Section::default()],
         ..Reader::default()

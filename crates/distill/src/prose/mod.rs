@@ -7,6 +7,29 @@ mod document;
 mod inline;
 mod topics;
 
-pub(crate) use document::{SectionRole, parse};
+pub(crate) use document::{Section, SectionRole};
 pub(crate) use inline::plain;
-pub(crate) use topics::{Topic, topics};
+pub(crate) use topics::{Point, Topic};
+
+/// A message in markdown, read once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Message {
+    /// All sections.
+    pub(crate) sections: Vec<Section>,
+    /// The statements, grouped by subject.
+    pub(crate) topics: Vec<Topic>,
+}
+
+impl Message {
+    /// Reads a message.
+    pub(crate) fn read(text: &str) -> Self {
+        let sections = document::parse(text);
+        let topics = topics::topics(&sections);
+        Self { sections, topics }
+    }
+
+    /// Returns the statements of all topics, in order.
+    pub(crate) fn points(&self) -> impl DoubleEndedIterator<Item = &Point> {
+        self.topics.iter().flat_map(|topic| &topic.points)
+    }
+}

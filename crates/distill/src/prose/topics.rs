@@ -1,6 +1,6 @@
 //! Groups the statements of a message by subject.
 
-use super::document::{Block, Section, SectionRole, offers_choice, parse};
+use super::document::{Block, Section, SectionRole, offers_choice};
 use crate::english::{is_narration, is_question, is_verdict, sentences, strip_openers};
 
 /// Statements under one heading of a message.
@@ -32,9 +32,9 @@ const MAX_JOINED: usize = 420;
 /// A joined statement up to this length reads as one sentence.
 const MAX_JOINED_TITLE: usize = 100;
 
-/// Returns the topics of a message that state something.
-pub(crate) fn topics(message: &str) -> Vec<Topic> {
-    parse(message)
+/// Returns the topics that state something.
+pub(super) fn topics(sections: &[Section]) -> Vec<Topic> {
+    sections
         .iter()
         .flat_map(section_topics)
         .filter(|topic| !topic.points.is_empty())
@@ -185,8 +185,12 @@ fn is_specific(heading: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn topics_of(message: &str) -> Vec<Topic> {
+        topics(&crate::prose::document::parse(message))
+    }
+
     fn texts(message: &str) -> Vec<Vec<String>> {
-        topics(message)
+        topics_of(message)
             .into_iter()
             .map(|topic| topic.points.into_iter().map(|point| point.text).collect())
             .collect()
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn each_heading_is_a_topic_of_its_own() {
-        let topics = topics("## `auth` module\n- Tokens expire after 15 minutes\n\n## `billing` module\n- Invoices are immutable\n");
+        let topics = topics_of("## `auth` module\n- Tokens expire after 15 minutes\n\n## `billing` module\n- Invoices are immutable\n");
         assert_eq!(topics.len(), 2);
         assert_eq!(topics[0].heading.as_deref(), Some("`auth` module"));
         assert_eq!(topics[1].points[0].text, "Invoices are immutable");
