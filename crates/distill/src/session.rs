@@ -2,11 +2,11 @@
 
 pub use backstory_model::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
 
+use crate::TurnLog;
 use crate::english::{MAX_TITLE, fit_title};
 use crate::episodes::{self, Span, Timeline};
 use crate::handover;
 use crate::memories::{self, Ending};
-use crate::TurnLog;
 
 /// Derives the memory of a session from the work logs of its turns, in order. Pure: the same logs give the same memory.
 pub fn compose(logs: &[TurnLog]) -> SessionMemory {
@@ -19,7 +19,11 @@ pub fn compose(logs: &[TurnLog]) -> SessionMemory {
     SessionMemory {
         title: subject(&handover.requests).map(title),
         subtitle: handover.done.last().map(|outcome| title(outcome)),
-        episodes: spans.iter().enumerate().map(|(at, span)| episode(&timeline, &ending, at, span)).collect(),
+        episodes: spans
+            .iter()
+            .enumerate()
+            .map(|(at, span)| episode(&timeline, &ending, at, span))
+            .collect(),
         summaries: handover::summaries(&timeline, &ending, &handover),
         observations,
         handover,
@@ -34,12 +38,18 @@ fn subject(requests: &[String]) -> Option<&str> {
     if !is_bare_command(&first) {
         return Some(first);
     }
-    let next = requests.iter().find(|line| !line.starts_with('/') && line.split_whitespace().count() >= MIN_WORDS);
+    let next = requests
+        .iter()
+        .find(|line| !line.starts_with('/') && line.split_whitespace().count() >= MIN_WORDS);
     Some(next.unwrap_or(first))
 }
 
 fn episode(timeline: &Timeline<'_>, ending: &Ending<'_>, at: usize, span: &Span) -> Episode {
-    let commit = ending.commits.iter().rev().find(|commit| (span.first..span.end).contains(&commit.first));
+    let commit = ending
+        .commits
+        .iter()
+        .rev()
+        .find(|commit| (span.first..span.end).contains(&commit.first));
     let subject = commit.map(|commit| commit.subject).or(span.request.as_deref());
     let place = |at: usize| {
         let step = timeline.steps[at];

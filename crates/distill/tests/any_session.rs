@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use backstory_distill::{
-    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication, PublicationAction, PublicationKind, Purpose, RunOutcome, TaskState, TurnEnd,
-    TurnLog, compose,
+    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,
+    PublicationAction, PublicationKind, Purpose, RunOutcome, TaskState, TurnEnd, TurnLog, compose,
 };
 use proptest::prelude::*;
 
@@ -13,10 +13,64 @@ fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         any::<String>(),
         prop::sample::select(vec![
-            "Updated `x` to ", "I've fixed the bug where ", "`", "**", "**Root cause:** ", "- ", "  - ", "1. ", "\n", "\n\n", "## Next steps\n", "3. Errors and fixes:\n", "```\n",
-            " because ", ". ", "! ", "? ", ": ", "; ", " — ", "This ensures that ", " now ", "Let me ", "I should ", "`load` reads the file", "You're right - ", "don't ", "we decided to ",
-            "still to do", "Fixed in `a.rs`", "| a | b |\n", "|---|---|\n", "<system-reminder>", "</system-reminder>", "<command-name>/x</command-name>", "\u{202e}", "ß", "…", "(", ")", "“", "”", "#12",
-            "ENG-7", "src/a.rs", "_did_", "*", "'", "\"", "Merge branch", "feat(x): ", "$(", " && ", "cargo test", "python a.py", "2>&1", "git restore ", "=",
+            "Updated `x` to ",
+            "I've fixed the bug where ",
+            "`",
+            "**",
+            "**Root cause:** ",
+            "- ",
+            "  - ",
+            "1. ",
+            "\n",
+            "\n\n",
+            "## Next steps\n",
+            "3. Errors and fixes:\n",
+            "```\n",
+            " because ",
+            ". ",
+            "! ",
+            "? ",
+            ": ",
+            "; ",
+            " — ",
+            "This ensures that ",
+            " now ",
+            "Let me ",
+            "I should ",
+            "`load` reads the file",
+            "You're right - ",
+            "don't ",
+            "we decided to ",
+            "still to do",
+            "Fixed in `a.rs`",
+            "| a | b |\n",
+            "|---|---|\n",
+            "<system-reminder>",
+            "</system-reminder>",
+            "<command-name>/x</command-name>",
+            "\u{202e}",
+            "ß",
+            "…",
+            "(",
+            ")",
+            "“",
+            "”",
+            "#12",
+            "ENG-7",
+            "src/a.rs",
+            "_did_",
+            "*",
+            "'",
+            "\"",
+            "Merge branch",
+            "feat(x): ",
+            "$(",
+            " && ",
+            "cargo test",
+            "python a.py",
+            "2>&1",
+            "git restore ",
+            "=",
         ])
         .prop_map(str::to_owned),
     ];
@@ -24,36 +78,60 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn action() -> impl Strategy<Value = Action> {
-    let purpose = prop::sample::select(vec![Purpose::Test, Purpose::Build, Purpose::Lint, Purpose::Install, Purpose::Inspect, Purpose::Other]);
+    let purpose = prop::sample::select(vec![
+        Purpose::Test,
+        Purpose::Build,
+        Purpose::Lint,
+        Purpose::Install,
+        Purpose::Inspect,
+        Purpose::Other,
+    ]);
     let outcome = prop::sample::select(vec![RunOutcome::Passed, RunOutcome::Failed, RunOutcome::Unknown]);
-    let run = (text(), purpose, outcome, prop::option::of(text()), prop::option::of(text())).prop_map(|(command, purpose, outcome, failed_part, error)| {
-        Action::Run(CommandRun {
-            command,
-            purpose,
-            outcome,
-            failed_part,
-            error: error.map(|line| ErrorSignature { key: line.clone(), line }),
-            result_line: None,
-        })
-    });
+    let run = (
+        text(),
+        purpose,
+        outcome,
+        prop::option::of(text()),
+        prop::option::of(text()),
+    )
+        .prop_map(|(command, purpose, outcome, failed_part, error)| {
+            Action::Run(CommandRun {
+                command,
+                purpose,
+                outcome,
+                failed_part,
+                error: error.map(|line| ErrorSignature {
+                    key: line.clone(),
+                    line,
+                }),
+                result_line: None,
+            })
+        });
     let kind = prop_oneof![
         Just(ChangeKind::Created),
         Just(ChangeKind::Modified),
         Just(ChangeKind::Deleted),
         text().prop_map(ChangeKind::MovedFrom),
     ];
-    let change = (text(), kind, any::<bool>(), prop::option::of(text()), prop::collection::vec(text(), 0..3)).prop_map(|(path, kind, scratch, header, names)| {
-        Action::Change(FileChange {
-            path,
-            kind,
-            scratch,
-            header,
-            values: names.clone(),
-            defines: Vec::new(),
-            removes: names.clone(),
-            comments: names,
-        })
-    });
+    let change = (
+        text(),
+        kind,
+        any::<bool>(),
+        prop::option::of(text()),
+        prop::collection::vec(text(), 0..3),
+    )
+        .prop_map(|(path, kind, scratch, header, names)| {
+            Action::Change(FileChange {
+                path,
+                kind,
+                scratch,
+                header,
+                values: names.clone(),
+                defines: Vec::new(),
+                removes: names.clone(),
+                comments: names,
+            })
+        });
     let commit = (text(), prop::option::of(text()), any::<bool>()).prop_map(|(subject, body, amend)| {
         Action::Commit(GitCommit {
             hash: Some("abc1234".to_owned()),
@@ -64,8 +142,17 @@ fn action() -> impl Strategy<Value = Action> {
         })
     });
     let publication = (
-        prop::sample::select(vec![PublicationKind::PullRequest, PublicationKind::Issue, PublicationKind::Comment]),
-        prop::sample::select(vec![PublicationAction::Created, PublicationAction::Updated, PublicationAction::Closed, PublicationAction::Merged]),
+        prop::sample::select(vec![
+            PublicationKind::PullRequest,
+            PublicationKind::Issue,
+            PublicationKind::Comment,
+        ]),
+        prop::sample::select(vec![
+            PublicationAction::Created,
+            PublicationAction::Updated,
+            PublicationAction::Closed,
+            PublicationAction::Merged,
+        ]),
         prop::option::of(text()),
         prop::option::of(text()),
     )
@@ -78,11 +165,20 @@ fn action() -> impl Strategy<Value = Action> {
                 body,
             })
         });
-    let task = (text(), prop::sample::select(vec![TaskState::Pending, TaskState::InProgress, TaskState::Completed, TaskState::Deleted])).prop_map(|(text, state)| Action::Task {
-        id: None,
-        text,
-        state,
-    });
+    let task = (
+        text(),
+        prop::sample::select(vec![
+            TaskState::Pending,
+            TaskState::InProgress,
+            TaskState::Completed,
+            TaskState::Deleted,
+        ]),
+    )
+        .prop_map(|(text, state)| Action::Task {
+            id: None,
+            text,
+            state,
+        });
     prop_oneof![
         text().prop_map(Action::UserMessage),
         (text(), text()).prop_map(|(question, answer)| Action::UserAnswer { question, answer }),
@@ -94,7 +190,10 @@ fn action() -> impl Strategy<Value = Action> {
         Just(Action::Interrupted),
         text().prop_map(Action::Prose),
         text().prop_map(Action::Report),
-        text().prop_map(|text| Action::SubagentReport { agent_type: None, text }),
+        text().prop_map(|text| Action::SubagentReport {
+            agent_type: None,
+            text
+        }),
         text().prop_map(Action::Compaction),
         run,
         change,
@@ -108,8 +207,18 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 fn session() -> impl Strategy<Value = Vec<TurnLog>> {
-    let end = prop::sample::select(vec![TurnEnd::Stopped, TurnEnd::Background, TurnEnd::Interrupted, TurnEnd::Open]);
-    let turn = (prop::option::of(text()), any::<bool>(), prop::collection::vec((action(), prop::option::of(text())), 0..12), end);
+    let end = prop::sample::select(vec![
+        TurnEnd::Stopped,
+        TurnEnd::Background,
+        TurnEnd::Interrupted,
+        TurnEnd::Open,
+    ]);
+    let turn = (
+        prop::option::of(text()),
+        any::<bool>(),
+        prop::collection::vec((action(), prop::option::of(text())), 0..12),
+        end,
+    );
     prop::collection::vec(turn, 0..5).prop_map(|turns| {
         (1..)
             .zip(turns)

@@ -1,8 +1,9 @@
 //! The memory of made-up sessions: what is remembered, what is not, and what the hand-over says.
 
 use backstory_distill::{
-    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication, PublicationAction, PublicationKind, Purpose, RunOutcome, SessionMemory,
-    TaskState, TurnEnd, TurnLog, compose,
+    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,
+    PublicationAction, PublicationKind, Purpose, RunOutcome, SessionMemory, TaskState, TurnEnd, TurnLog,
+    compose,
 };
 use backstory_model::ObservationType;
 
@@ -72,7 +73,11 @@ fn run(command: &str, purpose: Purpose, error: Option<&str>) -> Action {
     Action::Run(CommandRun {
         command: command.to_owned(),
         purpose,
-        outcome: if error.is_some() { RunOutcome::Failed } else { RunOutcome::Passed },
+        outcome: if error.is_some() {
+            RunOutcome::Failed
+        } else {
+            RunOutcome::Passed
+        },
         failed_part: error.map(|_| command.to_owned()),
         error: error.map(|line| ErrorSignature {
             key: line.to_lowercase(),
@@ -107,12 +112,20 @@ fn text_of(memory: &SessionMemory) -> String {
 }
 
 fn titles(memory: &SessionMemory) -> Vec<&str> {
-    memory.observations.iter().map(|one| one.observation.title.as_str()).collect()
+    memory
+        .observations
+        .iter()
+        .map(|one| one.observation.title.as_str())
+        .collect()
 }
 
 #[test]
 fn a_task_notification_is_neither_a_request_nor_an_outcome() {
-    let mut interrupted = turn(1, "Split the settings page into four tabs", vec![edit("src/settings.tsx"), Action::Interrupted]);
+    let mut interrupted = turn(
+        1,
+        "Split the settings page into four tabs",
+        vec![edit("src/settings.tsx"), Action::Interrupted],
+    );
     interrupted.end = TurnEnd::Interrupted;
     let notification = TurnLog {
         number: 2,
@@ -120,13 +133,30 @@ fn a_task_notification_is_neither_a_request_nor_an_outcome() {
         machine_made: true,
         started_ms: 120_000,
         end: TurnEnd::Stopped,
-        entries: entries(2, vec![edit("src/tabs.tsx"), report("`Tabs` in `src/tabs.tsx` now keeps the open tab in the URL.")]),
+        entries: entries(
+            2,
+            vec![
+                edit("src/tabs.tsx"),
+                report("`Tabs` in `src/tabs.tsx` now keeps the open tab in the URL."),
+            ],
+        ),
         ..TurnLog::default()
     };
     let memory = compose(&[interrupted, notification]);
-    assert_eq!(memory.title.as_deref(), Some("Split the settings page into four tabs"));
-    assert_eq!(memory.handover.requests, ["Split the settings page into four tabs"]);
-    assert!(memory.episodes.iter().all(|episode| episode.request.as_deref() == Some("Split the settings page into four tabs")));
+    assert_eq!(
+        memory.title.as_deref(),
+        Some("Split the settings page into four tabs")
+    );
+    assert_eq!(
+        memory.handover.requests,
+        ["Split the settings page into four tabs"]
+    );
+    assert!(
+        memory
+            .episodes
+            .iter()
+            .all(|episode| episode.request.as_deref() == Some("Split the settings page into four tabs"))
+    );
 }
 
 #[test]
@@ -136,9 +166,16 @@ fn features_named_by_a_verb_are_not_open_work() {
         "Add a command palette",
         vec![
             edit("src/palette.ts"),
-            commit("abc1234", "Add a command palette", Some("The palette lists the commands of the active editor."), false),
+            commit(
+                "abc1234",
+                "Add a command palette",
+                Some("The palette lists the commands of the active editor."),
+                false,
+            ),
             Action::Push { branch: None },
-            report("Done and pushed. The palette has these commands:\n\n- Open file jumps to a file by name\n- Close others closes all other tabs\n- Launch tests runs the suite of the open file\n"),
+            report(
+                "Done and pushed. The palette has these commands:\n\n- Open file jumps to a file by name\n- Close others closes all other tabs\n- Launch tests runs the suite of the open file\n",
+            ),
         ],
     )]);
     assert_eq!(memory.handover.open, Vec::<String>::new());
@@ -152,7 +189,9 @@ fn fillers_are_neither_titles_nor_narrative() {
         vec![
             prose("Good - I have enough context now."),
             prose("Now have all the version information needed"),
-            report("Good — the duplicate comes from `old-yaml`, because `old-yaml` 0.3 pins `serde` 1.0.90 while the workspace uses 1.0.210. Removing `old-yaml` is enough."),
+            report(
+                "Good — the duplicate comes from `old-yaml`, because `old-yaml` 0.3 pins `serde` 1.0.90 while the workspace uses 1.0.210. Removing `old-yaml` is enough.",
+            ),
         ],
     )]);
     let text = text_of(&memory);
@@ -170,20 +209,40 @@ fn a_commit_keeps_its_body_and_its_final_hash() {
         "Jobs run twice",
         vec![
             edit("src/lease.rs"),
-            commit("1111111", "fix(queue): renew the lease while a job runs", Some(body), false),
+            commit(
+                "1111111",
+                "fix(queue): renew the lease while a job runs",
+                Some(body),
+                false,
+            ),
             edit("src/lease.rs"),
-            commit("2222222", "fix(queue): renew the lease while a job runs", None, true),
+            commit(
+                "2222222",
+                "fix(queue): renew the lease while a job runs",
+                None,
+                true,
+            ),
             report("Committed."),
         ],
     )]);
     let observation = &memory.observations[0].observation;
     assert_eq!(observation.title, "Renew the lease while a job runs");
     assert_eq!(observation.kind, ObservationType::Bugfix);
-    assert!(observation.narrative.as_deref().unwrap_or_default().contains("so a long job lost it"));
+    assert!(
+        observation
+            .narrative
+            .as_deref()
+            .unwrap_or_default()
+            .contains("so a long job lost it")
+    );
     assert_eq!(observation.files_modified, ["src/lease.rs"]);
     let text = text_of(&memory);
     assert!(text.contains("2222222") && !text.contains("1111111"), "{text}");
-    assert!(memory.handover.done[0].contains("2222222"), "{:?}", memory.handover.done);
+    assert!(
+        memory.handover.done[0].contains("2222222"),
+        "{:?}",
+        memory.handover.done
+    );
     assert_eq!(memory.handover.state, ["Not pushed"]);
 }
 
@@ -193,14 +252,20 @@ fn a_refuted_guess_is_dropped() {
         turn(
             1,
             "Startup fails with Invalid Date",
-            vec![report("The session files need a date in front of their name, because the client parses the date from the file name `test-session-17`.")],
+            vec![report(
+                "The session files need a date in front of their name, because the client parses the date from the file name `test-session-17`.",
+            )],
         ),
         turn(
             2,
             "none of the real session files has a date in front of its name",
             vec![
-                prose("You're right - the file names are plain UUIDs, no date is parsed from the file name of a session."),
-                report("The lines of `test-session-17` have no `timestamp` field, so the client fails when it parses them."),
+                prose(
+                    "You're right - the file names are plain UUIDs, no date is parsed from the file name of a session.",
+                ),
+                report(
+                    "The lines of `test-session-17` have no `timestamp` field, so the client fails when it parses them.",
+                ),
             ],
         ),
     ]);
@@ -214,11 +279,24 @@ fn a_state_between_two_edits_is_not_told() {
     let mut removal = file_change("src/cache.rs", ChangeKind::Modified);
     removal.removes = vec!["flush_all".to_owned()];
     let memory = compose(&[
-        turn(1, "Flush the cache on save", vec![edit("src/cache.rs"), report("Saving now calls `flush_all` because partial flushes lost entries under load.")]),
+        turn(
+            1,
+            "Flush the cache on save",
+            vec![
+                edit("src/cache.rs"),
+                report("Saving now calls `flush_all` because partial flushes lost entries under load."),
+            ],
+        ),
         turn(
             2,
             "too slow, flush only dirty pages",
-            vec![Action::Change(removal), edit("src/cache.rs"), report("Saving now flushes dirty pages only: `flush_dirty` keeps a bitmap of written pages, so a save takes 3 ms.")],
+            vec![
+                Action::Change(removal),
+                edit("src/cache.rs"),
+                report(
+                    "Saving now flushes dirty pages only: `flush_dirty` keeps a bitmap of written pages, so a save takes 3 ms.",
+                ),
+            ],
         ),
     ]);
     let text = text_of(&memory);
@@ -238,8 +316,16 @@ fn a_subagent_report_is_split_by_its_headings() {
         }],
     )]);
     let of = |name: &str| {
-        let one = memory.observations.iter().find(|one| one.observation.title.contains(name)).unwrap_or_else(|| panic!("{name} in {:?}", titles(&memory)));
-        format!("{} {}", one.observation.title, one.observation.narrative.as_deref().unwrap_or_default())
+        let one = memory
+            .observations
+            .iter()
+            .find(|one| one.observation.title.contains(name))
+            .unwrap_or_else(|| panic!("{name} in {:?}", titles(&memory)));
+        format!(
+            "{} {}",
+            one.observation.title,
+            one.observation.narrative.as_deref().unwrap_or_default()
+        )
     };
     assert!(of("auth").contains("15 minutes") && !of("auth").contains("ten years"));
     assert!(of("billing").contains("ten years") && !of("billing").contains("15 minutes"));
@@ -257,12 +343,23 @@ fn files_have_their_final_path_without_scratch_and_reverted_files() {
             Action::Change(scratch),
             edit("src/workaround.rs"),
             run("git checkout -- src/workaround.rs", Purpose::Other, None),
-            change("src/parse/mod.rs", ChangeKind::MovedFrom("src/old_parser.rs".to_owned())),
-            commit("abc1234", "refactor: move the parser into its own folder", Some("The folder holds the lexer as well, which only the parser uses."), false),
+            change(
+                "src/parse/mod.rs",
+                ChangeKind::MovedFrom("src/old_parser.rs".to_owned()),
+            ),
+            commit(
+                "abc1234",
+                "refactor: move the parser into its own folder",
+                Some("The folder holds the lexer as well, which only the parser uses."),
+                false,
+            ),
             report("Moved."),
         ],
     )]);
-    assert_eq!(memory.observations[0].observation.files_modified, ["src/parse/mod.rs"]);
+    assert_eq!(
+        memory.observations[0].observation.files_modified,
+        ["src/parse/mod.rs"]
+    );
     assert_eq!(memory.observations[0].observation.kind, ObservationType::Refactor);
 }
 
@@ -324,7 +421,14 @@ fn a_later_decision_replaces_the_one_before_it() {
                 answer: "OAuth app".to_owned(),
             }],
         ),
-        turn(2, "actually lets go with the API key you recommended", vec![edit("ci.yml"), report("`ci.yml` reads the API key from the secret `REVIEW_KEY`.")]),
+        turn(
+            2,
+            "actually lets go with the API key you recommended",
+            vec![
+                edit("ci.yml"),
+                report("`ci.yml` reads the API key from the secret `REVIEW_KEY`."),
+            ],
+        ),
     ]);
     let text = text_of(&memory);
     assert!(!text.contains("OAuth"), "{text}");
@@ -334,24 +438,71 @@ fn a_later_decision_replaces_the_one_before_it() {
 #[test]
 fn open_work_is_recognized_in_its_usual_wordings() {
     for (ending, wanted) in [
-        ("Still to do:\n- migrate the `users` table", "Migrate the `users` table"),
+        (
+            "Still to do:\n- migrate the `users` table",
+            "Migrate the `users` table",
+        ),
         ("Remaining:\n- document `--dry-run`", "Document `--dry-run`"),
-        ("## What's left\n- translate the error pages", "Translate the error pages"),
-        ("Next I would move `Lexer` out of the parser.", "Next I would move `Lexer` out of the parser"),
-        ("The `cache` module is out of scope for this change.", "The `cache` module is out of scope for this change"),
+        (
+            "## What's left\n- translate the error pages",
+            "Translate the error pages",
+        ),
+        (
+            "Next I would move `Lexer` out of the parser.",
+            "Next I would move `Lexer` out of the parser",
+        ),
+        (
+            "The `cache` module is out of scope for this change.",
+            "The `cache` module is out of scope for this change",
+        ),
     ] {
-        let memory = compose(&[turn(1, "Clean up the importer", vec![edit("src/import.rs"), report(&format!("`import` reads files in parallel now.\n\n{ending}\n"))])]);
-        assert!(memory.handover.open.iter().any(|item| item == wanted), "{ending}: {:?}", memory.handover.open);
+        let memory = compose(&[turn(
+            1,
+            "Clean up the importer",
+            vec![
+                edit("src/import.rs"),
+                report(&format!("`import` reads files in parallel now.\n\n{ending}\n")),
+            ],
+        )]);
+        assert!(
+            memory.handover.open.iter().any(|item| item == wanted),
+            "{ending}: {:?}",
+            memory.handover.open
+        );
     }
 }
 
 #[test]
 fn work_that_a_later_turn_completed_is_not_open() {
     let memory = compose(&[
-        turn(1, "Clean up the importer", vec![edit("src/import.rs"), report("`import` reads files in parallel now. A retry for `fetch` is a follow-up.")]),
-        turn(2, "do the retry", vec![edit("src/fetch.rs"), commit("abc1234", "Retry `fetch` as a follow-up of the import", None, false), report("`fetch` retries three times.")]),
+        turn(
+            1,
+            "Clean up the importer",
+            vec![
+                edit("src/import.rs"),
+                report("`import` reads files in parallel now. A retry for `fetch` is a follow-up."),
+            ],
+        ),
+        turn(
+            2,
+            "do the retry",
+            vec![
+                edit("src/fetch.rs"),
+                commit(
+                    "abc1234",
+                    "Retry `fetch` as a follow-up of the import",
+                    None,
+                    false,
+                ),
+                report("`fetch` retries three times."),
+            ],
+        ),
     ]);
-    assert!(!memory.handover.open.iter().any(|item| item.contains("follow-up")), "{:?}", memory.handover.open);
+    assert!(
+        !memory.handover.open.iter().any(|item| item.contains("follow-up")),
+        "{:?}",
+        memory.handover.open
+    );
 }
 
 #[test]
@@ -384,21 +535,54 @@ fn unfinished_tasks_plans_questions_and_failures_are_open() {
             report("The plan is ready."),
         ],
     )]);
-    assert_eq!(plan.handover.open, ["Plan written, nothing implemented yet: Move sessions to Postgres"]);
+    assert_eq!(
+        plan.handover.open,
+        ["Plan written, nothing implemented yet: Move sessions to Postgres"]
+    );
 
-    let question = compose(&[turn(1, "Fix the harness", vec![edit("harness.sh"), report("`harness.sh` uses plain UUIDs now. Would you like me to commit this?")])]);
-    assert_eq!(question.handover.open, ["Asked, not answered: Would you like me to commit this?"]);
+    let question = compose(&[turn(
+        1,
+        "Fix the harness",
+        vec![
+            edit("harness.sh"),
+            report("`harness.sh` uses plain UUIDs now. Would you like me to commit this?"),
+        ],
+    )]);
+    assert_eq!(
+        question.handover.open,
+        ["Asked, not answered: Would you like me to commit this?"]
+    );
     assert_eq!(question.handover.state, ["Changed, not committed: `harness.sh`"]);
 
     let failing = compose(&[turn(
         1,
         "Fix the test",
-        vec![edit("src/a.rs"), run("cargo test", Purpose::Test, Some("error: a.rs: assertion failed")), report("The assertion in `a.rs` still fails.")],
+        vec![
+            edit("src/a.rs"),
+            run("cargo test", Purpose::Test, Some("error: a.rs: assertion failed")),
+            report("The assertion in `a.rs` still fails."),
+        ],
     )]);
-    assert_eq!(failing.handover.open[0], "`cargo test` failed: `error: a.rs: assertion failed`");
-    assert!(!failing.observations.iter().any(|one| one.observation.kind == ObservationType::Bugfix), "a failure that nothing resolved is not a fix");
+    assert_eq!(
+        failing.handover.open[0],
+        "`cargo test` failed: `error: a.rs: assertion failed`"
+    );
+    assert!(
+        !failing
+            .observations
+            .iter()
+            .any(|one| one.observation.kind == ObservationType::Bugfix),
+        "a failure that nothing resolved is not a fix"
+    );
 
-    let mut background = turn(1, "Watch the deployment", vec![prose("Starting the rollout of version 7."), run("deploy --watch", Purpose::Other, None)]);
+    let mut background = turn(
+        1,
+        "Watch the deployment",
+        vec![
+            prose("Starting the rollout of version 7."),
+            run("deploy --watch", Purpose::Other, None),
+        ],
+    );
     background.end = TurnEnd::Background;
     assert!(compose(&[background]).handover.open[0].starts_with("Still running in the background"));
 }
@@ -418,14 +602,40 @@ fn filed_issues_and_unmerged_pull_requests_are_open() {
         1,
         "File what is left and open the PR",
         vec![
-            publication(PublicationKind::Issue, PublicationAction::Created, "ENG-7", "Parse the transcript once"),
-            publication(PublicationKind::Issue, PublicationAction::Created, "ENG-8", "Drop the shim"),
-            publication(PublicationKind::Issue, PublicationAction::Closed, "ENG-8", "Drop the shim"),
-            publication(PublicationKind::PullRequest, PublicationAction::Created, "#12", "Count messages"),
+            publication(
+                PublicationKind::Issue,
+                PublicationAction::Created,
+                "ENG-7",
+                "Parse the transcript once",
+            ),
+            publication(
+                PublicationKind::Issue,
+                PublicationAction::Created,
+                "ENG-8",
+                "Drop the shim",
+            ),
+            publication(
+                PublicationKind::Issue,
+                PublicationAction::Closed,
+                "ENG-8",
+                "Drop the shim",
+            ),
+            publication(
+                PublicationKind::PullRequest,
+                PublicationAction::Created,
+                "#12",
+                "Count messages",
+            ),
             report("Filed and opened."),
         ],
     )]);
-    assert_eq!(memory.handover.open, ["Issue ENG-7 filed: Parse the transcript once", "Pull request #12 is open, not merged"]);
+    assert_eq!(
+        memory.handover.open,
+        [
+            "Issue ENG-7 filed: Parse the transcript once",
+            "Pull request #12 is open, not merged"
+        ]
+    );
 }
 
 #[test]
@@ -434,8 +644,14 @@ fn an_obstacle_is_one_memory_with_cause_and_fix() {
         1,
         "Make CI pass",
         vec![
-            run("mise run lint", Purpose::Lint, Some("switch.go:12:3: missing cases in switch of type Action (exhaustive)")),
-            prose("The `exhaustive` linter wants every `Action` in the switch, because `default` does not count here. Let me add them."),
+            run(
+                "mise run lint",
+                Purpose::Lint,
+                Some("switch.go:12:3: missing cases in switch of type Action (exhaustive)"),
+            ),
+            prose(
+                "The `exhaustive` linter wants every `Action` in the switch, because `default` does not count here. Let me add them.",
+            ),
             edit("switch.go"),
             run("mise run lint", Purpose::Lint, None),
             report("CI passes."),
@@ -444,10 +660,29 @@ fn an_obstacle_is_one_memory_with_cause_and_fix() {
     assert_eq!(memory.observations.len(), 1, "{:?}", titles(&memory));
     let one = &memory.observations[0];
     assert_eq!(one.observation.kind, ObservationType::Bugfix);
-    assert_eq!(one.error_signature.as_deref(), Some("switch.go:12:3: missing cases in switch of type action (exhaustive)"));
-    assert!(one.observation.title.starts_with("The `exhaustive` linter wants every `Action` in the switch"));
-    assert!(one.observation.facts.iter().any(|fact| fact.contains("missing cases in switch")));
-    assert!(one.observation.facts.iter().any(|fact| fact.contains("Fix in `switch.go`") || fact.contains("Fixed in `switch.go`")), "{:?}", one.observation.facts);
+    assert_eq!(
+        one.error_signature.as_deref(),
+        Some("switch.go:12:3: missing cases in switch of type action (exhaustive)")
+    );
+    assert!(
+        one.observation
+            .title
+            .starts_with("The `exhaustive` linter wants every `Action` in the switch")
+    );
+    assert!(
+        one.observation
+            .facts
+            .iter()
+            .any(|fact| fact.contains("missing cases in switch"))
+    );
+    assert!(
+        one.observation
+            .facts
+            .iter()
+            .any(|fact| fact.contains("Fix in `switch.go`") || fact.contains("Fixed in `switch.go`")),
+        "{:?}",
+        one.observation.facts
+    );
     assert_eq!(one.observation.files_modified, ["switch.go"]);
     assert_eq!(memory.handover.traps.len(), 1);
 }
@@ -472,9 +707,24 @@ fn an_attempt_that_did_not_work_is_marked_as_rejected() {
     let rejected: Vec<_> = memory.observations.iter().filter(|one| one.rejected).collect();
     assert_eq!(rejected.len(), 1, "{:?}", titles(&memory));
     assert!(rejected[0].observation.title.contains("`pool_size`"));
-    let resolved = memory.observations.iter().find(|one| !one.rejected && one.error_signature.is_some()).expect("a resolved obstacle");
-    assert!(resolved.observation.title.contains("`db:5433`"), "{}", resolved.observation.title);
-    assert!(!resolved.observation.narrative.as_deref().unwrap_or_default().contains("pool_size"));
+    let resolved = memory
+        .observations
+        .iter()
+        .find(|one| !one.rejected && one.error_signature.is_some())
+        .expect("a resolved obstacle");
+    assert!(
+        resolved.observation.title.contains("`db:5433`"),
+        "{}",
+        resolved.observation.title
+    );
+    assert!(
+        !resolved
+            .observation
+            .narrative
+            .as_deref()
+            .unwrap_or_default()
+            .contains("pool_size")
+    );
 }
 
 #[test]
@@ -484,7 +734,11 @@ fn the_same_obstacle_is_told_once() {
             number,
             "run the script",
             vec![
-                run("python check.py", Purpose::Other, Some("SyntaxError: invalid syntax")),
+                run(
+                    "python check.py",
+                    Purpose::Other,
+                    Some("SyntaxError: invalid syntax"),
+                ),
                 prose("The `python` here is version 2.7, so `check.py` needs `python3`."),
                 run("python3 check.py", Purpose::Other, None),
                 report("The script ran."),
@@ -508,10 +762,30 @@ fn a_compound_command_does_not_blame_its_first_part() {
     let memory = compose(&[turn(
         1,
         "Run the tests",
-        vec![failing, prose("The linker needs `gcc`, because `ring` builds C code."), run("sudo apt-get install -y gcc", Purpose::Install, None), report("Installed.")],
+        vec![
+            failing,
+            prose("The linker needs `gcc`, because `ring` builds C code."),
+            run("sudo apt-get install -y gcc", Purpose::Install, None),
+            report("Installed."),
+        ],
     )]);
-    assert!(memory.observations.iter().all(|one| !one.observation.title.contains("apt-get")), "{:?}", titles(&memory));
-    assert!(memory.handover.open.iter().any(|item| item.contains("cargo test")), "{:?}", memory.handover.open);
+    assert!(
+        memory
+            .observations
+            .iter()
+            .all(|one| !one.observation.title.contains("apt-get")),
+        "{:?}",
+        titles(&memory)
+    );
+    assert!(
+        memory
+            .handover
+            .open
+            .iter()
+            .any(|item| item.contains("cargo test")),
+        "{:?}",
+        memory.handover.open
+    );
 }
 
 #[test]
@@ -521,28 +795,61 @@ fn checks_show_the_last_result_of_each_command() {
         "Fix the parser",
         vec![
             edit("src/parse.rs"),
-            run("cargo test -p parse", Purpose::Test, Some("error: one test failed")),
+            run(
+                "cargo test -p parse",
+                Purpose::Test,
+                Some("error: one test failed"),
+            ),
             edit("src/parse.rs"),
             run("cargo test -p parse", Purpose::Test, None),
             run("cargo clippy", Purpose::Lint, None),
             report("`parse` accepts empty input now, because callers pass it at startup."),
         ],
     )]);
-    assert_eq!(memory.handover.checks, ["`cargo test -p parse` passed", "`cargo clippy` passed"]);
-    assert!(!memory.handover.open.iter().any(|item| item.contains("failed")), "{:?}", memory.handover.open);
+    assert_eq!(
+        memory.handover.checks,
+        ["`cargo test -p parse` passed", "`cargo clippy` passed"]
+    );
+    assert!(
+        !memory.handover.open.iter().any(|item| item.contains("failed")),
+        "{:?}",
+        memory.handover.open
+    );
 }
 
 #[test]
 fn the_last_summary_holds_what_the_hand_over_holds() {
     let memory = compose(&[
-        turn(1, "Why is the import slow?", vec![report("`import` is slow because `parse` runs once per line; batching takes 40 ms instead of 9 s.")]),
-        turn(2, "Batch it", vec![edit("src/import.rs"), commit("abc1234", "Batch lines in `import`", None, false), report("`import` batches 500 lines.")]),
+        turn(
+            1,
+            "Why is the import slow?",
+            vec![report(
+                "`import` is slow because `parse` runs once per line; batching takes 40 ms instead of 9 s.",
+            )],
+        ),
+        turn(
+            2,
+            "Batch it",
+            vec![
+                edit("src/import.rs"),
+                commit("abc1234", "Batch lines in `import`", None, false),
+                report("`import` batches 500 lines."),
+            ],
+        ),
     ]);
     assert_eq!(memory.summaries.len(), 2);
-    assert_eq!(memory.summaries[0].summary.request.as_deref(), Some("Why is the import slow?"));
+    assert_eq!(
+        memory.summaries[0].summary.request.as_deref(),
+        Some("Why is the import slow?")
+    );
     let last = &memory.summaries[1].summary;
     assert_eq!(last.request.as_deref(), Some("Why is the import slow?\nBatch it"));
-    assert!(last.completed.as_deref().unwrap_or_default().contains("`abc1234` Batch lines in `import`"));
+    assert!(
+        last.completed
+            .as_deref()
+            .unwrap_or_default()
+            .contains("`abc1234` Batch lines in `import`")
+    );
 }
 
 #[test]

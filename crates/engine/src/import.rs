@@ -83,7 +83,12 @@ pub fn read(
     let is_old = now
         .duration_since(transcript.modified)
         .is_ok_and(|age| age > ENDED_AFTER);
-    if let Some(at_ms) = events.iter().map(|event| event.at.as_millis()).max().filter(|_| is_old) {
+    if let Some(at_ms) = events
+        .iter()
+        .map(|event| event.at.as_millis())
+        .max()
+        .filter(|_| is_old)
+    {
         builder.last.0 = at_ms;
         builder.event(EventKind::SessionEnd, json!({"reason": "imported"}));
         events.append(&mut builder.events);

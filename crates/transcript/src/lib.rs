@@ -9,7 +9,7 @@ mod record;
 mod sanitize;
 
 pub use claude_code::{
-    AgentFile, Position, Reader, TaskReport, Transcript, TranscriptError, TranscriptList, TranscriptOwner, open, refusal,
-    sessions, task_report,
+    AgentFile, Position, Reader, TaskReport, Transcript, TranscriptError, TranscriptList, TranscriptOwner,
+    open, refusal, sessions, task_report,
 };
 pub use record::{Record, RecordKind, SessionFacts, Skipped};

@@ -36,11 +36,14 @@ pub(crate) fn is_name(word: &str) -> bool {
 
 /// `LSP`, `JSON`; not a word in capitals for emphasis.
 fn is_acronym(word: &str) -> bool {
-    (3..=5).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase()) && !EMPHASIZED.contains(&word)
+    (3..=5).contains(&word.len())
+        && word.bytes().all(|b| b.is_ascii_uppercase())
+        && !EMPHASIZED.contains(&word)
 }
 
 const EMPHASIZED: &[&str] = &[
-    "ALL", "AND", "ANY", "BOTH", "BUT", "DO", "EACH", "EVEN", "FAIL", "FIX", "FOR", "GOOD", "HIGH", "LOW", "MUST", "NEVER", "NEW", "NO", "NONE", "NOT", "NOTE", "NOW", "OLD", "ONE", "ONLY", "PASS", "SAME", "SKIP",
+    "ALL", "AND", "ANY", "BOTH", "BUT", "DO", "EACH", "EVEN", "FAIL", "FIX", "FOR", "GOOD", "HIGH", "LOW",
+    "MUST", "NEVER", "NEW", "NO", "NONE", "NOT", "NOTE", "NOW", "OLD", "ONE", "ONLY", "PASS", "SAME", "SKIP",
     "STILL", "THE", "TODO", "TRUE", "WILL", "WITH", "YES", "YOUR",
 ];
 
@@ -113,7 +116,19 @@ mod tests {
         ] {
             assert!(is_name(name), "{name}");
         }
-        for word in ["word", "Word", "e.g.", "end.", "and/or", "-", "3.4", "I", "#", "well-known", "NOT"] {
+        for word in [
+            "word",
+            "Word",
+            "e.g.",
+            "end.",
+            "and/or",
+            "-",
+            "3.4",
+            "I",
+            "#",
+            "well-known",
+            "NOT",
+        ] {
             assert!(!is_name(word), "{word}");
         }
     }

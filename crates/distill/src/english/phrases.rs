@@ -36,7 +36,8 @@ impl Phrases {
             .iter()
             .copied()
             .filter(|phrase| {
-                lower.starts_with(phrase) && (!ends_in_word(phrase) || !starts_with_word(&lower[phrase.len()..]))
+                lower.starts_with(phrase)
+                    && (!ends_in_word(phrase) || !starts_with_word(&lower[phrase.len()..]))
             })
             .max_by_key(|phrase| phrase.len())
     }
@@ -53,7 +54,8 @@ impl Phrases {
         word_starts(lower).any(|at| {
             let rest = &lower[at..];
             self.candidates(rest).iter().any(|phrase| {
-                rest.as_bytes().starts_with(phrase.as_bytes()) && (!ends_in_word(phrase) || !starts_with_word(&rest[phrase.len()..]))
+                rest.as_bytes().starts_with(phrase.as_bytes())
+                    && (!ends_in_word(phrase) || !starts_with_word(&rest[phrase.len()..]))
             })
         })
     }
@@ -62,7 +64,10 @@ impl Phrases {
 impl Phrases {
     /// Returns the phrases that a text may start with: all of them, or none.
     fn candidates(self, rest: &str) -> &'static [&'static str] {
-        let is_possible = rest.bytes().next().is_some_and(|first| self.initials & initial(first) != 0);
+        let is_possible = rest
+            .bytes()
+            .next()
+            .is_some_and(|first| self.initials & initial(first) != 0);
         if is_possible { self.list } else { &[] }
     }
 }
@@ -70,7 +75,11 @@ impl Phrases {
 /// Returns the bit of a letter; all other bytes share one.
 const fn initial(byte: u8) -> u32 {
     const OTHER: u8 = 31;
-    let bit = if byte.is_ascii_lowercase() { byte - b'a' } else { OTHER };
+    let bit = if byte.is_ascii_lowercase() {
+        byte - b'a'
+    } else {
+        OTHER
+    };
     1 << bit
 }
 

@@ -36,7 +36,9 @@ pub(crate) fn condense(prompt: &str) -> Option<String> {
     let first = *lines.first()?;
     let titled = heading(&lines).or_else(|| field(&lines));
     let line = match titled {
-        Some(title) if order_of(first).is_some_and(|order| order == "fix") && !is_order(&title) => format!("Fix: {title}"),
+        Some(title) if order_of(first).is_some_and(|order| order == "fix") && !is_order(&title) => {
+            format!("Fix: {title}")
+        }
         Some(title) => title,
         None => opening_and_order(&lines),
     };
@@ -113,7 +115,9 @@ pub(crate) fn without_client_markup(prompt: &str) -> String {
     for tag in CLIENT_TAGS.list() {
         let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
         while let Some(at) = text.find(&open) {
-            let end = text[at..].find(&close).map_or(text.len(), |end| at + end + close.len());
+            let end = text[at..]
+                .find(&close)
+                .map_or(text.len(), |end| at + end + close.len());
             text.replace_range(at..end, "");
         }
     }
@@ -121,7 +125,12 @@ pub(crate) fn without_client_markup(prompt: &str) -> String {
 }
 
 /// Messages that a client puts in the place of a prompt.
-const CLIENT_MESSAGES: Phrases = Phrases::new(&["operation stopped by hook", "[request interrupted", "caveat: the messages below", "this session is being continued"]);
+const CLIENT_MESSAGES: Phrases = Phrases::new(&[
+    "operation stopped by hook",
+    "[request interrupted",
+    "caveat: the messages below",
+    "this session is being continued",
+]);
 
 const CLIENT_TAGS: Phrases = Phrases::new(&[
     "system-reminder",
@@ -138,7 +147,8 @@ const CLIENT_TAGS: Phrases = Phrases::new(&[
 fn slash_command(prompt: &str) -> Option<String> {
     let inside = |tag: &str| {
         let (_, rest) = prompt.split_once(&format!("<{tag}>"))?;
-        rest.split_once(&format!("</{tag}>")).map(|(inner, _)| inner.trim().to_owned())
+        rest.split_once(&format!("</{tag}>"))
+            .map(|(inner, _)| inner.trim().to_owned())
     };
     let name = inside("command-name").filter(|name| !name.is_empty())?;
     let arguments = inside("command-args").unwrap_or_default();
@@ -152,15 +162,23 @@ fn field(lines: &[&str]) -> Option<String> {
         return None;
     }
     lines.iter().find_map(|line| {
-        let (key, value) = line.split_once(':').filter(|_| !line.starts_with(['#', '-', '*']))?;
-        let key = key.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase().replace(['_', '-'], " ");
+        let (key, value) = line
+            .split_once(':')
+            .filter(|_| !line.starts_with(['#', '-', '*']))?;
+        let key = key
+            .trim_matches(|c: char| !c.is_alphanumeric())
+            .to_lowercase()
+            .replace(['_', '-'], " ");
         let value = value.trim_matches(['"', '\'', ' ', '*']).trim_end_matches('.');
-        let is_title = key.split(' ').count() <= 2 && !key.contains(char::is_numeric) && TITLE_FIELDS.starts(&key);
+        let is_title =
+            key.split(' ').count() <= 2 && !key.contains(char::is_numeric) && TITLE_FIELDS.starts(&key);
         (is_title && value.split_whitespace().count() >= 2).then(|| cut_at_word(value, MAX_LINE))
     })
 }
 
-const TITLE_FIELDS: Phrases = Phrases::new(&["title", "summary", "subject", "problem", "issue", "bug", "task", "goal", "story", "feature"]);
+const TITLE_FIELDS: Phrases = Phrases::new(&[
+    "title", "summary", "subject", "problem", "issue", "bug", "task", "goal", "story", "feature",
+]);
 
 /// Returns the heading under a lead-in such as "Implement the following plan:".
 fn heading(lines: &[&str]) -> Option<String> {
@@ -171,7 +189,10 @@ fn heading(lines: &[&str]) -> Option<String> {
     if !is_lead_in || lines.len() < 3 {
         return None;
     }
-    let next = lines[1..].iter().find(|line| line.starts_with('#')).or_else(|| lines.get(1).filter(|line| !is_field(line)))?;
+    let next = lines[1..]
+        .iter()
+        .find(|line| line.starts_with('#'))
+        .or_else(|| lines.get(1).filter(|line| !is_field(line)))?;
     let title = next.trim_start_matches('#').trim();
     let title = title.strip_prefix("Plan: ").unwrap_or(title);
     let is_listed = next.starts_with(['-', '*', '1', '>', '<', '{', '|', '/']);
@@ -196,7 +217,12 @@ fn order_of(sentence: &str) -> Option<&'static str> {
     sentence
         .split_whitespace()
         .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
-        .find(|word| !matches!(word.to_lowercase().as_str(), "please" | "now" | "then" | "and" | "ok" | "also" | "can" | "you" | "could"))
+        .find(|word| {
+            !matches!(
+                word.to_lowercase().as_str(),
+                "please" | "now" | "then" | "and" | "ok" | "also" | "can" | "you" | "could"
+            )
+        })
         .and_then(verb)
         .filter(|(_, form)| *form == Form::Base)
         .map(|(base, _)| base)
@@ -223,14 +249,66 @@ pub(crate) fn intent(request: &str) -> Intent {
     }
 }
 
-const COMMANDING_QUESTIONS: Phrases = Phrases::new(&["can you fix", "can you add", "could you", "would you", "can you implement", "can you change", "can we fix"]);
-const QUESTION_STARTS: Phrases = Phrases::new(&["how ", "why ", "what ", "where ", "which ", "who ", "explain", "is there", "does ", "do we", "tell me", "describe"]);
-const FIX_WORDS: Phrases = Phrases::new(&[
-    "fix", "fixes", "bug", "broken", "crash", "crashes", "regression", "fails", "failing", "error", "repair", "doesn't work", "not working", "debug", "wrong", "hangs",
-    "stuck", "leak", "leaks", "incorrect",
+const COMMANDING_QUESTIONS: Phrases = Phrases::new(&[
+    "can you fix",
+    "can you add",
+    "could you",
+    "would you",
+    "can you implement",
+    "can you change",
+    "can we fix",
 ]);
-const REFACTOR_WORDS: Phrases = Phrases::new(&["refactor", "clean up", "cleanup", "rename", "extract", "simplify", "restructure", "reorganize", "deduplicate", "consolidate"]);
-const ADD_WORDS: Phrases = Phrases::new(&["add", "implement", "support", "create", "build", "write", "introduce", "new feature", "feature", "allow", "enable"]);
+const QUESTION_STARTS: Phrases = Phrases::new(&[
+    "how ", "why ", "what ", "where ", "which ", "who ", "explain", "is there", "does ", "do we", "tell me",
+    "describe",
+]);
+const FIX_WORDS: Phrases = Phrases::new(&[
+    "fix",
+    "fixes",
+    "bug",
+    "broken",
+    "crash",
+    "crashes",
+    "regression",
+    "fails",
+    "failing",
+    "error",
+    "repair",
+    "doesn't work",
+    "not working",
+    "debug",
+    "wrong",
+    "hangs",
+    "stuck",
+    "leak",
+    "leaks",
+    "incorrect",
+]);
+const REFACTOR_WORDS: Phrases = Phrases::new(&[
+    "refactor",
+    "clean up",
+    "cleanup",
+    "rename",
+    "extract",
+    "simplify",
+    "restructure",
+    "reorganize",
+    "deduplicate",
+    "consolidate",
+]);
+const ADD_WORDS: Phrases = Phrases::new(&[
+    "add",
+    "implement",
+    "support",
+    "create",
+    "build",
+    "write",
+    "introduce",
+    "new feature",
+    "feature",
+    "allow",
+    "enable",
+]);
 
 #[cfg(test)]
 mod tests {
@@ -248,7 +326,10 @@ mod tests {
                 "Implement the following plan:\n\n# Plan: One log file\n\n## Context\nToday there are many.",
                 "Implement the following plan: One log file",
             ),
-            ("<system-reminder>be nice</system-reminder>\nRename the crate", "Rename the crate"),
+            (
+                "<system-reminder>be nice</system-reminder>\nRename the crate",
+                "Rename the crate",
+            ),
             (
                 "<command-message>x</command-message>\n<command-name>/review</command-name>\n<command-args>12</command-args>",
                 "/review 12",
@@ -264,10 +345,14 @@ mod tests {
         let prompt = format!(
             "We are getting this warning at start:\n```\n{}\n```\n{}\nCan we find the cause?",
             "log line\n".repeat(20),
-            "It looks like the state file is what triggers it even though the branch does not exist at all. ".repeat(4)
+            "It looks like the state file is what triggers it even though the branch does not exist at all. "
+                .repeat(4)
         );
         let line = condense(&prompt).unwrap();
-        assert!(line.starts_with("We are getting this warning at start:"), "{line}");
+        assert!(
+            line.starts_with("We are getting this warning at start:"),
+            "{line}"
+        );
         assert!(line.ends_with("Can we find the cause?"), "{line}");
     }
 

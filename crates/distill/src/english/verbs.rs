@@ -21,7 +21,10 @@ pub(crate) enum Form {
 pub(crate) fn verb(word: &str) -> Option<(&'static str, Form)> {
     const LONGEST_VERB: usize = 20;
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
-    if word.len() < 2 || word.len() > LONGEST_VERB || !word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-') {
+    if word.len() < 2
+        || word.len() > LONGEST_VERB
+        || !word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
+    {
         return None;
     }
     let lower = word.to_ascii_lowercase();
@@ -58,9 +61,15 @@ pub(crate) fn is_statement(text: &str) -> bool {
     let outside = without_brackets(&super::outside_code(text));
     let words: Vec<String> = outside
         .split_whitespace()
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '`')).to_lowercase())
+        .map(|word| {
+            word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '`'))
+                .to_lowercase()
+        })
         .collect();
-    let main = words.iter().take_while(|word| !RELATIVES.contains(word.as_str())).count();
+    let main = words
+        .iter()
+        .take_while(|word| !RELATIVES.contains(word.as_str()))
+        .count();
     words[..main].iter().enumerate().skip(1).any(|(at, word)| {
         let follows_noun = !BEFORE_NOUNS.contains(words[at - 1].as_str());
         let is_last = at + 1 == words.len();
@@ -72,7 +81,12 @@ pub(crate) fn is_statement(text: &str) -> bool {
                 Form::Past => true,
                 Form::Third => follows_noun && !is_last,
                 // "Tokens expire": the base form after a plural.
-                Form::Base => follows_noun && words[..at].iter().any(|before| before.len() > 3 && before.ends_with('s')),
+                Form::Base => {
+                    follows_noun
+                        && words[..at]
+                            .iter()
+                            .any(|before| before.len() > 3 && before.ends_with('s'))
+                }
                 Form::Gerund => false,
             })
     })
@@ -101,12 +115,51 @@ fn without_brackets(text: &str) -> String {
 const RELATIVES: Phrases = Phrases::new(&["where", "that", "which", "who", "whose"]);
 
 const BEFORE_NOUNS: Phrases = Phrases::new(&[
-    "the", "a", "an", "of", "for", "in", "with", "during", "all", "more", "no", "these", "those", "new", "active", "both", "and", "or", "to", "on", "from", "by", "two", "three", "four", "five", "key", "git",
+    "the", "a", "an", "of", "for", "in", "with", "during", "all", "more", "no", "these", "those", "new",
+    "active", "both", "and", "or", "to", "on", "from", "by", "two", "three", "four", "five", "key", "git",
 ]);
 
 const AUXILIARIES: Phrases = Phrases::new(&[
-    "is", "are", "was", "were", "be", "has", "have", "had", "does", "do", "did", "can", "could", "will", "would", "should", "must", "may", "might", "cannot", "can't", "won't", "isn't", "aren't", "wasn't",
-    "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "shouldn't", "couldn't", "wouldn't", "need", "needs", "it's", "that's", "they're", "there's",
+    "is",
+    "are",
+    "was",
+    "were",
+    "be",
+    "has",
+    "have",
+    "had",
+    "does",
+    "do",
+    "did",
+    "can",
+    "could",
+    "will",
+    "would",
+    "should",
+    "must",
+    "may",
+    "might",
+    "cannot",
+    "can't",
+    "won't",
+    "isn't",
+    "aren't",
+    "wasn't",
+    "weren't",
+    "doesn't",
+    "don't",
+    "didn't",
+    "hasn't",
+    "haven't",
+    "shouldn't",
+    "couldn't",
+    "wouldn't",
+    "need",
+    "needs",
+    "it's",
+    "that's",
+    "they're",
+    "there's",
 ]);
 
 /// Reports whether a verb states a change to code: add, fix, rename.
@@ -116,7 +169,9 @@ pub(crate) fn is_change_verb(base: &str) -> bool {
 
 fn base_of_root(root: &str) -> Option<&'static str> {
     known(&format!("{root}e")).or_else(|| known(root)).or_else(|| {
-        let [.., before, last] = root.as_bytes() else { return None };
+        let [.., before, last] = root.as_bytes() else {
+            return None;
+        };
         if before == last {
             known(&root[..root.len() - 1])
         } else {
@@ -199,10 +254,23 @@ mod tests {
 
     #[test]
     fn statements_have_a_finite_verb() {
-        for statement in ["`load` reads the file", "The cache is cold", "Tokens expired early", "Tokens in `auth` expire after a day", "The worker retries three times"] {
+        for statement in [
+            "`load` reads the file",
+            "The cache is cold",
+            "Tokens expired early",
+            "Tokens in `auth` expire after a day",
+            "The worker retries three times",
+        ] {
             assert!(is_statement(statement), "{statement}");
         }
-        for fragment in ["Architecture summary", "File: `a.rs` (line 3)", "Hook command format: hooks.go, 183", "Reading the file", "More operations during active turns", "The patterns where `x` is used"] {
+        for fragment in [
+            "Architecture summary",
+            "File: `a.rs` (line 3)",
+            "Hook command format: hooks.go, 183",
+            "Reading the file",
+            "More operations during active turns",
+            "The patterns where `x` is used",
+        ] {
             assert!(!is_statement(fragment), "{fragment}");
         }
     }

@@ -65,7 +65,10 @@ impl Words {
 
 fn push_parts(raw: &str, found: &mut Vec<(u64, u8)>) {
     let mut parts = Vec::new();
-    for piece in raw.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty()) {
+    for piece in raw
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|piece| !piece.is_empty())
+    {
         let mut start = 0;
         let mut before = ' ';
         for (at, c) in piece.char_indices() {
@@ -134,13 +137,14 @@ fn hash(word: &str) -> u64 {
 
 /// Sorted, for the binary search.
 const STOP_WORDS: Phrases = Phrases::new(&[
-    "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being",
-    "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "having", "here", "how", "if",
-    "in", "into", "is", "it", "its", "just", "like", "may", "might", "more", "most", "must", "need", "needs", "new", "no",
-    "not", "now", "of", "on", "one", "only", "or", "other", "our", "out", "over", "should", "so", "some", "such", "than",
-    "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "too", "under", "up", "us", "use",
-    "used", "uses", "using", "via", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will",
-    "with", "would", "you", "your",
+    "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because", "been",
+    "before", "being", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have",
+    "having", "here", "how", "if", "in", "into", "is", "it", "its", "just", "like", "may", "might", "more",
+    "most", "must", "need", "needs", "new", "no", "not", "now", "of", "on", "one", "only", "or", "other",
+    "our", "out", "over", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then",
+    "there", "these", "they", "this", "to", "too", "under", "up", "us", "use", "used", "uses", "using",
+    "via", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with",
+    "would", "you", "your",
 ]);
 
 #[cfg(test)]

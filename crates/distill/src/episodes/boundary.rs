@@ -84,7 +84,9 @@ fn pieces(timeline: &Timeline<'_>) -> Vec<Span> {
             question = Some(text.as_str());
         }
         calls += usize::from(step.is_tool_call());
-        is_closed = matches!(step.action(), Some(Action::Commit(_))) || completes_task(step) || (is_closed && !resumes_work(step));
+        is_closed = matches!(step.action(), Some(Action::Commit(_)))
+            || completes_task(step)
+            || (is_closed && !resumes_work(step));
         last_ms = step.at_ms;
     }
     if !timeline.steps.is_empty() {
@@ -102,7 +104,20 @@ fn opens_episode(words: &str) -> bool {
     !(is_short && (CONTINUATIONS.within(&lower) || !lower.chars().any(char::is_alphanumeric)))
 }
 
-const CONTINUATIONS: Phrases = Phrases::new(&["continue", "go on", "carry on", "keep going", "proceed", "resume", "thanks", "thank you", "nice", "cool", "great", "perfect"]);
+const CONTINUATIONS: Phrases = Phrases::new(&[
+    "continue",
+    "go on",
+    "carry on",
+    "keep going",
+    "proceed",
+    "resume",
+    "thanks",
+    "thank you",
+    "nice",
+    "cool",
+    "great",
+    "perfect",
+]);
 
 /// Returns the request of an episode; a bare "yes" is read with the question it answers.
 fn request(words: &str, question: Option<&str>) -> Option<String> {
@@ -111,7 +126,11 @@ fn request(words: &str, question: Option<&str>) -> Option<String> {
         return Some(line);
     }
     let asked = question
-        .and_then(|report| sentences(report.lines().rev().find(|line| line.contains('?'))?).into_iter().rfind(|sentence| sentence.ends_with('?')))
+        .and_then(|report| {
+            sentences(report.lines().rev().find(|line| line.contains('?'))?)
+                .into_iter()
+                .rfind(|sentence| sentence.ends_with('?'))
+        })
         .map(crate::prose::plain);
     Some(match asked {
         Some(asked) => format!("{asked} {line}"),
@@ -125,12 +144,32 @@ fn is_confirmation(line: &str) -> bool {
 }
 
 const CONFIRMATIONS: Phrases = Phrases::new(&[
-    "yes", "yep", "yeah", "yup", "ok", "okay", "sure", "please do", "do it", "go ahead", "go for it", "sounds good", "agreed", "correct", "right", "both", "no", "nope",
+    "yes",
+    "yep",
+    "yeah",
+    "yup",
+    "ok",
+    "okay",
+    "sure",
+    "please do",
+    "do it",
+    "go ahead",
+    "go for it",
+    "sounds good",
+    "agreed",
+    "correct",
+    "right",
+    "both",
+    "no",
+    "nope",
 ]);
 
 /// Reports whether work goes on after a commit or a completed task.
 fn resumes_work(step: &Step<'_>) -> bool {
-    matches!(step.action(), Some(Action::Change(_) | Action::Lookup { .. } | Action::Run(_) | Action::Plan { .. }))
+    matches!(
+        step.action(),
+        Some(Action::Change(_) | Action::Lookup { .. } | Action::Run(_) | Action::Plan { .. })
+    )
 }
 
 fn starts_task(step: &Step<'_>) -> bool {
@@ -157,7 +196,13 @@ fn completes_task(step: &Step<'_>) -> bool {
 fn has_substance(steps: &[Step<'_>]) -> bool {
     steps.iter().any(|step| match step.action() {
         Some(Action::Change(change)) => !change.scratch,
-        Some(Action::Commit(_) | Action::Publication(_) | Action::Plan { .. } | Action::SubagentReport { .. } | Action::UserAnswer { .. }) => true,
+        Some(
+            Action::Commit(_)
+            | Action::Publication(_)
+            | Action::Plan { .. }
+            | Action::SubagentReport { .. }
+            | Action::UserAnswer { .. },
+        ) => true,
         Some(Action::Report(text)) => text.split_whitespace().count() >= MIN_ANSWER_WORDS,
         Some(Action::UserMessage(text)) => is_directive(text),
         _ => matches!(step.kind, StepKind::Prompt(text) if is_directive(text)),

@@ -62,14 +62,24 @@ impl<'a> Timeline<'a> {
             }
         }
         let messages = steps.iter().map(|_| OnceCell::new()).collect();
-        Self { logs, steps, messages }
+        Self {
+            logs,
+            steps,
+            messages,
+        }
     }
 
     /// Returns the text of a step, parsed; empty for a step without text.
     pub(crate) fn message(&self, at: usize) -> &Message {
         self.messages[at].get_or_init(|| {
             let text = match self.steps[at].action() {
-                Some(Action::Prose(text) | Action::Report(text) | Action::Compaction(text) | Action::SubagentReport { text, .. } | Action::Plan { text, .. }) => text,
+                Some(
+                    Action::Prose(text)
+                    | Action::Report(text)
+                    | Action::Compaction(text)
+                    | Action::SubagentReport { text, .. }
+                    | Action::Plan { text, .. },
+                ) => text,
                 _ => return Message::default(),
             };
             Message::read(text)
@@ -78,7 +88,9 @@ impl<'a> Timeline<'a> {
 
     /// Returns the step of the last report.
     pub(crate) fn last_report(&self) -> Option<usize> {
-        self.steps.iter().rposition(|step| matches!(step.action(), Some(Action::Report(_))))
+        self.steps
+            .iter()
+            .rposition(|step| matches!(step.action(), Some(Action::Report(_))))
     }
 
     /// Returns the end of the last turn.
@@ -119,7 +131,14 @@ impl<'a> Step<'a> {
     pub(crate) fn is_tool_call(&self) -> bool {
         matches!(
             self.action(),
-            Some(Action::Run(_) | Action::Change(_) | Action::Commit(_) | Action::Push { .. } | Action::Publication(_) | Action::Lookup { .. })
+            Some(
+                Action::Run(_)
+                    | Action::Change(_)
+                    | Action::Commit(_)
+                    | Action::Push { .. }
+                    | Action::Publication(_)
+                    | Action::Lookup { .. }
+            )
         )
     }
 }

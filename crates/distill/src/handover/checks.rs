@@ -12,7 +12,9 @@ const MAX_FILES: usize = 4;
 pub(crate) fn checks(timeline: &Timeline<'_>) -> Vec<String> {
     let mut last: Vec<(String, String)> = Vec::new();
     for step in &timeline.steps {
-        let Some(Action::Run(run)) = step.action() else { continue };
+        let Some(Action::Run(run)) = step.action() else {
+            continue;
+        };
         if !is_check(run.purpose) || run.outcome == RunOutcome::Unknown {
             continue;
         }
@@ -26,7 +28,11 @@ pub(crate) fn checks(timeline: &Timeline<'_>) -> Vec<String> {
         for part in parts {
             let key = command_key(part);
             last.retain(|(known, _)| *known != key);
-            let shown = if run.outcome == RunOutcome::Passed { part } else { run.failed_part.as_deref().unwrap_or(&run.command) };
+            let shown = if run.outcome == RunOutcome::Passed {
+                part
+            } else {
+                run.failed_part.as_deref().unwrap_or(&run.command)
+            };
             last.push((key, line(shown, run)));
         }
     }
@@ -43,7 +49,11 @@ fn line(command: &str, run: &CommandRun) -> String {
     const MAX_COMMAND: usize = 80;
     let command = code(&short(command, MAX_COMMAND));
     if run.outcome == RunOutcome::Failed {
-        let error = run.error.as_ref().map(|error| error.line.as_str()).or(run.result_line.as_deref());
+        let error = run
+            .error
+            .as_ref()
+            .map(|error| error.line.as_str())
+            .or(run.result_line.as_deref());
         return match error.filter(|error| error.len() <= MAX_COMMAND) {
             Some(error) => format!("{command} failed: {}", code(error)),
             None => format!("{command} failed"),
@@ -98,17 +108,26 @@ pub(crate) fn state(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String>
         .filter(|file| !is_text(file))
         .collect();
     if last_check.is_some() && !unchecked.is_empty() {
-        out.push(format!("Changed after the last test, build or lint run: {}", list(&unchecked)));
+        out.push(format!(
+            "Changed after the last test, build or lint run: {}",
+            list(&unchecked)
+        ));
     }
     out
 }
 
 fn is_text(file: &str) -> bool {
-    file.rsplit_once('.').is_some_and(|(_, extension)| matches!(extension, "md" | "txt" | "rst" | "adoc"))
+    file.rsplit_once('.')
+        .is_some_and(|(_, extension)| matches!(extension, "md" | "txt" | "rst" | "adoc"))
 }
 
 fn list(files: &[&str]) -> String {
-    let mut out = files.iter().take(MAX_FILES).map(|file| code(file)).collect::<Vec<_>>().join(", ");
+    let mut out = files
+        .iter()
+        .take(MAX_FILES)
+        .map(|file| code(file))
+        .collect::<Vec<_>>()
+        .join(", ");
     if files.len() > MAX_FILES {
         out.push_str(&format!(" and {} more", files.len() - MAX_FILES));
     }

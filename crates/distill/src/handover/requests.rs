@@ -19,7 +19,9 @@ const LAST: usize = 4;
 pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
     let mut out: Vec<Request> = Vec::new();
     for step in &timeline.steps {
-        let StepKind::Prompt(text) = step.kind else { continue };
+        let StepKind::Prompt(text) = step.kind else {
+            continue;
+        };
         let Some(line) = condense(text) else { continue };
         // A prompt that a hook or the user stopped is often sent again, word by word.
         out.retain(|earlier| earlier.line != line);
@@ -34,7 +36,11 @@ pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
 /// Returns the requests for the hand-over: without confirmations and small talk, the first and the last ones.
 pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
     let all = requests(timeline);
-    let mut lines: Vec<String> = all.iter().filter(|request| is_request(&request.line)).map(|request| request.line.clone()).collect();
+    let mut lines: Vec<String> = all
+        .iter()
+        .filter(|request| is_request(&request.line))
+        .map(|request| request.line.clone())
+        .collect();
     lines.dedup();
     if lines.is_empty() {
         lines = all.into_iter().map(|request| request.line).take(1).collect();
@@ -55,6 +61,38 @@ pub(crate) fn is_request(line: &str) -> bool {
 }
 
 const SMALL_TALK: Phrases = Phrases::new(&[
-    "yes", "yep", "yeah", "ok", "okay", "sure", "thanks", "thank you", "great", "perfect", "nice", "cool", "continue", "please continue", "go ahead", "go on", "let's continue",
-    "sorry, continue", "looks good", "lgtm", "sounds good", "do it", "hi", "hello", "hey", "/exit", "/clear", "/compact", "/model", "/resume", "/login", "/config", "/status", "/help",
+    "yes",
+    "yep",
+    "yeah",
+    "ok",
+    "okay",
+    "sure",
+    "thanks",
+    "thank you",
+    "great",
+    "perfect",
+    "nice",
+    "cool",
+    "continue",
+    "please continue",
+    "go ahead",
+    "go on",
+    "let's continue",
+    "sorry, continue",
+    "looks good",
+    "lgtm",
+    "sounds good",
+    "do it",
+    "hi",
+    "hello",
+    "hey",
+    "/exit",
+    "/clear",
+    "/compact",
+    "/model",
+    "/resume",
+    "/login",
+    "/config",
+    "/status",
+    "/help",
 ]);

@@ -8,7 +8,7 @@ use super::requests::{is_request, requests};
 use crate::english::Deferral;
 use crate::episodes::Timeline;
 use crate::memories::Ending;
-use crate::{Action, Handover, NewSummary, Checkpoint};
+use crate::{Action, Checkpoint, Handover, NewSummary};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
 const ALL_STATEMENTS: usize = 4_000;
@@ -17,7 +17,11 @@ const MIN_STATEMENTS: usize = 120;
 const MAX_FILES: usize = 5;
 
 /// Summarizes each turn that has something to say.
-pub(crate) fn summaries(timeline: &Timeline<'_>, ending: &Ending<'_>, handover: &Handover) -> Vec<Checkpoint> {
+pub(crate) fn summaries(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    handover: &Handover,
+) -> Vec<Checkpoint> {
     let mut asked: HashMap<u32, String> = HashMap::new();
     for request in requests(timeline) {
         asked.entry(request.turn).or_insert(request.line);
@@ -39,20 +43,31 @@ pub(crate) fn summaries(timeline: &Timeline<'_>, ending: &Ending<'_>, handover: 
     out
 }
 
-fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::Range<usize>, (asked, room): (Option<&String>, usize)) -> Option<NewSummary> {
+fn turn_summary(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    range: std::ops::Range<usize>,
+    (asked, room): (Option<&String>, usize),
+) -> Option<NewSummary> {
     let report = range
         .clone()
         .rev()
         .find(|at| matches!(timeline.steps[*at].action(), Some(Action::Report(_))))
         .map(|at| timeline.message(at));
-    let mut files: Vec<String> = ending.files(range.clone()).into_iter().map(str::to_owned).collect();
+    let mut files: Vec<String> = ending
+        .files(range.clone())
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     let commits: Vec<String> = ending
         .commits
         .iter()
         .filter(|commit| range.contains(&commit.at))
         .map(commit_line)
         .collect();
-    let told = report.map(|report| joined(statements(report), room)).filter(|told| !told.is_empty());
+    let told = report
+        .map(|report| joined(statements(report), room))
+        .filter(|told| !told.is_empty());
     let has_changes = !files.is_empty() || !commits.is_empty();
     let is_worth = has_changes || told.is_some();
     if !is_worth {
@@ -67,7 +82,10 @@ fn turn_summary(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::R
         .map(|(item, _)| item)
         .take(2)
         .collect();
-    let completed: Vec<String> = commits.into_iter().chain(told.clone().filter(|_| has_changes)).collect();
+    let completed: Vec<String> = commits
+        .into_iter()
+        .chain(told.clone().filter(|_| has_changes))
+        .collect();
     Some(NewSummary {
         request: asked.filter(|line| is_request(line)).cloned(),
         learned: told.filter(|_| !has_changes),

@@ -35,7 +35,10 @@ pub(crate) fn split_prefix(subject: &str) -> (Option<&str>, &str) {
     };
     let name = prefix.split(['(', '!']).next().unwrap_or(prefix);
     let name = name.rsplit(' ').next().unwrap_or(name);
-    if !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase()) && prefix.split_whitespace().count() <= 2 {
+    if !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_lowercase())
+        && prefix.split_whitespace().count() <= 2
+    {
         (Some(name), rest)
     } else {
         (None, subject)
@@ -43,7 +46,13 @@ pub(crate) fn split_prefix(subject: &str) -> (Option<&str>, &str) {
 }
 
 /// Drafts the memory of a commit, and a second one if the report about it says more than fits.
-fn commit_drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCommit<'_>, unit: usize, reports: &mut Vec<Draft>) -> Vec<Draft> {
+fn commit_drafts(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    commit: &FinalCommit<'_>,
+    unit: usize,
+    reports: &mut Vec<Draft>,
+) -> Vec<Draft> {
     let (prefix, subject) = split_prefix(commit.headline());
     let Some(title) = fit_title(&sentence_case(subject)).or_else(|| fit_title(commit.subject)) else {
         return Vec::new();
@@ -56,7 +65,12 @@ fn commit_drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCom
         ..Draft::new(Source::Commit, commit.at, title)
     };
     draft.subject = commit.subject.to_owned();
-    for statement in report::statements(Source::Commit, &Message::read(commit.body.unwrap_or_default()), commit.at, ending) {
+    for statement in report::statements(
+        Source::Commit,
+        &Message::read(commit.body.unwrap_or_default()),
+        commit.at,
+        ending,
+    ) {
         draft.push(statement);
     }
     let end = turn_end(timeline, commit.at);
@@ -82,7 +96,9 @@ fn commit_drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, commit: &FinalCom
     }
     let rest = draft.overflow(select::MAX_CHARS - COMMIT_LINE);
     draft.facts.push(commit_line(commit));
-    let more = report::finish(Source::Report, commit.at, None, rest).ok().flatten();
+    let more = report::finish(Source::Report, commit.at, None, rest)
+        .ok()
+        .flatten();
     let more = more.map(|more| Draft {
         from: unit,
         kind: draft.kind,
@@ -96,8 +112,14 @@ const COMMIT_LINE: usize = 60;
 
 /// Describes the commit: hash and push.
 fn commit_line(commit: &FinalCommit<'_>) -> String {
-    let hash = commit.hash.map_or_else(|| "Committed".to_owned(), |hash| format!("Commit {}", code(hash)));
-    if commit.is_pushed { format!("{hash}, pushed") } else { hash }
+    let hash = commit
+        .hash
+        .map_or_else(|| "Committed".to_owned(), |hash| format!("Commit {}", code(hash)));
+    if commit.is_pushed {
+        format!("{hash}, pushed")
+    } else {
+        hash
+    }
 }
 
 fn evidence(timeline: &Timeline<'_>, commit: &FinalCommit<'_>) -> Vec<String> {
@@ -131,7 +153,9 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
             .iter_mut()
             .filter(|draft| draft.at <= publication.first)
             .max_by_key(|draft| words.shared(&Words::of(&draft.text())));
-        if let Some(draft) = related.filter(|draft| words.covered_by(&Words::of(&draft.text()), 100 - SAME_WORK_PERCENT)) {
+        if let Some(draft) =
+            related.filter(|draft| words.covered_by(&Words::of(&draft.text()), 100 - SAME_WORK_PERCENT))
+        {
             let mut body = Draft::new(Source::Commit, publication.first, String::new());
             statements.into_iter().for_each(|statement| body.push(statement));
             draft.absorb(&Draft {
@@ -150,14 +174,18 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
     let reference = publication.reference.unwrap_or_default();
     let (_, subject) = split_prefix(title);
     let named = format!("{} {reference}: {subject}", noun(publication.kind)).replace(" :", ":");
-    let Some(title) = fit_title(&named).or_else(|| fit_title(subject)) else { return };
+    let Some(title) = fit_title(&named).or_else(|| fit_title(subject)) else {
+        return;
+    };
     let mut draft = Draft {
         kind: Some(ObservationType::Discovery),
         ..Draft::new(Source::Commit, publication.first, title)
     };
     statements.into_iter().for_each(|statement| draft.push(statement));
     if publication.action == PublicationAction::Created && publication.kind == PublicationKind::Issue {
-        draft.facts.push("Filed, not worked on in this session".to_owned());
+        draft
+            .facts
+            .push("Filed, not worked on in this session".to_owned());
     }
     out.push(draft);
 }

@@ -41,7 +41,10 @@ impl<'a> FinalCommit<'a> {
     /// Returns the line that says most: the subject, or for a merge the first sentence of the body.
     pub(crate) fn headline(&self) -> &'a str {
         let is_merge = self.subject.starts_with("Merge ");
-        let body = self.body.filter(|_| is_merge).and_then(|body| sentences(body).into_iter().next());
+        let body = self
+            .body
+            .filter(|_| is_merge)
+            .and_then(|body| sentences(body).into_iter().next());
         body.unwrap_or(self.subject)
     }
 }
@@ -96,7 +99,8 @@ impl<'a> Ending<'a> {
 
     /// Reports whether a statement no longer holds: it is about a name that was removed later, or the agent took it back.
     pub(crate) fn is_stale(&self, statement: &str, at: usize) -> bool {
-        let mentions_removed = names(statement).any(|name| self.removed.get(name).is_some_and(|removed| *removed > at));
+        let mentions_removed =
+            names(statement).any(|name| self.removed.get(name).is_some_and(|removed| *removed > at));
         if mentions_removed && !REMOVALS.within(&statement.to_lowercase()) {
             return true;
         }
@@ -110,13 +114,31 @@ impl<'a> Ending<'a> {
         }
         const REFUTED_PERCENT: u32 = 45;
         let words = Words::of(statement);
-        refuting.iter().any(|correction| words.covered_by(&correction.words, REFUTED_PERCENT))
+        refuting
+            .iter()
+            .any(|correction| words.covered_by(&correction.words, REFUTED_PERCENT))
     }
 }
 
 /// Statements with these words are about a removal and stay true after it.
 const REMOVALS: Phrases = Phrases::new(&[
-    "removed", "removes", "remove", "deleted", "deletes", "dropped", "renamed", "rename", "replaced", "replaces", "no longer", "instead of", "previously", "used to", "was", "were", "old",
+    "removed",
+    "removes",
+    "remove",
+    "deleted",
+    "deletes",
+    "dropped",
+    "renamed",
+    "rename",
+    "replaced",
+    "replaces",
+    "no longer",
+    "instead of",
+    "previously",
+    "used to",
+    "was",
+    "were",
+    "old",
 ]);
 
 fn names(statement: &str) -> impl Iterator<Item = &str> {
@@ -173,13 +195,18 @@ fn publications<'a>(timeline: &Timeline<'a>) -> Vec<FinalPublication<'a>> {
         let Some(Action::Publication(publication)) = step.action() else {
             continue;
         };
-        let is_long = publication.body.as_ref().is_some_and(|body| body.len() >= LONG_COMMENT);
+        let is_long = publication
+            .body
+            .as_ref()
+            .is_some_and(|body| body.len() >= LONG_COMMENT);
         if publication.kind == PublicationKind::Comment && !is_long {
             continue;
         }
-        let known = out
-            .iter_mut()
-            .find(|known| known.kind == publication.kind && known.reference.is_some() && known.reference == publication.reference.as_deref());
+        let known = out.iter_mut().find(|known| {
+            known.kind == publication.kind
+                && known.reference.is_some()
+                && known.reference == publication.reference.as_deref()
+        });
         if let Some(known) = known {
             known.action = publication.action;
             known.title = publication.title.as_deref().or(known.title);
@@ -230,7 +257,9 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
                     steps.push(at);
                     current.entry(&change.path).or_default().extend(steps);
                 }
-                ChangeKind::Created | ChangeKind::Modified => current.entry(&change.path).or_default().push(at),
+                ChangeKind::Created | ChangeKind::Modified => {
+                    current.entry(&change.path).or_default().push(at)
+                }
             },
             Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => {
                 for path in reverted_paths(&run.command) {
@@ -252,7 +281,9 @@ fn reverted_paths(command: &str) -> impl Iterator<Item = &str> {
         .strip_prefix("git checkout -- ")
         .or_else(|| command.strip_prefix("git restore "))
         .unwrap_or_default();
-    arguments.split_whitespace().take_while(|word| !matches!(*word, "&&" | "||" | ";" | "|"))
+    arguments
+        .split_whitespace()
+        .take_while(|word| !matches!(*word, "&&" | "||" | ";" | "|"))
 }
 
 /// Finds the places where the agent takes back what it said in the turns before.
@@ -269,14 +300,21 @@ fn corrections(timeline: &Timeline<'_>) -> Vec<Correction> {
         if !CONCESSIONS.starts(&lower_head(text)) {
             continue;
         }
-        let from = timeline.steps.partition_point(|earlier| earlier.turn + TURNS_BACK < step.turn);
+        let from = timeline
+            .steps
+            .partition_point(|earlier| earlier.turn + TURNS_BACK < step.turn);
         let end = (at + STEPS_AHEAD).min(timeline.steps.len());
         let mut words = Words::default();
-        let user = timeline.steps[from..at].iter().rev().find_map(|step| step.user_words());
-        let truth = timeline.steps[at..end].iter().filter_map(|step| match step.action() {
-            Some(Action::Prose(text) | Action::Report(text)) => Some(text.as_str()),
-            _ => None,
-        });
+        let user = timeline.steps[from..at]
+            .iter()
+            .rev()
+            .find_map(|step| step.user_words());
+        let truth = timeline.steps[at..end]
+            .iter()
+            .filter_map(|step| match step.action() {
+                Some(Action::Prose(text) | Action::Report(text)) => Some(text.as_str()),
+                _ => None,
+            });
         for text in user.into_iter().chain(truth) {
             words.extend(&Words::of(text));
         }
@@ -291,6 +329,21 @@ fn corrections(timeline: &Timeline<'_>) -> Vec<Correction> {
 }
 
 const CONCESSIONS: Phrases = Phrases::new(&[
-    "you're right", "you are right", "you're absolutely right", "i was wrong", "my mistake", "good catch", "i misread", "i misunderstood", "my earlier", "i stand corrected",
-    "that was wrong", "that's wrong", "wait, that's", "actually, i was", "apologies", "sorry, i", "correction:",
+    "you're right",
+    "you are right",
+    "you're absolutely right",
+    "i was wrong",
+    "my mistake",
+    "good catch",
+    "i misread",
+    "i misunderstood",
+    "my earlier",
+    "i stand corrected",
+    "that was wrong",
+    "that's wrong",
+    "wait, that's",
+    "actually, i was",
+    "apologies",
+    "sorry, i",
+    "correction:",
 ]);

@@ -11,17 +11,24 @@ pub(crate) fn of_change(prefix: Option<&str>, subject: &str, files: &[&str]) -> 
         Some("fix" | "hotfix" | "bugfix") => return ObservationType::Bugfix,
         Some("feat" | "feature") => return ObservationType::Feature,
         Some("refactor" | "perf") => return ObservationType::Refactor,
-        Some("docs" | "doc" | "test" | "tests" | "chore" | "build" | "ci" | "style" | "revert") => return ObservationType::Change,
+        Some("docs" | "doc" | "test" | "tests" | "chore" | "build" | "ci" | "style" | "revert") => {
+            return ObservationType::Change;
+        }
         _ => {}
     }
-    let first = subject.split_whitespace().find(|word| !matches!(word.to_lowercase().as_str(), "successfully" | "also"));
+    let first = subject
+        .split_whitespace()
+        .find(|word| !matches!(word.to_lowercase().as_str(), "successfully" | "also"));
     match first.and_then(verb).map(|(base, _)| base) {
         _ if is_supporting => ObservationType::Change,
         Some("fix" | "resolve" | "correct" | "prevent" | "repair" | "guard") => ObservationType::Bugfix,
-        Some("add" | "implement" | "introduce" | "support" | "create" | "enable" | "allow") => ObservationType::Feature,
-        Some("refactor" | "rename" | "move" | "extract" | "simplify" | "consolidate" | "split" | "unify" | "inline" | "deduplicate" | "restructure") => {
-            ObservationType::Refactor
+        Some("add" | "implement" | "introduce" | "support" | "create" | "enable" | "allow") => {
+            ObservationType::Feature
         }
+        Some(
+            "refactor" | "rename" | "move" | "extract" | "simplify" | "consolidate" | "split" | "unify"
+            | "inline" | "deduplicate" | "restructure",
+        ) => ObservationType::Refactor,
         _ => ObservationType::Change,
     }
 }
@@ -39,12 +46,15 @@ pub(crate) const fn of_intent(intent: Intent) -> ObservationType {
 fn is_test_or_text(file: &str) -> bool {
     let lower = file.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);
-    let is_test_folder = lower.split('/').any(|part| matches!(part, "test" | "tests" | "spec" | "__tests__"));
+    let is_test_folder = lower
+        .split('/')
+        .any(|part| matches!(part, "test" | "tests" | "spec" | "__tests__"));
     is_test_folder || name.contains("test") || name.contains("spec") || is_text(name)
 }
 
 fn is_text(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, extension)| matches!(extension, "md" | "txt" | "rst" | "adoc"))
+    name.rsplit_once('.')
+        .is_some_and(|(_, extension)| matches!(extension, "md" | "txt" | "rst" | "adoc"))
 }
 
 /// Returns the concepts of a memory.
@@ -68,8 +78,30 @@ pub(crate) fn concepts(kind: ObservationType, text: &str) -> Vec<String> {
     out.into_iter().map(str::to_owned).collect()
 }
 
-const GOTCHAS: Phrases = Phrases::new(&["gotcha", "beware", "careful", "must not", "must never", "do not", "don't", "silently", "unexpectedly", "trap", "only when", "must be", "pre-existing", "flaky", "stale"]);
-const PATTERNS: Phrases = Phrases::new(&["same pattern", "pattern", "convention", "consistent with", "follows the"]);
+const GOTCHAS: Phrases = Phrases::new(&[
+    "gotcha",
+    "beware",
+    "careful",
+    "must not",
+    "must never",
+    "do not",
+    "don't",
+    "silently",
+    "unexpectedly",
+    "trap",
+    "only when",
+    "must be",
+    "pre-existing",
+    "flaky",
+    "stale",
+]);
+const PATTERNS: Phrases = Phrases::new(&[
+    "same pattern",
+    "pattern",
+    "convention",
+    "consistent with",
+    "follows the",
+]);
 
 #[cfg(test)]
 mod tests {
@@ -78,11 +110,36 @@ mod tests {
     #[test]
     fn the_type_follows_the_work() {
         for (prefix, subject, files, wanted) in [
-            (Some("fix"), "handle empty input", vec!["a.rs"], ObservationType::Bugfix),
-            (None, "Add a `--json` flag", vec!["a.rs"], ObservationType::Feature),
-            (None, "Add regression tests", vec!["tests/a.rs"], ObservationType::Change),
-            (None, "Rename Store to Shelf", vec!["a.rs"], ObservationType::Refactor),
-            (None, "Bump the version", vec!["Cargo.toml"], ObservationType::Change),
+            (
+                Some("fix"),
+                "handle empty input",
+                vec!["a.rs"],
+                ObservationType::Bugfix,
+            ),
+            (
+                None,
+                "Add a `--json` flag",
+                vec!["a.rs"],
+                ObservationType::Feature,
+            ),
+            (
+                None,
+                "Add regression tests",
+                vec!["tests/a.rs"],
+                ObservationType::Change,
+            ),
+            (
+                None,
+                "Rename Store to Shelf",
+                vec!["a.rs"],
+                ObservationType::Refactor,
+            ),
+            (
+                None,
+                "Bump the version",
+                vec!["Cargo.toml"],
+                ObservationType::Change,
+            ),
         ] {
             assert_eq!(of_change(prefix, subject, &files), wanted, "{subject}");
         }

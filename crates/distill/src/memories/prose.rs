@@ -11,7 +11,12 @@ use crate::episodes::{Span, Timeline};
 use crate::prose::Message;
 
 /// Drafts memories from the findings of an episode that no other memory states word by word.
-pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, span: &Span, told: &HashSet<&str>) -> Vec<Draft> {
+pub(super) fn drafts(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    span: &Span,
+    told: &HashSet<&str>,
+) -> Vec<Draft> {
     let mut findings = Vec::new();
     for at in span.first..span.end {
         let Some(Action::Prose(text)) = timeline.steps[at].action() else {

@@ -17,7 +17,10 @@ const WORKING_NOTES_PERCENT: usize = 50;
 
 /// Reports whether a source was written for the work in progress, not for a reader.
 const fn is_working_note(source: Source) -> bool {
-    matches!(source, Source::Compaction | Source::Subagent | Source::Prose | Source::Written)
+    matches!(
+        source,
+        Source::Compaction | Source::Subagent | Source::Prose | Source::Written
+    )
 }
 
 /// The worth of one new word, by source.
@@ -57,10 +60,16 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
     let mut chosen = Vec::new();
     loop {
         rest.retain(|candidate| {
-            let room = if is_working_note(candidate.source) { left.min(left_for_notes) } else { left };
+            let room = if is_working_note(candidate.source) {
+                left.min(left_for_notes)
+            } else {
+                left
+            };
             candidate.chars <= room && !candidate.words.covered_by(&known, KNOWN_PERCENT)
         });
-        let Some(best) = (0..rest.len()).max_by_key(|at| (rest[*at].value(&known), std::cmp::Reverse(rest[*at].at))) else {
+        let Some(best) =
+            (0..rest.len()).max_by_key(|at| (rest[*at].value(&known), std::cmp::Reverse(rest[*at].at)))
+        else {
             break;
         };
         let best = rest.swap_remove(best);
@@ -77,10 +86,19 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
 
 /// Drops each draft whose words another draft of at least the same authority has.
 fn drop_repetitions(candidates: &mut Vec<Candidate>) {
-    candidates.sort_by_key(|candidate| (candidate.source, std::cmp::Reverse(candidate.words.weight()), candidate.at));
+    candidates.sort_by_key(|candidate| {
+        (
+            candidate.source,
+            std::cmp::Reverse(candidate.words.weight()),
+            candidate.at,
+        )
+    });
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in candidates.drain(..) {
-        if !kept.iter().any(|other| candidate.words.covered_by(&other.words, SAME_PERCENT)) {
+        if !kept
+            .iter()
+            .any(|other| candidate.words.covered_by(&other.words, SAME_PERCENT))
+        {
             kept.push(candidate);
         }
     }

@@ -31,7 +31,10 @@ fn file_draft(path: &str, changes: &[(usize, &FileChange)], ending: &Ending<'_>)
     let (at, _) = *changes.last()?;
     let name = path.rsplit('/').next().unwrap_or(path);
     let survives = |text: &&str| text.len() <= MAX_TEXT && !ending.is_stale(text, at);
-    let header = changes.iter().rev().find_map(|(_, change)| change.header.as_deref());
+    let header = changes
+        .iter()
+        .rev()
+        .find_map(|(_, change)| change.header.as_deref());
     let header = header.map(plain);
     let header_sentences: Vec<&str> = header.as_deref().map(sentences).unwrap_or_default();
     let comments: Vec<&str> = changes

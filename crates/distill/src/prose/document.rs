@@ -81,52 +81,184 @@ impl SectionRole {
 const HEADINGS: &[(SectionRole, Phrases)] = &[
     (
         SectionRole::Request,
-        Phrases::new(&["primary request", "user messages", "user request", "original request"]),
+        Phrases::new(&[
+            "primary request",
+            "user messages",
+            "user request",
+            "original request",
+        ]),
     ),
     (
         SectionRole::Status,
-        Phrases::new(&["current work", "current state", "current status", "status", "progress"]),
+        Phrases::new(&[
+            "current work",
+            "current state",
+            "current status",
+            "status",
+            "progress",
+        ]),
     ),
-    (SectionRole::Source, Phrases::new(&["sources", "references", "links"])),
+    (
+        SectionRole::Source,
+        Phrases::new(&["sources", "references", "links"]),
+    ),
     (SectionRole::Choice, CHOICES),
     (
         SectionRole::Open,
         Phrases::new(&[
-            "next", "next step", "next steps", "remaining", "todo", "to do", "to-do", "follow-up", "follow-ups", "follow up", "what's left", "left to do", "what is left",
-            "not done", "not yet", "outstanding", "future", "recommendation", "recommendations", "still open", "open items", "open questions", "pending", "pending tasks",
-            "still needed", "action items", "deferred", "out of scope", "you still need", "still to do",
+            "next",
+            "next step",
+            "next steps",
+            "remaining",
+            "todo",
+            "to do",
+            "to-do",
+            "follow-up",
+            "follow-ups",
+            "follow up",
+            "what's left",
+            "left to do",
+            "what is left",
+            "not done",
+            "not yet",
+            "outstanding",
+            "future",
+            "recommendation",
+            "recommendations",
+            "still open",
+            "open items",
+            "open questions",
+            "pending",
+            "pending tasks",
+            "still needed",
+            "action items",
+            "deferred",
+            "out of scope",
+            "you still need",
+            "still to do",
         ]),
     ),
     (
         SectionRole::Note,
         Phrases::new(&[
-            "known issue", "known issues", "caveat", "caveats", "limitation", "limitations", "note", "notes", "warning", "warnings", "gotcha", "gotchas", "risk", "risks", "important",
-            "edge cases", "concerns",
+            "known issue",
+            "known issues",
+            "caveat",
+            "caveats",
+            "limitation",
+            "limitations",
+            "note",
+            "notes",
+            "warning",
+            "warnings",
+            "gotcha",
+            "gotchas",
+            "risk",
+            "risks",
+            "important",
+            "edge cases",
+            "concerns",
         ]),
     ),
     (
         SectionRole::Cause,
-        Phrases::new(&["root cause", "cause", "causes", "analysis", "what went wrong", "explanation", "how it works", "findings", "why it", "why the"]),
+        Phrases::new(&[
+            "root cause",
+            "cause",
+            "causes",
+            "analysis",
+            "what went wrong",
+            "explanation",
+            "how it works",
+            "findings",
+            "why it",
+            "why the",
+        ]),
     ),
     (
         SectionRole::Decision,
-        Phrases::new(&["decision", "decisions", "rationale", "trade-off", "trade-offs", "tradeoffs", "approach", "design", "reasoning", "why this"]),
+        Phrases::new(&[
+            "decision",
+            "decisions",
+            "rationale",
+            "trade-off",
+            "trade-offs",
+            "tradeoffs",
+            "approach",
+            "design",
+            "reasoning",
+            "why this",
+        ]),
     ),
     (
         SectionRole::Check,
-        Phrases::new(&["test", "tests", "testing", "tested", "test plan", "test results", "verification", "verified", "validation", "results", "test coverage"]),
+        Phrases::new(&[
+            "test",
+            "tests",
+            "testing",
+            "tested",
+            "test plan",
+            "test results",
+            "verification",
+            "verified",
+            "validation",
+            "results",
+            "test coverage",
+        ]),
     ),
-    (SectionRole::Problem, Phrases::new(&["problem", "problems", "issue", "bug", "symptom", "symptoms", "background", "context", "error", "errors"])),
+    (
+        SectionRole::Problem,
+        Phrases::new(&[
+            "problem",
+            "problems",
+            "issue",
+            "bug",
+            "symptom",
+            "symptoms",
+            "background",
+            "context",
+            "error",
+            "errors",
+        ]),
+    ),
     (
         SectionRole::Change,
         Phrases::new(&[
-            "solution", "fix", "fixes", "fixed", "change", "changes", "changed", "what was done", "what i did", "implementation", "implemented", "modified", "added", "updated", "removed",
-            "completed", "done", "refactored", "files", "what it does", "what changed",
+            "solution",
+            "fix",
+            "fixes",
+            "fixed",
+            "change",
+            "changes",
+            "changed",
+            "what was done",
+            "what i did",
+            "implementation",
+            "implemented",
+            "modified",
+            "added",
+            "updated",
+            "removed",
+            "completed",
+            "done",
+            "refactored",
+            "files",
+            "what it does",
+            "what changed",
         ]),
     ),
 ];
 
-const CHOICES: Phrases = Phrases::new(&["option", "options", "alternative", "alternatives", "choices", "two approaches", "possible approaches", "two ways"]);
+const CHOICES: Phrases = Phrases::new(&[
+    "option",
+    "options",
+    "alternative",
+    "alternatives",
+    "choices",
+    "two approaches",
+    "possible approaches",
+    "two ways",
+]);
 
 /// Reports whether a lead-in announces alternatives: "Two options:".
 pub(super) fn offers_choice(lead: &str) -> bool {
@@ -217,7 +349,8 @@ impl Reader {
             } else {
                 self.paragraph.push(' ');
             }
-            self.paragraph.push_str(trimmed.trim_start_matches('>').trim_start());
+            self.paragraph
+                .push_str(trimmed.trim_start_matches('>').trim_start());
         }
     }
 
@@ -244,7 +377,10 @@ impl Reader {
     fn row(&mut self, line: &str) {
         self.end_paragraph();
         let cells: Vec<String> = line.trim_matches('|').split('|').map(plain).collect();
-        if cells.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':' | ' '))) {
+        if cells
+            .iter()
+            .all(|cell| cell.chars().all(|c| matches!(c, '-' | ':' | ' ')))
+        {
             return;
         }
         let Some(header) = &self.table else {
@@ -252,16 +388,20 @@ impl Reader {
             return;
         };
         let has_words = |cell: &&String| cell.chars().any(char::is_alphabetic);
-        let Some(subject) = cells.iter().position(|cell| has_words(&cell)) else { return };
+        let Some(subject) = cells.iter().position(|cell| has_words(&cell)) else {
+            return;
+        };
         let details: Vec<String> = cells
             .iter()
             .enumerate()
             .skip(subject + 1)
             .filter(|(_, cell)| has_words(cell))
-            .map(|(at, cell)| match header.get(at).filter(|name| !name.is_empty()) {
-                Some(name) => format!("{name}: {cell}"),
-                None => cell.clone(),
-            })
+            .map(
+                |(at, cell)| match header.get(at).filter(|name| !name.is_empty()) {
+                    Some(name) => format!("{name}: {cell}"),
+                    None => cell.clone(),
+                },
+            )
             .collect();
         if details.is_empty() {
             return;
@@ -293,7 +433,9 @@ impl Reader {
     }
 
     fn continue_entry(&mut self, text: &str) {
-        let Some(block) = self.blocks().last_mut() else { return };
+        let Some(block) = self.blocks().last_mut() else {
+            return;
+        };
         let target = block.children.last_mut().unwrap_or(&mut block.text);
         if !target.is_empty() {
             target.push(' ');
@@ -323,7 +465,9 @@ impl Reader {
             .into_iter()
             .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("//"))
             .collect();
-        let Some(last) = self.blocks().last_mut() else { return };
+        let Some(last) = self.blocks().last_mut() else {
+            return;
+        };
         let target = last.children.last_mut().unwrap_or(&mut last.text);
         if let [line] = lines.as_slice()
             && target.ends_with(':')
@@ -340,7 +484,9 @@ fn heading(line: &str) -> Option<String> {
     const MAX_NUMBERED_WORDS: usize = 8;
     if line.starts_with('#') {
         let text = line.trim_start_matches('#');
-        return text.starts_with(' ').then(|| without_number(&plain(text)).trim_end_matches(':').to_owned());
+        return text
+            .starts_with(' ')
+            .then(|| without_number(&plain(text)).trim_end_matches(':').to_owned());
     }
     let starts_with_digit = line.starts_with(|c: char| c.is_ascii_digit());
     let text = starts_with_digit.then(|| list_entry(line.trim_end())).flatten()?;
@@ -381,7 +527,9 @@ fn list_entry(line: &str) -> Option<&str> {
         return None;
     }
     let rest = &line[digits..];
-    rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")).map(str::trim_start)
+    rest.strip_prefix(". ")
+        .or_else(|| rest.strip_prefix(") "))
+        .map(str::trim_start)
 }
 
 /// Returns the text of a paragraph that is bold as a whole: a heading in disguise.
@@ -396,7 +544,10 @@ fn bold_heading(paragraph: &str) -> Option<String> {
 
 fn block(text: &str, is_item: bool) -> Block {
     let label = label(text);
-    let role = label.as_deref().map(SectionRole::of).filter(|role| *role != SectionRole::Other);
+    let role = label
+        .as_deref()
+        .map(SectionRole::of)
+        .filter(|role| *role != SectionRole::Other);
     Block {
         text: plain(text),
         is_item,
@@ -418,7 +569,8 @@ fn label(text: &str) -> Option<String> {
         text.split_once(": ")?.0
     };
     let label = plain(label.trim_end_matches(':'));
-    (label.split_whitespace().count() <= MAX_WORDS && count_names(&label) == 0 && !label.ends_with('.')).then_some(label)
+    (label.split_whitespace().count() <= MAX_WORDS && count_names(&label) == 0 && !label.ends_with('.'))
+        .then_some(label)
 }
 
 #[cfg(test)]
@@ -447,8 +599,14 @@ mod tests {
         let sections = parse(
             "All done.\n\n**`a.rs`**\n- Changed the name\n- Added tests:\n  - one\n  - two\n\n## Next\n\n1. Ship it\n   soon\n\n3. Errors and fixes:\n   - `x` failed\n",
         );
-        let headings: Vec<_> = sections.iter().map(|section| section.heading.as_deref()).collect();
-        assert_eq!(headings, [None, Some("`a.rs`"), Some("Next"), Some("Errors and fixes")]);
+        let headings: Vec<_> = sections
+            .iter()
+            .map(|section| section.heading.as_deref())
+            .collect();
+        assert_eq!(
+            headings,
+            [None, Some("`a.rs`"), Some("Next"), Some("Errors and fixes")]
+        );
         assert_eq!(sections[1].blocks[1].children, ["one", "two"]);
         assert_eq!(sections[2].role, SectionRole::Open);
         assert_eq!(sections[2].blocks[0].text, "Ship it soon");

@@ -72,7 +72,9 @@ fn emphasis<'a>(before: &str, mark: char, after: &'a str) -> Option<(&'a str, &'
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '_' | '*' | '/'));
     let end = after.find(mark).filter(|end| (1..MAX_EMPHASIS).contains(end))?;
     let (inner, tail) = (&after[..end], &after[end + 1..]);
-    let is_text = inner.starts_with(char::is_alphabetic) && !inner.ends_with(char::is_whitespace) && !inner.contains('`');
+    let is_text = inner.starts_with(char::is_alphabetic)
+        && !inner.ends_with(char::is_whitespace)
+        && !inner.contains('`');
     (is_text && is_edge(before.chars().next_back()) && is_edge(tail.chars().next())).then_some((inner, tail))
 }
 
@@ -88,7 +90,10 @@ fn link(after: &str) -> Option<(&str, &str)> {
 
 /// Reports whether a character is a check mark, an emoji or a bullet.
 pub(super) const fn is_mark(c: char) -> bool {
-    matches!(c, '✅' | '✓' | '✔' | '❌' | '✗' | '✘' | '⚠' | '•' | '⚪' | '➜' | '☑' | '★' | '\u{1f300}'..='\u{1faff}')
+    matches!(
+        c,
+        '✅' | '✓' | '✔' | '❌' | '✗' | '✘' | '⚠' | '•' | '⚪' | '➜' | '☑' | '★' | '\u{1f300}'..='\u{1faff}'
+    )
 }
 
 const fn is_invisible(c: char) -> bool {
@@ -108,7 +113,10 @@ mod tests {
             ("``__init__`` stays", "`__init__` stays"),
             ("cos(x)**I and **kw", "cos(x)**I and **kw"),
             ("an `open span", "an open span"),
-            ("they _did_ see *all* of snake_case and a*b*c", "they did see all of snake_case and a*b*c"),
+            (
+                "they _did_ see *all* of snake_case and a*b*c",
+                "they did see all of snake_case and a*b*c",
+            ),
             ("bell\u{7} and \u{202e}tricks", "bell and tricks"),
         ] {
             assert_eq!(plain(given), wanted);

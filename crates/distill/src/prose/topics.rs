@@ -56,7 +56,9 @@ fn section_topics(section: &Section) -> Vec<Topic> {
                 heading: Some(label.clone()),
                 role: section.role,
                 blocks: vec![Block {
-                    text: block.text[label.len()..].trim_start_matches([':', '-', '—', '–', ' ']).to_owned(),
+                    text: block.text[label.len()..]
+                        .trim_start_matches([':', '-', '—', '–', ' '])
+                        .to_owned(),
                     is_item: false,
                     ..block.clone()
                 }],
@@ -124,7 +126,11 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
         if text.is_empty() || is_question(&text) || is_narration(&text) || is_verdict(&text) {
             continue;
         }
-        let role = if introduces && offers_choice(&text) { SectionRole::Choice } else { role };
+        let role = if introduces && offers_choice(&text) {
+            SectionRole::Choice
+        } else {
+            role
+        };
         let point = Point {
             title: Some(text.trim_end_matches(':').to_owned()),
             text,
@@ -153,7 +159,11 @@ fn push_item(block: &Block, section: &Section, text: String, points: &mut Vec<Po
         if is_question(&text) || is_verdict(&text) || is_narration(&text) {
             continue;
         }
-        let title = if is_whole { block.text.clone() } else { text.clone() };
+        let title = if is_whole {
+            block.text.clone()
+        } else {
+            text.clone()
+        };
         points.push(Point {
             title: Some(title).filter(|title| !title.ends_with(':') && !block.is_row),
             text,
@@ -170,7 +180,11 @@ fn with_children(block: &Block) -> String {
             break;
         }
         let separator = if text.ends_with(':') { " " } else { "; " };
-        text = format!("{}{separator}{}", text.trim_end_matches(['.', ';']), child.trim_end_matches(['.', ';']));
+        text = format!(
+            "{}{separator}{}",
+            text.trim_end_matches(['.', ';']),
+            child.trim_end_matches(['.', ';'])
+        );
     }
     text
 }
@@ -178,7 +192,9 @@ fn with_children(block: &Block) -> String {
 /// "Summary" says nothing about the subject; "Merge conflicts" does.
 fn is_specific(heading: &str) -> bool {
     let words = heading.split_whitespace().count();
-    words > 0 && !(words <= 3 && (SectionRole::of(heading) != SectionRole::Other || heading.to_lowercase().contains("summary")))
+    words > 0
+        && !(words <= 3
+            && (SectionRole::of(heading) != SectionRole::Other || heading.to_lowercase().contains("summary")))
 }
 
 #[cfg(test)]
@@ -199,7 +215,9 @@ mod tests {
     #[test]
     fn narration_questions_and_verdicts_are_left_out() {
         assert_eq!(
-            texts("Good - I have enough context now. `load` reads the file twice. All tests pass. Want me to fix it?"),
+            texts(
+                "Good - I have enough context now. `load` reads the file twice. All tests pass. Want me to fix it?"
+            ),
             [["`load` reads the file twice."]]
         );
     }
@@ -207,14 +225,20 @@ mod tests {
     #[test]
     fn a_lead_in_and_its_list_are_one_statement() {
         assert_eq!(
-            texts("`check` returns an error regardless of whether:\n\n1. the branch exists\n2. the session has checkpoints\n"),
-            [["`check` returns an error regardless of whether: the branch exists; the session has checkpoints"]]
+            texts(
+                "`check` returns an error regardless of whether:\n\n1. the branch exists\n2. the session has checkpoints\n"
+            ),
+            [[
+                "`check` returns an error regardless of whether: the branch exists; the session has checkpoints"
+            ]]
         );
     }
 
     #[test]
     fn each_heading_is_a_topic_of_its_own() {
-        let topics = topics_of("## `auth` module\n- Tokens expire after 15 minutes\n\n## `billing` module\n- Invoices are immutable\n");
+        let topics = topics_of(
+            "## `auth` module\n- Tokens expire after 15 minutes\n\n## `billing` module\n- Invoices are immutable\n",
+        );
         assert_eq!(topics.len(), 2);
         assert_eq!(topics[0].heading.as_deref(), Some("`auth` module"));
         assert_eq!(topics[1].points[0].text, "Invoices are immutable");

@@ -206,7 +206,7 @@ fn questions_and_task_lists_are_told_also_when_they_are_no_events() {
     ];
     let expected = "use t1 TodoWrite {\"todos\":[]}\n\
                     result t1 ok Todos have been modified | {\"oldTodos\":[],\"newTodos\":[]}";
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 fn queue(operation: &str, content: Option<&str>) -> Value {
@@ -249,7 +249,7 @@ fn a_message_typed_while_the_assistant_works_is_told_once_where_it_was_given() {
         bash("t1"),
         bash("t2")
     );
-    assert_eq!(told(&lines), expected);
+    assert_eq!(rendered(&lines), expected);
 }
 
 #[test]
@@ -261,7 +261,10 @@ fn a_queued_message_that_the_client_repeats_is_a_prompt() {
         json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "Also test it."}}),
         assistant("m1", &[text("Done.")]),
     ];
-    assert_eq!(told(&lines), "prompt Fix it.\nprompt Also test it.\nprose Done.");
+    assert_eq!(
+        rendered(&lines),
+        "prompt Fix it.\nprompt Also test it.\nprose Done."
+    );
 }
 
 #[test]
@@ -274,5 +277,5 @@ fn a_private_message_in_the_queue_makes_the_rest_of_the_turn_private() {
         user("Next."),
         assistant("m2", &[text("Sure.")]),
     ];
-    assert_eq!(told(&lines), "prompt Fix it.\nprompt Next.\nprose Sure.");
+    assert_eq!(rendered(&lines), "prompt Fix it.\nprompt Next.\nprose Sure.");
 }
