@@ -19,18 +19,20 @@ use backstory_model::ObservationType;
 
 /// The whole hand-over, in characters: about 300 tokens.
 const MAX_CHARS: usize = 1_300;
+/// A line with this share of another line's words says the same.
+const TOLD_PERCENT: u32 = 60;
 const MAX_FINDINGS: usize = 2;
+const MAX_CHANGES: usize = 3;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
 
 /// Writes the hand-over.
-pub(crate) fn write(
-    timeline: &Timeline<'_>,
-    ending: &Ending<'_>,
-    obstacles: &Obstacles<'_>,
-    observations: &[SessionObservation],
-) -> Handover {
-    let mut done = done::done(timeline, ending);
+pub(crate) fn write(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>, observations: &[SessionObservation]) -> Handover {
+    let mut done = done::committed(ending);
+    done.splice(0..0, changes(observations, &done));
+    if done.is_empty() {
+        done = done::outcome(timeline);
+    }
     done.splice(0..0, findings(observations, &done));
     let mut handover = Handover {
         requests: requests::chosen(timeline),
@@ -38,9 +40,7 @@ pub(crate) fn write(
         checks: checks::checks(timeline),
         state: checks::state(timeline, ending),
         open: open::open(timeline, ending, obstacles),
-        decisions: titles(observations, MAX_DECISIONS, |one| {
-            one.observation.kind == ObservationType::Decision
-        }),
+        decisions: titles(observations, MAX_DECISIONS, |one| one.observation.kind == ObservationType::Decision),
         traps: traps(observations),
         branch: timeline.logs.iter().rev().find_map(|log| log.branch.clone()),
     };
@@ -48,43 +48,45 @@ pub(crate) fn write(
     handover
 }
 
+/// Returns the changes that no commit tells of, the latest ones.
+fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
+    let told = Words::of(&done.join(" "));
+    let is_change = |one: &&SessionObservation| {
+        let kind = one.observation.kind;
+        !matches!(kind, ObservationType::Discovery | ObservationType::Decision) && one.error_signature.is_none()
+    };
+    let mut out: Vec<String> = observations
+        .iter()
+        .rev()
+        .filter(is_change)
+        .map(|one| &one.observation.title)
+        .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT))
+        .take(MAX_CHANGES)
+        .cloned()
+        .collect();
+    out.reverse();
+    out
+}
+
 /// Returns the causes that were found, unless completed work tells of them.
 fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
-    const TOLD_PERCENT: u32 = 60;
     let told = Words::of(&done.join(" "));
     let explains = |one: &&SessionObservation| {
-        let is_finding = one.observation.kind == ObservationType::Discovery
-            && !one.rejected
-            && one.error_signature.is_none();
-        is_finding
-            && has_cause(&format!(
-                "{} {}",
-                one.observation.title,
-                one.observation.narrative.as_deref().unwrap_or_default()
-            ))
+        let is_finding = one.observation.kind == ObservationType::Discovery && !one.rejected && one.error_signature.is_none();
+        is_finding && has_cause(&format!("{} {}", one.observation.title, one.observation.narrative.as_deref().unwrap_or_default()))
     };
     observations
         .iter()
         .filter(explains)
         .map(|one| &one.observation.title)
-        .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT))
+        .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT) && !title.starts_with("Issue "))
         .take(MAX_FINDINGS)
-        .map(|title| {
-            if opens_with_change(title) {
-                title.clone()
-            } else {
-                format!("Found: {title}")
-            }
-        })
+        .map(|title| if opens_with_change(title) { title.clone() } else { format!("Found: {title}") })
         .collect()
 }
 
 /// Returns the latest titles that fit a condition, oldest first.
-fn titles(
-    observations: &[SessionObservation],
-    max: usize,
-    wanted: impl Fn(&SessionObservation) -> bool,
-) -> Vec<String> {
+fn titles(observations: &[SessionObservation], max: usize, wanted: impl Fn(&SessionObservation) -> bool) -> Vec<String> {
     let mut out: Vec<String> = observations
         .iter()
         .rev()

@@ -18,6 +18,8 @@ pub(crate) struct Ending<'a> {
     paths: HashMap<usize, &'a str>,
     /// Corrections: the step, the first step they may refute, and their words.
     corrections: Vec<Correction>,
+    /// The steps of each turn, by the index of any of its steps.
+    turns: Vec<std::ops::Range<usize>>,
 }
 
 /// A commit after all amends.
@@ -83,7 +85,13 @@ impl<'a> Ending<'a> {
             removed: removed_names(timeline),
             paths: final_paths(timeline),
             corrections: corrections(timeline),
+            turns: turns(timeline),
         }
+    }
+
+    /// Reports whether the turn of a step changed any file that survives.
+    pub(crate) fn changes_in_turn(&self, at: usize) -> bool {
+        !self.files(self.turns[at].clone()).is_empty()
     }
 
     /// Returns the final paths of the files that the steps of a range changed.
@@ -118,6 +126,14 @@ impl<'a> Ending<'a> {
             .iter()
             .any(|correction| words.covered_by(&correction.words, REFUTED_PERCENT))
     }
+}
+
+fn turns(timeline: &Timeline<'_>) -> Vec<std::ops::Range<usize>> {
+    let steps = &timeline.steps;
+    steps
+        .iter()
+        .map(|step| steps.partition_point(|other| other.turn < step.turn)..steps.partition_point(|other| other.turn <= step.turn))
+        .collect()
 }
 
 /// Statements with these words are about a removal and stay true after it.

@@ -23,18 +23,13 @@ pub(crate) use draft::{Draft, Source, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Obstacles, describe, find as find_obstacles, key as command_key, simple_commands};
 
-use crate::english::{Intent, intent};
+use crate::english::{Intent, Words, intent};
 use crate::episodes::{Span, StepKind, Timeline};
 use crate::prose::Message;
 use crate::{Action, SessionObservation};
 
 /// Drafts and selects the memories of a session.
-pub(crate) fn write(
-    timeline: &Timeline<'_>,
-    spans: &[Span],
-    ending: &Ending<'_>,
-    obstacles: &Obstacles<'_>,
-) -> Vec<SessionObservation> {
+pub(crate) fn write(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<SessionObservation> {
     let drafts = drafts(timeline, spans, ending, obstacles);
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
@@ -45,15 +40,10 @@ pub(crate) fn write(
         .collect()
 }
 
-fn drafts(
-    timeline: &Timeline<'_>,
-    spans: &[Span],
-    ending: &Ending<'_>,
-    obstacles: &Obstacles<'_>,
-) -> Vec<Draft> {
+fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<Draft> {
     let mut reports = Vec::new();
     let mut others = user::drafts(timeline);
-    others.extend(obstacles.drafts.iter().cloned());
+    others.extend(obstacles.drafts.iter().filter(|draft| !is_vindicated(ending, draft)).cloned());
     for (at, step) in timeline.steps.iter().enumerate() {
         let source = match (step.kind, step.action()) {
             (_, Some(Action::Report(_))) => {
@@ -61,12 +51,7 @@ fn drafts(
                 continue;
             }
             (_, Some(Action::Compaction(text))) => {
-                others.extend(report::drafts(
-                    Source::Compaction,
-                    &Message::read(without_analysis(text)),
-                    at,
-                    ending,
-                ));
+                others.extend(report::drafts(Source::Compaction, &Message::read(without_analysis(text)), at, ending));
                 continue;
             }
             (StepKind::Prompt(text), _) if is_document(text) => {
@@ -96,6 +81,17 @@ fn drafts(
     others
 }
 
+/// Reports whether an attempt that failed at first is what a later commit tells of.
+fn is_vindicated(ending: &Ending<'_>, draft: &Draft) -> bool {
+    const SAME_IDEA_PERCENT: u32 = 40;
+    let idea = Words::of(&draft.title);
+    let later = ending.commits.iter().filter(|commit| commit.at > draft.at);
+    draft.rejected
+        && later
+            .map(|commit| Words::of(&format!("{} {}", commit.subject, commit.body.unwrap_or_default())))
+            .any(|commit| idea.covered_by(&commit, SAME_IDEA_PERCENT))
+}
+
 /// Returns a compaction summary without the chronological notes that some agents put in front of it.
 fn without_analysis(text: &str) -> &str {
     text.split_once("\nSummary:").map_or(text, |(_, summary)| summary)
@@ -116,11 +112,7 @@ fn with_keys(drafts: Vec<Draft>, spans: &[Span]) -> Vec<(String, Draft)> {
             let base = format!("{}/{}", episode_of(spans, draft.at), slug(&draft.subject));
             let count = seen.entry(base.clone()).or_default();
             *count += 1;
-            let key = if *count == 1 {
-                base
-            } else {
-                format!("{base}-{count}")
-            };
+            let key = if *count == 1 { base } else { format!("{base}-{count}") };
             (key, draft)
         })
         .collect()
@@ -142,14 +134,9 @@ fn episode_of(spans: &[Span], at: usize) -> u32 {
     u32::try_from(position.min(spans.len().saturating_sub(1)) + 1).unwrap_or(u32::MAX)
 }
 
-fn observation(
-    timeline: &Timeline<'_>,
-    spans: &[Span],
-    ending: &Ending<'_>,
-    key: String,
-    draft: Draft,
-) -> SessionObservation {
+fn observation(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, key: String, draft: Draft) -> SessionObservation {
     const MAX_FILES: usize = 6;
+    const FEW_FILES: usize = 3;
     let episode = episode_of(spans, draft.at);
     let span = &spans[episode as usize - 1];
     let text = draft.text();
@@ -158,16 +145,14 @@ fn observation(
         _ => draft.from.min(span.first)..(draft.at + 1).max(span.end),
     };
     let is_change = !matches!(draft.kind, Some(ObservationType::Decision));
-    let changed = if is_change {
-        ending.files(range.clone())
-    } else {
-        Vec::new()
-    };
+    let changed = if is_change { ending.files(range.clone()) } else { Vec::new() };
+    let has_changes = !changed.is_empty();
     let mut files_modified = mentioned(&changed, &text);
     if files_modified.is_empty() {
         files_modified = match draft.source {
             Source::Commit | Source::Obstacle | Source::Written => ending.files(draft.from..draft.at + 1),
-            Source::Report if report::tells_changes(&draft) => ending.files(range.clone()),
+            // A report that names no file is about all of them, if they are few.
+            Source::Report if report::tells_changes(&draft) && changed.len() <= FEW_FILES => changed,
             _ => Vec::new(),
         };
     }
@@ -184,7 +169,7 @@ fn observation(
     files_read.truncate(MAX_FILES);
     let request = span.request.as_deref().map_or(Intent::Other, intent);
     let kind = draft.kind.unwrap_or_else(|| {
-        if files_modified.is_empty() || !report::tells_changes(&draft) {
+        if !has_changes || !report::tells_changes(&draft) {
             ObservationType::Discovery
         } else {
             match kind::of_change(None, &draft.title, &files_modified) {
