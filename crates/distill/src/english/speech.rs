@@ -13,7 +13,9 @@ pub(crate) fn strip_openers(sentence: &str) -> String {
         let Some(after) = end.and_then(|end| rest.get(end..)) else {
             return sentence_case(rest);
         };
-        let after = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '!' | '.' | '-' | '—' | '–' | ':' | ';'));
+        let after = after.trim_start_matches(|c: char| {
+            c.is_whitespace() || matches!(c, ',' | '!' | '.' | '-' | '—' | '–' | ':' | ';')
+        });
         if after.is_empty() {
             return String::new();
         }
@@ -41,24 +43,128 @@ fn speaker_end(lower: &str) -> Option<usize> {
 }
 
 const INTERJECTIONS: Phrases = Phrases::new(&[
-    "good", "great", "perfect", "excellent", "nice", "interesting", "done", "all done", "ok", "okay", "yes", "yeah", "yep", "no",
-    "nope", "right", "sure", "agreed", "exactly", "ah", "oh", "hmm", "hm", "wait", "got it", "found it", "fixed", "bingo", "indeed",
-    "correct", "understood", "great question", "good question", "good catch", "good point", "fair point", "fair enough", "of course",
-    "you're right", "you are right", "you're absolutely right", "absolutely", "makes sense", "confirmed", "clean", "all good",
-    "looks good", "nice catch", "all set", "success", "summary", "in summary", "to summarize", "btw", "yup", "thanks", "sorry", "i found the issue",
-    "i found the problem", "i found the bug", "i found the root cause", "i found the cause", "i've found the issue", "i've found the root cause", "found the issue", "found the problem", "found the bug", "found the root cause",
-    "now i see the issue", "now i understand the issue", "now i can see the issue", "i see the issue", "i see the problem", "short answer", "quick answer", "bottom line",
+    "good",
+    "great",
+    "perfect",
+    "excellent",
+    "nice",
+    "interesting",
+    "done",
+    "all done",
+    "ok",
+    "okay",
+    "yes",
+    "yeah",
+    "yep",
+    "no",
+    "nope",
+    "right",
+    "sure",
+    "agreed",
+    "exactly",
+    "ah",
+    "oh",
+    "hmm",
+    "hm",
+    "wait",
+    "got it",
+    "found it",
+    "fixed",
+    "bingo",
+    "indeed",
+    "correct",
+    "understood",
+    "great question",
+    "good question",
+    "good catch",
+    "good point",
+    "fair point",
+    "fair enough",
+    "of course",
+    "you're right",
+    "you are right",
+    "you're absolutely right",
+    "absolutely",
+    "makes sense",
+    "confirmed",
+    "clean",
+    "all good",
+    "looks good",
+    "nice catch",
+    "all set",
+    "success",
+    "summary",
+    "in summary",
+    "to summarize",
+    "btw",
+    "yup",
+    "thanks",
+    "sorry",
+    "i found the issue",
+    "i found the problem",
+    "i found the bug",
+    "i found the root cause",
+    "i found the cause",
+    "i've found the issue",
+    "i've found the root cause",
+    "found the issue",
+    "found the problem",
+    "found the bug",
+    "found the root cause",
+    "now i see the issue",
+    "now i understand the issue",
+    "now i can see the issue",
+    "i see the issue",
+    "i see the problem",
+    "short answer",
+    "quick answer",
+    "bottom line",
 ]);
 
 const CONNECTORS: Phrases = Phrases::new(&[
-    "additionally,", "also,", "finally,", "however,", "in addition,", "furthermore,", "moreover,", "so,", "actually,", "as a result,",
-    "therefore,", "specifically,", "overall,", "importantly,", "basically,", "note:", "note that ", "please note that ",
-    "keep in mind that ", "and ", "but ", "so ", "now, ", "now that's done,", "essentially:", "essentially,",
+    "additionally,",
+    "also,",
+    "finally,",
+    "however,",
+    "in addition,",
+    "furthermore,",
+    "moreover,",
+    "so,",
+    "actually,",
+    "as a result,",
+    "therefore,",
+    "specifically,",
+    "overall,",
+    "importantly,",
+    "basically,",
+    "note:",
+    "note that ",
+    "please note that ",
+    "keep in mind that ",
+    "and ",
+    "but ",
+    "so ",
+    "now, ",
+    "now that's done,",
+    "essentially:",
+    "essentially,",
 ]);
 
 const SPEAKERS: Phrases = Phrases::new(&[
-    "i've successfully ", "i have successfully ", "i've also ", "i have also ", "i've now ", "i've ", "i have ", "i also ", "i ",
-    "we've ", "we have ", "we also ", "we ", "successfully ",
+    "i've successfully ",
+    "i have successfully ",
+    "i've also ",
+    "i have also ",
+    "i've now ",
+    "i've ",
+    "i have ",
+    "i also ",
+    "i ",
+    "we've ",
+    "we have ",
+    "we also ",
+    "we ",
+    "successfully ",
 ]);
 
 /// Reports whether a sentence tells what the speaker is doing or about to do, not what is true.
@@ -86,16 +192,89 @@ pub(crate) fn is_narration(sentence: &str) -> bool {
 const MAX_GERUND_NARRATION: usize = 8;
 
 const NARRATION: Phrases = Phrases::new(&[
-    "i'll", "i will", "i'm going to", "i am going to", "i need to", "i want to", "i'm now", "i can now", "i now have", "i now see", "i now understand",
-    "i have a", "i have all", "i have enough", "i have the", "i have everything", "i have what", "now have", "now i", "now we", "i see",
-    "i can see", "i understand", "i think i", "i'm using", "i'm", "here's", "here is", "here are", "below is", "below are", "as you can see", "as requested",
-    "continuing", "moving on", "proceeding", "time to", "on to", "back to", "starting with", "let's", "first, let", "first let",
-    "next, i", "next i'll", "next up", "no response requested", "ready to", "ready for", "what would you", "what's on your mind",
-    "anything else", "feel free", "hope this", "happy to", "sounds good", "waiting for", "standing by", "two fixes needed", "two changes", "three changes",
-    "you can see", "you should see", "you'll see", "this session is being continued", "the summary below", "please continue the conversation", "to answer your question", "the files look", "the file looks", "everything looks", "looks correct", "progress",
+    "i'll",
+    "i will",
+    "i'm going to",
+    "i am going to",
+    "i need to",
+    "i want to",
+    "i'm now",
+    "i can now",
+    "i now have",
+    "i now see",
+    "i now understand",
+    "i have a",
+    "i have all",
+    "i have enough",
+    "i have the",
+    "i have everything",
+    "i have what",
+    "now have",
+    "now i",
+    "now we",
+    "i see",
+    "i can see",
+    "i understand",
+    "i think i",
+    "i'm using",
+    "i'm",
+    "here's",
+    "here is",
+    "here are",
+    "below is",
+    "below are",
+    "as you can see",
+    "as requested",
+    "continuing",
+    "moving on",
+    "proceeding",
+    "time to",
+    "on to",
+    "back to",
+    "starting with",
+    "let's",
+    "first, let",
+    "first let",
+    "next, i",
+    "next i'll",
+    "next up",
+    "no response requested",
+    "ready to",
+    "ready for",
+    "what would you",
+    "what's on your mind",
+    "anything else",
+    "feel free",
+    "hope this",
+    "happy to",
+    "sounds good",
+    "waiting for",
+    "standing by",
+    "two fixes needed",
+    "two changes",
+    "three changes",
+    "you can see",
+    "you should see",
+    "you'll see",
+    "this session is being continued",
+    "the summary below",
+    "please continue the conversation",
+    "to answer your question",
+    "the files look",
+    "the file looks",
+    "everything looks",
+    "looks correct",
+    "progress",
 ]);
 
-const NARRATION_ANYWHERE: Phrases = Phrases::new(&["let me", "let's", "i'll", "i will now", "we'll now", "i'm going to"]);
+const NARRATION_ANYWHERE: Phrases = Phrases::new(&[
+    "let me",
+    "let's",
+    "i'll",
+    "i will now",
+    "we'll now",
+    "i'm going to",
+]);
 
 /// Reports whether a sentence asks or offers something.
 pub(crate) fn is_question(sentence: &str) -> bool {
@@ -103,8 +282,20 @@ pub(crate) fn is_question(sentence: &str) -> bool {
 }
 
 const OFFERS: Phrases = Phrases::new(&[
-    "want me to", "would you like", "shall i", "should i", "let me know", "do you want", "tell me", "please let me know", "just say",
-    "if you'd like", "if you want", "say the word", "please confirm", "q:",
+    "want me to",
+    "would you like",
+    "shall i",
+    "should i",
+    "let me know",
+    "do you want",
+    "tell me",
+    "please let me know",
+    "just say",
+    "if you'd like",
+    "if you want",
+    "say the word",
+    "please confirm",
+    "q:",
 ]);
 
 /// Reports whether a sentence only gives a verdict on a check: "All tests pass." Results belong to the checks of a hand-over.
@@ -119,13 +310,47 @@ pub(crate) fn is_verdict(sentence: &str) -> bool {
 }
 
 const VERDICTS: Phrases = Phrases::new(&[
-    "tests pass", "test passes", "cases pass", "checks passed", "tests passing", "tests passed", "all pass", "all passing", "all green", "is clean", "are clean", "lint passes", "it compiles",
-    "code compiles", "compiles cleanly", "builds cleanly", "build passes", "build succeeds", "build is clean", "0 issues", "no issues", "no errors", "works correctly",
-    "works as expected", "everything passes", "everything works", "checks pass", "pushed", "committed", "is complete", "is done", "all set", "successfully pushed",
-    "working tree is clean", "pass with", "no lint",
+    "tests pass",
+    "test passes",
+    "cases pass",
+    "checks passed",
+    "tests passing",
+    "tests passed",
+    "all pass",
+    "all passing",
+    "all green",
+    "is clean",
+    "are clean",
+    "lint passes",
+    "it compiles",
+    "code compiles",
+    "compiles cleanly",
+    "builds cleanly",
+    "build passes",
+    "build succeeds",
+    "build is clean",
+    "0 issues",
+    "no issues",
+    "no errors",
+    "works correctly",
+    "works as expected",
+    "everything passes",
+    "everything works",
+    "checks pass",
+    "pushed",
+    "committed",
+    "is complete",
+    "is done",
+    "all set",
+    "successfully pushed",
+    "working tree is clean",
+    "pass with",
+    "no lint",
 ]);
 
-const FAILURES: Phrases = Phrases::new(&["fail", "fails", "failed", "failing", "failure", "failures", "but", "except", "however", "not"]);
+const FAILURES: Phrases = Phrases::new(&[
+    "fail", "fails", "failed", "failing", "failure", "failures", "but", "except", "however", "not",
+]);
 
 /// Reports whether a sentence gives a reason, cause or consequence.
 pub(crate) fn has_cause(sentence: &str) -> bool {
@@ -133,10 +358,46 @@ pub(crate) fn has_cause(sentence: &str) -> bool {
 }
 
 const CAUSES: Phrases = Phrases::new(&[
-    "because", "since", "due to", "so that", "root cause", "caused by", "causes", "causing", "cause", "the reason", "reason", "means", "meaning",
-    "which means", "therefore", "in order to", "to avoid", "to prevent", "to ensure", "otherwise", "leads to", "led to", "results in", "resulted in",
-    "the problem is", "the problem was", "the issue is", "the issue was", "the bug is", "the bug was", "the fix is", "the fix was", "the key insight", "why", "hence",
-    "so it", "so the", "so we", "triggers", "triggered",
+    "because",
+    "since",
+    "due to",
+    "so that",
+    "root cause",
+    "caused by",
+    "causes",
+    "causing",
+    "cause",
+    "the reason",
+    "reason",
+    "means",
+    "meaning",
+    "which means",
+    "therefore",
+    "in order to",
+    "to avoid",
+    "to prevent",
+    "to ensure",
+    "otherwise",
+    "leads to",
+    "led to",
+    "results in",
+    "resulted in",
+    "the problem is",
+    "the problem was",
+    "the issue is",
+    "the issue was",
+    "the bug is",
+    "the bug was",
+    "the fix is",
+    "the fix was",
+    "the key insight",
+    "why",
+    "hence",
+    "so it",
+    "so the",
+    "so we",
+    "triggers",
+    "triggered",
 ]);
 
 /// Reports whether a sentence sets a limit or a contrast: the traps of a code base.
@@ -145,9 +406,47 @@ pub(crate) fn has_contrast(sentence: &str) -> bool {
 }
 
 const CONTRASTS: Phrases = Phrases::new(&[
-    "but", "instead of", "instead", "rather than", "however", "although", "whereas", "only", "never", "always", "must", "cannot", "can't", "doesn't", "does not",
-    "don't", "isn't", "is not", "aren't", "won't", "wasn't", "weren't", "didn't", "fails", "failed", "no longer", "silently", "unexpectedly", "actually", "even though", "even when",
-    "unless", "without", "already", "not", "pre-existing", "stale", "different", "requires", "needs", "except",
+    "but",
+    "instead of",
+    "instead",
+    "rather than",
+    "however",
+    "although",
+    "whereas",
+    "only",
+    "never",
+    "always",
+    "must",
+    "cannot",
+    "can't",
+    "doesn't",
+    "does not",
+    "don't",
+    "isn't",
+    "is not",
+    "aren't",
+    "won't",
+    "wasn't",
+    "weren't",
+    "didn't",
+    "fails",
+    "failed",
+    "no longer",
+    "silently",
+    "unexpectedly",
+    "actually",
+    "even though",
+    "even when",
+    "unless",
+    "without",
+    "already",
+    "not",
+    "pre-existing",
+    "stale",
+    "different",
+    "requires",
+    "needs",
+    "except",
 ]);
 
 /// Reports whether a user's sentence decides, forbids or demands something that outlives the request.
@@ -168,12 +467,14 @@ pub(crate) fn imperative(sentence: &str) -> Option<String> {
     let mut rest = sentence.trim().trim_end_matches([':', '.', ' ']);
     loop {
         let lower = lower_head(rest);
-        let Some(opening) = INTENTIONS.at_start(&lower) else { break };
+        let Some(opening) = INTENTIONS.at_start(&lower) else {
+            break;
+        };
         rest = rest.get(opening.len()..)?.trim_start_matches([',', ' ']);
     }
     let first = rest.split_whitespace().next()?;
     let orders = verb(first).is_some_and(|(_, form)| form == Form::Base);
-    (orders && rest.split_whitespace().count() > 2).then(|| sentence_case(&rest))
+    (orders && rest.split_whitespace().count() > 2).then(|| sentence_case(rest))
 }
 
 /// Rewrites a stated intention inside a sentence that gives its reason: "Since the name is fixed, I should skip the check"
@@ -191,53 +492,181 @@ pub(crate) fn without_intention(sentence: &str) -> Option<String> {
     imperative(sentence).map(|order| format!("{order}."))
 }
 
-const REASONED_INTENTIONS: Phrases = Phrases::new(&["I should ", "I need to ", "I'll ", "I will ", "we should ", "we need to ", "let me "]);
+const REASONED_INTENTIONS: Phrases = Phrases::new(&[
+    "I should ",
+    "I need to ",
+    "I'll ",
+    "I will ",
+    "we should ",
+    "we need to ",
+    "let me ",
+]);
 
 const INTENTIONS: Phrases = Phrases::new(&[
-    "let me", "let's", "now", "first", "next", "then", "also", "i'll", "i will", "i need to", "i should", "i want to", "i'm going to", "we need to", "we should", "need to", "so",
-    "now,", "first,", "next,", "okay,", "ok,", "good.", "good,", "please", "just", "and", "go ahead and",
+    "let me",
+    "let's",
+    "now",
+    "first",
+    "next",
+    "then",
+    "also",
+    "i'll",
+    "i will",
+    "i need to",
+    "i should",
+    "i want to",
+    "i'm going to",
+    "we need to",
+    "we should",
+    "need to",
+    "so",
+    "now,",
+    "first,",
+    "next,",
+    "okay,",
+    "ok,",
+    "good.",
+    "good,",
+    "please",
+    "just",
+    "and",
+    "go ahead and",
 ]);
 
 /// Normalizes the way people type: "lets", "dont", curly apostrophes.
 fn informal(sentence: &str) -> String {
     let lower = sentence.replace('’', "'").to_lowercase();
-    lower.replace("lets ", "let's ").replace("dont ", "don't ").replace("shouldnt ", "shouldn't ")
+    lower
+        .replace("lets ", "let's ")
+        .replace("dont ", "don't ")
+        .replace("shouldnt ", "shouldn't ")
 }
 
 fn strip_politeness(lower: &str) -> &str {
     let mut rest = lower.trim_start();
     while let Some(word) = POLITENESS.at_start(rest) {
-        rest = rest[word.len()..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | '-' | '—' | '!'));
+        rest = rest[word.len()..]
+            .trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | '-' | '—' | '!'));
     }
     rest
 }
 
 const POLITENESS: Phrases = Phrases::new(&[
-    "please", "oh", "ok", "okay", "yes", "yeah", "no", "hmm", "actually", "also", "and", "but", "so", "well", "wait", "i think", "btw", "sorry", "right", "sure",
-    "great", "good", "nice", "cool", "ah", "just", "then", "for now", "yep",
+    "please", "oh", "ok", "okay", "yes", "yeah", "no", "hmm", "actually", "also", "and", "but", "so", "well",
+    "wait", "i think", "btw", "sorry", "right", "sure", "great", "good", "nice", "cool", "ah", "just",
+    "then", "for now", "yep",
 ]);
 
 const DIRECTIVE_STARTS: Phrases = Phrases::new(&[
-    "don't", "do not", "never", "always", "let's not", "let's go with", "let's use", "let's keep", "let's stick", "prefer", "avoid", "stop", "no need", "go with", "stick with",
-    "make sure", "remember", "from now on", "in future", "in the future", "we shouldn't", "we must", "we use", "we don't", "we never", "we always", "we decided", "it shouldn't",
-    "it must", "i don't want", "i'd rather", "i would rather", "i'd prefer", "i prefer",
+    "don't",
+    "do not",
+    "never",
+    "always",
+    "let's not",
+    "let's go with",
+    "let's use",
+    "let's keep",
+    "let's stick",
+    "prefer",
+    "avoid",
+    "stop",
+    "no need",
+    "go with",
+    "stick with",
+    "make sure",
+    "remember",
+    "from now on",
+    "in future",
+    "in the future",
+    "we shouldn't",
+    "we must",
+    "we use",
+    "we don't",
+    "we never",
+    "we always",
+    "we decided",
+    "it shouldn't",
+    "it must",
+    "i don't want",
+    "i'd rather",
+    "i would rather",
+    "i'd prefer",
+    "i prefer",
 ]);
 
 const INSTRUCTION_STARTS: Phrases = Phrases::new(&[
-    "use", "keep", "leave", "ignore", "skip", "only", "not", "drop", "ensure", "we should", "we need", "we want", "it should", "that should", "there should",
-    "i'd go", "option", "the second", "the first", "make", "put", "remove", "rename", "move",
+    "use",
+    "keep",
+    "leave",
+    "ignore",
+    "skip",
+    "only",
+    "not",
+    "drop",
+    "ensure",
+    "we should",
+    "we need",
+    "we want",
+    "it should",
+    "that should",
+    "there should",
+    "i'd go",
+    "option",
+    "the second",
+    "the first",
+    "make",
+    "put",
+    "remove",
+    "rename",
+    "move",
 ]);
 
 /// Wording of a decision or rule, in any message.
 const DIRECTIVES: Phrases = Phrases::new(&[
-    "should not", "shouldn't", "must not", "should only", "should never", "should always", "not allowed", "we decided", "i decided", "decided to", "decision is", "agreed to", "out of scope",
-    "doesn't make sense", "makes no sense", "don't want", "prefer to", "would rather", "backward compat", "backwards compat", "not worth", "we can ignore", "don't worry",
+    "should not",
+    "shouldn't",
+    "must not",
+    "should only",
+    "should never",
+    "should always",
+    "not allowed",
+    "we decided",
+    "i decided",
+    "decided to",
+    "decision is",
+    "agreed to",
+    "out of scope",
+    "doesn't make sense",
+    "makes no sense",
+    "don't want",
+    "prefer to",
+    "would rather",
+    "backward compat",
+    "backwards compat",
+    "not worth",
+    "we can ignore",
+    "don't worry",
 ]);
 
 /// Wording of a demand: part of the request in a prompt, a decision in an answer.
 const DEMANDS: Phrases = Phrases::new(&[
-    "instead of", "rather than", "must be", "needs to be", "should be", "has to", "have to", "is required", "are required", "want to keep", "as long as", "at most", "at least", "no backward", "in a separate",
-    "separate pr", "won't",
+    "instead of",
+    "rather than",
+    "must be",
+    "needs to be",
+    "should be",
+    "has to",
+    "have to",
+    "is required",
+    "are required",
+    "want to keep",
+    "as long as",
+    "at most",
+    "at least",
+    "no backward",
+    "in a separate",
+    "separate pr",
+    "won't",
 ]);
 
 /// A statement that leaves work open.
@@ -266,21 +695,121 @@ pub(crate) fn deferral(sentence: &str) -> Option<Deferral> {
 }
 
 const PUT_OFF: Phrases = Phrases::new(&[
-    "deferred to", "deferred until", "deferred for", "is deferred", "was deferred", "deferred as", "deferring", "postponed", "out of scope", "follow-up", "followup", "follow up", "for later", "later pr", "separate pr", "separate issue", "separate ticket", "future pr", "future work", "not addressed",
-    "remaining issue", "remaining concern", "known issue", "known limitation", "left as is", "left unfixed", "is still open", "remains open", "open question", "unfinished", "not finished", "not implemented",
-    "not yet implemented", "not yet supported", "should be removed", "will need to be", "still accumulates",
+    "deferred to",
+    "deferred until",
+    "deferred for",
+    "is deferred",
+    "was deferred",
+    "deferred as",
+    "deferring",
+    "postponed",
+    "out of scope",
+    "follow-up",
+    "followup",
+    "follow up",
+    "for later",
+    "later pr",
+    "separate pr",
+    "separate issue",
+    "separate ticket",
+    "future pr",
+    "future work",
+    "not addressed",
+    "remaining issue",
+    "remaining concern",
+    "known issue",
+    "known limitation",
+    "left as is",
+    "left unfixed",
+    "is still open",
+    "remains open",
+    "open question",
+    "unfinished",
+    "not finished",
+    "not implemented",
+    "not yet implemented",
+    "not yet supported",
+    "should be removed",
+    "will need to be",
+    "still accumulates",
 ]);
 
 const TO_DO: Phrases = Phrases::new(&[
-    "still to do", "still todo", "todo:", "to-do", "remaining work", "remaining task", "remaining tasks", "remaining steps", "remaining:", "remains to", "what's left", "what is left", "left to do", "still need",
-    "still needs", "still missing", "not yet done", "yet to be", "not done yet", "next i would", "next i'd", "next, i would", "next, i'd", "next step", "next steps", "you need to", "you'll need to", "you still",
-    "blocked on", "blocked by", "outstanding", "needs review", "untested", "not tested", "not verified", "unverified", "before merging", "after merging", "once merged", "once it is merged", "after the merge",
-    "has not been implemented", "hasn't been implemented", "has not been tested", "hasn't been tested", "hasn't been pushed", "haven't been pushed", "not been committed", "not been pushed",
+    "still to do",
+    "still todo",
+    "todo:",
+    "to-do",
+    "remaining work",
+    "remaining task",
+    "remaining tasks",
+    "remaining steps",
+    "remaining:",
+    "remains to",
+    "what's left",
+    "what is left",
+    "left to do",
+    "still need",
+    "still needs",
+    "still missing",
+    "not yet done",
+    "yet to be",
+    "not done yet",
+    "next i would",
+    "next i'd",
+    "next, i would",
+    "next, i'd",
+    "next step",
+    "next steps",
+    "you need to",
+    "you'll need to",
+    "you still",
+    "blocked on",
+    "blocked by",
+    "outstanding",
+    "needs review",
+    "untested",
+    "not tested",
+    "not verified",
+    "unverified",
+    "before merging",
+    "after merging",
+    "once merged",
+    "once it is merged",
+    "after the merge",
+    "has not been implemented",
+    "hasn't been implemented",
+    "has not been tested",
+    "hasn't been tested",
+    "hasn't been pushed",
+    "haven't been pushed",
+    "not been committed",
+    "not been pushed",
 ]);
 
 const SUGGESTED: Phrases = Phrases::new(&[
-    "could be", "could also", "consider", "worth adding", "worth noting", "worth fixing", "worth checking", "might want to", "may want to", "would be nice", "nice to have", "optionally", "low priority",
-    "medium priority", "eventually", "in the future", "pre-existing", "investigate", "recommend", "recommended", "ideally", "long-term", "long term",
+    "could be",
+    "could also",
+    "consider",
+    "worth adding",
+    "worth noting",
+    "worth fixing",
+    "worth checking",
+    "might want to",
+    "may want to",
+    "would be nice",
+    "nice to have",
+    "optionally",
+    "low priority",
+    "medium priority",
+    "eventually",
+    "in the future",
+    "pre-existing",
+    "investigate",
+    "recommend",
+    "recommended",
+    "ideally",
+    "long-term",
+    "long term",
 ]);
 
 /// Reports whether a sentence starts with a word that points outside of it.
@@ -296,9 +825,55 @@ pub(crate) fn opens_with_pronoun(sentence: &str) -> bool {
 }
 
 const PRONOUNS: Phrases = Phrases::new(&[
-    "this", "that", "these", "those", "it", "its", "it's", "they", "their", "he", "she", "both", "same", "such", "which", "here", "there", "that's", "there's", "they're",
-    "i", "i'm", "i've", "we", "we're", "our", "you", "your", "you're", "my", "neither", "either", "also", "then", "otherwise", "so", "and", "but", "or", "instead", "because",
-    "one", "another", "others", "all", "yes", "no", "not", "what",
+    "this",
+    "that",
+    "these",
+    "those",
+    "it",
+    "its",
+    "it's",
+    "they",
+    "their",
+    "he",
+    "she",
+    "both",
+    "same",
+    "such",
+    "which",
+    "here",
+    "there",
+    "that's",
+    "there's",
+    "they're",
+    "i",
+    "i'm",
+    "i've",
+    "we",
+    "we're",
+    "our",
+    "you",
+    "your",
+    "you're",
+    "my",
+    "neither",
+    "either",
+    "also",
+    "then",
+    "otherwise",
+    "so",
+    "and",
+    "but",
+    "or",
+    "instead",
+    "because",
+    "one",
+    "another",
+    "others",
+    "all",
+    "yes",
+    "no",
+    "not",
+    "what",
 ]);
 
 /// Reports whether a sentence names what it is about: a name of code, a proper noun or a number.
@@ -319,7 +894,10 @@ mod tests {
     #[test]
     fn fillers_are_stripped() {
         for (given, wanted) in [
-            ("Good - the duplicate helpers are unused.", "The duplicate helpers are unused."),
+            (
+                "Good - the duplicate helpers are unused.",
+                "The duplicate helpers are unused.",
+            ),
             ("Good — I've added `x` to the list.", "Added `x` to the list."),
             ("Perfect! Done. The cache is gone.", "The cache is gone."),
             ("Good tests need time.", "Good tests need time."),
@@ -340,7 +918,10 @@ mod tests {
             "Fix the imports:",
             "Running the tests again.",
         ] {
-            assert!(is_narration(&strip_openers(narration)) || is_narration(narration), "{narration}");
+            assert!(
+                is_narration(&strip_openers(narration)) || is_narration(narration),
+                "{narration}"
+            );
         }
         for statement in [
             "The worker retries three times.",
@@ -361,7 +942,11 @@ mod tests {
         ] {
             assert!(is_directive(directive), "{directive}");
         }
-        for other in ["Why does the worker retry?", "commit this, push, open draft PR", "thanks, works"] {
+        for other in [
+            "Why does the worker retry?",
+            "commit this, push, open draft PR",
+            "thanks, works",
+        ] {
             assert!(!is_directive(other), "{other}");
         }
     }

@@ -29,7 +29,10 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
         clause_ends(&short, ends)
             .map(|at| trim_end(&short[..at]))
             .filter(|clause| {
-                clause.chars().count() >= MIN_CLAUSE && fits(clause) && is_whole(clause) && !opens_subordinate(clause)
+                clause.chars().count() >= MIN_CLAUSE
+                    && fits(clause)
+                    && is_whole(clause)
+                    && !opens_subordinate(clause)
             })
             .max_by_key(|clause| clause.len())
             .map(str::to_owned)
@@ -50,7 +53,9 @@ pub(crate) fn sentence_case(text: &str) -> String {
     let first_word = text.split_whitespace().next().unwrap_or_default();
     let mut chars = text.chars();
     match chars.next() {
-        Some(c) if c.is_lowercase() && !super::is_name(first_word) => c.to_uppercase().collect::<String>() + chars.as_str(),
+        Some(c) if c.is_lowercase() && !super::is_name(first_word) => {
+            c.to_uppercase().collect::<String>() + chars.as_str()
+        }
         _ => text.to_owned(),
     }
 }
@@ -86,7 +91,11 @@ fn clause_ends(text: &str, ends: Phrases) -> impl Iterator<Item = usize> {
 
 /// Reports whether a text neither breaks off nor leaves a bracket, quote or code span open.
 fn is_whole(text: &str) -> bool {
-    !text.ends_with('…') && !is_dangling(text) && has_main_clause(text) && is_balanced(text) && is_outside_code(text, text.len())
+    !text.ends_with('…')
+        && !is_dangling(text)
+        && has_main_clause(text)
+        && is_balanced(text)
+        && is_outside_code(text, text.len())
 }
 
 fn is_balanced(text: &str) -> bool {
@@ -113,25 +122,120 @@ fn opens_subordinate(text: &str) -> bool {
 
 /// Punctuation that ends a clause for certain.
 const STRONG_ENDS: Phrases = Phrases::new(&[
-    ", which", ", so ", ", but ", ", because", ", since", ", while", ", rather", ", even", ", where", ", not ", ", instead", "; ", " — ", " – ", " - ",
+    ", which",
+    ", so ",
+    ", but ",
+    ", because",
+    ", since",
+    ", while",
+    ", rather",
+    ", even",
+    ", where",
+    ", not ",
+    ", instead",
+    "; ",
+    " — ",
+    " – ",
+    " - ",
 ]);
 
 /// Conjunctions that end a main clause if enough stands before them.
 const WEAK_ENDS: Phrases = Phrases::new(&[
-    ", and ", ", with ", ", when", ", as ", " because ", " since ", " so that ", " so ", " to ensure ", " to avoid ", " to allow ", " to match ", " to prevent ", " in order to ",
-    " instead of ", " rather than ", ": ", " without ", " whereas ", " while ", " which ", " where ", " but ", " before ", " after ",
+    ", and ",
+    ", with ",
+    ", when",
+    ", as ",
+    " because ",
+    " since ",
+    " so that ",
+    " so ",
+    " to ensure ",
+    " to avoid ",
+    " to allow ",
+    " to match ",
+    " to prevent ",
+    " in order to ",
+    " instead of ",
+    " rather than ",
+    ": ",
+    " without ",
+    " whereas ",
+    " while ",
+    " which ",
+    " where ",
+    " but ",
+    " before ",
+    " after ",
 ]);
 
 const SUBORDINATORS: Phrases = Phrases::new(&[
-    "when", "if", "since", "while", "although", "after", "before", "instead", "because", "even", "as", "once", "unless", "rather",
-    "without",
+    "when", "if", "since", "while", "although", "after", "before", "instead", "because", "even", "as",
+    "once", "unless", "rather", "without",
 ]);
 
 const DANGLING: Phrases = Phrases::new(&[
-    "is", "are", "was", "were", "be", "been", "being", "the", "a", "an", "of", "to", "in", "on", "at", "for", "from", "with",
-    "by", "and", "or", "but", "not", "that", "which", "when", "if", "as", "its", "their", "has", "have", "had", "than", "into",
-    "between", "because", "where", "while", "can", "could", "should", "would", "will", "both", "such", "like", "including",
-    "e.g", "i.e", "vs", "via", "using", "this", "these", "also", "likely", "probably", "that's", "it's", "only", "just",
+    "is",
+    "are",
+    "was",
+    "were",
+    "be",
+    "been",
+    "being",
+    "the",
+    "a",
+    "an",
+    "of",
+    "to",
+    "in",
+    "on",
+    "at",
+    "for",
+    "from",
+    "with",
+    "by",
+    "and",
+    "or",
+    "but",
+    "not",
+    "that",
+    "which",
+    "when",
+    "if",
+    "as",
+    "its",
+    "their",
+    "has",
+    "have",
+    "had",
+    "than",
+    "into",
+    "between",
+    "because",
+    "where",
+    "while",
+    "can",
+    "could",
+    "should",
+    "would",
+    "will",
+    "both",
+    "such",
+    "like",
+    "including",
+    "e.g",
+    "i.e",
+    "vs",
+    "via",
+    "using",
+    "this",
+    "these",
+    "also",
+    "likely",
+    "probably",
+    "that's",
+    "it's",
+    "only",
+    "just",
 ]);
 
 #[cfg(test)]

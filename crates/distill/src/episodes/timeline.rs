@@ -72,15 +72,15 @@ impl<'a> Timeline<'a> {
     /// Returns the text of a step, parsed; empty for a step without text.
     pub(crate) fn message(&self, at: usize) -> &Message {
         self.messages[at].get_or_init(|| {
-            let text = match self.steps[at].action() {
-                Some(
-                    Action::Prose(text)
-                    | Action::Report(text)
-                    | Action::Compaction(text)
-                    | Action::SubagentReport { text, .. }
-                    | Action::Plan { text, .. },
-                ) => text,
-                _ => return Message::default(),
+            let Some(
+                Action::Prose(text)
+                | Action::Report(text)
+                | Action::Compaction(text)
+                | Action::SubagentReport { text, .. }
+                | Action::Plan { text, .. },
+            ) = self.steps[at].action()
+            else {
+                return Message::default();
             };
             Message::read(text)
         })

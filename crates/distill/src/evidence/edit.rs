@@ -80,13 +80,10 @@ pub(super) fn of(tool: &ToolUse) -> Vec<Edit> {
         created: answer.get("type").and_then(Value::as_str) == Some("create"),
         ..Edit::default()
     };
-    let text = |from: &Value, names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| from.get(*name)?.as_str())
-            .map(str::to_owned)
-    };
-    edit.content = text(&tool.input, &["content", "file_text"]);
+    edit.content = ["content", "file_text"]
+        .iter()
+        .find_map(|name| tool.input.get(*name)?.as_str())
+        .map(str::to_owned);
     if edit.content.is_some() && !tool.input.get("old_string").is_some_and(Value::is_string) {
         let hunks = hunks(answer.get("structuredPatch"));
         edit.lines = hunks;

@@ -12,7 +12,7 @@ pub(super) fn subcommand<'s>(command: &'s Simple<'_>) -> (&'s str, &'s [String])
     loop {
         match rest {
             [flag, _, tail @ ..] if matches!(flag.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree") => {
-                rest = tail
+                rest = tail;
             }
             [flag, tail @ ..] if flag.starts_with('-') => rest = tail,
             [sub, tail @ ..] => return (sub, tail),

@@ -52,7 +52,7 @@ pub(super) fn is_temporary(path: &str) -> bool {
         path.strip_prefix(*folder)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    FOLDERS.iter().any(|folder| is_below(&folder)) || path.split('/').any(|part| part == "scratchpad")
+    FOLDERS.iter().any(is_below) || path.split('/').any(|part| part == "scratchpad")
 }
 
 /// Says whether a file is a plan that a host keeps for the agent, such as `~/.claude/plans/x.md`.

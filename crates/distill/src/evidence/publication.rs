@@ -247,11 +247,7 @@ pub(super) fn of_tool(name: &str, input: &Value, answer: Option<&Value>) -> Opti
     Some(Publication {
         kind,
         action,
-        reference: id(input).or_else(|| {
-            answer
-                .and_then(|answer| inside(answer))
-                .and_then(|answer| id(&answer))
-        }),
+        reference: id(input).or_else(|| answer.and_then(inside).and_then(|answer| id(&answer))),
         title: text(&["title", "summary", "name", "subject"]),
         body: text(&["body", "description", "text", "content", "comment"]),
     })

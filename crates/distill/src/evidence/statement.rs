@@ -6,9 +6,8 @@ use crate::{Action, TaskState, ToolOutcome, ToolUse};
 
 /// Returns the answers that the user gave to questions of the agent.
 pub(super) fn answers(tool: &ToolUse) -> Vec<Action> {
-    let answer = match &tool.outcome {
-        ToolOutcome::Answered(answer) => answer,
-        _ => return Vec::new(),
+    let ToolOutcome::Answered(answer) = &tool.outcome else {
+        return Vec::new();
     };
     let notes = |question: &str| {
         let note = answer.get("annotations")?.get(question)?;
@@ -157,7 +156,7 @@ fn todos(tool: &ToolUse) -> Vec<Action> {
             id: None,
             text: text.to_owned(),
             state,
-        })
+        });
     };
     for (text, state) in &new {
         if !old.contains(&(text, *state)) {

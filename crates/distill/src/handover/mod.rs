@@ -27,7 +27,12 @@ const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
 
 /// Writes the hand-over.
-pub(crate) fn write(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>, observations: &[SessionObservation]) -> Handover {
+pub(crate) fn write(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    obstacles: &Obstacles<'_>,
+    observations: &[SessionObservation],
+) -> Handover {
     let mut done = done::committed(ending);
     done.splice(0..0, changes(observations, &done));
     if done.is_empty() {
@@ -40,7 +45,9 @@ pub(crate) fn write(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Ob
         checks: checks::checks(timeline),
         state: checks::state(timeline, ending),
         open: open::open(timeline, ending, obstacles),
-        decisions: titles(observations, MAX_DECISIONS, |one| one.observation.kind == ObservationType::Decision),
+        decisions: titles(observations, MAX_DECISIONS, |one| {
+            one.observation.kind == ObservationType::Decision
+        }),
         traps: traps(observations),
         branch: timeline.logs.iter().rev().find_map(|log| log.branch.clone()),
     };
@@ -53,7 +60,8 @@ fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> 
     let told = Words::of(&done.join(" "));
     let is_change = |one: &&SessionObservation| {
         let kind = one.observation.kind;
-        !matches!(kind, ObservationType::Discovery | ObservationType::Decision) && one.error_signature.is_none()
+        !matches!(kind, ObservationType::Discovery | ObservationType::Decision)
+            && one.error_signature.is_none()
     };
     let mut out: Vec<String> = observations
         .iter()
@@ -72,8 +80,15 @@ fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> 
 fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
     let told = Words::of(&done.join(" "));
     let explains = |one: &&SessionObservation| {
-        let is_finding = one.observation.kind == ObservationType::Discovery && !one.rejected && one.error_signature.is_none();
-        is_finding && has_cause(&format!("{} {}", one.observation.title, one.observation.narrative.as_deref().unwrap_or_default()))
+        let is_finding = one.observation.kind == ObservationType::Discovery
+            && !one.rejected
+            && one.error_signature.is_none();
+        is_finding
+            && has_cause(&format!(
+                "{} {}",
+                one.observation.title,
+                one.observation.narrative.as_deref().unwrap_or_default()
+            ))
     };
     observations
         .iter()
@@ -81,12 +96,22 @@ fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String>
         .map(|one| &one.observation.title)
         .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT) && !title.starts_with("Issue "))
         .take(MAX_FINDINGS)
-        .map(|title| if opens_with_change(title) { title.clone() } else { format!("Found: {title}") })
+        .map(|title| {
+            if opens_with_change(title) {
+                title.clone()
+            } else {
+                format!("Found: {title}")
+            }
+        })
         .collect()
 }
 
 /// Returns the latest titles that fit a condition, oldest first.
-fn titles(observations: &[SessionObservation], max: usize, wanted: impl Fn(&SessionObservation) -> bool) -> Vec<String> {
+fn titles(
+    observations: &[SessionObservation],
+    max: usize,
+    wanted: impl Fn(&SessionObservation) -> bool,
+) -> Vec<String> {
     let mut out: Vec<String> = observations
         .iter()
         .rev()

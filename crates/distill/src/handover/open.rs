@@ -2,7 +2,10 @@
 
 use super::checks::is_check;
 use super::requests::is_request;
-use crate::english::{Deferral, Phrases, Words, count_names, deferral, imperative, is_narration, is_question, sentences, strip_openers};
+use crate::english::{
+    Deferral, Phrases, Words, count_names, deferral, imperative, is_narration, is_question, sentences,
+    strip_openers,
+};
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::memories::{Ending, Obstacles, describe};
 use crate::prose::{Message, SectionRole, plain};
@@ -33,7 +36,11 @@ fn without_repetition(items: Vec<String>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for item in items {
         let words = Words::of(&item);
-        if out.len() < MAX_ITEMS && !known.iter().any(|other| words.covered_by(other, SAME_WORK_PERCENT)) {
+        if out.len() < MAX_ITEMS
+            && !known
+                .iter()
+                .any(|other| words.covered_by(other, SAME_WORK_PERCENT))
+        {
             known.push(words);
             out.push(item);
         }
@@ -72,10 +79,12 @@ fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
     let has_passed = last_check == Some(RunOutcome::Passed);
     let mut list: Vec<(Option<&str>, &str, TaskState)> = Vec::new();
     for step in &timeline.steps {
-        let Some(Action::Task { id, text, state }) = step.action() else { continue };
-        let known = list
-            .iter_mut()
-            .find(|(known, other, _)| (id.is_some() && *known == id.as_deref()) || (id.is_none() && other == text));
+        let Some(Action::Task { id, text, state }) = step.action() else {
+            continue;
+        };
+        let known = list.iter_mut().find(|(known, other, _)| {
+            (id.is_some() && *known == id.as_deref()) || (id.is_none() && other == text)
+        });
         match known {
             Some(known) => {
                 known.2 = *state;
@@ -92,13 +101,28 @@ fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
     };
     let open: Vec<&str> = list.iter().filter(is_open).map(|(_, text, _)| *text).collect();
     match open.as_slice() {
-        [first, .., last] if open.len() > MAX_LISTED => vec![format!("{} tasks not done, from “{first}” to “{last}”", open.len())],
+        [first, .., last] if open.len() > MAX_LISTED => vec![format!(
+            "{} tasks not done, from “{first}” to “{last}”",
+            open.len()
+        )],
         [] => Vec::new(),
         _ => vec![format!("Tasks not done: {}", open.join("; "))],
     }
 }
 
-const CHECK_TASKS: Phrases = Phrases::new(&["run fmt", "run lint", "run test", "run tests", "run the tests", "run all tests", "run the test suite", "run full test suite", "run the full test suite", "run verification", "run format"]);
+const CHECK_TASKS: Phrases = Phrases::new(&[
+    "run fmt",
+    "run lint",
+    "run test",
+    "run tests",
+    "run the tests",
+    "run all tests",
+    "run the test suite",
+    "run full test suite",
+    "run the full test suite",
+    "run verification",
+    "run format",
+]);
 
 /// A plan after which nothing was changed.
 fn unimplemented_plan(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Option<String> {
@@ -106,23 +130,33 @@ fn unimplemented_plan(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Option<St
     for (at, step) in timeline.steps.iter().enumerate() {
         match step.action() {
             Some(Action::Plan { text, .. }) => plan = Some((at, plan_title(text))),
-            Some(Action::Change(change)) if is_plan_file(&change.path) => plan = Some((at, change.path.clone())),
+            Some(Action::Change(change)) if is_plan_file(&change.path) => {
+                plan = Some((at, change.path.clone()));
+            }
             _ => {}
         }
     }
     let (at, title) = plan?;
-    let is_implemented = ending.files(at + 1..timeline.steps.len()).iter().any(|file| !is_plan_file(file));
+    let is_implemented = ending
+        .files(at + 1..timeline.steps.len())
+        .iter()
+        .any(|file| !is_plan_file(file));
     (!is_implemented).then(|| format!("Plan written, nothing implemented yet: {title}"))
 }
 
 fn plan_title(text: &str) -> String {
-    let first = text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty()).unwrap_or_default();
+    let first = text
+        .lines()
+        .map(|line| line.trim_start_matches('#').trim())
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     plain(first.strip_prefix("Plan: ").unwrap_or(first))
 }
 
 fn is_plan_file(path: &str) -> bool {
     let lower = path.to_lowercase();
-    lower.ends_with(".md") && (lower.contains("/plans/") || lower.rsplit('/').next().is_some_and(|name| name.contains("plan")))
+    lower.ends_with(".md")
+        && (lower.contains("/plans/") || lower.rsplit('/').next().is_some_and(|name| name.contains("plan")))
 }
 
 /// Checks that fail at the end.
@@ -155,7 +189,26 @@ fn deferred_by_user(timeline: &Timeline<'_>) -> Vec<String> {
     out
 }
 
-const POSTPONED: Phrases = Phrases::new(&["look at it later", "look into it later", "look at that later", "do it later", "do that later", "do this later", "fix it later", "come back to", "for later", "not now", "never mind", "nevermind", "another time", "follow-up pr", "separate pr", "leave that for", "leave it for", "park"]);
+const POSTPONED: Phrases = Phrases::new(&[
+    "look at it later",
+    "look into it later",
+    "look at that later",
+    "do it later",
+    "do that later",
+    "do this later",
+    "fix it later",
+    "come back to",
+    "for later",
+    "not now",
+    "never mind",
+    "nevermind",
+    "another time",
+    "follow-up pr",
+    "separate pr",
+    "leave that for",
+    "leave it for",
+    "park",
+]);
 
 /// Statements of open work in reports that no later step completed.
 fn stated(timeline: &Timeline<'_>) -> Vec<String> {
@@ -163,7 +216,9 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
     let completing = completing_words(timeline);
     let is_completed_later = |item: &str, at: usize| {
         let words = Words::of(item);
-        completing.iter().any(|(later, text)| *later > at && words.covered_by(text, SAME_WORK_PERCENT))
+        completing
+            .iter()
+            .any(|(later, text)| *later > at && words.covered_by(text, SAME_WORK_PERCENT))
     };
     let mut out: Vec<String> = Vec::new();
     for (at, step) in timeline.steps.iter().enumerate() {
@@ -193,7 +248,10 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
 pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
     let mut out = Vec::new();
     for section in &message.sections {
-        if matches!(section.role, SectionRole::Request | SectionRole::Check | SectionRole::Source) {
+        if matches!(
+            section.role,
+            SectionRole::Request | SectionRole::Check | SectionRole::Source
+        ) {
             continue;
         }
         if let Some(finding) = section.heading.as_deref().filter(|heading| has_severity(heading)) {
@@ -203,18 +261,27 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
         let is_open_section = section.role == SectionRole::Open;
         let mut announced = false;
         for block in &section.blocks {
-            let is_open = is_open_section || block.role == Some(SectionRole::Open) || (announced && block.is_item);
+            let is_open =
+                is_open_section || block.role == Some(SectionRole::Open) || (announced && block.is_item);
             if !block.is_item {
                 announced = block.text.ends_with(':') && announces(&block.text);
             }
             if is_open && block.is_item {
                 let children = block.children.join("; ");
-                let text = if children.is_empty() { block.text.clone() } else { format!("{} {children}", block.text) };
+                let text = if children.is_empty() {
+                    block.text.clone()
+                } else {
+                    format!("{} {children}", block.text)
+                };
                 out.extend(item(&text).map(|item| (item, Deferral::Next)));
                 continue;
             }
             for sentence in sentences(&block.text) {
-                let deferral = if is_open { Some(Deferral::Next) } else { deferral(sentence) };
+                let deferral = if is_open {
+                    Some(Deferral::Next)
+                } else {
+                    deferral(sentence)
+                };
                 if let Some(deferral) = deferral
                     && !sentence.ends_with(':')
                     && (is_open || count_names(sentence) > 0)
@@ -230,24 +297,69 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
 /// Reports whether a heading is a finding of a review: "Double parsing in `load` (medium)".
 fn has_severity(heading: &str) -> bool {
     let lower = heading.to_lowercase();
-    let grade = lower.strip_suffix(')').and_then(|text| text.rsplit_once('(')).map(|(_, grade)| grade);
+    let grade = lower
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once('('))
+        .map(|(_, grade)| grade);
     let label = lower.split_once(':').map(|(label, _)| label);
-    grade.into_iter().chain(label).any(|grade| SEVERITIES.contains(grade.trim_end_matches(" priority").trim_end_matches(" severity")))
+    grade
+        .into_iter()
+        .chain(label)
+        .any(|grade| SEVERITIES.contains(grade.trim_end_matches(" priority").trim_end_matches(" severity")))
 }
 
-const SEVERITIES: Phrases = Phrases::new(&["critical", "blocker", "blocking", "major", "high", "medium", "minor", "low", "nit", "trivial"]);
+const SEVERITIES: Phrases = Phrases::new(&[
+    "critical", "blocker", "blocking", "major", "high", "medium", "minor", "low", "nit", "trivial",
+]);
 
 /// "Two things are left:" announces open work; "Remaining call sites updated:" does not.
 fn announces(lead: &str) -> bool {
-    let last = sentences(lead).last().map(|last| last.to_lowercase()).unwrap_or_default();
+    let last = sentences(lead)
+        .last()
+        .map(|last| last.to_lowercase())
+        .unwrap_or_default();
     ANNOUNCEMENTS.within(&last) && !COMPLETIONS.within(&last)
 }
 
 const ANNOUNCEMENTS: Phrases = Phrases::new(&[
-    "still to do", "remaining", "what's left", "what is left", "left to do", "are left", "is left", "next steps", "next step", "todo", "to do", "not yet", "still need", "still needs", "still open",
-    "you need to", "follow-up", "follow-ups", "next i would", "next, i would", "outstanding", "deferred", "before merging", "after merging", "pending",
+    "still to do",
+    "remaining",
+    "what's left",
+    "what is left",
+    "left to do",
+    "are left",
+    "is left",
+    "next steps",
+    "next step",
+    "todo",
+    "to do",
+    "not yet",
+    "still need",
+    "still needs",
+    "still open",
+    "you need to",
+    "follow-up",
+    "follow-ups",
+    "next i would",
+    "next, i would",
+    "outstanding",
+    "deferred",
+    "before merging",
+    "after merging",
+    "pending",
 ]);
-const COMPLETIONS: Phrases = Phrases::new(&["done", "completed", "updated", "fixed", "resolved", "addressed", "removed", "no remaining", "nothing", "none"]);
+const COMPLETIONS: Phrases = Phrases::new(&[
+    "done",
+    "completed",
+    "updated",
+    "fixed",
+    "resolved",
+    "addressed",
+    "removed",
+    "no remaining",
+    "nothing",
+    "none",
+]);
 
 /// Returns an item of open work as one statement.
 fn item(text: &str) -> Option<String> {
@@ -255,12 +367,43 @@ fn item(text: &str) -> Option<String> {
     let text = strip_openers(&plain(text));
     let text = text.trim_end_matches(['.', ' ']);
     let is_done = COMPLETED_STARTS.starts(&text.to_lowercase()) || NOTHING_OPEN.within(&text.to_lowercase());
-    let is_item = text.split_whitespace().count() >= MIN_WORDS && text.chars().count() <= MAX_ITEM && !is_question(text) && !is_narration(text);
+    let is_item = text.split_whitespace().count() >= MIN_WORDS
+        && text.chars().count() <= MAX_ITEM
+        && !is_question(text)
+        && !is_narration(text);
     (is_item && !is_done).then(|| text.to_owned())
 }
 
-const COMPLETED_STARTS: Phrases = Phrases::new(&["fixed", "added", "updated", "removed", "implemented", "resolved", "done", "completed", "created", "committed", "pushed", "changed", "replaced", "verified"]);
-const NOTHING_OPEN: Phrases = Phrases::new(&["nothing remaining", "no remaining", "nothing left", "none remaining", "no further", "nothing else", "no action needed", "no changes needed", "not needed", "no longer needed", "passed", "tests pass"]);
+const COMPLETED_STARTS: Phrases = Phrases::new(&[
+    "fixed",
+    "added",
+    "updated",
+    "removed",
+    "implemented",
+    "resolved",
+    "done",
+    "completed",
+    "created",
+    "committed",
+    "pushed",
+    "changed",
+    "replaced",
+    "verified",
+]);
+const NOTHING_OPEN: Phrases = Phrases::new(&[
+    "nothing remaining",
+    "no remaining",
+    "nothing left",
+    "none remaining",
+    "no further",
+    "nothing else",
+    "no action needed",
+    "no changes needed",
+    "not needed",
+    "no longer needed",
+    "passed",
+    "tests pass",
+]);
 
 /// Collects the words of each step that can complete open work: a commit, a report, a completed task, a filed issue, a prompt.
 fn completing_words(timeline: &Timeline<'_>) -> Vec<(usize, Words)> {
@@ -270,7 +413,11 @@ fn completing_words(timeline: &Timeline<'_>) -> Vec<(usize, Words)> {
         .enumerate()
         .filter_map(|(at, step)| {
             let text = match (step.kind, step.action()) {
-                (_, Some(Action::Commit(commit))) => Words::of(&format!("{} {}", commit.subject, commit.body.as_deref().unwrap_or_default())),
+                (_, Some(Action::Commit(commit))) => Words::of(&format!(
+                    "{} {}",
+                    commit.subject,
+                    commit.body.as_deref().unwrap_or_default()
+                )),
                 (_, Some(Action::Report(text))) => Words::of(text),
                 (
                     _,
@@ -281,7 +428,11 @@ fn completing_words(timeline: &Timeline<'_>) -> Vec<(usize, Words)> {
                     }),
                 ) => Words::of(text),
                 (_, Some(Action::Publication(publication))) if publication.kind == PublicationKind::Issue => {
-                    Words::of(&format!("{} {}", publication.title.as_deref().unwrap_or_default(), publication.body.as_deref().unwrap_or_default()))
+                    Words::of(&format!(
+                        "{} {}",
+                        publication.title.as_deref().unwrap_or_default(),
+                        publication.body.as_deref().unwrap_or_default()
+                    ))
                 }
                 (StepKind::Prompt(text), _) => Words::of(text),
                 _ => return None,
@@ -299,10 +450,17 @@ fn publications(ending: &Ending<'_>) -> Vec<String> {
         .filter_map(|publication| {
             let reference = publication.reference?;
             let title = publication.title.unwrap_or_default();
-            let is_left = !matches!(publication.action, PublicationAction::Closed | PublicationAction::Merged);
+            let is_left = !matches!(
+                publication.action,
+                PublicationAction::Closed | PublicationAction::Merged
+            );
             match publication.kind {
-                PublicationKind::Issue if publication.is_created && is_left => Some(format!("Issue {reference} filed: {title}")),
-                PublicationKind::PullRequest if is_left => Some(format!("Pull request {reference} is open, not merged")),
+                PublicationKind::Issue if publication.is_created && is_left => {
+                    Some(format!("Issue {reference} filed: {title}"))
+                }
+                PublicationKind::PullRequest if is_left => {
+                    Some(format!("Pull request {reference} is open, not merged"))
+                }
                 _ => None,
             }
         })
@@ -311,7 +469,10 @@ fn publications(ending: &Ending<'_>) -> Vec<String> {
 
 /// The question at the end of the last report, or a request without any answer.
 fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
-    let last_prompt = timeline.steps.iter().rposition(|step| matches!(step.kind, StepKind::Prompt(_)));
+    let last_prompt = timeline
+        .steps
+        .iter()
+        .rposition(|step| matches!(step.kind, StepKind::Prompt(_)));
     let last_report = timeline.last_report();
     if let Some(at) = last_prompt.filter(|at| last_report.is_none_or(|report| report < *at))
         && let StepKind::Prompt(text) = timeline.steps[at].kind
@@ -323,6 +484,10 @@ fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
         return None;
     };
     let line = report.lines().rev().find(|line| !line.trim().is_empty())?;
-    let question = plain(sentences(line).into_iter().rfind(|sentence| sentence.trim_end_matches('*').ends_with('?'))?);
+    let question = plain(
+        sentences(line)
+            .into_iter()
+            .rfind(|sentence| sentence.trim_end_matches('*').ends_with('?'))?,
+    );
     (question.chars().count() <= MAX_ITEM).then(|| format!("Asked, not answered: {question}"))
 }

@@ -57,7 +57,7 @@ pub(crate) fn is_request(line: &str) -> bool {
     let lower = line.to_lowercase();
     let words = line.split_whitespace().count();
     let is_small = words < MIN_WORDS && !line.starts_with('/');
-    !is_small && !(words <= 6 && SMALL_TALK.starts(&lower))
+    !(is_small || words <= 6 && SMALL_TALK.starts(&lower))
 }
 
 const SMALL_TALK: Phrases = Phrases::new(&[

@@ -3,8 +3,8 @@
 use backstory_model::ObservationType;
 
 use crate::english::{
-    Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_statement, names_subject, opens_with_pronoun, opens_with_change, sentences,
-    strip_openers, verb,
+    Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_statement, names_subject,
+    opens_with_change, opens_with_pronoun, sentences, strip_openers, verb,
 };
 use crate::prose::SectionRole;
 
@@ -88,7 +88,10 @@ impl Draft {
 
     /// Adds a statement as a fact or as a sentence of the narrative, unless the title says the same.
     pub(crate) fn push(&mut self, statement: Statement) {
-        let same = |text: &str| text.trim_end_matches(['.', ':']).eq_ignore_ascii_case(&self.title);
+        let same = |text: &str| {
+            text.trim_end_matches(['.', ':'])
+                .eq_ignore_ascii_case(&self.title)
+        };
         if same(&statement.text) {
             return;
         }
@@ -103,7 +106,11 @@ impl Draft {
     pub(crate) fn has_content(&self) -> bool {
         /// About three words, or two of them names.
         const MIN_NEW_WEIGHT: u32 = 4;
-        let body = Words::of(&format!("{}\n{}", self.narrative.join("\n"), self.facts.join("\n")));
+        let body = Words::of(&format!(
+            "{}\n{}",
+            self.narrative.join("\n"),
+            self.facts.join("\n")
+        ));
         body.weight() - body.shared(&Words::of(&self.title)) >= MIN_NEW_WEIGHT
     }
 
@@ -119,8 +126,10 @@ impl Draft {
             }
             new
         };
-        self.narrative.extend(other.narrative.iter().filter(|text| is_new(text)).cloned());
-        self.facts.extend(other.facts.iter().filter(|text| is_new(text)).cloned());
+        self.narrative
+            .extend(other.narrative.iter().filter(|text| is_new(text)).cloned());
+        self.facts
+            .extend(other.facts.iter().filter(|text| is_new(text)).cloned());
         self.evidence.extend(other.evidence.iter().cloned());
         self.from = self.from.min(other.from);
     }
@@ -131,7 +140,11 @@ impl Draft {
         let mut length = self.text().chars().count();
         while length > max_chars {
             let is_item = self.facts.len() >= self.narrative.len();
-            let list = if is_item { &mut self.facts } else { &mut self.narrative };
+            let list = if is_item {
+                &mut self.facts
+            } else {
+                &mut self.narrative
+            };
             let Some(text) = list.pop() else { break };
             length -= text.chars().count() + 1;
             out.push(Statement {
@@ -180,7 +193,9 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
         .map(|(_, _, title)| title);
     best.or_else(|| {
         let heading = heading.filter(|heading| count_names(heading) > 0)?;
-        let statement = statements.iter().find_map(|statement| fit_title(&strip_openers(statement.title.as_deref()?)))?;
+        let statement = statements
+            .iter()
+            .find_map(|statement| fit_title(&strip_openers(statement.title.as_deref()?)))?;
         title_of(&format!("{heading}: {statement}"))
     })
 }
@@ -210,7 +225,19 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
 }
 
 /// Housekeeping that comes along with a change.
-const CHORES: Phrases = Phrases::new(&["unused", "import", "imports", "formatting", "typo", "doc comment", "linter warning", "lint warning", "lint warnings", "whitespace", "already imported"]);
+const CHORES: Phrases = Phrases::new(&[
+    "unused",
+    "import",
+    "imports",
+    "formatting",
+    "typo",
+    "doc comment",
+    "linter warning",
+    "lint warning",
+    "lint warnings",
+    "whitespace",
+    "already imported",
+]);
 
 /// Words that point to another sentence.
 const POINTERS: Phrases = Phrases::new(&["this", "these", "those", "it", "them", "both", "above", "below"]);
@@ -219,7 +246,16 @@ const POINTERS: Phrases = Phrases::new(&["this", "these", "those", "it", "them",
 const TESTS: Phrases = Phrases::new(&["test", "tests", "test cases", "unit tests"]);
 
 /// A promise or a wish is no finding.
-const PROMISES: Phrases = Phrases::new(&["should be gone", "should now", "should work", "will now", "should be", "would be", "could be", "might be"]);
+const PROMISES: Phrases = Phrases::new(&[
+    "should be gone",
+    "should now",
+    "should work",
+    "will now",
+    "should be",
+    "would be",
+    "could be",
+    "might be",
+]);
 
 /// Returns the title that a statement makes: a whole clause that names its subject.
 pub(crate) fn title_of(statement: &str) -> Option<String> {
@@ -228,11 +264,18 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
     let statement = without_vague_label(&statement);
     let named = named_subject(statement);
     let statement = named.as_deref().unwrap_or(statement);
-    if opens_with_pronoun(statement) || is_first_person(statement) || lacks_subject(statement) || statement.starts_with(['#', '$', '>', '|']) {
+    if opens_with_pronoun(statement)
+        || is_first_person(statement)
+        || lacks_subject(statement)
+        || statement.starts_with(['#', '$', '>', '|'])
+    {
         return None;
     }
     let title = fit_title(statement)?;
-    (title.split_whitespace().count() >= MIN_WORDS && names_subject(&title) && (is_statement(&title) || opens_with_change(&title))).then_some(title)
+    (title.split_whitespace().count() >= MIN_WORDS
+        && names_subject(&title)
+        && (is_statement(&title) || opens_with_change(&title)))
+    .then_some(title)
 }
 
 /// "Takes the whole transcript", "Add tests once it works": a description of something named elsewhere, or advice.
@@ -245,15 +288,34 @@ fn lacks_subject(statement: &str) -> bool {
 fn named_subject(statement: &str) -> Option<String> {
     let rest = statement.strip_prefix("This ")?;
     let noun = rest.split_whitespace().next()?;
-    SUBJECTS.contains(noun.to_lowercase().as_str()).then(|| format!("The {rest}"))
+    SUBJECTS
+        .contains(noun.to_lowercase().as_str())
+        .then(|| format!("The {rest}"))
 }
 
-const SUBJECTS: Phrases = Phrases::new(&["pr", "change", "commit", "fix", "branch", "release", "migration", "refactor", "feature", "bug", "test", "function", "module", "package"]);
+const SUBJECTS: Phrases = Phrases::new(&[
+    "pr",
+    "change",
+    "commit",
+    "fix",
+    "branch",
+    "release",
+    "migration",
+    "refactor",
+    "feature",
+    "bug",
+    "test",
+    "function",
+    "module",
+    "package",
+]);
 
 /// Reports whether a sentence speaks of its speaker.
 pub(crate) fn is_first_person(text: &str) -> bool {
     text.split_whitespace().any(|word| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’').replace('’', "'");
+        let word = word
+            .trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
+            .replace('’', "'");
         matches!(word.as_str(), "I" | "I'm" | "I've" | "I'd" | "I'll" | "my" | "My")
     })
 }
@@ -265,7 +327,9 @@ fn without_vague_label(statement: &str) -> &str {
         return statement;
     };
     let is_vague = label.split_whitespace().count() <= MAX_LABEL_WORDS && count_names(label) == 0;
-    if is_vague && (is_statement(rest) || opens_with_change(rest) || SectionRole::of(label) != SectionRole::Other) {
+    if is_vague
+        && (is_statement(rest) || opens_with_change(rest) || SectionRole::of(label) != SectionRole::Other)
+    {
         rest
     } else {
         statement

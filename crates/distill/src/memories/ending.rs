@@ -132,7 +132,10 @@ fn turns(timeline: &Timeline<'_>) -> Vec<std::ops::Range<usize>> {
     let steps = &timeline.steps;
     steps
         .iter()
-        .map(|step| steps.partition_point(|other| other.turn < step.turn)..steps.partition_point(|other| other.turn <= step.turn))
+        .map(|step| {
+            steps.partition_point(|other| other.turn < step.turn)
+                ..steps.partition_point(|other| other.turn <= step.turn)
+        })
         .collect()
 }
 
@@ -274,7 +277,7 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
                     current.entry(&change.path).or_default().extend(steps);
                 }
                 ChangeKind::Created | ChangeKind::Modified => {
-                    current.entry(&change.path).or_default().push(at)
+                    current.entry(&change.path).or_default().push(at);
                 }
             },
             Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => {

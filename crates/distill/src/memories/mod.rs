@@ -29,7 +29,12 @@ use crate::prose::Message;
 use crate::{Action, SessionObservation};
 
 /// Drafts and selects the memories of a session.
-pub(crate) fn write(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<SessionObservation> {
+pub(crate) fn write(
+    timeline: &Timeline<'_>,
+    spans: &[Span],
+    ending: &Ending<'_>,
+    obstacles: &Obstacles<'_>,
+) -> Vec<SessionObservation> {
     let drafts = drafts(timeline, spans, ending, obstacles);
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
@@ -40,10 +45,21 @@ pub(crate) fn write(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>
         .collect()
 }
 
-fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<Draft> {
+fn drafts(
+    timeline: &Timeline<'_>,
+    spans: &[Span],
+    ending: &Ending<'_>,
+    obstacles: &Obstacles<'_>,
+) -> Vec<Draft> {
     let mut reports = Vec::new();
     let mut others = user::drafts(timeline);
-    others.extend(obstacles.drafts.iter().filter(|draft| !is_vindicated(ending, draft)).cloned());
+    others.extend(
+        obstacles
+            .drafts
+            .iter()
+            .filter(|draft| !is_vindicated(ending, draft))
+            .cloned(),
+    );
     for (at, step) in timeline.steps.iter().enumerate() {
         let source = match (step.kind, step.action()) {
             (_, Some(Action::Report(_))) => {
@@ -51,7 +67,12 @@ fn drafts(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, obstacle
                 continue;
             }
             (_, Some(Action::Compaction(text))) => {
-                others.extend(report::drafts(Source::Compaction, &Message::read(without_analysis(text)), at, ending));
+                others.extend(report::drafts(
+                    Source::Compaction,
+                    &Message::read(without_analysis(text)),
+                    at,
+                    ending,
+                ));
                 continue;
             }
             (StepKind::Prompt(text), _) if is_document(text) => {
@@ -112,7 +133,11 @@ fn with_keys(drafts: Vec<Draft>, spans: &[Span]) -> Vec<(String, Draft)> {
             let base = format!("{}/{}", episode_of(spans, draft.at), slug(&draft.subject));
             let count = seen.entry(base.clone()).or_default();
             *count += 1;
-            let key = if *count == 1 { base } else { format!("{base}-{count}") };
+            let key = if *count == 1 {
+                base
+            } else {
+                format!("{base}-{count}")
+            };
             (key, draft)
         })
         .collect()
@@ -134,7 +159,13 @@ fn episode_of(spans: &[Span], at: usize) -> u32 {
     u32::try_from(position.min(spans.len().saturating_sub(1)) + 1).unwrap_or(u32::MAX)
 }
 
-fn observation(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, key: String, draft: Draft) -> SessionObservation {
+fn observation(
+    timeline: &Timeline<'_>,
+    spans: &[Span],
+    ending: &Ending<'_>,
+    key: String,
+    draft: Draft,
+) -> SessionObservation {
     const MAX_FILES: usize = 6;
     const FEW_FILES: usize = 3;
     let episode = episode_of(spans, draft.at);
@@ -145,7 +176,11 @@ fn observation(timeline: &Timeline<'_>, spans: &[Span], ending: &Ending<'_>, key
         _ => draft.from.min(span.first)..(draft.at + 1).max(span.end),
     };
     let is_change = !matches!(draft.kind, Some(ObservationType::Decision));
-    let changed = if is_change { ending.files(range.clone()) } else { Vec::new() };
+    let changed = if is_change {
+        ending.files(range.clone())
+    } else {
+        Vec::new()
+    };
     let has_changes = !changed.is_empty();
     let mut files_modified = mentioned(&changed, &text);
     if files_modified.is_empty() {

@@ -50,7 +50,9 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
     for (at, step) in timeline.steps.iter().enumerate() {
         match step.action() {
             Some(Action::Run(run)) if run.purpose == Purpose::Inspect => {}
-            Some(Action::Run(run)) if run.outcome == RunOutcome::Failed => fail(timeline, &mut found, run, at),
+            Some(Action::Run(run)) if run.outcome == RunOutcome::Failed => {
+                fail(timeline, &mut found, run, at);
+            }
             Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => {
                 pass(timeline, ending, &mut found, &run.command, at);
                 found.open.retain(|failure| !is_outdated(failure, run));
@@ -69,7 +71,9 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
 /// Reports whether a whole suite of the same kind passed after a failure: then it is not known to fail any more.
 fn is_outdated(failure: &Failure<'_>, run: &CommandRun) -> bool {
     let is_suite = |command: &str| targets(command).iter().all(|target| *target == "./...");
-    failure.purpose == run.purpose && matches!(run.purpose, Purpose::Test | Purpose::Build | Purpose::Lint) && simple_commands(&run.command).last().is_some_and(is_suite)
+    failure.purpose == run.purpose
+        && matches!(run.purpose, Purpose::Test | Purpose::Build | Purpose::Lint)
+        && simple_commands(&run.command).last().is_some_and(is_suite)
 }
 
 /// Returns the command that an action stands for: a commit in the log is a `git commit` that passed.
@@ -96,12 +100,15 @@ fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a Command
         error: run.error.as_ref(),
         rejected: Vec::new(),
     };
-    let is_known = |known: &&mut Failure<'_>| key(known.command) == key(command) && is_compound(known.command) == is_compound(command);
+    let is_known = |known: &&mut Failure<'_>| {
+        key(known.command) == key(command) && is_compound(known.command) == is_compound(command)
+    };
     let Some(known) = found.open.iter_mut().find(is_known) else {
         found.open.push(failure);
         return;
     };
-    let is_same_error = known.error.is_some() && known.error.map(|error| &error.key) == failure.error.map(|error| &error.key);
+    let is_same_error =
+        known.error.is_some() && known.error.map(|error| &error.key) == failure.error.map(|error| &error.key);
     if is_same_error && has_change(timeline, known.at, at) {
         let attempt = rejected(timeline, known, at);
         known.rejected.extend(attempt);
@@ -116,14 +123,19 @@ fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a Command
 
 fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>, command: &str, at: usize) {
     for command in simple_commands(command).chain(std::iter::once(command)) {
-        let is_resolved = |failure: &Failure<'_>| resolves(failure, command) || is_variant(failure.command, command);
+        let is_resolved =
+            |failure: &Failure<'_>| resolves(failure, command) || is_variant(failure.command, command);
         while let Some(position) = found.open.iter().position(is_resolved) {
             let mut failure = found.open.remove(position);
-            let Some(draft) = resolved(timeline, ending, &failure, command, at) else { continue };
+            let Some(draft) = resolved(timeline, ending, &failure, command, at) else {
+                continue;
+            };
             // What comes back in the resolution was right after all, only not complete.
             let idea = |draft: &Draft| Words::of(&format!("{} {}", draft.title, draft.narrative.join(" ")));
             let solution = idea(&draft);
-            failure.rejected.retain(|attempt| !idea(attempt).covered_by(&solution, SAME_IDEA_PERCENT));
+            failure
+                .rejected
+                .retain(|attempt| !idea(attempt).covered_by(&solution, SAME_IDEA_PERCENT));
             found.drafts.append(&mut failure.rejected);
             found.drafts.push(draft);
         }
@@ -150,7 +162,10 @@ pub(crate) fn simple_commands(command: &str) -> impl Iterator<Item = &str> {
             (None, '"' | '\'') => quote = Some(c),
             (None, '|' | '&' | ';' | '\n') => {
                 // `2>&1` is no separator.
-                if c == '&' && (command[..at].ends_with('>') || command[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '>')) {
+                if c == '&'
+                    && (command[..at].ends_with('>')
+                        || command[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '>'))
+                {
                     continue;
                 }
                 if !in_pipe {
@@ -188,7 +203,9 @@ fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
     }
     // Which part of a compound command failed is not known; its last part ran at most once all others had passed.
     if is_compound(failure.command) {
-        return simple_commands(failure.command).last().is_some_and(|last| key(last) == key(passed));
+        return simple_commands(failure.command)
+            .last()
+            .is_some_and(|last| key(last) == key(passed));
     }
     if key(failure.command) != key(passed) {
         return false;
@@ -225,18 +242,23 @@ fn is_variant(failed: &str, passed: &str) -> bool {
 }
 
 fn has_change(timeline: &Timeline<'_>, after: usize, before: usize) -> bool {
-    timeline.steps[after..before].iter().any(|step| matches!(step.action(), Some(Action::Change(_))))
+    timeline.steps[after..before]
+        .iter()
+        .any(|step| matches!(step.action(), Some(Action::Change(_))))
 }
 
 /// Collects the statements after a failure that explain it: the first words are the diagnosis, the last ones the resolution,
 /// those between count where they give a cause.
 fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Vec<Statement> {
     let mut out: Vec<Statement> = Vec::new();
-    let prose: Vec<usize> = range.filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_)))).collect();
+    let prose: Vec<usize> = range
+        .filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_))))
+        .collect();
     for (at, step) in prose.iter().enumerate() {
         let is_end = out.is_empty() || at + 1 == prose.len();
         for point in timeline.message(*step).points() {
-            let explains = has_cause(&point.text) || (is_end && (has_contrast(&point.text) || count_names(&point.text) > 0));
+            let explains = has_cause(&point.text)
+                || (is_end && (has_contrast(&point.text) || count_names(&point.text) > 0));
             let is_plan = is_first_person(&point.text) && INTENTIONS.within(&point.text.to_lowercase());
             if explains && !is_plan && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {
@@ -257,9 +279,28 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
 }
 
 /// "I suppressed the error" explains; "I should handle it" intends.
-const INTENTIONS: Phrases = Phrases::new(&["i need", "i should", "i could", "i can", "i want", "i'll", "i will", "i would", "i'd", "i'm", "i think", "i have to"]);
+const INTENTIONS: Phrases = Phrases::new(&[
+    "i need",
+    "i should",
+    "i could",
+    "i can",
+    "i want",
+    "i'll",
+    "i will",
+    "i would",
+    "i'd",
+    "i'm",
+    "i think",
+    "i have to",
+]);
 
-fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, command: &str, at: usize) -> Option<Draft> {
+fn resolved(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    failure: &Failure<'_>,
+    command: &str,
+    at: usize,
+) -> Option<Draft> {
     let range = failure.first + 1..at;
     // The reason is given after the last failure, or before it when the last attempt needed no words.
     let mut reasons = reasons_between(timeline, failure.at + 1..at);
@@ -269,10 +310,17 @@ fn resolved(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>,
     let is_variant = is_variant(failure.command, command);
     let title = if is_variant {
         let program = |command: &str| code(command.split_whitespace().next().unwrap_or_default());
-        Some(format!("{} fails here; {} works", program(failure.command), program(command)))
+        Some(format!(
+            "{} fails here; {} works",
+            program(failure.command),
+            program(command)
+        ))
     } else {
-        let is_explained = !reasons.is_empty() && (failure.error.is_some() || reasons.iter().any(|reason| count_names(&reason.text) > 0));
-        let diagnosis = reasons.iter().find_map(|reason| title_of(reason.title.as_deref()?));
+        let is_explained = !reasons.is_empty()
+            && (failure.error.is_some() || reasons.iter().any(|reason| count_names(&reason.text) > 0));
+        let diagnosis = reasons
+            .iter()
+            .find_map(|reason| title_of(reason.title.as_deref()?));
         diagnosis.or_else(|| is_explained.then(|| failure_title(failure)))
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
@@ -303,10 +351,14 @@ fn succeeds_by_itself(timeline: &Timeline<'_>, at: usize) -> bool {
 
 fn failure_title(failure: &Failure<'_>) -> String {
     let command = code(&key(failure.command));
-    let (place, message) = failure.error.map_or((None, None), |error| split_location(&error.line));
+    let (place, message) = failure
+        .error
+        .map_or((None, None), |error| split_location(&error.line));
     let with_message = message.and_then(|message| fit_title(&format!("{command} failed: {}", code(message))));
     let with_place = place.and_then(|place| fit_title(&format!("{command} failed in {}", code(place))));
-    with_message.or(with_place).unwrap_or_else(|| format!("{command} failed"))
+    with_message
+        .or(with_place)
+        .unwrap_or_else(|| format!("{command} failed"))
 }
 
 /// Splits `src/a.rs:3:9: message` into the file and the message.
@@ -347,8 +399,14 @@ fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, a
         .filter_map(|step| Some((step, *ending.files(step..step + 1).first()?)))
         .collect();
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    let (step, file) = changes.iter().rev().find(|(_, path)| line.contains(&name(path))).or(changes.last())?;
-    let intent = timeline.steps[*step].entry().and_then(|entry| imperative(entry.intent.as_deref()?));
+    let (step, file) = changes
+        .iter()
+        .rev()
+        .find(|(_, path)| line.contains(&name(path)))
+        .or(changes.last())?;
+    let intent = timeline.steps[*step]
+        .entry()
+        .and_then(|entry| imperative(entry.intent.as_deref()?));
     Some(match intent {
         Some(intent) if intent.contains(&name(file)) => format!("Fix: {intent}"),
         Some(intent) => format!("Fix in {}: {intent}", code(file)),
@@ -359,7 +417,11 @@ fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, a
 /// Drafts the memory of an attempt after which the command still failed with the same error.
 fn rejected(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Option<Draft> {
     let reasons = reasons_between(timeline, failure.at + 1..at);
-    let causes: Vec<Statement> = reasons.iter().filter(|reason| has_cause(&reason.text)).cloned().collect();
+    let causes: Vec<Statement> = reasons
+        .iter()
+        .filter(|reason| has_cause(&reason.text))
+        .cloned()
+        .collect();
     let guess = choose_title(&causes, None)?;
     let title = fit_title(&format!("Tried, did not work: {guess}")).unwrap_or(guess);
     let mut draft = Draft::new(Source::Obstacle, at, title);
@@ -392,7 +454,10 @@ mod tests {
             assert_eq!(key(command), wanted);
         }
         let parts = |command| simple_commands(command).collect::<Vec<_>>();
-        assert_eq!(parts("go test -run \"A|B\" ./... 2>&1 | tail && make lint"), ["go test -run \"A|B\" ./... 2>&1", "make lint"]);
+        assert_eq!(
+            parts("go test -run \"A|B\" ./... 2>&1 | tail && make lint"),
+            ["go test -run \"A|B\" ./... 2>&1", "make lint"]
+        );
         assert_eq!(parts("a || b; c"), ["a", "b", "c"]);
         assert!(is_variant("python a.py", "python3 a.py"));
         assert!(!is_variant("cargo test", "cargo build"));

@@ -4,7 +4,10 @@ use backstory_model::ObservationType;
 
 use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
 use super::ending::Ending;
-use crate::english::{Form, Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, is_statement, names_subject, verb};
+use crate::english::{
+    Form, Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, is_statement, names_subject,
+    verb,
+};
 use crate::prose::{Message, SectionRole, Topic};
 
 /// The text of one draft, in characters: about 220 tokens.
@@ -32,7 +35,12 @@ pub(super) fn drafts(source: Source, message: &Message, at: usize, ending: &Endi
 }
 
 /// Returns all statements of a message, in order.
-pub(super) fn statements(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
+pub(super) fn statements(
+    source: Source,
+    message: &Message,
+    at: usize,
+    ending: &Ending<'_>,
+) -> Vec<Statement> {
     groups(source, message, at, ending)
         .into_iter()
         .flat_map(|group| group.statements)
@@ -49,9 +57,16 @@ fn groups(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> 
         heading: None,
         statements: Vec::new(),
     }];
-    for topic in message.topics.iter().filter(|topic| is_memorable(topic.role, source)) {
+    for topic in message
+        .topics
+        .iter()
+        .filter(|topic| is_memorable(topic.role, source))
+    {
         let mut statements = informative(topic, source, at, ending);
-        let length: usize = statements.iter().map(|statement| statement.text.chars().count()).sum();
+        let length: usize = statements
+            .iter()
+            .map(|statement| statement.text.chars().count())
+            .sum();
         match &topic.heading {
             Some(heading) if is_file(heading) => statements = labelled(heading, statements),
             Some(heading) if !is_one_change && (length >= MIN_SUBJECT || source == Source::Subagent) => {
@@ -86,7 +101,11 @@ fn introduce(heading: &str, statements: &mut [Statement]) {
 
 fn is_memorable(role: SectionRole, source: Source) -> bool {
     match role {
-        SectionRole::Open | SectionRole::Check | SectionRole::Request | SectionRole::Status | SectionRole::Source => false,
+        SectionRole::Open
+        | SectionRole::Check
+        | SectionRole::Request
+        | SectionRole::Status
+        | SectionRole::Source => false,
         // The steps of a plan are not done yet; its reasons hold.
         SectionRole::Other | SectionRole::Choice => source != Source::Plan,
         // A compaction summary lists files as they were at that moment; commits and reports tell what became of them.
@@ -99,7 +118,9 @@ fn informative(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) ->
     topic
         .points
         .iter()
-        .filter(|point| is_memorable(point.role, source) && (point.role != SectionRole::Choice || !point.is_item))
+        .filter(|point| {
+            is_memorable(point.role, source) && (point.role != SectionRole::Choice || !point.is_item)
+        })
         .filter(|point| is_informative(&point.text, source) && !ending.is_stale(&point.text, at))
         .map(|point| Statement {
             text: point.text.clone(),
@@ -120,19 +141,54 @@ fn is_informative(text: &str, source: Source) -> bool {
         Source::Prose => {
             let names = count_names(text);
             let words = text.split_whitespace().count();
-            let says_enough = has_cause(text) || has_contrast(text) || names > 1 || words >= 2 * MIN_FINDING_WORDS;
-            names > 0 && words >= MIN_FINDING_WORDS && says_enough && is_statement(text) && !is_first_person(text) && !PLANS.within(&lower)
+            let says_enough =
+                has_cause(text) || has_contrast(text) || names > 1 || words >= 2 * MIN_FINDING_WORDS;
+            names > 0
+                && words >= MIN_FINDING_WORDS
+                && says_enough
+                && is_statement(text)
+                && !is_first_person(text)
+                && !PLANS.within(&lower)
         }
         Source::Subagent => count_names(text) > 0 && is_statement(text),
         Source::Commit | Source::User => true,
-        _ => (!is_first_person(text) || has_cause(text)) && (names_subject(text) || has_cause(text) || has_contrast(text)),
+        _ => {
+            (!is_first_person(text) || has_cause(text))
+                && (names_subject(text) || has_cause(text) || has_contrast(text))
+        }
     }
 }
 
 /// A sentence that weighs or intends is not a finding.
 const PLANS: Phrases = Phrases::new(&[
-    "would be to", "simplest", "i should", "we should", "we need to", "need to", "needs to", "we can", "could", "either", "maybe", "might", "hypothesis", "suspect", "perhaps", "should return", "should be",
-    "should", "would", "approach", "probably", "wait", "going to", "we want", "to fix", "fix for", "will need", "next",
+    "would be to",
+    "simplest",
+    "i should",
+    "we should",
+    "we need to",
+    "need to",
+    "needs to",
+    "we can",
+    "could",
+    "either",
+    "maybe",
+    "might",
+    "hypothesis",
+    "suspect",
+    "perhaps",
+    "should return",
+    "should be",
+    "should",
+    "would",
+    "approach",
+    "probably",
+    "wait",
+    "going to",
+    "we want",
+    "to fix",
+    "fix for",
+    "will need",
+    "next",
 ]);
 
 /// Reports whether a heading is the name of a file.
@@ -198,7 +254,9 @@ fn chunks<T>(list: Vec<T>, chars: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
 pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
     let mut out = Vec::new();
     for run in chunks(findings, |(_, statement)| statement.text.chars().count()) {
-        let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
+        let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else {
+            continue;
+        };
         let (first, last) = (*first, *last);
         let statements: Vec<Statement> = run.into_iter().map(|(_, statement)| statement).collect();
         // One passing remark is not worth a memory, unless it gives a reason.
@@ -213,20 +271,39 @@ pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
 }
 
 /// Makes a draft of statements; gives them back if none of them can be the title.
-pub(super) fn finish(source: Source, at: usize, heading: Option<&str>, statements: Vec<Statement>) -> Result<Option<Draft>, Vec<Statement>> {
+pub(super) fn finish(
+    source: Source,
+    at: usize,
+    heading: Option<&str>,
+    statements: Vec<Statement>,
+) -> Result<Option<Draft>, Vec<Statement>> {
     const ABOUT_PERCENT: u32 = 60;
     let Some(title) = choose_title(&statements, heading) else {
         return Err(statements);
     };
     let mut draft = Draft::new(source, at, title);
     // A list of names from a sub-agent is a catalog of the code, which the code itself shows better.
-    let is_catalog = source == Source::Subagent && statements.iter().filter(|statement| !statement.is_item).count() < 2;
-    if source == Source::Plan && statements.iter().any(|statement| statement.role == SectionRole::Decision) {
+    let is_catalog =
+        source == Source::Subagent && statements.iter().filter(|statement| !statement.is_item).count() < 2;
+    if source == Source::Plan
+        && statements
+            .iter()
+            .any(|statement| statement.role == SectionRole::Decision)
+    {
         draft.kind = Some(ObservationType::Decision);
     }
-    let statement_words = Words::of(&statements.iter().map(|statement| statement.text.as_str()).collect::<Vec<_>>().join(" "));
+    let statement_words = Words::of(
+        &statements
+            .iter()
+            .map(|statement| statement.text.as_str())
+            .collect::<Vec<_>>()
+            .join(" "),
+    );
     let is_specific = |heading: &&str| heading.split_whitespace().count() > 2 || count_names(heading) > 0;
-    if let Some(heading) = heading.filter(is_specific).filter(|heading| !Words::of(heading).covered_by(&statement_words, ABOUT_PERCENT)) {
+    if let Some(heading) = heading
+        .filter(is_specific)
+        .filter(|heading| !Words::of(heading).covered_by(&statement_words, ABOUT_PERCENT))
+    {
         draft.narrative.push(format!("{heading}:"));
     }
     statements.into_iter().for_each(|statement| draft.push(statement));
@@ -240,7 +317,9 @@ pub(super) fn tells_changes(draft: &Draft) -> bool {
     let changes = |text: &str| {
         let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
         let opening = verb(text.split_whitespace().next().unwrap_or_default());
-        opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past) || text.contains(" now ") || text.starts_with("The fix ")
+        opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past)
+            || text.contains(" now ")
+            || text.starts_with("The fix ")
     };
     let texts = || draft.narrative.iter().chain(&draft.facts);
     let changed = texts().filter(|text| changes(text)).count();

@@ -5,7 +5,8 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source, ended, title_of};
 use crate::Action;
 use crate::english::{
-    Phrases, Words, code, fit_title, has_cause, is_directive, is_instruction, is_question, sentence_case, sentences, strip_openers, without_client_markup,
+    Phrases, Words, code, fit_title, has_cause, is_directive, is_instruction, is_question, sentence_case,
+    sentences, strip_openers, without_client_markup,
 };
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::prose::{Message, plain};
@@ -26,15 +27,31 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
     for (at, step) in timeline.steps.iter().enumerate() {
         let draft = match (step.kind, step.action()) {
             (_, Some(Action::UserAnswer { question, answer })) => answered(question, answer, at),
-            (_, Some(Action::Refused { target, words: Some(words), .. })) => refused(target.as_deref(), words, at),
+            (
+                _,
+                Some(Action::Refused {
+                    target,
+                    words: Some(words),
+                    ..
+                }),
+            ) => refused(target.as_deref(), words, at),
             (_, Some(Action::UserMessage(text))) => decided(text, at, is_lasting, doing(timeline, at)),
             (StepKind::Prompt(text), _) => {
                 let question = last_report.and_then(|(_, report)| open_question(report));
-                let decides = if question.is_some() { is_lasting } else { is_directive };
+                let decides = if question.is_some() {
+                    is_lasting
+                } else {
+                    is_directive
+                };
                 let context = question
                     .map(|question| format!("Answer to: “{question}”"))
-                    .or_else(|| last_report.and_then(|(at, _)| last_statement(timeline.message(at))).map(|statement| format!("Said after: “{statement}”")));
-                decided(text, at, decides, context.clone()).or_else(|| approved(text, last_report?.1, context?, at))
+                    .or_else(|| {
+                        last_report
+                            .and_then(|(at, _)| last_statement(timeline.message(at)))
+                            .map(|statement| format!("Said after: “{statement}”"))
+                    });
+                decided(text, at, decides, context.clone())
+                    .or_else(|| approved(text, last_report?.1, context?, at))
             }
             _ => None,
         };
@@ -56,7 +73,16 @@ fn changes_mind(words: &str) -> bool {
     REVERSALS.starts(&words.trim_start().to_lowercase())
 }
 
-const REVERSALS: Phrases = Phrases::new(&["actually", "on second thought", "scratch that", "changed my mind", "i changed my mind", "no wait", "wait no", "forget that"]);
+const REVERSALS: Phrases = Phrases::new(&[
+    "actually",
+    "on second thought",
+    "scratch that",
+    "changed my mind",
+    "i changed my mind",
+    "no wait",
+    "wait no",
+    "forget that",
+]);
 
 /// "rebase first" steers one step; "don't force-push" lasts.
 fn is_lasting(sentence: &str) -> bool {
@@ -89,7 +115,9 @@ fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
         .or_else(|| fit_title(&answer))
         .or_else(|| fit_title(question.trim_end_matches('?')))?;
     let mut draft = draft(at, title);
-    draft.narrative.push(format!("The user answered “{question}” with “{answer}”."));
+    draft
+        .narrative
+        .push(format!("The user answered “{question}” with “{answer}”."));
     Some(draft)
 }
 
@@ -98,7 +126,9 @@ fn refused(target: Option<&str>, words: &str, at: usize) -> Option<Draft> {
     if let Some(target) = target.map(|target| target.lines().next().unwrap_or(target)) {
         const MAX_TARGET: usize = 120;
         let target = &target[..target.floor_char_boundary(MAX_TARGET)];
-        draft.narrative.push(format!("The user refused {} with these words.", code(target)));
+        draft
+            .narrative
+            .push(format!("The user refused {} with these words.", code(target)));
     }
     Some(draft)
 }
@@ -117,7 +147,9 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
         .collect();
     let directives: Vec<&String> = own
         .iter()
-        .filter(|sentence| !is_question(sentence) && decides(sentence) && sentence.split_whitespace().count() >= MIN_WORDS)
+        .filter(|sentence| {
+            !is_question(sentence) && decides(sentence) && sentence.split_whitespace().count() >= MIN_WORDS
+        })
         .filter(|sentence| length <= MAX_OWN_WORDS || OWN_VOICE.within(&sentence.to_lowercase()))
         .collect();
     let title = directives
@@ -130,7 +162,11 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     let verbatim = if length <= MAX_OWN_WORDS {
         whole
     } else {
-        directives.iter().map(|sentence| sentence.as_str()).collect::<Vec<_>>().join(" ")
+        directives
+            .iter()
+            .map(|sentence| sentence.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     if verbatim.chars().count() > draft.title.chars().count() + MIN_WORDS {
         draft.narrative.push(format!("User: “{verbatim}”"));
@@ -139,7 +175,9 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     Some(draft)
 }
 
-const OWN_VOICE: Phrases = Phrases::new(&["i", "i'd", "i'm", "we", "let's", "please", "don't", "never", "always", "you"]);
+const OWN_VOICE: Phrases = Phrases::new(&[
+    "i", "i'd", "i'm", "we", "let's", "please", "don't", "never", "always", "you",
+]);
 
 /// Work that is put off is open work, not a decision about how to do it.
 const POSTPONING: Phrases = Phrases::new(&["never mind", "nevermind", "not now", "later"]);
@@ -155,25 +193,61 @@ fn approved(text: &str, report: &str, context: String, at: usize) -> Option<Draf
         .lines()
         .flat_map(sentences)
         .map(plain)
-        .filter(|sentence| !is_question(sentence) && PROPOSALS.within(&sentence.to_lowercase()))
-        .next_back()?;
+        .rfind(|sentence| !is_question(sentence) && PROPOSALS.within(&sentence.to_lowercase()))?;
     let title = title_of(&proposal)?;
     let mut draft = draft(at, title);
     draft.narrative.push(ended(proposal));
-    draft.narrative.push(format!("Approved by the user: “{}”", text.trim()));
+    draft
+        .narrative
+        .push(format!("Approved by the user: “{}”", text.trim()));
     draft.narrative.push(context);
     Some(draft)
 }
 
-const APPROVALS: Phrases = Phrases::new(&["yes", "yeah", "yep", "ok", "okay", "sure", "agreed", "sounds good", "go ahead", "do it", "let's do", "perfect", "makes sense", "good idea", "right"]);
+const APPROVALS: Phrases = Phrases::new(&[
+    "yes",
+    "yeah",
+    "yep",
+    "ok",
+    "okay",
+    "sure",
+    "agreed",
+    "sounds good",
+    "go ahead",
+    "do it",
+    "let's do",
+    "perfect",
+    "makes sense",
+    "good idea",
+    "right",
+]);
 const PROPOSALS: Phrases = Phrases::new(&[
-    "recommend", "recommendation", "suggest", "propose", "i'd lean", "cleaner solution", "better approach", "cleaner approach", "simplest approach", "the fix should", "the fix would", "the right fix", "i'd go with",
-    "best option", "should be", "we should", "would be to", "might be to",
+    "recommend",
+    "recommendation",
+    "suggest",
+    "propose",
+    "i'd lean",
+    "cleaner solution",
+    "better approach",
+    "cleaner approach",
+    "simplest approach",
+    "the fix should",
+    "the fix would",
+    "the right fix",
+    "i'd go with",
+    "best option",
+    "should be",
+    "we should",
+    "would be to",
+    "might be to",
 ]);
 
 /// Returns the last question of a report.
 fn open_question(report: &str) -> Option<String> {
-    let line = report.lines().rev().find(|line| line.trim_end_matches(['*', ' ']).ends_with('?'))?;
+    let line = report
+        .lines()
+        .rev()
+        .find(|line| line.trim_end_matches(['*', ' ']).ends_with('?'))?;
     let question = plain(sentences(line).last()?);
     Some(sentence_case(&question))
 }
@@ -181,7 +255,10 @@ fn open_question(report: &str) -> Option<String> {
 /// Returns the last statement of a report, which a message without a question answers.
 fn last_statement(report: &Message) -> Option<String> {
     const MAX_STATEMENT: usize = 200;
-    let last = report.points().rev().find(|point| point.text.chars().count() <= MAX_STATEMENT)?;
+    let last = report
+        .points()
+        .rev()
+        .find(|point| point.text.chars().count() <= MAX_STATEMENT)?;
     Some(last.text.clone())
 }
 

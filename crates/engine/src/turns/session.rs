@@ -8,20 +8,27 @@ use serde_json::Value;
 
 use super::{TurnHead, assemble};
 
+/// A turn as its events are collected.
+struct Draft<'e> {
+    head: TurnHead,
+    prompt_id: Option<String>,
+    events: Vec<&'e Event>,
+}
+
 /// Puts the turns of a session together from its events, which are in the order in which the store would ingest them.
 pub fn turns_of_session(events: &[Event], root: Option<&str>) -> Vec<TurnInput> {
-    let mut turns: Vec<(TurnHead, Option<String>, Vec<(&str, TurnEvent)>)> = Vec::new();
+    let mut drafts: Vec<Draft<'_>> = Vec::new();
     for event in events {
         let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
         let prompt_id = payload["prompt_id"].as_str().map(ToOwned::to_owned);
         let opens = event.kind == EventKind::UserPromptSubmit;
-        if opens || turns.is_empty() {
-            if let Some((head, ..)) = turns.last_mut() {
-                head.is_ended = true;
+        if opens || drafts.is_empty() {
+            if let Some(last) = drafts.last_mut() {
+                last.head.is_ended = true;
             }
             let prompt = payload["prompt"].as_str().map(ToOwned::to_owned);
             let head = TurnHead {
-                number: u32::try_from(turns.len() + 1).unwrap_or(u32::MAX),
+                number: u32::try_from(drafts.len() + 1).unwrap_or(u32::MAX),
                 started_ms: event.at.as_millis(),
                 machine_made: prompt.as_deref().is_some_and(is_machine_made),
                 prompt,
@@ -29,31 +36,33 @@ pub fn turns_of_session(events: &[Event], root: Option<&str>) -> Vec<TurnInput> 
                 branch: event.project.as_ref().and_then(|project| project.branch.clone()),
                 ..TurnHead::default()
             };
-            turns.push((head, prompt_id.clone(), Vec::new()));
+            drafts.push(Draft {
+                head,
+                prompt_id: prompt_id.clone(),
+                events: Vec::new(),
+            });
         }
-        let of_prompt = turns
-            .iter()
-            .rposition(|(_, id, _)| id.is_some() && *id == prompt_id);
-        let at = of_prompt.unwrap_or(turns.len() - 1);
-        if let Some((head, _, events)) = turns.get_mut(at).filter(|_| !opens) {
-            head.is_ended |= matches!(event.kind, EventKind::Stop | EventKind::SessionEnd);
-            let event = (
-                event.key.as_str(),
-                TurnEvent {
-                    kind: event.kind,
-                    at: event.at,
-                    payload: event.payload.clone(),
-                },
-            );
-            events.push(event);
+        // Work in the background belongs to the prompt that asked for it.
+        let is_of_prompt = |draft: &Draft<'_>| draft.prompt_id.is_some() && draft.prompt_id == prompt_id;
+        let at = drafts.iter().rposition(is_of_prompt).unwrap_or(drafts.len() - 1);
+        if let Some(draft) = drafts.get_mut(at).filter(|_| !opens) {
+            draft.head.is_ended |= matches!(event.kind, EventKind::Stop | EventKind::SessionEnd);
+            draft.events.push(event);
         }
     }
-    let sorted = |mut events: Vec<(&str, TurnEvent)>| -> Vec<TurnEvent> {
-        events.sort_by(|(one, _), (other, _)| one.cmp(other));
-        events.into_iter().map(|(_, event)| event).collect()
-    };
-    let turns = turns.into_iter();
-    turns
-        .map(|(head, _, events)| assemble(head, &sorted(events), Vec::new()))
-        .collect()
+    drafts.into_iter().map(turn).collect()
+}
+
+fn turn(mut draft: Draft<'_>) -> TurnInput {
+    draft.events.sort_by_key(|event| &event.key);
+    let events: Vec<TurnEvent> = draft
+        .events
+        .into_iter()
+        .map(|event| TurnEvent {
+            kind: event.kind,
+            at: event.at,
+            payload: event.payload.clone(),
+        })
+        .collect();
+    assemble(draft.head, &events, Vec::new())
 }

@@ -115,7 +115,7 @@ fn fit(turn: &StoredTurn, text: &str, prompt_id: Option<&str>) -> Option<PromptM
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::PathBuf, time::SystemTime};
+    use std::{fs, io::Write, path::PathBuf, time::SystemTime};
 
     use backstory_distill::{ToolOutcome, TurnEnd, TurnStep};
     use backstory_model::{EventKind, ProjectId, SessionId, Timestamp, TurnId};
@@ -162,12 +162,12 @@ mod tests {
             self.add(json!({"type": "assistant", "message": {"id": id, "content": [{"type": "text", "text": text}]}}))
         }
 
-        fn call(self, id: &str, name: &str, input: Value) -> Self {
+        fn call(self, id: &str, name: &str, input: &Value) -> Self {
             let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
             self.add(json!({"type": "assistant", "message": {"id": format!("m-{id}"), "content": [block]}}))
         }
 
-        fn result(self, id: &str, answer: Value) -> Self {
+        fn result(self, id: &str, answer: &Value) -> Self {
             let block = json!({"type": "tool_result", "tool_use_id": id, "content": "text"});
             self.add(json!({"type": "user", "message": {"content": [block]}, "toolUseResult": answer}))
         }
@@ -177,14 +177,17 @@ mod tests {
             self.add(json!({"type": "user", "message": {"content": [block]}, "toolUseResult": format!("Error: {text}")}))
         }
 
-        fn queue(self, operation: &str, content: Value) -> Self {
+        fn queue(self, operation: &str, content: Option<&str>) -> Self {
             self.add(json!({"type": "queue-operation", "operation": operation, "content": content}))
         }
 
         fn write(&self, folder: &Path) -> PathBuf {
             let path = folder.join(format!("{SESSION}.jsonl"));
             let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
-            fs::write(&path, text).unwrap();
+            fs::File::create(&path)
+                .unwrap()
+                .write_all(text.as_bytes())
+                .unwrap();
             path
         }
     }
@@ -269,19 +272,19 @@ mod tests {
         let path = Lines::default()
             .user("Fix it")
             .prose("I look at two things.")
-            .call("t1", "Bash", ls.clone())
-            .call("t2", "Bash", pwd.clone())
-            .call("t3", "TodoWrite", json!({"todos": []}))
-            .result("t2", json!({"stdout": "/w/app"}))
-            .queue("enqueue", json!("Use the CLI."))
-            .queue("remove", Value::Null)
-            .result("t1", json!({"stdout": "a"}))
-            .result("t3", json!({"oldTodos": []}))
-            .call("t4", "AskUserQuestion", question)
-            .result("t4", json!({"answers": {"Which?": "This"}}))
-            .call("t5", "Edit", json!({"file_path": "/w/app/a"}))
+            .call("t1", "Bash", &ls)
+            .call("t2", "Bash", &pwd)
+            .call("t3", "TodoWrite", &json!({"todos": []}))
+            .result("t2", &json!({"stdout": "/w/app"}))
+            .queue("enqueue", Some("Use the CLI."))
+            .queue("remove", None)
+            .result("t1", &json!({"stdout": "a"}))
+            .result("t3", &json!({"oldTodos": []}))
+            .call("t4", "AskUserQuestion", &question)
+            .result("t4", &json!({"answers": {"Which?": "This"}}))
+            .call("t5", "Edit", &json!({"file_path": "/w/app/a"}))
             .error("t5", "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nnot here")
-            .call("t6", "Write", json!({"file_path": "/w/app/b"}))
+            .call("t6", "Write", &json!({"file_path": "/w/app/b"}))
             .error("t6", "<tool_use_error>File has not been read yet.</tool_use_error>")
             .prose("Done.")
             .user("Thanks")
