@@ -77,7 +77,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
 }
 
-fn action() -> impl Strategy<Value = Action> {
+fn run() -> impl Strategy<Value = Action> {
     let purpose = prop::sample::select(vec![
         Purpose::Test,
         Purpose::Build,
@@ -87,40 +87,34 @@ fn action() -> impl Strategy<Value = Action> {
         Purpose::Other,
     ]);
     let outcome = prop::sample::select(vec![RunOutcome::Passed, RunOutcome::Failed, RunOutcome::Unknown]);
-    let run = (
-        text(),
-        purpose,
-        outcome,
-        prop::option::of(text()),
-        prop::option::of(text()),
-    )
-        .prop_map(|(command, purpose, outcome, failed_part, error)| {
+    let error = prop::option::of(text().prop_map(|line| ErrorSignature {
+        key: line.clone(),
+        line,
+    }));
+    (text(), purpose, outcome, prop::option::of(text()), error).prop_map(
+        |(command, purpose, outcome, failed_part, error)| {
             Action::Run(CommandRun {
                 command,
                 purpose,
                 outcome,
                 failed_part,
-                error: error.map(|line| ErrorSignature {
-                    key: line.clone(),
-                    line,
-                }),
+                error,
                 result_line: None,
             })
-        });
+        },
+    )
+}
+
+fn change() -> impl Strategy<Value = Action> {
     let kind = prop_oneof![
         Just(ChangeKind::Created),
         Just(ChangeKind::Modified),
         Just(ChangeKind::Deleted),
         text().prop_map(ChangeKind::MovedFrom),
     ];
-    let change = (
-        text(),
-        kind,
-        any::<bool>(),
-        prop::option::of(text()),
-        prop::collection::vec(text(), 0..3),
-    )
-        .prop_map(|(path, kind, scratch, header, names)| {
+    let names = prop::collection::vec(text(), 0..3);
+    (text(), kind, any::<bool>(), prop::option::of(text()), names).prop_map(
+        |(path, kind, scratch, header, names)| {
             Action::Change(FileChange {
                 path,
                 kind,
@@ -131,8 +125,12 @@ fn action() -> impl Strategy<Value = Action> {
                 removes: names.clone(),
                 comments: names,
             })
-        });
-    let commit = (text(), prop::option::of(text()), any::<bool>()).prop_map(|(subject, body, amend)| {
+        },
+    )
+}
+
+fn commit() -> impl Strategy<Value = Action> {
+    (text(), prop::option::of(text()), any::<bool>()).prop_map(|(subject, body, amend)| {
         Action::Commit(GitCommit {
             hash: Some("abc1234".to_owned()),
             subject,
@@ -140,45 +138,40 @@ fn action() -> impl Strategy<Value = Action> {
             amend,
             files: None,
         })
-    });
-    let publication = (
-        prop::sample::select(vec![
-            PublicationKind::PullRequest,
-            PublicationKind::Issue,
-            PublicationKind::Comment,
-        ]),
-        prop::sample::select(vec![
-            PublicationAction::Created,
-            PublicationAction::Updated,
-            PublicationAction::Closed,
-            PublicationAction::Merged,
-        ]),
-        prop::option::of(text()),
-        prop::option::of(text()),
-    )
-        .prop_map(|(kind, action, title, body)| {
-            Action::Publication(Publication {
-                kind,
-                action,
-                reference: title.clone(),
-                title,
-                body,
-            })
-        });
-    let task = (
-        text(),
-        prop::sample::select(vec![
-            TaskState::Pending,
-            TaskState::InProgress,
-            TaskState::Completed,
-            TaskState::Deleted,
-        ]),
-    )
-        .prop_map(|(text, state)| Action::Task {
-            id: None,
-            text,
-            state,
-        });
+    })
+}
+
+fn publication() -> impl Strategy<Value = Action> {
+    let kind = prop::sample::select(vec![
+        PublicationKind::PullRequest,
+        PublicationKind::Issue,
+        PublicationKind::Comment,
+    ]);
+    let action = prop::sample::select(vec![
+        PublicationAction::Created,
+        PublicationAction::Updated,
+        PublicationAction::Closed,
+        PublicationAction::Merged,
+    ]);
+    let texts = (prop::option::of(text()), prop::option::of(text()));
+    (kind, action, texts).prop_map(|(kind, action, (title, body))| {
+        Action::Publication(Publication {
+            kind,
+            action,
+            reference: title.clone(),
+            title,
+            body,
+        })
+    })
+}
+
+fn statement() -> impl Strategy<Value = Action> {
+    let state = prop::sample::select(vec![
+        TaskState::Pending,
+        TaskState::InProgress,
+        TaskState::Completed,
+        TaskState::Deleted,
+    ]);
     prop_oneof![
         text().prop_map(Action::UserMessage),
         (text(), text()).prop_map(|(question, answer)| Action::UserAnswer { question, answer }),
@@ -187,7 +180,6 @@ fn action() -> impl Strategy<Value = Action> {
             target,
             words
         }),
-        Just(Action::Interrupted),
         text().prop_map(Action::Prose),
         text().prop_map(Action::Report),
         text().prop_map(|text| Action::SubagentReport {
@@ -195,14 +187,25 @@ fn action() -> impl Strategy<Value = Action> {
             text
         }),
         text().prop_map(Action::Compaction),
-        run,
-        change,
-        commit,
-        Just(Action::Push { branch: None }),
-        publication,
-        task,
         text().prop_map(|text| Action::Plan { text, approved: None }),
-        text().prop_map(|path| Action::Lookup { path }),
+        (text(), state).prop_map(|(text, state)| Action::Task {
+            id: None,
+            text,
+            state
+        }),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        4 => statement(),
+        2 => run(),
+        2 => change(),
+        1 => commit(),
+        1 => publication(),
+        1 => Just(Action::Push { branch: None }),
+        1 => Just(Action::Interrupted),
+        1 => text().prop_map(|path| Action::Lookup { path }),
     ]
 }
 

@@ -1,37 +1,54 @@
 //! Phrase tables and how they match: lower case, at word boundaries.
 
-/// A table of lower-case phrases.
-#[derive(Clone, Copy, Debug)]
+use std::sync::OnceLock;
+
+/// A table of lower-case phrases, separated by `|`.
 pub(crate) struct Phrases {
-    list: &'static [&'static str],
+    text: &'static str,
+    table: OnceLock<Table>,
+}
+
+struct Table {
+    phrases: Vec<&'static str>,
     /// The first letters of all phrases, one bit each: most words of a text are ruled out by it.
     initials: u32,
 }
 
 impl Phrases {
-    /// Makes a table.
-    pub(crate) const fn new(list: &'static [&'static str]) -> Self {
-        let mut initials = 0;
-        let mut at = 0;
-        while at < list.len() {
-            initials |= initial(list[at].as_bytes()[0]);
-            at += 1;
+    /// Makes a table; it is split when it is first used.
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self {
+            text,
+            table: OnceLock::new(),
         }
-        Self { list, initials }
+    }
+
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| {
+            let phrases: Vec<&str> = self.text.split('|').collect();
+            let initials = phrases
+                .iter()
+                .filter_map(|phrase| phrase.bytes().next())
+                .map(initial);
+            Table {
+                initials: initials.fold(0, |all, bit| all | bit),
+                phrases,
+            }
+        })
     }
 
     /// Reports whether a phrase is in the table.
-    pub(crate) fn contains(self, phrase: &str) -> bool {
-        self.list.contains(&phrase)
+    pub(crate) fn contains(&self, phrase: &str) -> bool {
+        self.list().contains(&phrase)
     }
 
     /// Returns all phrases.
-    pub(crate) const fn list(self) -> &'static [&'static str] {
-        self.list
+    pub(crate) fn list(&self) -> &[&'static str] {
+        &self.table().phrases
     }
 
     /// Returns the phrase that a text starts with; the text is lower case.
-    pub(crate) fn at_start(self, lower: &str) -> Option<&'static str> {
+    pub(crate) fn at_start(&self, lower: &str) -> Option<&'static str> {
         self.candidates(lower)
             .iter()
             .copied()
@@ -43,14 +60,14 @@ impl Phrases {
     }
 
     /// Reports whether a text starts with a phrase; the text is lower case.
-    pub(crate) fn starts(self, lower: &str) -> bool {
+    pub(crate) fn starts(&self, lower: &str) -> bool {
         self.at_start(lower).is_some()
     }
 
     /// Reports whether a text contains a phrase at word boundaries; the text is lower case.
     ///
     /// Tries all phrases at each word start, which is much faster than a search of the text per phrase.
-    pub(crate) fn within(self, lower: &str) -> bool {
+    pub(crate) fn within(&self, lower: &str) -> bool {
         word_starts(lower).any(|at| {
             let rest = &lower[at..];
             self.candidates(rest).iter().any(|phrase| {
@@ -63,12 +80,13 @@ impl Phrases {
 
 impl Phrases {
     /// Returns the phrases that a text may start with: all of them, or none.
-    fn candidates(self, rest: &str) -> &'static [&'static str] {
+    fn candidates(&self, rest: &str) -> &[&'static str] {
+        let table = self.table();
         let is_possible = rest
             .bytes()
             .next()
-            .is_some_and(|first| self.initials & initial(first) != 0);
-        if is_possible { self.list } else { &[] }
+            .is_some_and(|first| table.initials & initial(first) != 0);
+        if is_possible { &table.phrases } else { &[] }
     }
 }
 
@@ -115,7 +133,7 @@ mod tests {
 
     #[test]
     fn phrases_match_whole_words_only() {
-        let table = Phrases::new(&["fix", "let me", "good -"]);
+        let table = Phrases::new("fix|let me|good -");
         assert!(table.starts("fix the parser"));
         assert!(!table.starts("fixture is gone"));
         assert!(table.starts("good - done"));

@@ -125,24 +125,15 @@ pub(crate) fn without_client_markup(prompt: &str) -> String {
 }
 
 /// Messages that a client puts in the place of a prompt.
-const CLIENT_MESSAGES: Phrases = Phrases::new(&[
-    "operation stopped by hook",
-    "[request interrupted",
-    "caveat: the messages below",
+static CLIENT_MESSAGES: Phrases = Phrases::new(concat!(
+    "operation stopped by hook|[request interrupted|caveat: the messages below|",
     "this session is being continued",
-]);
+));
 
-const CLIENT_TAGS: Phrases = Phrases::new(&[
-    "system-reminder",
-    "command-message",
-    "command-name",
-    "command-args",
-    "local-command-stdout",
-    "local-command-caveat",
-    "ide_opened_file",
-    "ide_selection",
-    "task-notification",
-]);
+static CLIENT_TAGS: Phrases = Phrases::new(concat!(
+    "system-reminder|command-message|command-name|command-args|local-command-stdout|local-command-caveat|",
+    "ide_opened_file|ide_selection|task-notification",
+));
 
 fn slash_command(prompt: &str) -> Option<String> {
     let inside = |tag: &str| {
@@ -176,9 +167,8 @@ fn field(lines: &[&str]) -> Option<String> {
     })
 }
 
-const TITLE_FIELDS: Phrases = Phrases::new(&[
-    "title", "summary", "subject", "problem", "issue", "bug", "task", "goal", "story", "feature",
-]);
+static TITLE_FIELDS: Phrases =
+    Phrases::new("title|summary|subject|problem|issue|bug|task|goal|story|feature");
 
 /// Returns the heading under a lead-in such as "Implement the following plan:".
 fn heading(lines: &[&str]) -> Option<String> {
@@ -249,66 +239,19 @@ pub(crate) fn intent(request: &str) -> Intent {
     }
 }
 
-const COMMANDING_QUESTIONS: Phrases = Phrases::new(&[
-    "can you fix",
-    "can you add",
-    "could you",
-    "would you",
-    "can you implement",
-    "can you change",
-    "can we fix",
-]);
-const QUESTION_STARTS: Phrases = Phrases::new(&[
-    "how ", "why ", "what ", "where ", "which ", "who ", "explain", "is there", "does ", "do we", "tell me",
-    "describe",
-]);
-const FIX_WORDS: Phrases = Phrases::new(&[
-    "fix",
-    "fixes",
-    "bug",
-    "broken",
-    "crash",
-    "crashes",
-    "regression",
-    "fails",
-    "failing",
-    "error",
-    "repair",
-    "doesn't work",
-    "not working",
-    "debug",
-    "wrong",
-    "hangs",
-    "stuck",
-    "leak",
-    "leaks",
-    "incorrect",
-]);
-const REFACTOR_WORDS: Phrases = Phrases::new(&[
-    "refactor",
-    "clean up",
-    "cleanup",
-    "rename",
-    "extract",
-    "simplify",
-    "restructure",
-    "reorganize",
-    "deduplicate",
-    "consolidate",
-]);
-const ADD_WORDS: Phrases = Phrases::new(&[
-    "add",
-    "implement",
-    "support",
-    "create",
-    "build",
-    "write",
-    "introduce",
-    "new feature",
-    "feature",
-    "allow",
-    "enable",
-]);
+static COMMANDING_QUESTIONS: Phrases =
+    Phrases::new("can you fix|can you add|could you|would you|can you implement|can you change|can we fix");
+static QUESTION_STARTS: Phrases =
+    Phrases::new("how |why |what |where |which |who |explain|is there|does |do we|tell me|describe");
+static FIX_WORDS: Phrases = Phrases::new(concat!(
+    "fix|fixes|bug|broken|crash|crashes|regression|fails|failing|error|repair|doesn't work|not working|",
+    "debug|wrong|hangs|stuck|leak|leaks|incorrect",
+));
+static REFACTOR_WORDS: Phrases = Phrases::new(
+    "refactor|clean up|cleanup|rename|extract|simplify|restructure|reorganize|deduplicate|consolidate",
+);
+static ADD_WORDS: Phrases =
+    Phrases::new("add|implement|support|create|build|write|introduce|new feature|feature|allow|enable");
 
 #[cfg(test)]
 mod tests {

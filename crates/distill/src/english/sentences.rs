@@ -64,9 +64,7 @@ fn ends_sentence(before: &str, mark: char, after: &str) -> bool {
     !next.is_lowercase() || ordinary_word
 }
 
-const ABBREVIATIONS: Phrases = Phrases::new(&[
-    "e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "excl", "resp", "mr", "mrs", "dr", "fig", "no",
-]);
+static ABBREVIATIONS: Phrases = Phrases::new("e.g|i.e|etc|vs|cf|approx|incl|excl|resp|mr|mrs|dr|fig|no");
 
 #[cfg(test)]
 mod tests {

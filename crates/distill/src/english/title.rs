@@ -25,7 +25,7 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
     if fits(&short) {
         return is_whole(&short).then_some(short);
     }
-    let clause = |ends: Phrases| {
+    let clause = |ends: &'static Phrases| {
         clause_ends(&short, ends)
             .map(|at| trim_end(&short[..at]))
             .filter(|clause| {
@@ -37,7 +37,7 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
             .max_by_key(|clause| clause.len())
             .map(str::to_owned)
     };
-    clause(STRONG_ENDS).or_else(|| clause(WEAK_ENDS))
+    clause(&STRONG_ENDS).or_else(|| clause(&WEAK_ENDS))
 }
 
 fn fits(text: &str) -> bool {
@@ -75,7 +75,7 @@ fn without_brackets(text: &str) -> String {
 }
 
 /// Returns the byte positions at which a clause may end.
-fn clause_ends(text: &str, ends: Phrases) -> impl Iterator<Item = usize> {
+fn clause_ends(text: &str, ends: &'static Phrases) -> impl Iterator<Item = usize> {
     let phrases = ends
         .list()
         .iter()
@@ -121,122 +121,27 @@ fn opens_subordinate(text: &str) -> bool {
 }
 
 /// Punctuation that ends a clause for certain.
-const STRONG_ENDS: Phrases = Phrases::new(&[
-    ", which",
-    ", so ",
-    ", but ",
-    ", because",
-    ", since",
-    ", while",
-    ", rather",
-    ", even",
-    ", where",
-    ", not ",
-    ", instead",
-    "; ",
-    " — ",
-    " – ",
+static STRONG_ENDS: Phrases = Phrases::new(concat!(
+    ", which|, so |, but |, because|, since|, while|, rather|, even|, where|, not |, instead|; | — | – |",
     " - ",
-]);
+));
 
 /// Conjunctions that end a main clause if enough stands before them.
-const WEAK_ENDS: Phrases = Phrases::new(&[
-    ", and ",
-    ", with ",
-    ", when",
-    ", as ",
-    " because ",
-    " since ",
-    " so that ",
-    " so ",
-    " to ensure ",
-    " to avoid ",
-    " to allow ",
-    " to match ",
-    " to prevent ",
-    " in order to ",
-    " instead of ",
-    " rather than ",
-    ": ",
-    " without ",
-    " whereas ",
-    " while ",
-    " which ",
-    " where ",
-    " but ",
-    " before ",
-    " after ",
-]);
+static WEAK_ENDS: Phrases = Phrases::new(concat!(
+    ", and |, with |, when|, as | because | since | so that | so | to ensure | to avoid | to allow |",
+    " to match | to prevent | in order to | instead of | rather than |: | without | whereas | while |",
+    " which | where | but | before | after ",
+));
 
-const SUBORDINATORS: Phrases = Phrases::new(&[
-    "when", "if", "since", "while", "although", "after", "before", "instead", "because", "even", "as",
-    "once", "unless", "rather", "without",
-]);
+static SUBORDINATORS: Phrases = Phrases::new(
+    "when|if|since|while|although|after|before|instead|because|even|as|once|unless|rather|without",
+);
 
-const DANGLING: Phrases = Phrases::new(&[
-    "is",
-    "are",
-    "was",
-    "were",
-    "be",
-    "been",
-    "being",
-    "the",
-    "a",
-    "an",
-    "of",
-    "to",
-    "in",
-    "on",
-    "at",
-    "for",
-    "from",
-    "with",
-    "by",
-    "and",
-    "or",
-    "but",
-    "not",
-    "that",
-    "which",
-    "when",
-    "if",
-    "as",
-    "its",
-    "their",
-    "has",
-    "have",
-    "had",
-    "than",
-    "into",
-    "between",
-    "because",
-    "where",
-    "while",
-    "can",
-    "could",
-    "should",
-    "would",
-    "will",
-    "both",
-    "such",
-    "like",
-    "including",
-    "e.g",
-    "i.e",
-    "vs",
-    "via",
-    "using",
-    "this",
-    "these",
-    "also",
-    "likely",
-    "probably",
-    "that's",
-    "it's",
-    "only",
-    "just",
-]);
+static DANGLING: Phrases = Phrases::new(concat!(
+    "is|are|was|were|be|been|being|the|a|an|of|to|in|on|at|for|from|with|by|and|or|but|not|that|which|",
+    "when|if|as|its|their|has|have|had|than|into|between|because|where|while|can|could|should|would|will|",
+    "both|such|like|including|e.g|i.e|vs|via|using|this|these|also|likely|probably|that's|it's|only|just",
+));
 
 #[cfg(test)]
 mod tests {

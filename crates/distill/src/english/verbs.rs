@@ -112,55 +112,18 @@ fn without_brackets(text: &str) -> String {
         .collect()
 }
 
-const RELATIVES: Phrases = Phrases::new(&["where", "that", "which", "who", "whose"]);
+static RELATIVES: Phrases = Phrases::new("where|that|which|who|whose");
 
-const BEFORE_NOUNS: Phrases = Phrases::new(&[
-    "the", "a", "an", "of", "for", "in", "with", "during", "all", "more", "no", "these", "those", "new",
-    "active", "both", "and", "or", "to", "on", "from", "by", "two", "three", "four", "five", "key", "git",
-]);
+static BEFORE_NOUNS: Phrases = Phrases::new(concat!(
+    "the|a|an|of|for|in|with|during|all|more|no|these|those|new|active|both|and|or|to|on|from|by|two|",
+    "three|four|five|key|git",
+));
 
-const AUXILIARIES: Phrases = Phrases::new(&[
-    "is",
-    "are",
-    "was",
-    "were",
-    "be",
-    "has",
-    "have",
-    "had",
-    "does",
-    "do",
-    "did",
-    "can",
-    "could",
-    "will",
-    "would",
-    "should",
-    "must",
-    "may",
-    "might",
-    "cannot",
-    "can't",
-    "won't",
-    "isn't",
-    "aren't",
-    "wasn't",
-    "weren't",
-    "doesn't",
-    "don't",
-    "didn't",
-    "hasn't",
-    "haven't",
-    "shouldn't",
-    "couldn't",
-    "wouldn't",
-    "need",
-    "needs",
-    "it's",
-    "that's",
-    "they're",
-    "there's",
-]);
+static AUXILIARIES: Phrases = Phrases::new(concat!(
+    "is|are|was|were|be|has|have|had|does|do|did|can|could|will|would|should|must|may|might|cannot|can't|",
+    "won't|isn't|aren't|wasn't|weren't|doesn't|don't|didn't|hasn't|haven't|shouldn't|couldn't|wouldn't|",
+    "need|needs|it's|that's|they're|there's",
+));
 
 /// Reports whether a verb states a change to code: add, fix, rename.
 pub(crate) fn is_change_verb(base: &str) -> bool {

@@ -136,16 +136,13 @@ fn hash(word: &str) -> u64 {
 }
 
 /// Sorted, for the binary search.
-const STOP_WORDS: Phrases = Phrases::new(&[
-    "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because", "been",
-    "before", "being", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have",
-    "having", "here", "how", "if", "in", "into", "is", "it", "its", "just", "like", "may", "might", "more",
-    "most", "must", "need", "needs", "new", "no", "not", "now", "of", "on", "one", "only", "or", "other",
-    "our", "out", "over", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then",
-    "there", "these", "they", "this", "to", "too", "under", "up", "us", "use", "used", "uses", "using",
-    "via", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with",
-    "would", "you", "your",
-]);
+static STOP_WORDS: Phrases = Phrases::new(concat!(
+    "about|after|all|also|an|and|any|are|as|at|be|because|been|before|being|but|by|can|could|did|do|does|",
+    "for|from|had|has|have|having|here|how|if|in|into|is|it|its|just|like|may|might|more|most|must|need|",
+    "needs|new|no|not|now|of|on|one|only|or|other|our|out|over|should|so|some|such|than|that|the|their|",
+    "them|then|there|these|they|this|to|too|under|up|us|use|used|uses|using|via|was|we|were|what|when|",
+    "where|which|while|who|why|will|with|would|you|your",
+));
 
 #[cfg(test)]
 mod tests {

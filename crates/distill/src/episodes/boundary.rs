@@ -104,20 +104,9 @@ fn opens_episode(words: &str) -> bool {
     !(is_short && (CONTINUATIONS.within(&lower) || !lower.chars().any(char::is_alphanumeric)))
 }
 
-const CONTINUATIONS: Phrases = Phrases::new(&[
-    "continue",
-    "go on",
-    "carry on",
-    "keep going",
-    "proceed",
-    "resume",
-    "thanks",
-    "thank you",
-    "nice",
-    "cool",
-    "great",
-    "perfect",
-]);
+static CONTINUATIONS: Phrases = Phrases::new(
+    "continue|go on|carry on|keep going|proceed|resume|thanks|thank you|nice|cool|great|perfect",
+);
 
 /// Returns the request of an episode; a bare "yes" is read with the question it answers.
 fn request(words: &str, question: Option<&str>) -> Option<String> {
@@ -143,26 +132,10 @@ fn is_confirmation(line: &str) -> bool {
     line.split_whitespace().count() <= MAX_WORDS && CONFIRMATIONS.starts(&line.to_lowercase())
 }
 
-const CONFIRMATIONS: Phrases = Phrases::new(&[
-    "yes",
-    "yep",
-    "yeah",
-    "yup",
-    "ok",
-    "okay",
-    "sure",
-    "please do",
-    "do it",
-    "go ahead",
-    "go for it",
-    "sounds good",
-    "agreed",
-    "correct",
-    "right",
-    "both",
-    "no",
-    "nope",
-]);
+static CONFIRMATIONS: Phrases = Phrases::new(concat!(
+    "yes|yep|yeah|yup|ok|okay|sure|please do|do it|go ahead|go for it|sounds good|agreed|correct|right|",
+    "both|no|nope",
+));
 
 /// Reports whether work goes on after a commit or a completed task.
 fn resumes_work(step: &Step<'_>) -> bool {

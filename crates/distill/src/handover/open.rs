@@ -3,12 +3,12 @@
 use super::checks::is_check;
 use super::requests::is_request;
 use crate::english::{
-    Deferral, Phrases, Words, count_names, deferral, imperative, is_narration, is_question, sentences,
-    strip_openers,
+    Deferral, Phrases, Words, count_names, deferral, imperative, is_narration, is_question, names_subject,
+    outside_code, sentences, strip_openers,
 };
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::memories::{Ending, Obstacles, describe};
-use crate::prose::{Message, SectionRole, plain};
+use crate::prose::{Message, Section, SectionRole, plain};
 use crate::{Action, PublicationAction, PublicationKind, RunOutcome, TaskState, TurnEnd};
 
 const MAX_ITEMS: usize = 9;
@@ -110,19 +110,10 @@ fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
     }
 }
 
-const CHECK_TASKS: Phrases = Phrases::new(&[
-    "run fmt",
-    "run lint",
-    "run test",
-    "run tests",
-    "run the tests",
-    "run all tests",
-    "run the test suite",
-    "run full test suite",
-    "run the full test suite",
-    "run verification",
-    "run format",
-]);
+static CHECK_TASKS: Phrases = Phrases::new(concat!(
+    "run fmt|run lint|run test|run tests|run the tests|run all tests|run the test suite|",
+    "run full test suite|run the full test suite|run verification|run format",
+));
 
 /// A plan after which nothing was changed.
 fn unimplemented_plan(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Option<String> {
@@ -189,26 +180,11 @@ fn deferred_by_user(timeline: &Timeline<'_>) -> Vec<String> {
     out
 }
 
-const POSTPONED: Phrases = Phrases::new(&[
-    "look at it later",
-    "look into it later",
-    "look at that later",
-    "do it later",
-    "do that later",
-    "do this later",
-    "fix it later",
-    "come back to",
-    "for later",
-    "not now",
-    "never mind",
-    "nevermind",
-    "another time",
-    "follow-up pr",
-    "separate pr",
-    "leave that for",
-    "leave it for",
-    "park",
-]);
+static POSTPONED: Phrases = Phrases::new(concat!(
+    "look at it later|look into it later|look at that later|do it later|do that later|do this later|",
+    "fix it later|come back to|for later|not now|never mind|nevermind|another time|follow-up pr|",
+    "separate pr|leave that for|leave it for|park",
+));
 
 /// Statements of open work in reports that no later step completed.
 fn stated(timeline: &Timeline<'_>) -> Vec<String> {
@@ -219,6 +195,7 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
         completing
             .iter()
             .any(|(later, text)| *later > at && words.covered_by(text, SAME_WORK_PERCENT))
+            || is_taken_up(timeline, item, at)
     };
     let mut out: Vec<String> = Vec::new();
     for (at, step) in timeline.steps.iter().enumerate() {
@@ -255,7 +232,7 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
             continue;
         }
         if let Some(finding) = section.heading.as_deref().filter(|heading| has_severity(heading)) {
-            out.extend(item(finding).map(|item| (format!("Review finding: {item}"), Deferral::PutOff)));
+            out.extend(review_finding(finding, section).map(|item| (item, Deferral::PutOff)));
             continue;
         }
         let is_open_section = section.role == SectionRole::Open;
@@ -284,7 +261,10 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
                 };
                 if let Some(deferral) = deferral
                     && !sentence.ends_with(':')
-                    && (is_open || count_names(sentence) > 0)
+                    && (is_open
+                        || count_names(sentence) > 0
+                        || (deferral == Deferral::PutOff && names_subject(sentence)))
+                    && !OFFERS.within(&sentence.to_lowercase())
                 {
                     out.extend(item(sentence).map(|item| (item, deferral)));
                 }
@@ -292,6 +272,24 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
         }
     }
     out
+}
+
+const REVIEW_FINDING: &str = "Review finding: ";
+
+/// Returns a finding of a review with its first sentence.
+fn review_finding(heading: &str, section: &Section) -> Option<String> {
+    let finding = item(heading)?;
+    let first = section
+        .blocks
+        .first()
+        .and_then(|block| sentences(&block.text).into_iter().next())
+        .filter(|first| !first.ends_with(':'));
+    let whole = first.map(|first| format!("{REVIEW_FINDING}{finding}: {first}"));
+    Some(
+        whole
+            .filter(|whole| whole.chars().count() <= MAX_ITEM)
+            .unwrap_or_else(|| format!("{REVIEW_FINDING}{finding}")),
+    )
 }
 
 /// Reports whether a heading is a finding of a review: "Double parsing in `load` (medium)".
@@ -308,9 +306,8 @@ fn has_severity(heading: &str) -> bool {
         .any(|grade| SEVERITIES.contains(grade.trim_end_matches(" priority").trim_end_matches(" severity")))
 }
 
-const SEVERITIES: Phrases = Phrases::new(&[
-    "critical", "blocker", "blocking", "major", "high", "medium", "minor", "low", "nit", "trivial",
-]);
+static SEVERITIES: Phrases =
+    Phrases::new("critical|blocker|blocking|major|high|medium|minor|low|nit|trivial");
 
 /// "Two things are left:" announces open work; "Remaining call sites updated:" does not.
 fn announces(lead: &str) -> bool {
@@ -321,45 +318,13 @@ fn announces(lead: &str) -> bool {
     ANNOUNCEMENTS.within(&last) && !COMPLETIONS.within(&last)
 }
 
-const ANNOUNCEMENTS: Phrases = Phrases::new(&[
-    "still to do",
-    "remaining",
-    "what's left",
-    "what is left",
-    "left to do",
-    "are left",
-    "is left",
-    "next steps",
-    "next step",
-    "todo",
-    "to do",
-    "not yet",
-    "still need",
-    "still needs",
-    "still open",
-    "you need to",
-    "follow-up",
-    "follow-ups",
-    "next i would",
-    "next, i would",
-    "outstanding",
-    "deferred",
-    "before merging",
-    "after merging",
-    "pending",
-]);
-const COMPLETIONS: Phrases = Phrases::new(&[
-    "done",
-    "completed",
-    "updated",
-    "fixed",
-    "resolved",
-    "addressed",
-    "removed",
-    "no remaining",
-    "nothing",
-    "none",
-]);
+static ANNOUNCEMENTS: Phrases = Phrases::new(concat!(
+    "still to do|remaining|what's left|what is left|left to do|are left|is left|next steps|next step|",
+    "todo|to do|not yet|still need|still needs|still open|you need to|follow-up|follow-ups|next i would|",
+    "next, i would|outstanding|deferred|before merging|after merging|pending",
+));
+static COMPLETIONS: Phrases =
+    Phrases::new("done|completed|updated|fixed|resolved|addressed|removed|no remaining|nothing|none");
 
 /// Returns an item of open work as one statement.
 fn item(text: &str) -> Option<String> {
@@ -374,36 +339,45 @@ fn item(text: &str) -> Option<String> {
     (is_item && !is_done).then(|| text.to_owned())
 }
 
-const COMPLETED_STARTS: Phrases = Phrases::new(&[
-    "fixed",
-    "added",
-    "updated",
-    "removed",
-    "implemented",
-    "resolved",
-    "done",
-    "completed",
-    "created",
-    "committed",
-    "pushed",
-    "changed",
-    "replaced",
-    "verified",
-]);
-const NOTHING_OPEN: Phrases = Phrases::new(&[
-    "nothing remaining",
-    "no remaining",
-    "nothing left",
-    "none remaining",
-    "no further",
-    "nothing else",
-    "no action needed",
-    "no changes needed",
-    "not needed",
-    "no longer needed",
-    "passed",
-    "tests pass",
-]);
+/// An offer leaves the work to the user's choice.
+static OFFERS: Phrases = Phrases::new("if you want|if you'd like|if you like|happy to");
+
+static COMPLETED_STARTS: Phrases = Phrases::new(concat!(
+    "fixed|added|updated|removed|implemented|resolved|done|completed|created|committed|pushed|changed|",
+    "replaced|verified",
+));
+static NOTHING_OPEN: Phrases = Phrases::new(concat!(
+    "nothing remaining|no remaining|nothing left|none remaining|no further|nothing else|no action needed|",
+    "no changes needed|not needed|no longer needed|passed|tests pass",
+));
+
+/// Reports whether a later turn comes back to a name of the item and changes files in that turn or the next.
+fn is_taken_up(timeline: &Timeline<'_>, item: &str, at: usize) -> bool {
+    const SAME_MATTER_PERCENT: u32 = 50;
+    let names: Vec<&str> = item
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|name| name.len() > 3)
+        .collect();
+    let matter = Words::of(&outside_code(item.trim_start_matches(REVIEW_FINDING)));
+    let turn = timeline.steps[at].turn;
+    let later = &timeline.steps[timeline.steps.partition_point(|step| step.turn <= turn)..];
+    let is_named = |text: &str| names.iter().any(|name| text.contains(name));
+    let mentions = |step: &Step<'_>| match (step.kind, step.action()) {
+        (StepKind::Prompt(text), _) => is_named(text),
+        (_, Some(Action::Prose(text) | Action::Report(text))) => {
+            is_named(text) && matter.covered_by(&Words::of(text), SAME_MATTER_PERCENT)
+        }
+        _ => false,
+    };
+    later.iter().filter(|step| mentions(step)).any(|mention| {
+        later.iter().any(|step| {
+            (mention.turn..=mention.turn + 1).contains(&step.turn)
+                && matches!(step.action(), Some(Action::Change(_)))
+        })
+    })
+}
 
 /// Collects the words of each step that can complete open work: a commit, a report, a completed task, a filed issue, a prompt.
 fn completing_words(timeline: &Timeline<'_>) -> Vec<(usize, Words)> {

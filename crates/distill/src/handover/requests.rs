@@ -54,45 +54,16 @@ pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
 /// Reports whether a line asks for something of its own.
 pub(crate) fn is_request(line: &str) -> bool {
     const MIN_WORDS: usize = 2;
+    const MAX_SMALL_TALK: usize = 6;
     let lower = line.to_lowercase();
     let words = line.split_whitespace().count();
     let is_small = words < MIN_WORDS && !line.starts_with('/');
-    !(is_small || words <= 6 && SMALL_TALK.starts(&lower))
+    let is_small_talk = words <= MAX_SMALL_TALK && SMALL_TALK.starts(&lower);
+    !(is_small || is_small_talk)
 }
 
-const SMALL_TALK: Phrases = Phrases::new(&[
-    "yes",
-    "yep",
-    "yeah",
-    "ok",
-    "okay",
-    "sure",
-    "thanks",
-    "thank you",
-    "great",
-    "perfect",
-    "nice",
-    "cool",
-    "continue",
-    "please continue",
-    "go ahead",
-    "go on",
-    "let's continue",
-    "sorry, continue",
-    "looks good",
-    "lgtm",
-    "sounds good",
-    "do it",
-    "hi",
-    "hello",
-    "hey",
-    "/exit",
-    "/clear",
-    "/compact",
-    "/model",
-    "/resume",
-    "/login",
-    "/config",
-    "/status",
-    "/help",
-]);
+static SMALL_TALK: Phrases = Phrases::new(concat!(
+    "yes|yep|yeah|ok|okay|sure|thanks|thank you|great|perfect|nice|cool|continue|please continue|",
+    "go ahead|go on|let's continue|sorry, continue|looks good|lgtm|sounds good|do it|hi|hello|hey|/exit|",
+    "/clear|/compact|/model|/resume|/login|/config|/status|/help",
+));

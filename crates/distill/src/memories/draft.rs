@@ -225,37 +225,20 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
 }
 
 /// Housekeeping that comes along with a change.
-const CHORES: Phrases = Phrases::new(&[
-    "unused",
-    "import",
-    "imports",
-    "formatting",
-    "typo",
-    "doc comment",
-    "linter warning",
-    "lint warning",
-    "lint warnings",
-    "whitespace",
-    "already imported",
-]);
+static CHORES: Phrases = Phrases::new(concat!(
+    "unused|import|imports|formatting|typo|doc comment|linter warning|lint warning|lint warnings|",
+    "whitespace|already imported",
+));
 
 /// Words that point to another sentence.
-const POINTERS: Phrases = Phrases::new(&["this", "these", "those", "it", "them", "both", "above", "below"]);
+static POINTERS: Phrases = Phrases::new("this|these|those|it|them|both|above|below");
 
 /// A memory is rarely about its tests.
-const TESTS: Phrases = Phrases::new(&["test", "tests", "test cases", "unit tests"]);
+static TESTS: Phrases = Phrases::new("test|tests|test cases|unit tests");
 
 /// A promise or a wish is no finding.
-const PROMISES: Phrases = Phrases::new(&[
-    "should be gone",
-    "should now",
-    "should work",
-    "will now",
-    "should be",
-    "would be",
-    "could be",
-    "might be",
-]);
+static PROMISES: Phrases =
+    Phrases::new("should be gone|should now|should work|will now|should be|would be|could be|might be");
 
 /// Returns the title that a statement makes: a whole clause that names its subject.
 pub(crate) fn title_of(statement: &str) -> Option<String> {
@@ -293,22 +276,9 @@ fn named_subject(statement: &str) -> Option<String> {
         .then(|| format!("The {rest}"))
 }
 
-const SUBJECTS: Phrases = Phrases::new(&[
-    "pr",
-    "change",
-    "commit",
-    "fix",
-    "branch",
-    "release",
-    "migration",
-    "refactor",
-    "feature",
-    "bug",
-    "test",
-    "function",
-    "module",
-    "package",
-]);
+static SUBJECTS: Phrases = Phrases::new(
+    "pr|change|commit|fix|branch|release|migration|refactor|feature|bug|test|function|module|package",
+);
 
 /// Reports whether a sentence speaks of its speaker.
 pub(crate) fn is_first_person(text: &str) -> bool {

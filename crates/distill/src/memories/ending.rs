@@ -140,25 +140,10 @@ fn turns(timeline: &Timeline<'_>) -> Vec<std::ops::Range<usize>> {
 }
 
 /// Statements with these words are about a removal and stay true after it.
-const REMOVALS: Phrases = Phrases::new(&[
-    "removed",
-    "removes",
-    "remove",
-    "deleted",
-    "deletes",
-    "dropped",
-    "renamed",
-    "rename",
-    "replaced",
-    "replaces",
-    "no longer",
-    "instead of",
-    "previously",
-    "used to",
-    "was",
-    "were",
-    "old",
-]);
+static REMOVALS: Phrases = Phrases::new(concat!(
+    "removed|removes|remove|deleted|deletes|dropped|renamed|rename|replaced|replaces|no longer|",
+    "instead of|previously|used to|was|were|old",
+));
 
 fn names(statement: &str) -> impl Iterator<Item = &str> {
     statement
@@ -347,22 +332,8 @@ fn corrections(timeline: &Timeline<'_>) -> Vec<Correction> {
     out
 }
 
-const CONCESSIONS: Phrases = Phrases::new(&[
-    "you're right",
-    "you are right",
-    "you're absolutely right",
-    "i was wrong",
-    "my mistake",
-    "good catch",
-    "i misread",
-    "i misunderstood",
-    "my earlier",
-    "i stand corrected",
-    "that was wrong",
-    "that's wrong",
-    "wait, that's",
-    "actually, i was",
-    "apologies",
-    "sorry, i",
-    "correction:",
-]);
+static CONCESSIONS: Phrases = Phrases::new(concat!(
+    "you're right|you are right|you're absolutely right|i was wrong|my mistake|good catch|i misread|",
+    "i misunderstood|my earlier|i stand corrected|that was wrong|that's wrong|wait, that's|",
+    "actually, i was|apologies|sorry, i|correction:",
+));

@@ -78,30 +78,11 @@ pub(crate) fn concepts(kind: ObservationType, text: &str) -> Vec<String> {
     out.into_iter().map(str::to_owned).collect()
 }
 
-const GOTCHAS: Phrases = Phrases::new(&[
-    "gotcha",
-    "beware",
-    "careful",
-    "must not",
-    "must never",
-    "do not",
-    "don't",
-    "silently",
-    "unexpectedly",
-    "trap",
-    "only when",
-    "must be",
-    "pre-existing",
-    "flaky",
-    "stale",
-]);
-const PATTERNS: Phrases = Phrases::new(&[
-    "same pattern",
-    "pattern",
-    "convention",
-    "consistent with",
-    "follows the",
-]);
+static GOTCHAS: Phrases = Phrases::new(concat!(
+    "gotcha|beware|careful|must not|must never|do not|don't|silently|unexpectedly|trap|only when|must be|",
+    "pre-existing|flaky|stale",
+));
+static PATTERNS: Phrases = Phrases::new("same pattern|pattern|convention|consistent with|follows the");
 
 #[cfg(test)]
 mod tests {

@@ -279,20 +279,8 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
 }
 
 /// "I suppressed the error" explains; "I should handle it" intends.
-const INTENTIONS: Phrases = Phrases::new(&[
-    "i need",
-    "i should",
-    "i could",
-    "i can",
-    "i want",
-    "i'll",
-    "i will",
-    "i would",
-    "i'd",
-    "i'm",
-    "i think",
-    "i have to",
-]);
+static INTENTIONS: Phrases =
+    Phrases::new("i need|i should|i could|i can|i want|i'll|i will|i would|i'd|i'm|i think|i have to");
 
 fn resolved(
     timeline: &Timeline<'_>,

@@ -160,36 +160,11 @@ fn is_informative(text: &str, source: Source) -> bool {
 }
 
 /// A sentence that weighs or intends is not a finding.
-const PLANS: Phrases = Phrases::new(&[
-    "would be to",
-    "simplest",
-    "i should",
-    "we should",
-    "we need to",
-    "need to",
-    "needs to",
-    "we can",
-    "could",
-    "either",
-    "maybe",
-    "might",
-    "hypothesis",
-    "suspect",
-    "perhaps",
-    "should return",
-    "should be",
-    "should",
-    "would",
-    "approach",
-    "probably",
-    "wait",
-    "going to",
-    "we want",
-    "to fix",
-    "fix for",
-    "will need",
-    "next",
-]);
+static PLANS: Phrases = Phrases::new(concat!(
+    "would be to|simplest|i should|we should|we need to|need to|needs to|we can|could|either|maybe|might|",
+    "hypothesis|suspect|perhaps|should return|should be|should|would|approach|probably|wait|going to|",
+    "we want|to fix|fix for|will need|next",
+));
 
 /// Reports whether a heading is the name of a file.
 fn is_file(heading: &str) -> bool {

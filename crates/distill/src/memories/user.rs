@@ -73,16 +73,10 @@ fn changes_mind(words: &str) -> bool {
     REVERSALS.starts(&words.trim_start().to_lowercase())
 }
 
-const REVERSALS: Phrases = Phrases::new(&[
-    "actually",
-    "on second thought",
-    "scratch that",
-    "changed my mind",
-    "i changed my mind",
-    "no wait",
-    "wait no",
+static REVERSALS: Phrases = Phrases::new(concat!(
+    "actually|on second thought|scratch that|changed my mind|i changed my mind|no wait|wait no|",
     "forget that",
-]);
+));
 
 /// "rebase first" steers one step; "don't force-push" lasts.
 fn is_lasting(sentence: &str) -> bool {
@@ -94,7 +88,7 @@ fn explains_refusal(sentence: &str) -> bool {
     is_lasting(sentence) || has_cause(sentence)
 }
 
-const PASSING: Phrases = Phrases::new(&["first", "wait", "continue", "now", "again"]);
+static PASSING: Phrases = Phrases::new("first|wait|continue|now|again");
 
 fn draft(at: usize, title: String) -> Draft {
     Draft {
@@ -175,12 +169,10 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     Some(draft)
 }
 
-const OWN_VOICE: Phrases = Phrases::new(&[
-    "i", "i'd", "i'm", "we", "let's", "please", "don't", "never", "always", "you",
-]);
+static OWN_VOICE: Phrases = Phrases::new("i|i'd|i'm|we|let's|please|don't|never|always|you");
 
 /// Work that is put off is open work, not a decision about how to do it.
-const POSTPONING: Phrases = Phrases::new(&["never mind", "nevermind", "not now", "later"]);
+static POSTPONING: Phrases = Phrases::new("never mind|nevermind|not now|later");
 
 /// Drafts the proposal that the user approved.
 fn approved(text: &str, report: &str, context: String, at: usize) -> Option<Draft> {
@@ -204,43 +196,15 @@ fn approved(text: &str, report: &str, context: String, at: usize) -> Option<Draf
     Some(draft)
 }
 
-const APPROVALS: Phrases = Phrases::new(&[
-    "yes",
-    "yeah",
-    "yep",
-    "ok",
-    "okay",
-    "sure",
-    "agreed",
-    "sounds good",
-    "go ahead",
-    "do it",
-    "let's do",
-    "perfect",
-    "makes sense",
-    "good idea",
+static APPROVALS: Phrases = Phrases::new(concat!(
+    "yes|yeah|yep|ok|okay|sure|agreed|sounds good|go ahead|do it|let's do|perfect|makes sense|good idea|",
     "right",
-]);
-const PROPOSALS: Phrases = Phrases::new(&[
-    "recommend",
-    "recommendation",
-    "suggest",
-    "propose",
-    "i'd lean",
-    "cleaner solution",
-    "better approach",
-    "cleaner approach",
-    "simplest approach",
-    "the fix should",
-    "the fix would",
-    "the right fix",
-    "i'd go with",
-    "best option",
-    "should be",
-    "we should",
-    "would be to",
-    "might be to",
-]);
+));
+static PROPOSALS: Phrases = Phrases::new(concat!(
+    "recommend|recommendation|suggest|propose|i'd lean|cleaner solution|better approach|cleaner approach|",
+    "simplest approach|the fix should|the fix would|the right fix|i'd go with|best option|should be|",
+    "we should|would be to|might be to",
+));
 
 /// Returns the last question of a report.
 fn open_question(report: &str) -> Option<String> {

@@ -70,6 +70,9 @@ impl SectionRole {
         if lower.split_whitespace().count() > MAX_HEADING_WORDS || count_names(heading) > 0 {
             return Self::Other;
         }
+        if CHOICES.within(&lower) {
+            return Self::Choice;
+        }
         HEADINGS
             .iter()
             .find(|(_, words)| words.within(&lower))
@@ -78,187 +81,70 @@ impl SectionRole {
 }
 
 /// Checked in order: "Next steps" before "steps", "Known issues" before "issues".
-const HEADINGS: &[(SectionRole, Phrases)] = &[
+static HEADINGS: [(SectionRole, Phrases); 10] = [
     (
         SectionRole::Request,
-        Phrases::new(&[
-            "primary request",
-            "user messages",
-            "user request",
-            "original request",
-        ]),
+        Phrases::new("primary request|user messages|user request|original request"),
     ),
     (
         SectionRole::Status,
-        Phrases::new(&[
-            "current work",
-            "current state",
-            "current status",
-            "status",
-            "progress",
-        ]),
+        Phrases::new("current work|current state|current status|status|progress"),
     ),
-    (
-        SectionRole::Source,
-        Phrases::new(&["sources", "references", "links"]),
-    ),
-    (SectionRole::Choice, CHOICES),
+    (SectionRole::Source, Phrases::new("sources|references|links")),
     (
         SectionRole::Open,
-        Phrases::new(&[
-            "next",
-            "next step",
-            "next steps",
-            "remaining",
-            "todo",
-            "to do",
-            "to-do",
-            "follow-up",
-            "follow-ups",
-            "follow up",
-            "what's left",
-            "left to do",
-            "what is left",
-            "not done",
-            "not yet",
-            "outstanding",
-            "future",
-            "recommendation",
-            "recommendations",
-            "still open",
-            "open items",
-            "open questions",
-            "pending",
-            "pending tasks",
-            "still needed",
-            "action items",
-            "deferred",
-            "out of scope",
-            "you still need",
-            "still to do",
-        ]),
+        Phrases::new(concat!(
+            "next|next step|next steps|remaining|todo|to do|to-do|follow-up|follow-ups|follow up|",
+            "what's left|left to do|what is left|not done|not yet|outstanding|future|recommendation|",
+            "recommendations|still open|open items|open questions|pending|pending tasks|still needed|",
+            "action items|deferred|out of scope|you still need|still to do",
+        )),
     ),
     (
         SectionRole::Note,
-        Phrases::new(&[
-            "known issue",
-            "known issues",
-            "caveat",
-            "caveats",
-            "limitation",
-            "limitations",
-            "note",
-            "notes",
-            "warning",
-            "warnings",
-            "gotcha",
-            "gotchas",
-            "risk",
-            "risks",
-            "important",
-            "edge cases",
-            "concerns",
-        ]),
+        Phrases::new(concat!(
+            "known issue|known issues|caveat|caveats|limitation|limitations|note|notes|warning|",
+            "warnings|gotcha|gotchas|risk|risks|important|edge cases|concerns",
+        )),
     ),
     (
         SectionRole::Cause,
-        Phrases::new(&[
-            "root cause",
-            "cause",
-            "causes",
-            "analysis",
-            "what went wrong",
-            "explanation",
-            "how it works",
-            "findings",
-            "why it",
-            "why the",
-        ]),
+        Phrases::new(concat!(
+            "root cause|cause|causes|analysis|what went wrong|explanation|how it works|findings|",
+            "why it|why the",
+        )),
     ),
     (
         SectionRole::Decision,
-        Phrases::new(&[
-            "decision",
-            "decisions",
-            "rationale",
-            "trade-off",
-            "trade-offs",
-            "tradeoffs",
-            "approach",
-            "design",
-            "reasoning",
+        Phrases::new(concat!(
+            "decision|decisions|rationale|trade-off|trade-offs|tradeoffs|approach|design|reasoning|",
             "why this",
-        ]),
+        )),
     ),
     (
         SectionRole::Check,
-        Phrases::new(&[
-            "test",
-            "tests",
-            "testing",
-            "tested",
-            "test plan",
-            "test results",
-            "verification",
-            "verified",
-            "validation",
-            "results",
-            "test coverage",
-        ]),
+        Phrases::new(concat!(
+            "test|tests|testing|tested|test plan|test results|verification|verified|validation|",
+            "results|test coverage",
+        )),
     ),
     (
         SectionRole::Problem,
-        Phrases::new(&[
-            "problem",
-            "problems",
-            "issue",
-            "bug",
-            "symptom",
-            "symptoms",
-            "background",
-            "context",
-            "error",
-            "errors",
-        ]),
+        Phrases::new("problem|problems|issue|bug|symptom|symptoms|background|context|error|errors"),
     ),
     (
         SectionRole::Change,
-        Phrases::new(&[
-            "solution",
-            "fix",
-            "fixes",
-            "fixed",
-            "change",
-            "changes",
-            "changed",
-            "what was done",
-            "what i did",
-            "implementation",
-            "implemented",
-            "modified",
-            "added",
-            "updated",
-            "removed",
-            "completed",
-            "done",
-            "refactored",
-            "files",
-            "what it does",
+        Phrases::new(concat!(
+            "solution|fix|fixes|fixed|change|changes|changed|what was done|what i did|implementation|",
+            "implemented|modified|added|updated|removed|completed|done|refactored|files|what it does|",
             "what changed",
-        ]),
+        )),
     ),
 ];
 
-const CHOICES: Phrases = Phrases::new(&[
-    "option",
-    "options",
-    "alternative",
-    "alternatives",
-    "choices",
-    "two approaches",
-    "possible approaches",
-    "two ways",
-]);
+static CHOICES: Phrases = Phrases::new(
+    "option|options|alternative|alternatives|choices|two approaches|possible approaches|two ways",
+);
 
 /// Reports whether a lead-in announces alternatives: "Two options:".
 pub(super) fn offers_choice(lead: &str) -> bool {
