@@ -1,12 +1,12 @@
 //! The memory of one session: the output of the built-in distiller.
 
-use backstory_model::NewObservation;
+pub use backstory_model::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
 
+use crate::TurnLog;
 use crate::english::{MAX_TITLE, fit_title};
 use crate::episodes::{self, Span, Timeline};
 use crate::handover;
 use crate::memories::{self, Ending};
-use crate::{NewSummary, TurnLog};
 
 /// Derives the memory of a session from the work logs of its turns, in order. Pure: the same logs give the same memory.
 pub fn compose(logs: &[TurnLog]) -> SessionMemory {
@@ -82,94 +82,4 @@ fn title(line: &str) -> String {
         }
         out
     })
-}
-
-/// Everything that is remembered of a session, derived from the work logs of all its turns.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SessionMemory {
-    /// The subject of the session in one line: the first request of the user.
-    pub title: Option<String>,
-    /// The latest outcome in one line.
-    pub subtitle: Option<String>,
-    /// The contiguous pieces of work, in order.
-    pub episodes: Vec<Episode>,
-    /// The observations, in the order of their episodes.
-    pub observations: Vec<SessionObservation>,
-    /// The checkpoint of each turn that has one: the work log up to that turn as eight fields.
-    pub summaries: Vec<TurnSummary>,
-    /// The state of the work at the end of the session.
-    pub handover: Handover,
-}
-
-/// A contiguous piece of work inside a session.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Episode {
-    /// The position in the session, from 1. Stable: later turns only append episodes or extend the last one.
-    pub number: u32,
-    /// The last thing a human said before or at its start.
-    pub request: Option<String>,
-    /// The subject in one line.
-    pub title: String,
-    /// The first evidence item.
-    pub first: ItemRef,
-    /// The last evidence item.
-    pub last: ItemRef,
-}
-
-/// The position of an evidence item in a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ItemRef {
-    /// The number of the turn.
-    pub turn: u32,
-    /// The position of the item within the turn.
-    pub item: u32,
-}
-
-/// An observation with its place in the session.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SessionObservation {
-    /// The stable key within the session (episode and subject): distilling again updates the memory with the same key.
-    pub key: String,
-    /// The number of the turn it belongs to.
-    pub turn: u32,
-    /// The number of the episode it belongs to.
-    pub episode: u32,
-    /// Set for something that was tried and did not work.
-    pub rejected: bool,
-    /// The normalized error that it resolves: the merge key across sessions.
-    pub error_signature: Option<String>,
-    /// The time of the evidence that completes it, in milliseconds since 1970.
-    pub at_ms: i64,
-    /// The memory.
-    pub observation: NewObservation,
-}
-
-/// The checkpoint of a session at the end of a turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TurnSummary {
-    /// The number of the turn.
-    pub turn: u32,
-    /// The eight fields.
-    pub summary: NewSummary,
-}
-
-/// The state of the work at the end of a session, for the next session.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Handover {
-    /// The requests, in the user's words, oldest first.
-    pub requests: Vec<String>,
-    /// Completed work, with commit hashes and pull requests.
-    pub done: Vec<String>,
-    /// The last result of each test, build and lint command.
-    pub checks: Vec<String>,
-    /// The state of branch and working tree: pushed or not, changed but never run.
-    pub state: Vec<String>,
-    /// Open work, each supported by evidence and not completed later.
-    pub open: Vec<String>,
-    /// Decisions that the next session must know.
-    pub decisions: Vec<String>,
-    /// Traps: failures with their remedy, attempts that did not work.
-    pub traps: Vec<String>,
-    /// The branch at the end.
-    pub branch: Option<String>,
 }

@@ -8,7 +8,7 @@ use super::requests::{is_request, requests};
 use crate::english::Deferral;
 use crate::episodes::Timeline;
 use crate::memories::Ending;
-use crate::{Action, Handover, NewSummary, TurnSummary};
+use crate::{Action, Checkpoint, Handover, NewSummary};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
 const ALL_STATEMENTS: usize = 4_000;
@@ -21,18 +21,18 @@ pub(crate) fn summaries(
     timeline: &Timeline<'_>,
     ending: &Ending<'_>,
     handover: &Handover,
-) -> Vec<TurnSummary> {
+) -> Vec<Checkpoint> {
     let mut asked: HashMap<u32, String> = HashMap::new();
     for request in requests(timeline) {
         asked.entry(request.turn).or_insert(request.line);
     }
     let room = (ALL_STATEMENTS / asked.len().max(1)).clamp(MIN_STATEMENTS, MAX_STATEMENTS);
-    let mut out: Vec<TurnSummary> = Vec::new();
+    let mut out: Vec<Checkpoint> = Vec::new();
     for log in timeline.logs {
         let first = timeline.steps.partition_point(|step| step.turn < log.number);
         let end = timeline.steps.partition_point(|step| step.turn <= log.number);
         let summary = turn_summary(timeline, ending, first..end, (asked.get(&log.number), room));
-        out.extend(summary.map(|summary| TurnSummary {
+        out.extend(summary.map(|summary| Checkpoint {
             turn: log.number,
             summary,
         }));
