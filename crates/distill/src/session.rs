@@ -24,7 +24,7 @@ pub fn compose(logs: &[TurnLog]) -> SessionMemory {
             .enumerate()
             .map(|(at, span)| episode(&timeline, &ending, at, span))
             .collect(),
-        summaries: handover::summaries(&timeline, &ending, &handover),
+        summaries: handover::summaries(&timeline, &ending, &observations, &handover),
         observations,
         handover,
     }

@@ -71,7 +71,7 @@ pub(crate) fn is_statement(text: &str) -> bool {
         .take_while(|word| !RELATIVES.contains(word.as_str()))
         .count();
     words[..main].iter().enumerate().skip(1).any(|(at, word)| {
-        let follows_noun = !BEFORE_NOUNS.contains(words[at - 1].as_str());
+        let follows_noun = !words[at - 1].is_empty() && !BEFORE_NOUNS.contains(words[at - 1].as_str());
         let is_last = at + 1 == words.len();
         // "`rotate_keys` invalidates them": a verb that is not in the list shows by its place.
         let follows_code = words[at - 1].ends_with('`') && word.ends_with('s') && word.len() > 3 && !is_last;
@@ -231,6 +231,7 @@ mod tests {
             "File: `a.rs` (line 3)",
             "Hook command format: hooks.go, 183",
             "Reading the file",
+            "Contents → Read and write",
             "More operations during active turns",
             "The patterns where `x` is used",
         ] {

@@ -1,25 +1,41 @@
 //! The summary of each turn: what the turn added. The last one holds the content of the hand-over.
 
 use std::collections::HashMap;
+use std::ops::Range;
+
+use backstory_model::ObservationType;
 
 use super::done::{commit_line, statements};
 use super::open::open_statements;
 use super::requests::{is_request, requests};
-use crate::english::Deferral;
+use crate::english::{Deferral, Words};
 use crate::episodes::Timeline;
 use crate::memories::Ending;
-use crate::{Action, Checkpoint, Handover, NewSummary};
+use crate::{Action, Checkpoint, Handover, NewSummary, SessionObservation};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
 const ALL_STATEMENTS: usize = 4_000;
 const MAX_STATEMENTS: usize = 600;
 const MIN_STATEMENTS: usize = 120;
 const MAX_FILES: usize = 5;
+const MAX_LEARNED: usize = 2;
+const MAX_OPEN: usize = 2;
+
+/// One turn with what is known about it.
+struct Turn<'a> {
+    steps: Range<usize>,
+    request: Option<&'a String>,
+    /// The titles of the findings and obstacles of the turn.
+    learned: Vec<&'a str>,
+    /// The room for statements of the report, in characters.
+    room: usize,
+}
 
 /// Summarizes each turn that has something to say.
 pub(crate) fn summaries(
     timeline: &Timeline<'_>,
     ending: &Ending<'_>,
+    observations: &[SessionObservation],
     handover: &Handover,
 ) -> Vec<Checkpoint> {
     let mut asked: HashMap<u32, String> = HashMap::new();
@@ -31,7 +47,13 @@ pub(crate) fn summaries(
     for log in timeline.logs {
         let first = timeline.steps.partition_point(|step| step.turn < log.number);
         let end = timeline.steps.partition_point(|step| step.turn <= log.number);
-        let summary = turn_summary(timeline, ending, first..end, (asked.get(&log.number), room));
+        let turn = Turn {
+            steps: first..end,
+            request: asked.get(&log.number).filter(|line| is_request(line)),
+            learned: learned(observations, log.number),
+            room,
+        };
+        let summary = summarize(timeline, ending, &turn);
         out.extend(summary.map(|summary| Checkpoint {
             turn: log.number,
             summary,
@@ -43,55 +65,59 @@ pub(crate) fn summaries(
     out
 }
 
-fn turn_summary(
-    timeline: &Timeline<'_>,
-    ending: &Ending<'_>,
-    range: std::ops::Range<usize>,
-    (asked, room): (Option<&String>, usize),
-) -> Option<NewSummary> {
-    let report = range
+fn learned(observations: &[SessionObservation], turn: u32) -> Vec<&str> {
+    observations
+        .iter()
+        .filter(|one| one.turn == turn)
+        .filter(|one| one.observation.kind == ObservationType::Discovery || one.error_signature.is_some())
+        .map(|one| one.observation.title.as_str())
+        .collect()
+}
+
+fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> Option<NewSummary> {
+    let report = turn
+        .steps
         .clone()
         .rev()
         .find(|at| matches!(timeline.steps[*at].action(), Some(Action::Report(_))))
         .map(|at| timeline.message(at));
-    let mut files: Vec<String> = ending
-        .files(range.clone())
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-    let commits: Vec<String> = ending
+    let files = ending.files(turn.steps.clone());
+    let commits = ending
         .commits
         .iter()
-        .filter(|commit| range.contains(&commit.at))
-        .map(commit_line)
-        .collect();
+        .filter(|commit| turn.steps.contains(&commit.at));
+    let mut completed: Vec<String> = commits.map(commit_line).collect();
     let told = report
-        .map(|report| joined(statements(report), room))
-        .filter(|told| !told.is_empty());
-    let has_changes = !files.is_empty() || !commits.is_empty();
-    let is_worth = has_changes || told.is_some();
-    if !is_worth {
+        .map(|report| joined(statements(report), turn.room))
+        .unwrap_or_default();
+    let mut found: Vec<String> = Vec::new();
+    let has_changes = !files.is_empty() || !completed.is_empty();
+    if !told.is_empty() {
+        if has_changes { &mut completed } else { &mut found }.push(told.clone());
+    }
+    if !has_changes && found.is_empty() {
         return None;
     }
-    files.truncate(MAX_FILES);
-    let open: Vec<String> = report
-        .map(open_statements)
-        .unwrap_or_default()
-        .into_iter()
+    let known = Words::of(&told);
+    found.extend(
+        turn.learned
+            .iter()
+            .filter(|title| !Words::of(title).covered_by(&known, super::TOLD_PERCENT))
+            .take(MAX_LEARNED)
+            .map(|title| format!("{title}.")),
+    );
+    let open = report.map(open_statements).unwrap_or_default().into_iter();
+    let open: Vec<String> = open
         .filter(|(_, deferral)| *deferral != Deferral::Suggested)
         .map(|(item, _)| item)
-        .take(2)
-        .collect();
-    let completed: Vec<String> = commits
-        .into_iter()
-        .chain(told.clone().filter(|_| has_changes))
+        .take(MAX_OPEN)
         .collect();
     Some(NewSummary {
-        request: asked.filter(|line| is_request(line)).cloned(),
-        learned: told.filter(|_| !has_changes),
-        completed: (!completed.is_empty()).then(|| completed.join(". ")),
-        next_steps: (!open.is_empty()).then(|| open.join("; ")),
-        files_edited: files,
+        request: turn.request.cloned(),
+        learned: text(&found, " "),
+        completed: text(&completed, ". "),
+        next_steps: text(&open, "; "),
+        files_edited: files.into_iter().take(MAX_FILES).map(str::to_owned).collect(),
         ..NewSummary::default()
     })
 }
@@ -110,9 +136,12 @@ fn joined(statements: Vec<String>, room: usize) -> String {
     out
 }
 
+fn text(lines: &[String], separator: &str) -> Option<String> {
+    (!lines.is_empty()).then(|| lines.join(separator))
+}
+
 /// Projects the hand-over onto the eight fields.
 fn whole(handover: &Handover, last: NewSummary) -> NewSummary {
-    let text = |lines: &[String], separator: &str| (!lines.is_empty()).then(|| lines.join(separator));
     let notes: Vec<String> = [
         text(&handover.decisions, "; ").map(|lines| format!("Decisions: {lines}")),
         text(&handover.traps, "; ").map(|lines| format!("Traps: {lines}")),
@@ -124,13 +153,11 @@ fn whole(handover: &Handover, last: NewSummary) -> NewSummary {
     .collect();
     NewSummary {
         request: text(&handover.requests, "\n"),
-        investigated: None,
         learned: last.learned,
         completed: text(&handover.done, "\n"),
         next_steps: text(&handover.open, "\n"),
-        open_steps: None,
-        files_read: Vec::new(),
         files_edited: last.files_edited,
         notes: text(&notes, "\n"),
+        ..NewSummary::default()
     }
 }

@@ -7,7 +7,7 @@ use super::ending::{Ending, FinalCommit, FinalPublication};
 use super::{kind, report, select};
 use crate::english::{Words, code, fit_title, sentence_case};
 use crate::episodes::Timeline;
-use crate::prose::Message;
+use crate::prose::{Message, plain};
 use crate::{PublicationAction, PublicationKind};
 
 /// A report that has this share of a commit message's words is about the same work.
@@ -53,7 +53,8 @@ fn commit_drafts(
     unit: usize,
     reports: &mut Vec<Draft>,
 ) -> Vec<Draft> {
-    let (prefix, subject) = split_prefix(commit.headline());
+    let headline = plain(commit.headline());
+    let (prefix, subject) = split_prefix(&headline);
     let Some(title) = fit_title(&sentence_case(subject)).or_else(|| fit_title(commit.subject)) else {
         return Vec::new();
     };

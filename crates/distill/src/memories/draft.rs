@@ -192,12 +192,23 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
         .max()
         .map(|(_, _, title)| title);
     best.or_else(|| {
+        statements
+            .iter()
+            .find_map(|statement| title_of(first_entry(&statement.text)?))
+    })
+    .or_else(|| {
         let heading = heading.filter(|heading| count_names(heading) > 0)?;
         let statement = statements
             .iter()
             .find_map(|statement| fit_title(&strip_openers(statement.title.as_deref()?)))?;
         title_of(&format!("{heading}: {statement}"))
     })
+}
+
+/// Returns the first entry of a list that stands behind its lead-in: "Combined: `a` from main; `b` from here".
+fn first_entry(statement: &str) -> Option<&str> {
+    let (_, entries) = statement.split_once(": ")?;
+    entries.split("; ").next()
 }
 
 /// Ranks a title: a cause or change before other content, a reason or contrast, names, enough words; each later statement
@@ -237,8 +248,9 @@ static POINTERS: Phrases = Phrases::new("this|these|those|it|them|both|above|bel
 static TESTS: Phrases = Phrases::new("test|tests|test cases|unit tests");
 
 /// A promise or a wish is no finding.
-static PROMISES: Phrases =
-    Phrases::new("should be gone|should now|should work|will now|should be|would be|could be|might be");
+static PROMISES: Phrases = Phrases::new(
+    "should be gone|you'll see|you will see|should now|should work|will now|should be|would be|could be|might be",
+);
 
 /// Returns the title that a statement makes: a whole clause that names its subject.
 pub(crate) fn title_of(statement: &str) -> Option<String> {
@@ -251,6 +263,7 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         || is_first_person(statement)
         || lacks_subject(statement)
         || statement.starts_with(['#', '$', '>', '|'])
+        || statement.starts_with("Now ")
     {
         return None;
     }

@@ -95,10 +95,13 @@ fn drop_repetitions(candidates: &mut Vec<Candidate>) {
     });
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in candidates.drain(..) {
-        if !kept
-            .iter()
-            .any(|other| candidate.words.covered_by(&other.words, SAME_PERCENT))
-        {
+        let repeats = |other: &Candidate| {
+            // Two commits are two changes, even in similar words.
+            let are_commits = candidate.source == Source::Commit && other.source == Source::Commit;
+            let percent = if are_commits { KNOWN_PERCENT } else { SAME_PERCENT };
+            candidate.words.covered_by(&other.words, percent)
+        };
+        if !kept.iter().any(repeats) {
             kept.push(candidate);
         }
     }

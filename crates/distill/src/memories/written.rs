@@ -8,7 +8,7 @@ use crate::prose::plain;
 use crate::{Action, FileChange};
 
 const MAX_COMMENTS: usize = 3;
-const MAX_VALUES: usize = 5;
+const MAX_VALUES: usize = 3;
 const MAX_TEXT: usize = 300;
 
 /// Drafts a memory per episode and file that says why or with which values it was written.
@@ -43,7 +43,8 @@ fn file_draft(path: &str, changes: &[(usize, &FileChange)], ending: &Ending<'_>)
         .filter(survives)
         .collect();
     let title = header_sentences
-        .iter()
+        .first()
+        .into_iter()
         .chain(&comments)
         .find_map(|sentence| title_of(&format!("`{name}`: {}", sentence.trim_end_matches('.'))))?;
     let mut draft = Draft::new(Source::Written, at, title);
