@@ -90,7 +90,7 @@ pub(crate) fn is_narration(sentence: &str) -> bool {
 const MAX_GERUND_NARRATION: usize = 8;
 
 static NARRATION: Phrases = Phrases::new(concat!(
-    "i'll|i will|i'm going to|i am going to|i need to|i want to|i'm now|i can now|i now have|i now see|",
+    "looking at|there it is|i'll|i will|i'm going to|i am going to|i need to|i want to|i'm now|i can now|i now have|i now see|",
     "i now understand|i have a|i have all|i have enough|i have the|i have everything|i have what|",
     "now have|now i|now we|i see|i can see|i understand|i think i|i'm using|i'm|here's|here is|here are|",
     "below is|below are|as you can see|as requested|continuing|moving on|proceeding|time to|on to|",

@@ -4,7 +4,9 @@ use backstory_model::ObservationType;
 
 use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
-use crate::english::{Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative};
+use crate::english::{
+    Form, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, opens_with_change, verb,
+};
 use crate::episodes::Timeline;
 use crate::prose::SectionRole;
 use crate::{Action, CommandRun, ErrorSignature, PublicationKind, Purpose, RunOutcome};
@@ -14,6 +16,8 @@ const MAX_REASONS: usize = 600;
 /// The longest command or error line that is quoted, in characters.
 const MAX_QUOTE: usize = 160;
 
+/// A failure that passes later than this many turns after it was not resolved by what was said in between.
+const MAX_TURNS: u32 = 1;
 /// An attempt that shares this much with the resolution is part of it.
 const SAME_IDEA_PERCENT: u32 = 30;
 
@@ -91,6 +95,14 @@ const fn succeeded(action: &Action) -> Option<&'static str> {
 }
 
 fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a CommandRun, at: usize) {
+    // The host's own errors, such as a call that was cancelled with its siblings, are no failure of the command.
+    if run
+        .error
+        .as_ref()
+        .is_some_and(|error| error.line.starts_with("<tool_use_error>"))
+    {
+        return;
+    }
     let command = failed_command(run);
     let failure = Failure {
         at,
@@ -127,6 +139,10 @@ fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>,
             |failure: &Failure<'_>| resolves(failure, command) || is_variant(failure.command, command);
         while let Some(position) = found.open.iter().position(is_resolved) {
             let mut failure = found.open.remove(position);
+            // After other work in between, nothing tells what resolved it.
+            if timeline.steps[at].turn > timeline.steps[failure.at].turn + MAX_TURNS {
+                continue;
+            }
             let Some(draft) = resolved(timeline, ending, &failure, command, at) else {
                 continue;
             };
@@ -259,7 +275,7 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
         for point in timeline.message(*step).points() {
             let explains = has_cause(&point.text)
                 || (is_end && (has_contrast(&point.text) || count_names(&point.text) > 0));
-            let is_plan = is_first_person(&point.text) && INTENTIONS.within(&point.text.to_lowercase());
+            let is_plan = is_first_person(&point.text) && !reports_deed(&point.text);
             if explains && !is_plan && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {
                     text: ended(point.text.clone()),
@@ -279,8 +295,13 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
 }
 
 /// "I suppressed the error" explains; "I should handle it" intends.
-static INTENTIONS: Phrases =
-    Phrases::new("i need|i should|i could|i can|i want|i'll|i will|i would|i'd|i'm|i think|i have to");
+fn reports_deed(sentence: &str) -> bool {
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    words.windows(2).any(|pair| {
+        matches!(pair[0].trim_matches('('), "I" | "I've")
+            && verb(pair[1]).is_some_and(|(_, form)| form == Form::Past)
+    })
+}
 
 fn resolved(
     timeline: &Timeline<'_>,
@@ -394,7 +415,8 @@ fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, a
         .or(changes.last())?;
     let intent = timeline.steps[*step]
         .entry()
-        .and_then(|entry| imperative(entry.intent.as_deref()?));
+        .and_then(|entry| imperative(entry.intent.as_deref()?))
+        .filter(|intent| opens_with_change(intent));
     Some(match intent {
         Some(intent) if intent.contains(&name(file)) => format!("Fix: {intent}"),
         Some(intent) => format!("Fix in {}: {intent}", code(file)),
