@@ -126,7 +126,7 @@ pub(crate) fn is_verdict(sentence: &str) -> bool {
 }
 
 static VERDICTS: Phrases = Phrases::new(concat!(
-    "tests pass|test passes|cases pass|checks passed|tests passing|tests passed|all pass|all passing|",
+    "working perfectly|works perfectly|working correctly|tests pass|test passes|cases pass|checks passed|tests passing|tests passed|all pass|all passing|",
     "all green|is clean|are clean|lint passes|it compiles|code compiles|compiles cleanly|builds cleanly|",
     "build passes|build succeeds|build is clean|0 issues|no issues|no errors|works correctly|",
     "works as expected|everything passes|everything works|checks pass|pushed|committed|is complete|",

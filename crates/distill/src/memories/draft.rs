@@ -231,9 +231,16 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
         + 4 * usize::from(PROMISES.within(&lower))
         + 3 * usize::from(lower.starts_with("`test") || TESTS.within(&lower))
         + 3 * usize::from(POINTERS.within(&lower))
-        + 4 * usize::from(CHORES.within(&lower));
+        + 4 * usize::from(CHORES.within(&lower))
+        + 4 * usize::from(GENERALITIES.starts(&lower));
     (BASE + role + reason + words + count_names(title).min(2)).saturating_sub(at + weakness)
 }
+
+/// Openings that say that something was done, not what.
+static GENERALITIES: Phrases = Phrases::new(concat!(
+    "fixed the bug|fixed the issue|fixed a bug|made two changes|made three changes|made the following|modified two|",
+    "modified three|implemented the plan|the fix is|the changes are|all changes",
+));
 
 /// Housekeeping that comes along with a change.
 static CHORES: Phrases = Phrases::new(concat!(

@@ -204,7 +204,9 @@ fn observation(
     files_read.truncate(MAX_FILES);
     let request = span.request.as_deref().map_or(Intent::Other, intent);
     let kind = draft.kind.unwrap_or_else(|| {
-        if !has_changes || !report::tells_changes(&draft) {
+        let is_about_changes =
+            report::tells_changes(&draft) || (!files_modified.is_empty() && request == Intent::Fix);
+        if !has_changes || !is_about_changes {
             ObservationType::Discovery
         } else {
             match kind::of_change(None, &draft.title, &files_modified) {

@@ -333,8 +333,10 @@ fn resolved(
         diagnosis.or_else(|| is_explained.then(|| failure_title(failure)))
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
-    draft.from = failure.first;
-    draft.kind = Some(if has_change(timeline, failure.first, at) {
+    // Another program was the remedy, not a change.
+    let is_fixed = !is_variant && has_change(timeline, failure.first, at);
+    draft.from = if is_fixed { failure.first } else { at };
+    draft.kind = Some(if is_fixed {
         ObservationType::Bugfix
     } else {
         ObservationType::Discovery
@@ -346,7 +348,9 @@ fn resolved(
         .collect();
     reasons.into_iter().for_each(|reason| draft.push(reason));
     draft.facts.push(describe(failure));
-    draft.facts.extend(remedy(timeline, ending, failure, at));
+    if is_fixed {
+        draft.facts.extend(remedy(timeline, ending, failure, at));
+    }
     if command.contains(' ') && succeeds_by_itself(timeline, at) {
         draft.facts.push(format!("Passes now: {}", code(quote(command))));
     }
