@@ -23,7 +23,7 @@ pub(crate) use draft::{Draft, Source, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Obstacles, describe, find as find_obstacles, key as command_key, simple_commands};
 
-use crate::english::{Intent, Words, intent};
+use crate::english::{Intent, Words, fit_title, intent};
 use crate::episodes::{Span, StepKind, Timeline};
 use crate::prose::Message;
 use crate::{Action, SessionObservation};
@@ -228,7 +228,7 @@ fn observation(
             kind,
             concepts: kind::concepts(kind, &text),
             title: draft.title,
-            subtitle: None,
+            subtitle: circumstances(span, &text),
             narrative: (!draft.narrative.is_empty()).then(|| draft.narrative.join(" ")),
             facts: draft.facts,
             files_read: owned(files_read),
@@ -238,6 +238,17 @@ fn observation(
         },
     }
 }
+
+/// Returns the request that an observation answers, unless the observation says it.
+fn circumstances(span: &Span, text: &str) -> Option<String> {
+    const SAID_PERCENT: u32 = 60;
+    let request = fit_title(span.request.as_deref()?)?;
+    let is_said = Words::of(&request).covered_by(&Words::of(text), SAID_PERCENT);
+    (!is_said && Words::of(&request).weight() >= MIN_REQUEST_WEIGHT).then_some(request)
+}
+
+/// A shorter request, such as "yes, do that", says nothing about the circumstances.
+const MIN_REQUEST_WEIGHT: u32 = 4;
 
 fn turn_start(timeline: &Timeline<'_>, at: usize) -> usize {
     let turn = timeline.steps[at].turn;

@@ -5,7 +5,8 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
 use crate::english::{
-    Form, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, opens_with_change, verb,
+    Form, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, is_statement,
+    opens_with_change, verb,
 };
 use crate::episodes::Timeline;
 use crate::prose::SectionRole;
@@ -62,7 +63,7 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
                 found.open.retain(|failure| !is_outdated(failure, run));
             }
             Some(action) => {
-                if let Some(command) = succeeded(action) {
+                for command in succeeded(action) {
                     pass(timeline, ending, &mut found, command, at);
                 }
             }
@@ -80,17 +81,23 @@ fn is_outdated(failure: &Failure<'_>, run: &CommandRun) -> bool {
         && simple_commands(&run.command).last().is_some_and(is_suite)
 }
 
-/// Returns the command that an action stands for: a commit in the log is a `git commit` that passed.
-const fn succeeded(action: &Action) -> Option<&'static str> {
+/// Returns the commands that an action stands for: a commit in the log is a `git commit` that passed, and ends a merge.
+const fn succeeded(action: &Action) -> &'static [&'static str] {
     match action {
-        Action::Commit(_) => Some("git commit"),
-        Action::Push { .. } => Some("git push"),
+        Action::Commit(_) => &[
+            "git commit",
+            "git merge",
+            "git rebase",
+            "git cherry-pick",
+            "git pull",
+        ],
+        Action::Push { .. } => &["git push"],
         Action::Publication(publication) => match publication.kind {
-            PublicationKind::PullRequest => Some("gh pr create"),
-            PublicationKind::Issue => Some("gh issue create"),
-            PublicationKind::Comment => None,
+            PublicationKind::PullRequest => &["gh pr create"],
+            PublicationKind::Issue => &["gh issue create"],
+            PublicationKind::Comment => &[],
         },
-        _ => None,
+        _ => &[],
     }
 }
 
@@ -223,7 +230,9 @@ fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
             .last()
             .is_some_and(|last| key(last) == key(passed));
     }
-    if key(failure.command) != key(passed) {
+    // `git merge main` is ended by any merge.
+    let is_git = passed.starts_with("git ") && failure.command.starts_with(passed);
+    if key(failure.command) != key(passed) && !is_git {
         return false;
     }
     let is_check = matches!(failure.purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
@@ -264,7 +273,7 @@ fn has_change(timeline: &Timeline<'_>, after: usize, before: usize) -> bool {
 }
 
 /// Collects the statements after a failure that explain it: the first words are the diagnosis, the last ones the resolution,
-/// those between count where they give a cause.
+/// those between count where they give a cause or state something about a name.
 fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Vec<Statement> {
     let mut out: Vec<Statement> = Vec::new();
     let prose: Vec<usize> = range
@@ -273,8 +282,10 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
     for (at, step) in prose.iter().enumerate() {
         let is_end = out.is_empty() || at + 1 == prose.len();
         for point in timeline.message(*step).points() {
+            let names = count_names(&point.text);
             let explains = has_cause(&point.text)
-                || (is_end && (has_contrast(&point.text) || count_names(&point.text) > 0));
+                || (is_end && (has_contrast(&point.text) || names > 0))
+                || (names > 0 && is_statement(&point.text));
             let is_plan = is_first_person(&point.text) && !reports_deed(&point.text);
             if explains && !is_plan && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {

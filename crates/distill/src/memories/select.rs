@@ -96,9 +96,10 @@ fn drop_repetitions(candidates: &mut Vec<Candidate>) {
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in candidates.drain(..) {
         let repeats = |other: &Candidate| {
-            // Two commits are two changes, even in similar words.
-            let are_commits = candidate.source == Source::Commit && other.source == Source::Commit;
-            let percent = if are_commits { KNOWN_PERCENT } else { SAME_PERCENT };
+            // Two commits are two changes and two failures two obstacles, even in similar words.
+            let is_event = |source| matches!(source, Source::Commit | Source::Obstacle);
+            let are_events = is_event(candidate.source) && is_event(other.source);
+            let percent = if are_events { KNOWN_PERCENT } else { SAME_PERCENT };
             candidate.words.covered_by(&other.words, percent)
         };
         if !kept.iter().any(repeats) {
