@@ -24,6 +24,17 @@ pub struct CaptureSettings {
     pub max_payload: usize,
 }
 
+impl CaptureSettings {
+    /// Returns the options for sanitizing a payload.
+    pub fn sanitize_options(&self) -> SanitizeOptions {
+        SanitizeOptions {
+            redact: self.redact,
+            budget: self.max_payload,
+            secret_file: false,
+        }
+    }
+}
+
 /// The decision about a payload.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CaptureDecision {
@@ -74,11 +85,7 @@ pub fn filter_payload(
         .tool_input()
         .map(|input| ToolTarget::of(&input))
         .unwrap_or_default();
-    let rules = SanitizeOptions {
-        redact: settings.redact,
-        budget: settings.max_payload,
-        secret_file: subject.secret_file,
-    };
+    let rules = settings.sanitize_options().of_secret_file(subject.secret_file);
     let (json, private) = rewrite(payload, rules, subject.echo);
     if kind == EventKind::UserPromptSubmit && private {
         CaptureDecision::PrivatePrompt

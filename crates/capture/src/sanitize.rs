@@ -1,7 +1,8 @@
-//! Rewrites a payload so that it may be stored.
+//! Rewrites payloads and texts so that they may be stored. The only place where private spans are removed, bulk data is
+//! trimmed and secrets are redacted.
 //!
-//! Processes the raw JSON once, string by string, without building a tree: removes private spans, trims bulk data and
-//! redacts secrets. If the input is valid JSON, so is the output, with the same keys in the same order.
+//! A payload is processed as raw JSON, once, string by string, without building a tree. If the input is valid JSON, so is
+//! the output, with the same keys in the same order.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -26,6 +27,9 @@ const MIN_CUT_LEN: usize = 256;
 /// The length from which a repeated string is replaced by a note.
 const REPEAT_FROM: usize = 256;
 
+/// The maximum length of a text that is passed in, in bytes.
+const MAX_TEXT_LEN: usize = 64 * 1024;
+
 /// The options of sanitizing.
 #[derive(Clone, Copy, Debug)]
 pub struct SanitizeOptions {
@@ -35,6 +39,82 @@ pub struct SanitizeOptions {
     pub budget: usize,
     /// True if the payload shows a file of secrets, see [`secrets::is_secret_file`].
     pub secret_file: bool,
+}
+
+impl SanitizeOptions {
+    /// Sets whether the text is the content of a file of secrets.
+    #[must_use]
+    pub fn of_secret_file(self, secret_file: bool) -> Self {
+        Self { secret_file, ..self }
+    }
+
+    /// Sanitizes a JSON value that continues the text of `stripper`.
+    pub fn json_value(self, raw: &str, stripper: &mut TagStripper) -> String {
+        let mut whole = stripper.clone();
+        let mut out = String::with_capacity(raw.len().min(self.budget));
+        let mut sanitizer = PayloadSanitizer::resume(self, std::mem::take(stripper));
+        sanitizer.value(raw, &mut out);
+        *stripper = if out.len() <= self.budget / 4 * 3 {
+            sanitizer.stripper
+        } else {
+            // The part that was dropped for its length may have opened or closed a private span.
+            whole.strip(raw);
+            whole
+        };
+        out
+    }
+
+    /// Sanitizes the text of a JSON string that continues the text of `stripper`. Returns an empty text for any other
+    /// value.
+    pub fn json_text(self, raw: &str, stripper: &mut TagStripper) -> String {
+        if !raw.starts_with('"') {
+            return String::new();
+        }
+        // Sanitizing keeps JSON valid. If it did not, an empty text would be safer than an unsanitized one.
+        serde_json::from_str(&self.json_value(raw, stripper)).unwrap_or_default()
+    }
+
+    /// Sanitizes a plain text as if it were part of a payload.
+    pub fn plain_text(self, text: &str) -> String {
+        let raw = serde_json::Value::from(text).to_string();
+        self.json_text(&raw, &mut TagStripper::default())
+    }
+}
+
+/// Sanitizes texts that users and other tools pass in. A private span that starts in one text may end in the next.
+///
+/// Unlike a payload, such a text is not trimmed as bulk data, only limited in length.
+#[derive(Debug)]
+pub struct TextSanitizer {
+    stripper: TagStripper,
+    redact: bool,
+}
+
+impl TextSanitizer {
+    /// Starts with a text that continues no other. Redacts secrets if `redact` is set.
+    pub fn new(redact: bool) -> Self {
+        Self {
+            stripper: TagStripper::default(),
+            redact,
+        }
+    }
+
+    /// Returns the sanitized text; `None` if nothing is left.
+    pub fn text(&mut self, text: &str) -> Option<String> {
+        let kept = self.stripper.strip(text);
+        let mut clean = if self.redact {
+            secrets::redact(&kept, secrets::ScanContext::default()).into_owned()
+        } else {
+            kept.into_owned()
+        };
+        clean.truncate(clean.floor_char_boundary(MAX_TEXT_LEN));
+        (!clean.trim().is_empty()).then_some(clean)
+    }
+
+    /// Reports whether a private span was removed.
+    pub fn has_removed(&self) -> bool {
+        self.stripper.has_stripped()
+    }
 }
 
 /// Sanitizes the values of one payload, in their order.
@@ -52,18 +132,12 @@ impl<'t> PayloadSanitizer<'t> {
         Self::resume(rules, TagStripper::default())
     }
 
-    /// Continues a text whose start was sanitized by another sanitizer, with its [`Self::into_stripper`].
-    pub fn resume(rules: SanitizeOptions, stripper: TagStripper) -> Self {
+    fn resume(rules: SanitizeOptions, stripper: TagStripper) -> Self {
         Self {
             rules,
             stripper,
             long: Vec::new(),
         }
-    }
-
-    /// Returns the tag stripper with its open spans, for the text that continues this one.
-    pub fn into_stripper(self) -> TagStripper {
-        self.stripper
     }
 
     /// Reports whether a private span was removed.
@@ -352,5 +426,34 @@ mod tests {
             let rules = SanitizeOptions { budget: limit, ..RULES };
             clean_with(rules, &json!({"a": text, "b": [tail.repeat(4), n], "<private>": {"c": tail}}));
         }
+    }
+
+    #[test]
+    fn private_spans_and_secrets_are_removed_from_texts() {
+        let mut sanitizer = TextSanitizer::new(true);
+        assert_eq!(sanitizer.text("plain").as_deref(), Some("plain"));
+        assert!(!sanitizer.has_removed());
+        let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        let text = sanitizer
+            .text(&format!("a <private>b</private> {token}"))
+            .unwrap();
+        assert!(
+            text.starts_with("a  [redacted:") && sanitizer.has_removed(),
+            "{text}"
+        );
+        assert_eq!(sanitizer.text("<private>open"), None);
+        assert_eq!(sanitizer.text("still</private> kept").as_deref(), Some(" kept"));
+        assert!(TextSanitizer::new(false).text(token).unwrap().contains(token));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character_boundary() {
+        let long = "é".repeat(MAX_TEXT_LEN);
+        assert_eq!(TextSanitizer::new(true).text(&long).unwrap().len(), MAX_TEXT_LEN);
+        let odd = format!("x{long}");
+        assert_eq!(
+            TextSanitizer::new(true).text(&odd).unwrap().len(),
+            MAX_TEXT_LEN - 1
+        );
     }
 }

@@ -5,6 +5,7 @@
 use std::io;
 
 use anyhow::Result;
+use backstory_capture::sanitize::TextSanitizer;
 use backstory_model::Timestamp;
 use backstory_system::HOME_VARIABLE;
 
@@ -14,7 +15,6 @@ use crate::{
     error::HintedError,
     home::Home,
     log, models,
-    sanitize::Sanitizer,
     settings::{self, Settings},
     time_arg::parse_time_arg,
 };
@@ -71,7 +71,7 @@ impl Engine {
     /// Returns the part of a text that may be stored: private spans are removed and, unless switched off, secrets redacted.
     /// Returns `None` if nothing is left.
     pub fn sanitize(&self, text: &str) -> Option<String> {
-        Sanitizer::new(self.settings().capture.redact).text(text)
+        TextSanitizer::new(self.settings().capture.redact).text(text)
     }
 
     /// Parses a point in time as users type it.

@@ -9,7 +9,7 @@ use backstory_store::MemoryRecord;
 use jiff::{civil, tz::TimeZone};
 use serde_json::{Map, Value};
 
-use crate::sanitize::Sanitizer;
+use backstory_capture::sanitize::TextSanitizer;
 
 /// The longest id or name, in bytes.
 const MAX_NAME_LEN: usize = 1024;
@@ -27,7 +27,7 @@ pub fn read(bytes: &[u8], redact: bool) -> Result<MemoryRecord, String> {
     };
     let mut reader = Reader {
         fields,
-        wash: Sanitizer::new(redact),
+        wash: TextSanitizer::new(redact),
     };
     let mut line = MemoryRecord::new(reader.kind()?);
     reader.circumstances(&mut line)?;
@@ -41,7 +41,7 @@ pub fn read(bytes: &[u8], redact: bool) -> Result<MemoryRecord, String> {
 
 struct Reader {
     fields: Map<String, Value>,
-    wash: Sanitizer,
+    wash: TextSanitizer,
 }
 
 impl Reader {

@@ -25,7 +25,6 @@ pub mod process;
 pub mod record;
 pub mod repair;
 pub mod rules_file;
-pub mod sanitize;
 pub mod settings;
 pub mod stats;
 mod swap_lock;

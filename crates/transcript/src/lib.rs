@@ -6,7 +6,6 @@
 mod claude_code;
 mod lines;
 mod record;
-mod sanitize;
 
 pub use claude_code::{
     AgentFile, Position, Reader, TaskReport, Transcript, TranscriptError, TranscriptList, TranscriptOwner,

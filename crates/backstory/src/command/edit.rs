@@ -2,8 +2,9 @@
 
 use anstream::println;
 use anyhow::{Result, bail};
+use backstory_capture::sanitize::TextSanitizer;
+use backstory_engine::engine::Engine;
 use backstory_engine::error::HintedError;
-use backstory_engine::{engine::Engine, sanitize::Sanitizer};
 use backstory_model::{Handle, MemoryKind, ObservationType};
 use backstory_store::MemoryEdit;
 
@@ -104,7 +105,7 @@ fn read(arguments: &EditArguments, redact: bool) -> Result<MemoryEdit> {
     let mut texts = Vec::new();
     for (name, text) in given {
         let Some(text) = text else { continue };
-        let washed = Sanitizer::new(redact).text(text.trim()).unwrap_or_default();
+        let washed = TextSanitizer::new(redact).text(text.trim()).unwrap_or_default();
         if washed.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
             bail!(
                 HintedError::new(format_args!("nothing is left of the {name}"))
@@ -116,7 +117,7 @@ fn read(arguments: &EditArguments, redact: bool) -> Result<MemoryEdit> {
     let facts: Vec<String> = arguments
         .facts
         .iter()
-        .filter_map(|fact| Sanitizer::new(redact).text(fact.trim()))
+        .filter_map(|fact| TextSanitizer::new(redact).text(fact.trim()))
         .collect();
     Ok(MemoryEdit {
         texts,

@@ -8,8 +8,9 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result, bail};
 use backstory_capture::project;
+use backstory_capture::sanitize::TextSanitizer;
+use backstory_engine::engine::Engine;
 use backstory_engine::error::HintedError;
-use backstory_engine::{engine::Engine, sanitize::Sanitizer};
 use backstory_model::{NoteAuthor, ObservationType, ProjectIdentity, relative_path};
 use backstory_store::NewNote;
 use serde_json::json;
@@ -54,7 +55,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
         read.context("could not read the note from standard input")?;
         given = String::from_utf8_lossy(&bytes).into_owned();
     }
-    let mut wash = Sanitizer::new(redact);
+    let mut wash = TextSanitizer::new(redact);
     let Some(text) = wash.text(given.trim()) else {
         if wash.has_removed() {
             bail!(

@@ -22,7 +22,6 @@ const ALLOWED: [(&str, &[&str]); 13] = [
         "engine",
         &[
             "model",
-            "secrets",
             "capture",
             "transcript",
             "store",
@@ -36,7 +35,6 @@ const ALLOWED: [(&str, &[&str]); 13] = [
         "backstory",
         &[
             "model",
-            "secrets",
             "capture",
             "transcript",
             "store",

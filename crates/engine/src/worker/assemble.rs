@@ -2,16 +2,13 @@
 
 use std::path::Path;
 
-use backstory_capture::filter;
+use backstory_capture::{filter, sanitize::TextSanitizer};
 use backstory_distill::TurnInput;
 use backstory_store::StoredTurn;
 use backstory_transcript::{self as transcript, Position, RecordKind};
 
 use super::final_message;
-use crate::{
-    sanitize::Sanitizer,
-    turns::{self, TurnHead, TurnRecords},
-};
+use crate::turns::{self, TurnHead, TurnRecords};
 
 /// A turn with everything that is known of it.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ pub(super) fn assemble(stored: &StoredTurn, settings: &filter::CaptureSettings) 
     let mut turn = turns::assemble(head, &stored.events, records.into_steps());
     if turn.last_message.is_none() && stored.is_ended {
         let message = final_message::of(stored);
-        turn.last_message = message.and_then(|message| Sanitizer::new(settings.redact).text(&message));
+        turn.last_message = message.and_then(|message| TextSanitizer::new(settings.redact).text(&message));
     }
     Assembled { turn, position }
 }

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::Result;
 use backstory_capture::filter;
+use backstory_capture::sanitize::TextSanitizer;
 use backstory_distill::{
     Distilled, KnownMemory, Prompt, Reply, ToolEvidence, Trouble, digest, distil, prompt, read_answer, refine,
 };
@@ -26,7 +27,7 @@ use super::{
     assemble::assemble,
     distill::{last_event, marks},
 };
-use crate::{clock::Clock, models::Model, sanitize::Sanitizer};
+use crate::{clock::Clock, models::Model};
 
 /// Estimated number of tokens of an answer.
 pub const EXPECTED_ANSWER: u64 = 900;
@@ -93,7 +94,7 @@ pub fn build_request(store: &Store, turn_id: TurnId, config: &ModelConfig) -> Re
     };
     // Redacted regardless of the settings: this text leaves the machine.
     let digest = digest(&turn, config.model.max_input_tokens, &|text| {
-        Sanitizer::new(true).text(text).unwrap_or_default()
+        TextSanitizer::new(true).text(text).unwrap_or_default()
     });
     if digest.text.is_empty() {
         return Ok(None);

@@ -3,14 +3,13 @@
 
 use std::collections::VecDeque;
 
-use backstory_capture::{filter::CaptureSettings, payload::Payload, strip_tags::TagStripper};
+use backstory_capture::{
+    filter::CaptureSettings, payload::Payload, sanitize::SanitizeOptions, strip_tags::TagStripper,
+};
 use backstory_text::hash64;
 
 use super::{owner::TranscriptOwner, position::Position};
-use crate::{
-    record::{Record, RecordKind, SessionFacts, Skipped},
-    sanitize::TranscriptSanitizer,
-};
+use crate::record::{Record, RecordKind, SessionFacts, Skipped};
 
 /// The fields that all lines have.
 #[derive(Debug)]
@@ -43,7 +42,7 @@ impl<'t> LineHeader<'t> {
 pub(super) struct Interpreter {
     pub(super) position: Position,
     pub(super) settings: CaptureSettings,
-    pub(super) sanitizer: TranscriptSanitizer,
+    pub(super) sanitizer: SanitizeOptions,
     pub(super) skipped: Skipped,
     pub(super) owner: TranscriptOwner,
     pub(super) ready: VecDeque<Record>,
@@ -58,7 +57,7 @@ impl Interpreter {
         Self {
             position,
             settings: settings.clone(),
-            sanitizer: TranscriptSanitizer::new(settings),
+            sanitizer: settings.sanitize_options(),
             skipped: Skipped::default(),
             owner,
             ready: VecDeque::new(),
@@ -161,7 +160,7 @@ impl Interpreter {
     }
 
     pub(super) fn fact(&self, raw: Option<&str>) -> Option<String> {
-        let text = self.sanitizer.text(raw?, &mut TagStripper::default());
+        let text = self.sanitizer.json_text(raw?, &mut TagStripper::default());
         (!text.trim().is_empty()).then_some(text)
     }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use backstory_capture::{
     filter::{ToolTarget, is_own_tool},
     payload::Payload,
+    sanitize::SanitizeOptions,
     strip_tags::TagStripper,
 };
 use backstory_text::hash64;
@@ -17,7 +18,7 @@ use super::{
     position::{BlockDelta, Call, Treatment},
     prompts::{self, UserTextKind},
 };
-use crate::{record::RecordKind, sanitize::TranscriptSanitizer};
+use crate::record::RecordKind;
 
 /// Classifies a tool call by its input, which is raw JSON.
 fn tool_target(input: &str) -> ToolTarget {
@@ -45,7 +46,7 @@ impl Interpreter {
                 ContentBlock::Text(raw) => {
                     let text = match state.text(inside(raw)) {
                         BlockDelta::Nothing => continue,
-                        BlockDelta::All => self.sanitizer.text(raw, &mut state.stripper),
+                        BlockDelta::All => self.sanitizer.json_text(raw, &mut state.stripper),
                         BlockDelta::From(length) => {
                             unread_suffix(self.sanitizer, raw, length, &mut state.stripper)
                         }
@@ -79,7 +80,7 @@ impl Interpreter {
             return;
         }
         let sanitizer = self.sanitizer.of_secret_file(subject.secret_file);
-        let input = sanitizer.value(raw, stripper);
+        let input = sanitizer.json_value(raw, stripper);
         // A span that the input leaves open continues in the result.
         let treatment = if subject.echo || stripper.is_open() {
             Treatment::Emptied
@@ -164,7 +165,7 @@ impl Interpreter {
             Treatment::Emptied => (None, None),
             Treatment::Kept => (
                 (!text.is_empty()).then_some(text),
-                result.map(|raw| sanitizer.value(raw, &mut TagStripper::default())),
+                result.map(|raw| sanitizer.json_value(raw, &mut TagStripper::default())),
             ),
         };
         self.push_record(
@@ -198,7 +199,7 @@ impl Interpreter {
         }
         let mut stripper = TagStripper::default();
         let summary = joined(contents.iter().filter_map(|block| match block {
-            ContentBlock::Text(raw) => Some(self.sanitizer.text(raw, &mut stripper)),
+            ContentBlock::Text(raw) => Some(self.sanitizer.json_text(raw, &mut stripper)),
             _ => None,
         }));
         let summary = prompts::without_inserted(&summary).trim().to_owned();
@@ -293,7 +294,7 @@ impl Interpreter {
         let is_printed = prompts::is_printed(inside(raw).trim_start());
         self.sanitizer
             .of_secret_file(shows_secrets && is_printed)
-            .text(raw, stripper)
+            .json_text(raw, stripper)
     }
 
     fn prompt(&mut self, line: &LineHeader<'_>, text: String, prompt_id: Option<String>, machine_made: bool) {
@@ -325,7 +326,7 @@ impl Interpreter {
 
     /// Adds a record for a `!command` of the user: a call of the shell.
     fn typed(&mut self, line: &LineHeader<'_>, command: &str) {
-        let command = self.sanitizer.plain(command);
+        let command = self.sanitizer.plain_text(command);
         let input = serde_json::json!({ "command": command }).to_string();
         let subject = tool_target(&input);
         let id = match &line.uuid {
@@ -353,7 +354,7 @@ impl Interpreter {
         let Some(call) = self.position.typed.take() else {
             return;
         };
-        let text = self.sanitizer.of_secret_file(call.secret_file).plain(output);
+        let text = self.sanitizer.of_secret_file(call.secret_file).plain_text(output);
         let is_shown = call.result == Treatment::Kept && !text.is_empty();
         self.push_record(
             line,
@@ -368,15 +369,10 @@ impl Interpreter {
 }
 
 /// Returns the part of a grown block that was not read before.
-fn unread_suffix(
-    sanitizer: TranscriptSanitizer,
-    raw: &str,
-    length: usize,
-    stripper: &mut TagStripper,
-) -> String {
+fn unread_suffix(sanitizer: SanitizeOptions, raw: &str, length: usize, stripper: &mut TagStripper) -> String {
     let inside = inside(raw);
     let mut from = length;
-    if sanitizer.redacts() {
+    if sanitizer.redact {
         // A secret would not be recognized by its second half.
         let found = backstory_secrets::find(inside, backstory_secrets::ScanContext::default());
         let across = found
@@ -384,13 +380,13 @@ fn unread_suffix(
             .find(|secret| secret.range.start < from && secret.range.end > from);
         from = across.map_or(from, |secret| secret.range.end);
     }
-    sanitizer.text(&format!("\"{}\"", &inside[from..]), stripper)
+    sanitizer.json_text(&format!("\"{}\"", &inside[from..]), stripper)
 }
 
 /// Returns the text of a tool result that the model received.
-fn result_text(sanitizer: TranscriptSanitizer, content: Option<&str>, stripper: &mut TagStripper) -> String {
+fn result_text(sanitizer: SanitizeOptions, content: Option<&str>, stripper: &mut TagStripper) -> String {
     let texts = blocks(content).into_iter().filter_map(|block| match block {
-        ContentBlock::Text(raw) => Some(sanitizer.text(raw, stripper)),
+        ContentBlock::Text(raw) => Some(sanitizer.json_text(raw, stripper)),
         ContentBlock::Picture(name) => Some(name),
         _ => None,
     });

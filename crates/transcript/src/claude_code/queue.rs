@@ -85,7 +85,7 @@ impl Interpreter {
     fn queued_message(&self, fields: &Payload<'_>) -> QueuedMessage {
         let raw = fields.raw("content").unwrap_or_default();
         let mut cutter = TagStripper::default();
-        let text = self.sanitizer.text(raw, &mut cutter);
+        let text = self.sanitizer.json_text(raw, &mut cutter);
         match prompts::read(&text, false) {
             UserTextKind::Prompt(text) if !text.starts_with('/') => QueuedMessage::Words(text),
             UserTextKind::Nothing if cutter.has_stripped() => QueuedMessage::Private,
