@@ -91,6 +91,10 @@ fn clause_ends(text: &str, ends: &'static Phrases) -> impl Iterator<Item = usize
 
 /// Reports whether a text neither breaks off nor leaves a bracket, quote or code span open.
 fn is_whole(text: &str) -> bool {
+    // "A test that: uses x" is a lead-in with the first entry of its list.
+    if text.split_once(": ").is_some_and(|(lead, _)| is_lead_in(lead)) {
+        return false;
+    }
     !text.ends_with('…')
         && !is_dangling(text)
         && has_main_clause(text)
@@ -104,6 +108,15 @@ fn is_balanced(text: &str) -> bool {
         && outside.matches('"').count().is_multiple_of(2)
         && outside.matches('“').count() == outside.matches('”').count()
 }
+
+fn is_lead_in(text: &str) -> bool {
+    let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+    LEAD_IN_ENDS.contains(&last)
+}
+
+static LEAD_IN_ENDS: Phrases = Phrases::new(
+    "that|if|to|are|is|was|were|when|where|either|by|includes|including|just|whether|can|could|which",
+);
 
 fn is_dangling(text: &str) -> bool {
     let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();

@@ -336,12 +336,16 @@ fn resolved(
             program(command)
         ))
     } else {
-        let is_explained = !reasons.is_empty()
-            && (failure.error.is_some() || reasons.iter().any(|reason| count_names(&reason.text) > 0));
-        let diagnosis = reasons
+        // Without an error line, the failure is known only by the words about it.
+        let named = || reasons.iter().find(|reason| count_names(&reason.text) > 0);
+        reasons
             .iter()
-            .find_map(|reason| title_of(reason.title.as_deref()?));
-        diagnosis.or_else(|| is_explained.then(|| failure_title(failure)))
+            .find_map(|reason| title_of(reason.title.as_deref()?))
+            .or_else(|| {
+                let has_error = failure.error.is_some() && !reasons.is_empty();
+                has_error.then(|| failure_title(failure))
+            })
+            .or_else(|| fit_title(&named()?.text))
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
     // Another program was the remedy, not a change.
