@@ -23,7 +23,7 @@ fn entries(number: u32, actions: Vec<Action>) -> Vec<LogEntry> {
     let mut intent: Option<String> = None;
     let mut out = Vec::new();
     for (item, action) in (0..).zip(actions) {
-        let told = match &action {
+        let spoken = match &action {
             Action::Prose(text) => Some(text.clone()),
             _ => None,
         };
@@ -35,7 +35,7 @@ fn entries(number: u32, actions: Vec<Action>) -> Vec<LogEntry> {
             intent: intent.clone(),
             action,
         });
-        intent = told.or(intent);
+        intent = spoken.or(intent);
     }
     out
 }
@@ -275,7 +275,7 @@ fn a_refuted_guess_is_dropped() {
 }
 
 #[test]
-fn a_state_between_two_edits_is_not_told() {
+fn a_state_between_two_edits_is_not_remembered() {
     let mut removal = file_change("src/cache.rs", ChangeKind::Modified);
     removal.removes = vec!["flush_all".to_owned()];
     let memory = compose(&[
@@ -728,7 +728,7 @@ fn an_attempt_that_did_not_work_is_marked_as_rejected() {
 }
 
 #[test]
-fn the_same_obstacle_is_told_once() {
+fn the_same_obstacle_is_remembered_once() {
     let attempt = |number| {
         turn(
             number,

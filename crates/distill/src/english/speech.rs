@@ -65,7 +65,7 @@ static SPEAKERS: Phrases = Phrases::new(concat!(
     "we've |we have |we also |we |successfully ",
 ));
 
-/// Reports whether a sentence tells what the speaker is doing or about to do, not what is true.
+/// Reports whether a sentence describes the speaker's own steps instead of stating a fact.
 pub(crate) fn is_narration(sentence: &str) -> bool {
     let lower = lower_head(sentence);
     if NARRATION.starts(&lower) || NARRATION_ANYWHERE.within(&sentence.to_lowercase()) {

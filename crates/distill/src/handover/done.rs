@@ -72,7 +72,7 @@ pub(crate) fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
         .rposition(|step| matches!(step.action(), Some(Action::Commit(_))))
         .unwrap_or(0);
     let turn = timeline.steps.get(last_commit).map_or(0, |step| step.turn);
-    // A report from before the last commit tells of a state that is past.
+    // A report from before the last commit is outdated.
     let is_report = |at: &usize| {
         timeline.steps[*at].turn >= turn && matches!(timeline.steps[*at].action(), Some(Action::Report(_)))
     };
@@ -81,7 +81,7 @@ pub(crate) fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
         all.retain(|statement| statement.chars().count() <= MAX_CHARS);
         let changes: Vec<String> = all
             .iter()
-            .filter(|statement| tells_change(statement))
+            .filter(|statement| describes_change(statement))
             .take(MAX_STATEMENTS)
             .cloned()
             .collect();
@@ -99,7 +99,7 @@ fn is_statement_or_change(statement: &str) -> bool {
     is_statement(statement) || opens_with_change(statement)
 }
 
-fn tells_change(statement: &str) -> bool {
+fn describes_change(statement: &str) -> bool {
     opens_with_change(statement) || statement.contains(" now ")
 }
 

@@ -20,7 +20,7 @@ use backstory_model::ObservationType;
 /// The whole hand-over, in characters: about 300 tokens.
 const MAX_CHARS: usize = 1_300;
 /// A line with this share of another line's words says the same.
-const TOLD_PERCENT: u32 = 60;
+const SAME_PERCENT: u32 = 60;
 const MAX_FINDINGS: usize = 2;
 const MAX_CHANGES: usize = 3;
 const MAX_DECISIONS: usize = 4;
@@ -55,9 +55,9 @@ pub(crate) fn write(
     handover
 }
 
-/// Returns the changes that no commit tells of, the latest ones.
+/// Returns the latest changes that no commit covers.
 fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
-    let told = Words::of(&done.join(" "));
+    let covered = Words::of(&done.join(" "));
     let is_change = |one: &&SessionObservation| {
         let kind = one.observation.kind;
         !matches!(kind, ObservationType::Discovery | ObservationType::Decision)
@@ -68,7 +68,7 @@ fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> 
         .rev()
         .filter(is_change)
         .map(|one| &one.observation.title)
-        .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT))
+        .filter(|title| !Words::of(title).covered_by(&covered, SAME_PERCENT))
         .take(MAX_CHANGES)
         .cloned()
         .collect();
@@ -76,9 +76,9 @@ fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> 
     out
 }
 
-/// Returns the causes that were found, unless completed work tells of them.
+/// Returns the causes that were found, unless completed work covers them.
 fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
-    let told = Words::of(&done.join(" "));
+    let covered = Words::of(&done.join(" "));
     let explains = |one: &&SessionObservation| {
         let is_finding = one.observation.kind == ObservationType::Discovery
             && !one.rejected
@@ -94,7 +94,7 @@ fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String>
         .iter()
         .filter(explains)
         .map(|one| &one.observation.title)
-        .filter(|title| !Words::of(title).covered_by(&told, TOLD_PERCENT) && !title.starts_with("Issue "))
+        .filter(|title| !Words::of(title).covered_by(&covered, SAME_PERCENT) && !title.starts_with("Issue "))
         .take(MAX_FINDINGS)
         .map(|title| {
             if opens_with_change(title) {

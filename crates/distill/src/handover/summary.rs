@@ -87,22 +87,22 @@ fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> O
         .iter()
         .filter(|commit| turn.steps.contains(&commit.at));
     let mut completed: Vec<String> = commits.map(commit_line).collect();
-    let told = report
+    let stated = report
         .map(|report| joined(statements(report), turn.room))
         .unwrap_or_default();
     let mut found: Vec<String> = Vec::new();
     let has_changes = !files.is_empty() || !completed.is_empty();
-    if !told.is_empty() {
-        if has_changes { &mut completed } else { &mut found }.push(told.clone());
+    if !stated.is_empty() {
+        if has_changes { &mut completed } else { &mut found }.push(stated.clone());
     }
     if !has_changes && found.is_empty() {
         return None;
     }
-    let known = Words::of(&told);
+    let known = Words::of(&stated);
     found.extend(
         turn.learned
             .iter()
-            .filter(|title| !Words::of(title).covered_by(&known, super::TOLD_PERCENT))
+            .filter(|title| !Words::of(title).covered_by(&known, super::SAME_PERCENT))
             .take(MAX_LEARNED)
             .map(|title| format!("{title}.")),
     );

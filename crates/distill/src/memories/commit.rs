@@ -79,7 +79,7 @@ fn commit_drafts(
     let about = reports
         .iter()
         .enumerate()
-        .filter(|(_, report)| (unit..end).contains(&report.at) && report::tells_changes(report))
+        .filter(|(_, report)| (unit..end).contains(&report.at) && report::describes_changes(report))
         .map(|(at, report)| (words.shared(&Words::of(&report.text())), at))
         .max();
     if let Some((shared, at)) = about

@@ -225,7 +225,7 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
     let lower = title.to_lowercase();
     let reason = 2 * usize::from(has_cause(title)) + usize::from(has_contrast(title));
     let words = title.split_whitespace().count().min(ENOUGH_WORDS) / 4;
-    // An entry of a list is a detail, unless the list tells the changes.
+    // An entry of a list is a detail, unless it is a list of changes.
     let is_detail = statement.is_item && statement.role != SectionRole::Change && !opens_with_change(title);
     let weakness = 2 * usize::from(is_detail)
         + 4 * usize::from(PROMISES.within(&lower))

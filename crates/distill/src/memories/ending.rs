@@ -12,7 +12,7 @@ pub(crate) struct Ending<'a> {
     pub(crate) commits: Vec<FinalCommit<'a>>,
     /// Pull requests, issues and long comments in their final form.
     pub(crate) publications: Vec<FinalPublication<'a>>,
-    /// Names that a change removed for good, with the step that removed them.
+    /// Names that a change removed and no later change defined again, with the step that removed them.
     removed: HashMap<&'a str, usize>,
     /// Changed files with their final path; absent if deleted or reverted.
     paths: HashMap<usize, &'a str>,

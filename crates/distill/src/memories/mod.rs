@@ -87,7 +87,7 @@ fn drafts(
     }
     others.extend(commit::drafts(timeline, ending, &mut reports));
     others.extend(reports);
-    let told: HashSet<&str> = obstacles
+    let used: HashSet<&str> = obstacles
         .drafts
         .iter()
         .flat_map(|draft| std::iter::once(&draft.title).chain(&draft.narrative))
@@ -95,14 +95,14 @@ fn drafts(
         .collect();
     let mut found = Vec::new();
     for span in spans {
-        found.extend(prose::drafts(timeline, ending, span, &told));
+        found.extend(prose::drafts(timeline, ending, span, &used));
         found.extend(written::drafts(timeline, ending, span));
     }
     others.append(&mut found);
     others
 }
 
-/// Reports whether an attempt that failed at first is what a later commit tells of.
+/// Reports whether an attempt that failed at first is described by a later commit.
 fn is_vindicated(ending: &Ending<'_>, draft: &Draft) -> bool {
     const SAME_IDEA_PERCENT: u32 = 40;
     let idea = Words::of(&draft.title);
@@ -187,7 +187,7 @@ fn observation(
         files_modified = match draft.source {
             Source::Commit | Source::Obstacle | Source::Written => ending.files(draft.from..draft.at + 1),
             // A report that names no file is about all of them, if they are few.
-            Source::Report if report::tells_changes(&draft) && changed.len() <= FEW_FILES => changed,
+            Source::Report if report::describes_changes(&draft) && changed.len() <= FEW_FILES => changed,
             _ => Vec::new(),
         };
     }
@@ -205,7 +205,7 @@ fn observation(
     let request = span.request.as_deref().map_or(Intent::Other, intent);
     let kind = draft.kind.unwrap_or_else(|| {
         let is_about_changes =
-            report::tells_changes(&draft) || (!files_modified.is_empty() && request == Intent::Fix);
+            report::describes_changes(&draft) || (!files_modified.is_empty() && request == Intent::Fix);
         if !has_changes || !is_about_changes {
             ObservationType::Discovery
         } else {

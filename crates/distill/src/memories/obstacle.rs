@@ -146,7 +146,7 @@ fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>,
             |failure: &Failure<'_>| resolves(failure, command) || is_variant(failure.command, command);
         while let Some(position) = found.open.iter().position(is_resolved) {
             let mut failure = found.open.remove(position);
-            // After other work in between, nothing tells what resolved it.
+            // After other work in between, the resolution is not known.
             if timeline.steps[at].turn > timeline.steps[failure.at].turn + MAX_TURNS {
                 continue;
             }

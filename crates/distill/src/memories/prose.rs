@@ -15,7 +15,7 @@ pub(super) fn drafts(
     timeline: &Timeline<'_>,
     ending: &Ending<'_>,
     span: &Span,
-    told: &HashSet<&str>,
+    used: &HashSet<&str>,
 ) -> Vec<Draft> {
     let mut findings = Vec::new();
     for at in span.first..span.end {
@@ -29,14 +29,14 @@ pub(super) fn drafts(
         findings.extend(
             statements
                 .into_iter()
-                .filter(|statement| !told.contains(statement.text.trim_end_matches('.')))
+                .filter(|statement| !used.contains(statement.text.trim_end_matches('.')))
                 .map(|statement| (at, statement)),
         );
     }
     report::pack_findings(findings)
 }
 
-/// Returns prose with its intentions turned into statements, if a change followed: then they tell what was done and why.
+/// Returns prose with its intentions turned into statements, if a change followed: then they state what was done and why.
 fn settled(timeline: &Timeline<'_>, text: &str, at: usize) -> Option<String> {
     if !is_followed_by_change(timeline, at) {
         return None;

@@ -108,7 +108,7 @@ fn is_memorable(role: SectionRole, source: Source) -> bool {
         | SectionRole::Source => false,
         // The steps of a plan are not done yet; its reasons hold.
         SectionRole::Other | SectionRole::Choice => source != Source::Plan,
-        // A compaction summary lists files as they were at that moment; commits and reports tell what became of them.
+        // A compaction summary lists files as they were at that moment; commits and reports describe their final state.
         SectionRole::Change => !matches!(source, Source::Plan | Source::Compaction),
         SectionRole::Problem | SectionRole::Cause | SectionRole::Note | SectionRole::Decision => true,
     }
@@ -245,7 +245,7 @@ pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
     out
 }
 
-/// Makes a draft of statements; gives them back if none of them can be the title.
+/// Makes a draft of statements; returns them as an error if none of them can be the title.
 pub(super) fn finish(
     source: Source,
     at: usize,
@@ -287,8 +287,8 @@ pub(super) fn finish(
     Ok((is_complete && !is_catalog).then_some(draft))
 }
 
-/// Reports whether a draft tells of completed changes.
-pub(super) fn tells_changes(draft: &Draft) -> bool {
+/// Reports whether a draft describes completed changes.
+pub(super) fn describes_changes(draft: &Draft) -> bool {
     let changes = |text: &str| {
         let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
         let opening = verb(text.split_whitespace().next().unwrap_or_default());

@@ -41,7 +41,7 @@ pub(super) fn topics(sections: &[Section]) -> Vec<Topic> {
         .collect()
 }
 
-/// Returns the topic of a section, and one for each labelled entry that tells a story of its own.
+/// Returns the topic of a section, and one for each labelled entry that is long enough to be a subject of its own.
 fn section_topics(section: &Section) -> Vec<Topic> {
     let mut own = Vec::new();
     let mut rest = Section {
