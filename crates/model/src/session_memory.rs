@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{NewObservation, NewSummary};
+use crate::{Distilled, NewObservation, NewSummary};
 
 /// Everything that is remembered of a session, derived from the work logs of all its turns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,4 +91,19 @@ pub struct Handover {
     pub traps: Vec<String>,
     /// The branch at the end.
     pub branch: Option<String>,
+}
+
+impl SessionMemory {
+    /// Returns the part of one turn, as a model's answer about that turn replaces it.
+    pub fn of_turn(&self, turn: u32) -> Distilled {
+        let observations = self.observations.iter().filter(|memory| memory.turn == turn);
+        let summary = self.summaries.iter().find(|summary| summary.turn == turn);
+        Distilled {
+            observations: observations.map(|memory| memory.observation.clone()).collect(),
+            summary: summary.map(|summary| summary.summary.clone()),
+            passages: Vec::new(),
+            title: self.title.clone(),
+            subtitle: self.subtitle.clone(),
+        }
+    }
 }

@@ -1,22 +1,24 @@
-//! Puts what was found by words and by meaning into one order. Pure arithmetic.
+//! Fuses lexical and semantic matches into one ranking. Pure arithmetic.
 //!
-//! A document is worth what its words tell (BM25), times the root of the share of the question that it covers at all, plus
-//! how much nearer in meaning it is than the usual document. Documents of one session back each other up: a part of what the
-//! neighbour is worth, and what the session covers as a whole. All parts are scaled to the best of the search.
+//! A document scores by its words (BM25 times the root of the covered share of the query) plus its similarity above that
+//! of an unrelated document. Documents support each other on two levels: an episode and a session lend their documents a
+//! score that grows with the share of the query they cover together. Every part is scaled to the best of the search.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, hash::Hash};
 
-use backstory_model::{DocumentId, SessionId};
+use backstory_model::DocumentId;
 use backstory_store::{Origin, TermMatches};
 
-/// What meaning is worth beside words.
+/// The weight of meaning beside words.
 const MEANING: f64 = 0.7;
-/// What the better neighbour of a document lends it.
-const NEIGHBOUR: f64 = 0.3;
-/// What a session lends its documents.
-const SESSION: f64 = 1.0;
-/// What the nearest in meaning is worth within that.
-const SESSION_MEANING: f64 = 0.3;
+/// The part of its better neighbor's score that a document gets.
+const NEIGHBOR: f64 = 0.3;
+/// The weight of the episode.
+const EPISODE: f64 = 0.6;
+/// The weight of the session.
+const SESSION: f64 = 0.4;
+/// The weight of the most similar document within a group.
+const GROUP_MEANING: f64 = 0.3;
 
 /// A document with what speaks for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,12 +101,6 @@ pub(crate) struct Candidate {
     pub(crate) cosine: Option<f32>,
 }
 
-impl Candidate {
-    fn session(&self) -> Option<SessionId> {
-        self.origin.session
-    }
-}
-
 /// Ranks candidates; `usual` is the cosine of a document that has nothing to do with the question.
 pub(crate) fn rank(
     mut candidates: Vec<Candidate>,
@@ -133,26 +129,29 @@ pub(crate) fn rank(
         .zip(&meaning)
         .map(|(words, meaning)| words + MEANING * meaning)
         .collect();
-    let sessions = sessions(&candidates, &said, &meaning);
+    let sessions = group_scores(&candidates, &said, &meaning, |origin| origin.session);
+    let episodes = group_scores(&candidates, &said, &meaning, |origin| origin.episode);
     let mut scores = Vec::with_capacity(own.len());
     for (index, candidate) in candidates.iter().enumerate() {
         let lent = |other: Option<usize>| {
             let other = other.filter(|other| {
-                candidates.get(*other).is_some_and(|neighbour| {
-                    candidate.session().is_some()
-                        && neighbour.session() == candidate.session()
-                        && neighbour.document.get().abs_diff(candidate.document.get()) == 1
+                candidates.get(*other).is_some_and(|neighbor| {
+                    candidate.origin.session.is_some()
+                        && neighbor.origin.session == candidate.origin.session
+                        && neighbor.document.get().abs_diff(candidate.document.get()) == 1
                 })
             });
             other.map_or(0.0, |other| own[other])
         };
-        let neighbour = lent(index.checked_sub(1)).max(lent(Some(index + 1)));
-        let session = candidate
-            .session()
-            .and_then(|session| sessions.get(&session))
-            .copied()
-            .unwrap_or_default();
-        scores.push(own[index] + NEIGHBOUR * neighbour + SESSION * session);
+        let neighbor = lent(index.checked_sub(1)).max(lent(Some(index + 1)));
+        let session = candidate.origin.session.and_then(|id| sessions.get(&id));
+        let session = session.copied().unwrap_or_default();
+        // Documents outside of any episode (prompts, notes, imported lines) are judged by their session alone.
+        let episode = match candidate.origin.episode {
+            Some(id) => episodes.get(&id).copied().unwrap_or_default(),
+            None => session,
+        };
+        scores.push(own[index] + NEIGHBOR * neighbor + EPISODE * episode + SESSION * session);
     }
     let scores = scaled(scores);
     let mut ranked: Vec<Ranked> = candidates
@@ -177,35 +176,40 @@ pub(crate) fn rank(
     ranked
 }
 
-/// What sessions are worth: what their documents say together, each word counting less the more often it is said.
-fn sessions(candidates: &[Candidate], said: &[&ByWords], meaning: &[f64]) -> HashMap<SessionId, f64> {
+/// Scores groups of documents by what they cover together; a word counts less the more often it occurs.
+fn group_scores<G: Copy + Eq + Hash>(
+    candidates: &[Candidate],
+    said: &[&ByWords],
+    meaning: &[f64],
+    group_of: impl Fn(&Origin) -> Option<G>,
+) -> HashMap<G, f64> {
     #[derive(Default)]
-    struct Session {
+    struct Group {
         words: HashMap<usize, f64>,
         meaning: f64,
     }
     let mut most: HashMap<usize, f64> = HashMap::new();
-    let mut sessions: HashMap<SessionId, Session> = HashMap::new();
+    let mut groups: HashMap<G, Group> = HashMap::new();
     for ((candidate, said), meaning) in candidates.iter().zip(said).zip(meaning) {
-        let Some(session) = candidate.session() else {
+        let Some(id) = group_of(&candidate.origin) else {
             continue;
         };
-        let session = sessions.entry(session).or_default();
-        session.meaning = session.meaning.max(*meaning);
+        let group = groups.entry(id).or_default();
+        group.meaning = group.meaning.max(*meaning);
         for (word, worth) in &said.parts {
-            *session.words.entry(*word).or_default() += worth;
+            *group.words.entry(*word).or_default() += worth;
             let most = most.entry(*word).or_default();
             *most = most.max(*worth);
         }
     }
     // The strongest that a word is anywhere stands for what it tells.
     let all: f64 = most.values().sum();
-    let ids: Vec<SessionId> = sessions.keys().copied().collect();
+    let ids: Vec<G> = groups.keys().copied().collect();
     let covered = scaled(
         ids.iter()
             .map(|id| {
                 let (mut worth, mut covered) = (0.0, 0.0);
-                for (word, sum) in &sessions[id].words {
+                for (word, sum) in &groups[id].words {
                     let most = most[word];
                     worth += most * 2.0 * sum / (sum + most);
                     covered += most / all;
@@ -214,10 +218,10 @@ fn sessions(candidates: &[Candidate], said: &[&ByWords], meaning: &[f64]) -> Has
             })
             .collect(),
     );
-    let meaning = scaled(ids.iter().map(|id| sessions[id].meaning).collect());
+    let meaning = scaled(ids.iter().map(|id| groups[id].meaning).collect());
     ids.into_iter()
         .zip(covered.into_iter().zip(meaning))
-        .map(|(id, (covered, meaning))| (id, covered + SESSION_MEANING * meaning))
+        .map(|(id, (covered, meaning))| (id, covered + GROUP_MEANING * meaning))
         .collect()
 }
 
@@ -232,6 +236,8 @@ fn scaled(mut values: Vec<f64>) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use backstory_model::SessionId;
+
     use super::*;
 
     fn word(word: &str, weight: f64, documents: &[i64]) -> TermMatches {

@@ -10,6 +10,7 @@ mod error_signature;
 mod hash;
 pub mod scan;
 mod similarity;
+mod split;
 mod stem;
 mod words;
 
@@ -17,6 +18,7 @@ pub use clip::{clip, is_invisible, one_line};
 pub use error_signature::error_signature;
 pub use hash::{hash64, hex, sha256, sha256_hex};
 pub use similarity::{WordSet, similarity};
+pub use split::split;
 pub use stem::stem;
 pub use words::{Piece, content_words, index_words, is_stop_word, name_parts, pairs, pieces, words};
 

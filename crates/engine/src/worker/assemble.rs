@@ -23,8 +23,8 @@ pub(super) struct Assembled {
 pub(super) fn assemble(stored: &StoredTurn, settings: &filter::CaptureSettings) -> Assembled {
     let TranscriptPart { records, position } = read_transcript(stored, settings);
     let head = TurnHead {
-        number: 0,
-        started_ms: stored.events.first().map_or(0, |event| event.at.as_millis()),
+        number: stored.number,
+        started_ms: stored.started_at.as_millis(),
         prompt: stored.prompt.clone(),
         machine_made: stored.machine_made,
         root: Some(stored.root.clone()),
@@ -237,6 +237,8 @@ mod tests {
 
     fn stored_turn() -> StoredTurn {
         StoredTurn {
+            number: 1,
+            started_at: Timestamp::EPOCH,
             id: TurnId::new(1),
             session_db_id: SessionId::new(1),
             project_db_id: ProjectId::new(1),

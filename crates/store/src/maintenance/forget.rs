@@ -13,6 +13,7 @@ use crate::{
     Project, Session, Store, StoreError,
     memory::{
         documents::{everywhere, range},
+        pack::unpack_bytes,
         record,
     },
     sql::Statements as _,
@@ -264,6 +265,8 @@ fn collect_matching(
     const EVENTS: &str =
         "select event.id as id, payload from event join session on session.id = session_db_id
         where ?1 is null or project_id = ?1";
+    const LOGS: &str = "select turn.id as id, log from turn join session on session.id = session_db_id
+        where log is not null and (?1 is null or project_id = ?1)";
     // Some prompts are not in the index: those of turns that await distillation, and machine-made ones.
     const PROMPTS: &str = "select turn.id as id, prompt from turn join session on session.id = session_db_id
         where prompt is not null and (?1 is null or project_id = ?1)";
@@ -299,6 +302,14 @@ fn collect_matching(
     while let Some(row) = rows.next()? {
         if words.are_in_json(row.get_ref("payload")?.as_str()?) {
             add_target(connection, "record", row.get("id")?)?;
+        }
+    }
+    let mut statement = connection.prepare(LOGS)?;
+    let mut rows = statement.query([project])?;
+    while let Some(row) = rows.next()? {
+        let log = unpack_bytes(row.get_ref("log")?.as_blob()?).unwrap_or_default();
+        if words.are_in_json(&log) {
+            add_target(connection, "log", row.get("id")?)?;
         }
     }
     let mut statement = connection.prepare(PROMPTS)?;
@@ -378,7 +389,10 @@ fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite
             union all select turn_id from summary where id in (select id from going where kind = 'summary')
             union all select turn_id from passage where id in (select id from going where kind = 'passage')
             union all select turn_id from event where id in (select id from going where kind = 'record')
-            union all select id from going where kind = 'prompt');
+            union all select id from going where kind in ('prompt', 'log'));
+        delete from handover where session_db_id in (select session_db_id from turn where forgotten and log is not null
+            or id in (select id from going where kind = 'turn'));
+        update turn set log = null where forgotten and log is not null;
         delete from turn_for_model where turn_id in (select id from turn where forgotten);
         update session set title = null, subtitle = null where id in (select session_db_id from turn
             where id in (select id from going where kind in ('prompt', 'turn')));

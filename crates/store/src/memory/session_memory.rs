@@ -4,7 +4,10 @@
 //! a memory with a known key is updated in place and keeps its number, a new one is inserted, one whose key is gone is
 //! removed and its number leads to its successor. Memories that a user pinned or edited and memories of models stay.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
 
 use backstory_model::{
     Distiller, EpisodeId, EvidenceItem, Handle, Handover, MemoryKind, NewObservation, NewSummary,
@@ -70,6 +73,29 @@ impl Store {
                     json: unpack_bytes(row.get_ref("log")?.as_blob()?).unwrap_or_default(),
                 })
             })
+        })
+    }
+
+    /// Returns the sessions whose memory must be composed again: something of them was forgotten.
+    pub fn sessions_to_compose(&self) -> Result<Vec<SessionRef>, StoreError> {
+        const SESSIONS: &str = "select distinct session.id, project_id
+            from session join turn on turn.session_db_id = session.id
+            where log is not null and session.id not in (select session_db_id from handover)";
+        self.read("look for sessions without a hand-over", |connection| {
+            connection.rows(SESSIONS, [], |row| {
+                Ok(SessionRef {
+                    session_db_id: row.get("id")?,
+                    project_db_id: row.get("project_id")?,
+                })
+            })
+        })
+    }
+
+    /// Returns the observation that took the place of one whose number is gone.
+    pub fn successor(&self, observation: ObservationId) -> Result<Option<ObservationId>, StoreError> {
+        const SUCCESSOR: &str = "select new_id from successor where old_id = ?1";
+        self.read("look for the successor of a memory", |connection| {
+            connection.optional_row(SUCCESSOR, [observation], |row| row.get("new_id"))
         })
     }
 
@@ -274,7 +300,7 @@ impl SessionWriter<'_> {
     ) -> rusqlite::Result<()> {
         const KNOWN: &str = "select id, item_key from passage where turn_id = ?1 and item_key is not null";
         const LEGACY: &str = "delete from passage where turn_id = ?1 and item_key is null and external_id is null and pinned = 0";
-        const MOVE: &str = "update passage set position = ?2, episode_id = ?3, intent = ?4 where id = ?1";
+        const MOVE: &str = "update passage set position = ?2, episode_id = ?3 where id = ?1";
         const DELETE: &str = "delete from passage where id = ?1 and pinned = 0";
         const INSERT: &str =
             "insert into passage (project_id, session_db_id, turn_id, episode_id, item_key, position,
@@ -294,42 +320,45 @@ impl SessionWriter<'_> {
         for (position, item) in record.items.iter().enumerate() {
             let position = u32::try_from(position).unwrap_or(u32::MAX);
             let episode = self.episode_of(row.number, position, episodes);
-            let digest = content_digest(&[
-                item.kind.name(),
-                item.tool_use_id.as_deref().unwrap_or_default(),
-                item.path.as_deref().unwrap_or_default(),
-                &item.text,
-            ]);
-            let count = counts.entry(digest).or_default();
-            *count += 1;
-            let key = format!("{digest:016x}-{count}");
-            if let Some(id) = known.remove(&key) {
-                self.tx.run(MOVE, params![id, position, episode, item.intent])?;
-                continue;
+            for part in parts(item) {
+                let digest = content_digest(&[
+                    item.kind.name(),
+                    item.tool_use_id.as_deref().unwrap_or_default(),
+                    item.path.as_deref().unwrap_or_default(),
+                    item.intent.as_deref().unwrap_or_default(),
+                    &part,
+                ]);
+                let count = counts.entry(digest).or_default();
+                *count += 1;
+                let key = format!("{digest:016x}-{count}");
+                if let Some(id) = known.remove(&key) {
+                    self.tx.run(MOVE, params![id, position, episode])?;
+                    continue;
+                }
+                let packed = pack(&part);
+                let values = params![
+                    self.session.project_db_id,
+                    self.session.session_db_id,
+                    row.id,
+                    episode,
+                    key,
+                    position,
+                    item.kind,
+                    item.path,
+                    item.intent,
+                    if packed.is_some() { "" } else { &part },
+                    packed,
+                    item.at_ms
+                ];
+                let id = self.tx.row(INSERT, values, |row| row.get("id"))?;
+                documents::put(
+                    self.tx,
+                    Handle {
+                        kind: MemoryKind::Passage,
+                        id,
+                    },
+                )?;
             }
-            let packed = pack(&item.text);
-            let values = params![
-                self.session.project_db_id,
-                self.session.session_db_id,
-                row.id,
-                episode,
-                key,
-                position,
-                item.kind,
-                item.path,
-                item.intent,
-                if packed.is_some() { "" } else { &item.text },
-                packed,
-                item.at_ms
-            ];
-            let id = self.tx.row(INSERT, values, |row| row.get("id"))?;
-            documents::put(
-                self.tx,
-                Handle {
-                    kind: MemoryKind::Passage,
-                    id,
-                },
-            )?;
         }
         for id in known.into_values() {
             self.tx.run(DELETE, [id])?;
@@ -394,10 +423,11 @@ impl SessionWriter<'_> {
             "select id, item_key, title, episode_id, pinned <> 0 or edited_at is not null as is_users,
                 type, subtitle, narrative, facts, concepts, files_read, files_modified, evidence, rejected,
                 error_signature, turn_id, created_at
-            from observation where session_db_id = ?1 and item_key is not null";
+            from observation where session_db_id = ?1 and item_key is not null
+                and turn_id not in (select id from turn where forgotten)";
         const LEGACY: &str = "select id, 'observation-' || id as item_key, title, episode_id, 0 as is_users
             from observation where session_db_id = ?1 and item_key is null and distiller = ?2
-                and pinned = 0 and edited_at is null";
+                and pinned = 0 and edited_at is null and turn_id not in (select id from turn where forgotten)";
         let mut known = HashMap::new();
         let mut statement = self.tx.prepare_cached(KNOWN)?;
         let mut rows = statement.query([self.session.session_db_id])?;
@@ -526,7 +556,8 @@ impl SessionWriter<'_> {
                 narrative = ?7, facts = ?8, concepts = ?9, files_read = ?10, files_modified = ?11, evidence = ?12,
                 rejected = ?13, error_signature = ?14, created_at = ?15, last_seen_at = max(last_seen_at, ?15)
             where id = ?1";
-        const UNCITE: &str = "delete from observation_file where observation_id = ?1";
+        const UNCITE: &str = "delete from observation_file where observation_id = ?1
+            and path not in (select value from json_each(?2))";
         let observation = &new.observation;
         self.tx.run(
             UPDATE,
@@ -548,7 +579,13 @@ impl SessionWriter<'_> {
                 new.at_ms
             ],
         )?;
-        self.tx.run(UNCITE, [id])?;
+        let cited: Vec<String> = observation
+            .files_modified
+            .iter()
+            .chain(&observation.files_read)
+            .cloned()
+            .collect();
+        self.tx.run(UNCITE, params![id, json_list(&cited)])?;
         self.cite(id, observation)?;
         self.index(id)
     }
@@ -556,8 +593,10 @@ impl SessionWriter<'_> {
     /// Notes which files an observation cites, and what they held.
     fn cite(&self, id: ObservationId, observation: &NewObservation) -> rusqlite::Result<()> {
         const FILE: &str =
-            "insert or ignore into observation_file (observation_id, path, modified, content_hash, size)
-            values (?1, ?2, ?3, ?4, ?5)";
+            "insert into observation_file (observation_id, path, modified, content_hash, size)
+            values (?1, ?2, ?3, ?4, ?5)
+            on conflict do update set modified = max(modified, excluded.modified),
+                content_hash = coalesce(excluded.content_hash, content_hash), size = coalesce(excluded.size, size)";
         for (files, modified) in [
             (&observation.files_modified, true),
             (&observation.files_read, false),
@@ -598,7 +637,8 @@ impl SessionWriter<'_> {
     fn summaries(&self, turns: &HashMap<u32, &TurnRow>) -> rusqlite::Result<()> {
         const KNOWN: &str = "select id, turn_id, pinned <> 0 or edited_at is not null as is_users, distiller = ?2 as is_rules,
                 request, investigated, learned, completed, next_steps, open_steps, files_read, files_edited, notes
-            from summary where session_db_id = ?1 and turn_id is not null and distiller is not null";
+            from summary where session_db_id = ?1 and distiller is not null
+                and turn_id in (select id from turn where session_db_id = ?1 and not forgotten)";
         const DELETE: &str = "delete from summary where id = ?1";
         struct Known {
             id: i64,
@@ -698,14 +738,12 @@ impl SessionWriter<'_> {
                 values (?1, ?2, (select last_event_at from session where id = ?1))
             on conflict do update set body = excluded.body, updated_at = excluded.updated_at
             where body <> excluded.body";
-        const NONE: &str = "delete from handover where session_db_id = ?1";
-        let session = self.session.session_db_id;
-        if self.memory.handover == Handover::default() {
-            return self.tx.run(NONE, [session]).map(drop);
-        }
+        // An empty one too: a session with logs and without a hand-over is one that must be composed again.
         let body = serde_json::to_string(&self.memory.handover)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        self.tx.run(PUT, params![session, body]).map(drop)
+        self.tx
+            .run(PUT, params![self.session.session_db_id, body])
+            .map(drop)
     }
 
     fn titles(&self, transcript_read: Option<&str>) -> rusqlite::Result<()> {
@@ -772,6 +810,28 @@ fn summary_digest(new: &NewSummary) -> u64 {
         &json_list(&new.files_edited),
         &text(&new.notes),
     ])
+}
+
+/// The size of a passage: about 300 tokens, so that a few results fit into an agent's budget and the encoder, which reads
+/// 256 tokens, sees nearly all of each.
+const MAX_PASSAGE_BYTES: usize = 1_200;
+
+/// Splits an item into passages. Every part of a command's output begins with the command, so that it can be found and
+/// understood by itself.
+fn parts(item: &EvidenceItem) -> Vec<Cow<'_, str>> {
+    const MAX_COMMAND_CHARS: usize = 200;
+    let split = backstory_text::split(&item.text, MAX_PASSAGE_BYTES);
+    let command = item.text.lines().next().filter(|line| line.starts_with("$ "));
+    let Some(command) = command else {
+        return split.into_iter().map(Cow::Borrowed).collect();
+    };
+    let command: String = command.chars().take(MAX_COMMAND_CHARS).collect();
+    let continued = split
+        .iter()
+        .skip(1)
+        .map(|part| Cow::Owned(format!("{command}\n{part}")));
+    let first = split.first().map(|part| Cow::Borrowed(*part));
+    first.into_iter().chain(continued).collect()
 }
 
 /// Hashes fields so that no two lists of fields run together.

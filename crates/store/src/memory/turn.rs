@@ -12,6 +12,10 @@ use crate::{ModelJob, Store, StoreError, sql::Statements as _};
 pub struct StoredTurn {
     /// The turn.
     pub id: TurnId,
+    /// The number of the turn in its session.
+    pub number: u32,
+    /// The start of the turn.
+    pub started_at: Timestamp,
     /// The session.
     pub session_db_id: SessionId,
     /// The project.
@@ -154,7 +158,8 @@ impl Store {
                 turn.ended_at is not null as is_ended, session.transcript_path as transcript_path,
                 coalesce(turn.transcript_from, session.transcript_read) as transcript_from,
                 exists (select 1 from turn as next where next.session_db_id = session.id
-                    and next.number = turn.number + 1 and next.prompt_id = turn.prompt_id) as goes_on
+                    and next.number = turn.number + 1 and next.prompt_id = turn.prompt_id) as goes_on,
+                turn.number as number, turn.started_at as started_at
             from turn join session on session.id = turn.session_db_id join project on project.id = session.project_id
             where turn.id = ?1";
         self.read("read a turn", |connection| {
@@ -172,6 +177,8 @@ impl Store {
                     transcript_path: row.get("transcript_path")?,
                     transcript_from: row.get("transcript_from")?,
                     goes_on: row.get("goes_on")?,
+                    number: row.get("number")?,
+                    started_at: row.get("started_at")?,
                     events: Vec::new(),
                 })
             })?;
