@@ -63,7 +63,7 @@ pub fn terms(query: &str) -> Vec<Term> {
 
 fn distinct_terms(query: &str, is_kept: fn(&str) -> bool) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
-    for word in index_words(query).map(str::to_lowercase) {
+    for word in index_words(query).into_iter().map(str::to_lowercase) {
         if terms.len() == MAX_TERMS {
             break;
         }
@@ -83,7 +83,7 @@ pub(crate) fn incomplete_word(query: &str) -> Option<Term> {
     if !query.ends_with(char::is_alphanumeric) {
         return None;
     }
-    let word = index_words(query).last()?.to_lowercase();
+    let word = index_words(query).pop()?.to_lowercase();
     (word.chars().count() >= MIN_LEN).then_some(Term {
         word,
         is_prefix: true,

@@ -3,7 +3,7 @@
 use crate::{
     hash::hash64,
     stem::stem,
-    words::{index_words, is_stop_word},
+    words::{for_each_index_word, is_stop_word},
 };
 
 /// The stemmed content words of a text, for comparisons with other texts.
@@ -15,10 +15,11 @@ pub struct WordSet {
     words: Vec<Word>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Word {
-    hash: u64,
-    is_number: bool,
+/// The hash of a word. The lowest bit is set if the word contains a digit.
+type Word = u64;
+
+const fn is_number(word: Word) -> bool {
+    word & 1 == 1
 }
 
 impl WordSet {
@@ -29,7 +30,8 @@ impl WordSet {
 
     fn push_words(&mut self, text: &str, is_dropped: impl Fn(&str) -> bool) {
         let mut lower = String::with_capacity(32);
-        for word in index_words(text) {
+        self.words.reserve(text.len() / 6);
+        for_each_index_word(text, |word| {
             lower.clear();
             if word.is_ascii() {
                 lower.push_str(word);
@@ -38,12 +40,11 @@ impl WordSet {
                 lower.extend(word.chars().flat_map(char::to_lowercase));
             }
             if !is_dropped(&lower) {
-                self.words.push(Word {
-                    hash: hash64(stem(&lower).as_bytes()),
-                    is_number: lower.bytes().any(|byte| byte.is_ascii_digit()),
-                });
+                let has_digit = lower.bytes().any(|byte| byte.is_ascii_digit());
+                let hash = hash64(stem(&lower).as_bytes());
+                self.words.push(hash & !1 | u64::from(has_digit));
             }
-        }
+        });
     }
 
     /// Returns the number of distinct words.
@@ -83,11 +84,10 @@ impl WordSet {
 
     /// Reports whether both texts name the same numbers, versions and other words with digits.
     pub fn has_numbers_of(&self, other: &Self) -> bool {
-        let numbers = |set: &Self| set.words.iter().filter(|word| word.is_number).count();
-        let numbers_only = |set: &Self| Self {
-            words: set.words.iter().filter(|word| word.is_number).copied().collect(),
-        };
-        numbers(self) == numbers(other) && (numbers(self) == 0 || numbers_only(self) == numbers_only(other))
+        fn numbers(set: &WordSet) -> impl Iterator<Item = Word> {
+            set.words.iter().copied().filter(|word| is_number(*word))
+        }
+        numbers(self).eq(numbers(other))
     }
 }
 

@@ -13,53 +13,51 @@ pub fn stem(word: &str) -> &str {
 }
 
 fn without_plural(word: &str) -> &str {
-    let Some(root) = word.strip_suffix('s') else {
-        return word;
-    };
-    match root.strip_suffix('e') {
-        Some(root) if ends_with_any(root, &["i", "s", "x", "z", "ch", "sh"]) => root,
+    let dropped = match word.as_bytes() {
+        [.., b'i' | b's' | b'x' | b'z', b'e', b's'] | [.., b'c' | b's', b'h', b'e', b's'] => 2,
         // "class", "status" and "analysis" are no plurals.
-        _ if ends_with_any(root, &["s", "u", "i"]) || root.len() < 3 => word,
-        _ => root,
-    }
+        [.., b's' | b'u' | b'i', b's'] => 0,
+        [_, _, _, .., b's'] => 1,
+        _ => 0,
+    };
+    &word[..word.len() - dropped]
 }
 
 fn without_verb_ending(word: &str) -> &str {
     const MIN_ADVERB_ROOT: usize = 5;
-    if let Some(root) = word
-        .strip_suffix("ly")
-        .filter(|root| root.len() >= MIN_ADVERB_ROOT)
-    {
-        return root;
-    }
-    let root = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed"));
-    // "string" and "bring" have no vowel before the ending, "speed" and "need" are no past tenses.
-    let is_root = |root: &&str| root.len() >= 3 && !root.ends_with('e') && root.contains(is_vowel);
-    let Some(root) = root.filter(is_root) else {
-        return word;
+    let (root, is_verb) = match word.as_bytes() {
+        [root @ .., b'l', b'y'] if root.len() >= MIN_ADVERB_ROOT => (root, false),
+        [root @ .., b'i', b'n', b'g'] | [root @ .., b'e', b'd'] => (root, true),
+        _ => return word,
     };
-    let bytes = root.as_bytes();
-    let last = bytes[bytes.len() - 1];
-    let is_doubled = bytes[bytes.len() - 2] == last && !is_vowel(char::from(last));
-    // "stopped" comes from "stop", but "passed" from "pass" and "filled" from "fill".
-    if is_doubled && root.len() > 3 && !matches!(last, b'l' | b's' | b'z') {
-        &root[..root.len() - 1]
-    } else {
-        root
+    let mut length = root.len();
+    if is_verb {
+        // "string" and "bring" have no vowel before the ending, "speed" and "need" are no past tenses.
+        if length < 3 || root.ends_with(b"e") || !root.iter().any(|letter| is_vowel(*letter)) {
+            return word;
+        }
+        // "stopped" comes from "stop", but "passed" from "pass", "filled" from "fill" and "added" from "add".
+        if let [_, .., before, last] = root
+            && before == last
+            && length > 3
+            && !is_vowel(*last)
+            && !matches!(last, b'l' | b's' | b'z')
+        {
+            length -= 1;
+        }
     }
+    &word[..length]
 }
 
 fn without_final_vowel(word: &str) -> &str {
-    let root = word.strip_suffix(['e', 'y', 'i']);
-    root.filter(|root| root.len() >= 3).unwrap_or(word)
+    match word.as_bytes() {
+        [_, _, _, .., b'e' | b'y' | b'i'] => &word[..word.len() - 1],
+        _ => word,
+    }
 }
 
-fn ends_with_any(word: &str, endings: &[&str]) -> bool {
-    endings.iter().any(|ending| word.ends_with(ending))
-}
-
-const fn is_vowel(letter: char) -> bool {
-    matches!(letter, 'a' | 'e' | 'i' | 'o' | 'u' | 'y')
+const fn is_vowel(letter: u8) -> bool {
+    matches!(letter, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
 #[cfg(test)]

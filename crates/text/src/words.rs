@@ -22,11 +22,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let class = class(rest.chars().next()?);
-        let end = rest
-            .char_indices()
-            .find(|(_, letter)| self::class(*letter) != class)
-            .map_or(rest.len(), |(at, _)| at);
-        let (piece, after) = rest.split_at(end);
+        let (piece, after) = rest.split_at(end_of_class(rest, class));
         rest = after;
         Some(match class {
             Class::Word => Piece::Word(piece),
@@ -35,6 +31,39 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         })
     })
 }
+
+/// Returns the end of the characters of a class at the start of a text.
+fn end_of_class(text: &str, class: Class) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        // By bytes for ASCII, which most text is.
+        let (next, length) = if byte.is_ascii() {
+            (ASCII[usize::from(byte)], 1)
+        } else {
+            let letter = text[at..].chars().next().unwrap_or_default();
+            (self::class(letter), letter.len_utf8())
+        };
+        if next != class {
+            break;
+        }
+        at += length;
+    }
+    at
+}
+
+/// The classes of ASCII characters.
+static ASCII: [Class; 128] = {
+    let mut classes = [Class::Other; 128];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_alphanumeric() {
+            classes[byte as usize] = Class::Word;
+        }
+        byte += 1;
+    }
+    classes
+};
 
 /// Returns the words of a text as they are written, without the parts of names.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -46,22 +75,33 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the words of a text as the full-text index has them: each word as it is written, followed by the parts of a
 /// name, and pairs of unspaced letters.
-pub fn index_words(text: &str) -> impl Iterator<Item = &str> {
-    pieces(text).flat_map(|piece| {
-        let (word, unspaced) = match piece {
-            Piece::Word(word) => (word, ""),
-            Piece::Unspaced(run) => ("", run),
-            Piece::Other(_) => ("", ""),
-        };
-        let whole = (!word.is_empty()).then_some(word);
-        whole.into_iter().chain(name_parts(word)).chain(pairs(unspaced))
-    })
+pub fn index_words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for_each_index_word(text, |word| words.push(word));
+    words
+}
+
+/// Calls a function with each index word. A chain of iterators instead would cost several times as much.
+pub(crate) fn for_each_index_word<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
+    for piece in pieces(text) {
+        match piece {
+            Piece::Word(word) => {
+                each(word);
+                if may_have_parts(word) {
+                    name_parts(word).for_each(&mut each);
+                }
+            }
+            Piece::Unspaced(run) => pairs(run).for_each(&mut each),
+            Piece::Other(_) => {}
+        }
+    }
 }
 
 /// Returns the index words of a text that carry meaning: in lower case, each once, without stop words.
 pub fn content_words(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     index_words(text)
+        .into_iter()
         .map(str::to_lowercase)
         .filter(|word| !is_stop_word(word) && seen.insert(word.clone()))
         .collect()
@@ -76,14 +116,7 @@ enum Class {
 
 fn class(letter: char) -> Class {
     match letter {
-        // First, because most text is ASCII and the ranges below cost a comparison each.
-        letter if letter.is_ascii() => {
-            if letter.is_ascii_alphanumeric() {
-                Class::Word
-            } else {
-                Class::Other
-            }
-        }
+        '\0'..='\x7f' => ASCII[letter as usize],
         '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' => Class::Unspaced,
         '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2fa1f}' => Class::Unspaced,
         letter if letter.is_alphanumeric() => Class::Word,
@@ -121,6 +154,11 @@ pub fn name_parts(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Reports cheaply whether a word may be a name in camel case.
+fn may_have_parts(word: &str) -> bool {
+    !word.is_ascii() || word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
+}
+
 /// Returns the position at which the second part of a name starts.
 fn next_part(word: &str) -> Option<usize> {
     let mut letters = word.char_indices().peekable();
@@ -138,10 +176,34 @@ fn next_part(word: &str) -> Option<usize> {
     None
 }
 
-/// Reports whether a lower-case word is so common that it says nothing about the subject of a text.
+/// Reports whether a lower-case word is so common that it carries no information about the subject of a text.
 pub fn is_stop_word(word: &str) -> bool {
-    const MAX_LEN: usize = 7;
-    word.len() <= MAX_LEN && STOP_WORDS.binary_search(&word).is_ok()
+    word.len() <= MAX_STOP_WORD && STOP_NUMBERS.binary_search(&number(word.as_bytes())).is_ok()
+}
+
+/// The length of the longest stop word, which fits a number.
+const MAX_STOP_WORD: usize = 7;
+
+/// The stop words as numbers, which are faster to compare than strings.
+static STOP_NUMBERS: [u64; STOP_WORDS.len()] = {
+    let mut numbers = [0; STOP_WORDS.len()];
+    let mut at = 0;
+    while at < numbers.len() {
+        numbers[at] = number(STOP_WORDS[at].as_bytes());
+        at += 1;
+    }
+    numbers
+};
+
+/// Returns the bytes of a short word as a number that sorts like the word.
+const fn number(word: &[u8]) -> u64 {
+    let mut number = 0;
+    let mut at = 0;
+    while at < MAX_STOP_WORD {
+        number = number << 8 | if at < word.len() { word[at] as u64 } else { 0 };
+        at += 1;
+    }
+    number
 }
 
 const STOP_WORDS: [&str; 125] = [
@@ -165,6 +227,11 @@ mod tests {
     fn stop_words_are_sorted_and_short() {
         assert!(STOP_WORDS.is_sorted());
         assert!(STOP_WORDS.iter().all(|word| is_stop_word(word)));
+        assert!(
+            !["", "token", "throughout", "bé"]
+                .iter()
+                .any(|word| is_stop_word(word))
+        );
     }
 
     #[test]
