@@ -94,23 +94,6 @@ pub fn filter_payload(
     }
 }
 
-/// Reports whether a prompt was written by the agent program rather than by the user.
-pub fn is_machine_made(prompt: &str) -> bool {
-    const STARTS: [&str; 9] = [
-        "Stop hook feedback:",
-        "<agent-notification",
-        "<bash-notification",
-        "<teammate-message",
-        "<task-notification",
-        "<local-command-",
-        "<bash-stdout",
-        "<bash-stderr",
-        "<system-reminder",
-    ];
-    let prompt = prompt.trim_start();
-    STARTS.iter().any(|start| prompt.starts_with(start))
-}
-
 /// Recognizes the memory's own tools, registered as a server or by the plugin, in the notation of any host. Their
 /// answers are stored already.
 pub fn is_own_tool(tool: &str) -> bool {

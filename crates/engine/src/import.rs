@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result};
 use backstory_capture::{filter, project};
 use backstory_distill::{ToolOutcome, TurnStep};
-use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
 use backstory_transcript::{
     self as transcript, Position, Record, RecordKind, SessionFacts, Skipped, Transcript,
 };
@@ -38,7 +38,7 @@ pub fn is_prompt(event: &Event) -> bool {
         return false;
     }
     let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
-    !filter::is_machine_made(payload["prompt"].as_str().unwrap_or_default())
+    !is_machine_made(payload["prompt"].as_str().unwrap_or_default())
 }
 
 /// Says whether an event is a tool use.

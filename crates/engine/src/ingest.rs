@@ -3,18 +3,19 @@
 //! A spooled file is removed only after the transaction that stores its event was committed to the database at its path.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     path::Path,
 };
 
 use anyhow::{Context, Result, bail};
 use backstory_capture::{
     drop_counters::{self, DropReason},
-    filter, host, project,
+    hook_payload::HookPayload,
+    host, project,
     spool::{Spool, SpoolError},
 };
 use backstory_model::Event;
-use backstory_store::{IngestHooks, Store};
+use backstory_store::{IngestCounts, SessionProjects, Store, StoreError};
 
 use crate::swap_lock::SwapLock;
 
@@ -55,12 +56,20 @@ pub fn ingest(spool: &Spool, store: &mut Store) -> Result<Intake> {
     Ok(intake)
 }
 
-/// Returns the functions that the store calls during an ingest.
-pub fn ingest_hooks() -> IngestHooks<'static> {
-    IngestHooks {
-        locate: &|cwd| project::locate(Path::new(cwd)).facts,
-        is_machine_made: &filter::is_machine_made,
+/// Stores events in one transaction. The first event of a session may lack its project, which is located here.
+pub fn store_events(store: &mut Store, events: &[Event]) -> Result<IngestCounts, StoreError> {
+    let mut projects = SessionProjects::new();
+    let mut seen = HashSet::new();
+    for event in events {
+        let is_first = seen.insert(event.session_id.as_str());
+        if is_first && event.project.is_none() && store.session_db_id(&event.session_id)?.is_none() {
+            let payload = HookPayload::read(&event.payload).ok();
+            let cwd = payload.as_ref().and_then(HookPayload::cwd).unwrap_or_default();
+            let identity = project::locate(Path::new(&*cwd)).facts;
+            projects.insert(event.session_id.clone(), identity);
+        }
     }
+    store.ingest_batch(events, &projects)
 }
 
 fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut Intake) -> Result<()> {
@@ -92,7 +101,7 @@ fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut 
     intake
         .readers
         .extend(readers.map(|event| event.session_id.clone()));
-    intake.new += store.ingest_batch(&events, ingest_hooks())?.new;
+    intake.new += store_events(store, &events)?.new;
     if !store.is_in_place() {
         bail!(DatabaseReplaced);
     }

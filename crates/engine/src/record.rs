@@ -14,7 +14,7 @@ use backstory_capture::{
     project,
     spool::{self, Spool},
 };
-use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
+use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
 
 use crate::{engine::Engine, hook_settings, worker_process};
 
@@ -164,7 +164,7 @@ fn kept(
     let by_user = || {
         !payload
             .prompt_start(64)
-            .is_some_and(|prompt| filter::is_machine_made(&prompt))
+            .is_some_and(|prompt| is_machine_made(&prompt))
     };
     let opens_turn = kind == EventKind::UserPromptSubmit && by_user();
     // The start and the end of a session belong to no turn.

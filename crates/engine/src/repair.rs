@@ -25,7 +25,6 @@ use crate::{
     engine::Engine,
     error::{HintContext as _, HintedError, error_chain, with_hint},
     home::Home,
-    ingest::ingest_hooks,
     swap_lock::SwapLock,
     worker_process,
 };
@@ -245,7 +244,7 @@ fn rebuild(engine: &Engine, noticed: &anyhow::Error) -> Result<Rebuilt> {
         Some(base) => Store::from_backup(base, &building, &home.backups())?,
         None => Store::open(&building, &home.backups())?,
     };
-    let Salvaged { events, memories } = store.salvage(&home.database(), ingest_hooks(), now)?;
+    let Salvaged { events, memories } = store.salvage(&home.database(), now)?;
     if let Ok(damaged) = Store::open_read_only(&home.database(), BusyTimeout::Command)
         && let Ok(numbers) = damaged.sequence_values()
     {

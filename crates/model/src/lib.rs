@@ -12,6 +12,7 @@ mod memory;
 mod named;
 mod path;
 mod project;
+mod prompt;
 mod session_memory;
 mod timestamp;
 mod tool_input;
@@ -24,6 +25,7 @@ pub use id::{CallId, ChangeId, DocumentId, EpisodeId, EventId, ObservationId, Pr
 pub use memory::{Distiller, NoteAuthor, ObservationType, PassageKind, SessionStatus};
 pub use path::{from_drive, has_drive, relative_path};
 pub use project::ProjectIdentity;
+pub use prompt::is_machine_made;
 pub use session_memory::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
 pub use timestamp::Timestamp;
 pub use tool_input::{ToolInput, ToolSubject};

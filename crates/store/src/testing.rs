@@ -2,7 +2,7 @@
 
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp};
 
-use crate::{IngestHooks, Store};
+use crate::{SessionProjects, Store};
 
 /// Returns a tool event of a session.
 pub(crate) fn event(key: &str, session: &str) -> Event {
@@ -23,22 +23,21 @@ pub(crate) const fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// Locates every folder in a project of its own.
-pub(crate) const INGEST_HOOKS: IngestHooks<'static> = IngestHooks {
-    locate: &|cwd| ProjectIdentity {
-        key: format!("/{cwd}"),
+/// Returns the identity of a project.
+pub(crate) fn project() -> ProjectIdentity {
+    ProjectIdentity {
+        key: "/p".to_owned(),
         name: "p".to_owned(),
-        root: format!("/{cwd}"),
+        root: "/p".to_owned(),
         branch: None,
         worktree: None,
-    },
-    is_machine_made: &|prompt| prompt.starts_with('<'),
-};
+    }
+}
 
 /// Returns a store that has ingested these events.
 pub(crate) fn store(events: &[Event]) -> Store {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("b.db"), folder.path()).unwrap();
-    store.ingest_batch(events, INGEST_HOOKS).unwrap();
+    store.ingest_batch(events, &SessionProjects::new()).unwrap();
     store
 }

@@ -13,7 +13,7 @@ use std::{
 use anstream::println;
 use anyhow::{Context, Result};
 use backstory_engine::error::HintContext as _;
-use backstory_engine::ingest::ingest_hooks;
+use backstory_engine::ingest::store_events;
 use backstory_engine::worker_process;
 use backstory_engine::{
     engine::Engine,
@@ -252,7 +252,7 @@ fn take(
     }
     if let Some(store) = store.filter(|_| !arguments.dry_run) {
         for batch in new.chunks(500) {
-            store.ingest_batch(batch, ingest_hooks())?;
+            store_events(store, batch)?;
         }
         let file = ImportedFile {
             path: &transcript.path.to_string_lossy(),

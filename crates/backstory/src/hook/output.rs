@@ -9,7 +9,6 @@ use std::{
 };
 
 use backstory_capture::{
-    filter,
     hook_payload::HookPayload,
     host::{DefaultOutput, HostSpec, InjectionTrigger, OutputFormat},
     project,
@@ -20,7 +19,7 @@ use backstory_engine::{
     injection_log::{InjectionLog, InjectionRecord},
     settings::{self, ContextSettings, hook_cache},
 };
-use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, relative_path};
+use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_machine_made, relative_path};
 use backstory_recall::{ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context};
 use backstory_store::{BusyTimeout, Store};
 
@@ -190,7 +189,7 @@ fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
     let settings = settings_of(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
     let prompt = payload.prompt()?;
-    if !settings.on_prompt || filter::is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
+    if !settings.on_prompt || is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
         return None;
     }
     let here = SessionContext::find(engine, event.project.as_ref()?, &event.session_id, event.at)?;

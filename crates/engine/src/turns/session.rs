@@ -1,8 +1,7 @@
 //! Groups the events of a session into turns without a store, as `bench -- worklog` needs them.
 
-use backstory_capture::filter::is_machine_made;
 use backstory_distill::TurnInput;
-use backstory_model::{Event, EventKind};
+use backstory_model::{Event, EventKind, is_machine_made};
 use backstory_store::TurnEvent;
 use serde_json::Value;
 

@@ -12,7 +12,7 @@ use backstory_model::{
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
 use crate::{
-    IngestHooks, PreparedLine, Store, StoreError,
+    PreparedLine, SessionProjects, Store, StoreError,
     memory::record,
     schema::connect::{BusyTimeout, connect},
     sql::Statements as _,
@@ -32,19 +32,14 @@ const BATCH_SIZE: usize = 500;
 
 impl Store {
     /// Copies the readable rows of a damaged database that are not here yet.
-    pub fn salvage(
-        &mut self,
-        damaged: &Path,
-        hooks: IngestHooks<'_>,
-        now: Timestamp,
-    ) -> Result<Salvaged, StoreError> {
+    pub fn salvage(&mut self, damaged: &Path, now: Timestamp) -> Result<Salvaged, StoreError> {
         let mut salvaged = Salvaged::default();
         let Ok(damaged) = connect(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command) else {
             return Ok(salvaged);
         };
         self.salvage_projects(&damaged)?;
         for events in events(&damaged).chunks(BATCH_SIZE) {
-            salvaged.events += self.ingest_batch(events, hooks)?.new;
+            salvaged.events += self.ingest_batch(events, &SessionProjects::new())?.new;
         }
         // Every line names its project, except notes that apply everywhere.
         let no_project = ProjectIdentity {
@@ -263,7 +258,7 @@ mod tests {
     use crate::{
         CallEnd, Permit,
         models::ledger::tests::{BUDGET, call},
-        testing::{INGEST_HOOKS, at, event},
+        testing::{at, event},
     };
 
     #[test]
@@ -271,7 +266,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
         let mut store = Store::open(&path, folder.path()).unwrap();
-        store.ingest_batch(&[event("1", "a")], INGEST_HOOKS).unwrap();
+        store
+            .ingest_batch(&[event("1", "a")], &SessionProjects::new())
+            .unwrap();
         let enter = |store: &mut Store, now| match store.reserve_call(&call(1), &BUDGET, now).unwrap() {
             Permit::Granted(id) => id,
             other => panic!("{other:?}"),

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
     use crate::{
         ModelJob, Selection,
-        testing::{INGEST_HOOKS, at, event, store},
+        testing::{at, event, store},
     };
 
     fn ended() -> Store {
@@ -382,7 +382,9 @@ mod tests {
         // Without new events the memories of the model stay, and the turn is not queued.
         assert_eq!(replace(&mut store, wanted, "by rules"), ["by a model"]);
         assert_eq!(store.pending_model_jobs().unwrap(), 0);
-        store.ingest_batch(&[event("9", "s")], INGEST_HOOKS).unwrap();
+        store
+            .ingest_batch(&[event("9", "s")], &crate::SessionProjects::new())
+            .unwrap();
         assert_eq!(replace(&mut store, wanted, "by rules"), ["by a model"]);
         assert_eq!(store.pending_model_jobs().unwrap(), 1);
         // Without a model, the rules distill the whole turn.
@@ -396,7 +398,9 @@ mod tests {
         let wanted = DistillRun::Rules(ModelFollowUp::Wanted);
         replace(&mut store, wanted, "by rules");
         let claimed = claim(&mut store).unwrap();
-        store.ingest_batch(&[event("9", "s")], INGEST_HOOKS).unwrap();
+        store
+            .ingest_batch(&[event("9", "s")], &crate::SessionProjects::new())
+            .unwrap();
         replace(&mut store, wanted, "by rules");
         let model = DistillRun::Model {
             name: "m",

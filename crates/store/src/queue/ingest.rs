@@ -1,6 +1,8 @@
 //! Ingest: moves spooled events into sessions, turns and the queue, exactly once.
 
-use backstory_model::{Event, EventKind, ProjectIdentity, SessionId, Timestamp, TurnId};
+use std::collections::HashMap;
+
+use backstory_model::{Event, EventKind, ProjectIdentity, SessionId, Timestamp, TurnId, is_machine_made};
 use rusqlite::{Transaction, params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +11,7 @@ use crate::{
     Store, StoreError,
     memory::changes::{ChangeEvent, record_change},
     schema::migrate::{self, MIGRATIONS},
-    sessions::{find_session, projects},
+    sessions::{find_session, projects::find_or_create},
     sql::{Statements as _, text_hash},
 };
 
@@ -52,20 +54,8 @@ fn text(raw: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// Holds the functions that ingest needs from outside of the store.
-#[derive(Clone, Copy)]
-pub struct IngestHooks<'f> {
-    /// Locates the project of a folder, for a session whose first event has no project.
-    pub locate: &'f dyn Fn(&str) -> ProjectIdentity,
-    /// Returns true for a machine-made prompt.
-    pub is_machine_made: &'f dyn Fn(&str) -> bool,
-}
-
-impl std::fmt::Debug for IngestHooks<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("IngestHooks")
-    }
-}
+/// Projects of sessions whose first event has none, by session id. The caller locates them in the file system.
+pub type SessionProjects = HashMap<String, ProjectIdentity>;
 
 /// Identifies an imported file in one state.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +73,7 @@ impl Store {
     pub fn ingest_batch(
         &mut self,
         events: &[Event],
-        hooks: IngestHooks<'_>,
+        projects: &SessionProjects,
     ) -> Result<IngestCounts, StoreError> {
         let path = self.file.path.clone();
         let known = migrate::target(&MIGRATIONS);
@@ -95,7 +85,7 @@ impl Store {
             }
             let mut counts = IngestCounts::default();
             for event in events {
-                if ingest_event(tx, event, hooks)? {
+                if ingest_event(tx, event, projects)? {
                     counts.new += 1;
                 } else {
                     counts.known += 1;
@@ -138,7 +128,7 @@ impl Store {
 }
 
 /// Returns true if the event is new.
-fn ingest_event(tx: &Transaction<'_>, event: &Event, hooks: IngestHooks<'_>) -> rusqlite::Result<bool> {
+fn ingest_event(tx: &Transaction<'_>, event: &Event, projects: &SessionProjects) -> rusqlite::Result<bool> {
     const INSERT: &str = "insert into event
             (key, source, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, read_hash)
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
@@ -147,8 +137,8 @@ fn ingest_event(tx: &Transaction<'_>, event: &Event, hooks: IngestHooks<'_>) -> 
     }
     // The spool accepts only objects. Anything else has no fields.
     let payload: Payload<'_> = serde_json::from_str(&event.payload).unwrap_or_default();
-    let session = find_or_create_session(tx, event, &payload, hooks)?;
-    let turn = find_or_create_turn(tx, event, &payload, session, hooks)?;
+    let session = find_or_create_session(tx, event, &payload, projects)?;
+    let turn = find_or_create_turn(tx, event, &payload, session)?;
     if event.kind == EventKind::Stop {
         // `Store::finish` resets it.
         const SUMMARIZING: &str =
@@ -211,7 +201,7 @@ fn find_or_create_session(
     tx: &Transaction<'_>,
     event: &Event,
     payload: &Payload<'_>,
-    hooks: IngestHooks<'_>,
+    projects: &SessionProjects,
 ) -> rusqlite::Result<SessionId> {
     const CREATE: &str = "insert into session (session_id, host, project_id, cwd, started_at, last_event_at)
         values (?1, ?2, ?3, ?4, ?5, ?5) returning id";
@@ -225,8 +215,10 @@ fn find_or_create_session(
         Some(id) => id,
         None => {
             let cwd = text(payload.cwd);
-            let identity = project.get_or_insert_with(|| (hooks.locate)(cwd.as_deref().unwrap_or("")));
-            let project = projects::find_or_create(tx, identity, event.at)?;
+            let located = || projects.get(&event.session_id).cloned();
+            let identity =
+                project.get_or_insert_with(|| located().unwrap_or_else(|| folder_project(cwd.as_deref())));
+            let project = find_or_create(tx, identity, event.at)?;
             let values = params![event.session_id, event.host.as_str(), project, cwd, event.at];
             let id = tx.row(CREATE, values, |row| row.get("id"))?;
             record_change(tx, ChangeEvent::SessionStarted(id))?;
@@ -255,13 +247,24 @@ fn find_or_create_session(
     Ok(id)
 }
 
+/// Returns the identity of a folder whose repository is not known.
+fn folder_project(cwd: Option<&str>) -> ProjectIdentity {
+    let root = cwd.unwrap_or_default();
+    ProjectIdentity {
+        key: root.to_owned(),
+        name: root.rsplit(['/', '\\']).next().unwrap_or_default().to_owned(),
+        root: root.to_owned(),
+        branch: None,
+        worktree: None,
+    }
+}
+
 /// Finds the turn of an event; a prompt creates one.
 fn find_or_create_turn(
     tx: &Transaction<'_>,
     event: &Event,
     payload: &Payload<'_>,
     session: SessionId,
-    hooks: IngestHooks<'_>,
 ) -> rusqlite::Result<Option<TurnId>> {
     // Background work belongs to the prompt that started it.
     const FIND: &str = "select id, prompt_id from turn where session_db_id = ?1
@@ -274,7 +277,7 @@ fn find_or_create_turn(
     let create = |prompt: Option<&str>| -> rusqlite::Result<TurnId> {
         // Esc ends a turn without an event, so the next turn ends it.
         close_open_turns(tx, session, event.at)?;
-        let machine_made = prompt.is_some_and(hooks.is_machine_made);
+        let machine_made = prompt.is_some_and(is_machine_made);
         let branch = event
             .project
             .as_ref()
@@ -293,7 +296,7 @@ fn find_or_create_turn(
             let open = tx.optional_row(OPEN, params![session, prompt_id], |row| row.get("id"))?;
             match open {
                 // A program notifies the agent while it works for the user.
-                Some(id) if (hooks.is_machine_made)(&prompt) => Ok(Some(id)),
+                Some(id) if is_machine_made(&prompt) => Ok(Some(id)),
                 _ => create(Some(&prompt)).map(Some),
             }
         }
@@ -349,14 +352,14 @@ fn end_session(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{INGEST_HOOKS, event, store};
+    use crate::testing::{event, store};
 
     #[test]
     fn an_event_counts_once_however_often_it_comes() {
         let events = [event("1", "a"), event("2", "a")];
         let mut store = store(&events);
         assert_eq!(
-            store.ingest_batch(&events, INGEST_HOOKS).unwrap(),
+            store.ingest_batch(&events, &SessionProjects::new()).unwrap(),
             IngestCounts { new: 0, known: 2 }
         );
         assert_eq!(store.queue(10).unwrap().pending, 2);

@@ -80,7 +80,7 @@ mod tests {
             Store::open_immutable(&path),
             Err(StoreError::Missing(_))
         ));
-        let facts = (crate::testing::INGEST_HOOKS.locate)("p");
+        let facts = crate::testing::project();
         let note = |text| NewNote {
             text,
             project: Some(&facts),
@@ -107,7 +107,7 @@ mod tests {
     fn a_snapshot_is_read_again_after_a_concurrent_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.db");
-        let facts = (crate::testing::INGEST_HOOKS.locate)("p");
+        let facts = crate::testing::project();
         let note = NewNote {
             text: "one",
             project: Some(&facts),
