@@ -158,25 +158,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_from_a_session_cannot_play_tricks_on_one_line() {
-        assert_eq!(one_line("  two\n\twords \u{1b}[31m ", 40), "two words [31m");
-        assert_eq!(one_line("a\u{202e}b\u{200b}c", 40), "abc");
-        assert_eq!(one_line("", 40), "");
-    }
-
-    #[test]
-    fn a_long_line_is_cut_to_its_width() {
-        assert_eq!(one_line("one two three", 13), "one two three");
-        assert_eq!(one_line("one two three", 12), "one two thr…");
-        assert_eq!(one_line("one two three", 9), "one two…");
-        assert_eq!(one_line("one two three", 8), "one two…");
-        assert_eq!(one_line(&"x".repeat(50), 10), format!("{}…", "x".repeat(9)));
-        for width in 4..30 {
-            assert!(one_line("some words of several lengths", width).chars().count() <= width);
-        }
-    }
-
-    #[test]
     fn a_text_is_broken_at_blanks() {
         assert_eq!(wrap("one two three", 13), ["one two three"]);
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);

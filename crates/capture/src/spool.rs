@@ -24,7 +24,8 @@ pub struct Spool {
 }
 
 /// The durability of a write when the hook returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// Survives the crash of any process, but not a power cut.
     Normal,

@@ -38,10 +38,7 @@ pub fn load(engine: &Engine) -> HookSettings {
             patterns => Exclude::new(patterns, engine.environment.user_home().as_deref()),
         },
         keep: capture.capture_settings(),
-        durability: match capture.durability {
-            settings::Durability::Normal => Durability::Normal,
-            settings::Durability::Full => Durability::Full,
-        },
+        durability: capture.durability,
     }
 }
 

@@ -167,7 +167,9 @@ mod tests {
         assert_eq!(one_line("a\u{202e}b\u{200b}c", 40), "abc");
         assert_eq!(one_line("", 40), "");
         assert_eq!(one_line("one two three", 13), "one two three");
+        assert_eq!(one_line("one two three", 12), "one two…");
         assert_eq!(one_line("One two. Three.", 12), "One two…");
+        assert_eq!(one_line("0123456789abcdef", 8), "0123456…");
     }
 
     proptest! {

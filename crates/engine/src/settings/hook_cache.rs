@@ -11,12 +11,13 @@ use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use backstory_capture::spool::Durability;
 use backstory_model::ObservationType;
 use backstory_text::hash64;
 
 use super::keys::{KEYS, SettingKey};
 use super::resolve::from_variable;
-use super::{Capture, ContextSettings, DEFAULTS, Durability, FullField, to_words};
+use super::{Capture, ContextSettings, DEFAULTS, FullField, to_words};
 
 /// What tells one version of `config.toml` from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

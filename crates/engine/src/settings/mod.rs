@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use backstory_capture::filter;
+use backstory_capture::{filter, spool::Durability};
 use backstory_distill::Price;
 use backstory_model::ObservationType;
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -225,16 +225,6 @@ pub struct Ui {
     /// The IANA name of the time zone of shown times, if not the system's.
     #[serde(deserialize_with = "empty_is_none")]
     pub timezone: Option<String>,
-}
-
-/// What an event survives once its hook has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Durability {
-    /// Any crash of a program.
-    Normal,
-    /// A power cut too.
-    Full,
 }
 
 /// Who writes the memories.

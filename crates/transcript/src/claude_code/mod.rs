@@ -5,6 +5,7 @@
 
 mod blocks;
 mod interpreter;
+mod message_queue;
 mod messages;
 mod owner;
 mod position;

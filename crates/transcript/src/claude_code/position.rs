@@ -8,7 +8,7 @@ use backstory_capture::strip_tags::TagStripper;
 use backstory_text::hash64;
 use serde::{Deserialize, Serialize};
 
-use super::queue::MessageQueue;
+use super::message_queue::MessageQueue;
 use crate::record::SessionFacts;
 
 /// A position in a transcript. The default is its start.
@@ -34,7 +34,7 @@ pub struct Position {
     pub(super) typed: Option<Call>,
     pub(super) private: PrivateTurnState,
     pub(super) queue: MessageQueue,
-    messages: Vec<Message>,
+    messages: Vec<MessageState>,
     calls: Vec<Call>,
     sidechains: Vec<(u64, String)>,
 }
@@ -54,7 +54,7 @@ pub(super) struct PrivateTurnState {
 
 /// The part of an assistant's message that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Message {
+pub(super) struct MessageState {
     id: String,
     /// A private span may continue in the next line of the message.
     #[serde(rename = "cutter")]
@@ -118,21 +118,21 @@ impl Position {
     }
 
     /// Takes out the state of a message, which [`Position::put`] returns.
-    pub(super) fn take(&mut self, id: Option<&str>) -> Message {
+    pub(super) fn take(&mut self, id: Option<&str>) -> MessageState {
         let found = self
             .messages
             .iter()
             .position(|message| Some(message.id.as_str()) == id);
         found.map_or_else(
-            || Message {
+            || MessageState {
                 id: id.unwrap_or_default().to_owned(),
-                ..Message::default()
+                ..MessageState::default()
             },
             |index| self.messages.remove(index),
         )
     }
 
-    pub(super) fn put(&mut self, message: Message) {
+    pub(super) fn put(&mut self, message: MessageState) {
         if !message.id.is_empty() {
             push(&mut self.messages, message, MESSAGES_KEPT);
         }
@@ -193,7 +193,7 @@ impl PrivateTurnState {
     }
 }
 
-impl Message {
+impl MessageState {
     /// Returns the part of a text that is new, and records it as read.
     pub(super) fn text(&mut self, text: &str) -> BlockDelta {
         let whole = (text.len(), hash64(text.as_bytes()));
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_repeated_or_grown_block_is_read_once() {
-        let mut message = Message::default();
+        let mut message = MessageState::default();
         let steps = [
             ("Let me", BlockDelta::All),
             ("Let me", BlockDelta::Nothing),
