@@ -32,7 +32,7 @@ pub use memory::changes::{Change, ChangeEvent};
 pub use memory::documents::Fields;
 pub use memory::edit::MemoryEdit;
 pub use memory::notes::{NewNote, SavedNote};
-pub use memory::pages::{Page, PageCursor};
+
 pub use memory::recent::{Note, Observation, Summary, TurnMemory, TurnSummary};
 pub use memory::record::MemoryRecord;
 pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
@@ -51,6 +51,7 @@ pub use schema::connect::BusyTimeout;
 pub use schema::copy::UNFINISHED;
 pub use search::filter::Filter;
 pub use search::lexical::{Origin, Scope, TermMatches};
+pub use search::pages::{Page, PageCursor};
 pub use search::timeline::{TimelineEntry, TimelineSpan};
 pub use search::vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
 pub use sessions::active_sessions::{Action, ActiveSession};

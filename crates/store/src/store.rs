@@ -1,7 +1,7 @@
 //! An open database, and the only two ways to use it: [`Store::read`] and [`Store::write`].
 //!
 //! Both add the attempted operation to every error. Waiting for other processes happens in SQLite: every connection has a
-//! busy timeout ([`crate::BusyTimeout`]), and a write transaction takes the write lock when it begins, so it cannot fail
+//! busy timeout, and a write transaction takes the write lock when it begins, so it cannot fail
 //! halfway because another process wrote first.
 
 use std::path::{Path, PathBuf};

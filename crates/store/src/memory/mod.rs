@@ -9,7 +9,6 @@ pub(crate) mod edit;
 pub(crate) mod next_steps;
 pub(crate) mod notes;
 pub(crate) mod pack;
-pub(crate) mod pages;
 pub(crate) mod recent;
 pub(crate) mod record;
 pub(crate) mod relation;
