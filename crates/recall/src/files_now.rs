@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use backstory_model::Timestamp;
-use backstory_store::{MemoryView, Store, StoreError};
+use backstory_store::{Memory, Store, StoreError};
 
 use crate::staleness::{FileStatus, file_status, modified_at};
 
@@ -25,8 +25,8 @@ pub struct CitedFileStatus {
 }
 
 /// Says what became of each file that a memory cites.
-pub fn cited_file_statuses(store: &Store, card: &MemoryView) -> Result<Vec<CitedFileStatus>, StoreError> {
-    let (Some(observation), Some(root)) = (card.handle.observation(), &card.root) else {
+pub fn cited_file_statuses(store: &Store, memory: &Memory) -> Result<Vec<CitedFileStatus>, StoreError> {
+    let (Some(observation), Some(root)) = (memory.handle.observation(), &memory.root) else {
         return Ok(Vec::new());
     };
     let root = Path::new(root);
@@ -35,7 +35,7 @@ pub fn cited_file_statuses(store: &Store, card: &MemoryView) -> Result<Vec<Cited
         let metadata = fs::metadata(root.join(&file.path)).ok();
         CitedFileStatus {
             fate: match &file.mark {
-                Some(mark) => file_status(root, &file.path, mark, card.created_at),
+                Some(mark) => file_status(root, &file.path, mark, memory.created_at),
                 None => FileStatus::Unknown,
             },
             is_modified: file.is_modified,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use backstory_model::{DocumentId, MemoryKind, ObservationId, SessionId, Timestamp, TurnId};
-use backstory_store::{Filter, MemoryView, Scope, Store, StoreError, terms};
+use backstory_store::{Filter, Memory, Scope, Store, StoreError, terms};
 use backstory_text::{one_line, tokens};
 
 use crate::{
@@ -37,7 +37,7 @@ pub struct Query<'q> {
 #[derive(Clone, Debug)]
 pub struct SearchHit {
     /// The memory.
-    pub card: MemoryView,
+    pub memory: Memory,
     /// How sure it is that this is what was looked for, from 0 to 1.
     pub score: f64,
     /// The part of it that answers.
@@ -50,10 +50,11 @@ impl SearchHit {
     /// Returns its title; of a memory that has none, its first words.
     pub fn title(&self) -> String {
         const MAX_LEN: usize = 100;
-        let fields = &self.card.fields;
-        let text = match fields.title.trim().is_empty() {
-            true => &fields.narrative,
-            false => &fields.title,
+        let fields = self.memory.fields();
+        let text = if fields.title.trim().is_empty() {
+            &fields.narrative
+        } else {
+            &fields.title
         };
         one_line(text, MAX_LEN)
     }
@@ -79,7 +80,7 @@ impl SearchHit {
 
     /// Returns about how many tokens the whole memory has.
     pub fn tokens(&self) -> usize {
-        tokens(&self.card.fields.text())
+        tokens(&self.memory.fields().text())
     }
 }
 
@@ -123,20 +124,20 @@ impl<'s> Searcher<'s> {
         let mut found = Vec::new();
         // More than are wanted: what the memory itself says may change the order, and some say the same.
         for ranked in apply_relevance_gate(ranked, usual).take(query.limit.saturating_mul(2) + 20) {
-            if let Some(card) = self.store.card_of_document(ranked.document)? {
-                let worth = ranked.score * prior_weight(&card, query.now);
-                found.push((worth, ranked, card));
+            if let Some(memory) = self.store.memory_of_document(ranked.document)? {
+                let worth = ranked.score * prior_weight(&memory, query.now);
+                found.push((worth, ranked, memory));
             }
         }
         found.sort_by(|one, other| other.0.total_cmp(&one.0));
         let found = collapse_duplicates(found, query);
         let mut hits = Vec::with_capacity(query.limit);
-        for (ranked, card) in found.into_iter().take(query.limit) {
+        for (ranked, memory) in found.into_iter().take(query.limit) {
             hits.push(SearchHit {
                 score: relevance(&ranked, asked.len(), usual),
-                snippet: snippet(body(&card), &asked),
-                is_stale: self.is_stale(&card)?,
-                card,
+                snippet: snippet(&body(&memory), &asked),
+                is_stale: self.is_stale(&memory)?,
+                memory,
             });
         }
         // What stands further up is at least as sure as what stands below it.
@@ -222,34 +223,34 @@ impl<'s> Searcher<'s> {
 
     /// Nothing was asked but filters: the newest that pass.
     fn newest(&self, query: &Query<'_>, pass: HashSet<DocumentId>) -> Result<Vec<SearchHit>, StoreError> {
-        let mut cards = Vec::new();
+        let mut memories = Vec::new();
         for document in pass {
-            cards.extend(self.store.card_of_document(document)?);
+            memories.extend(self.store.memory_of_document(document)?);
         }
-        cards.sort_by_key(|card| std::cmp::Reverse((card.created_at, card.handle)));
-        cards.truncate(query.limit);
-        let hits = cards.into_iter().map(|card| {
+        memories.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.handle)));
+        memories.truncate(query.limit);
+        let hits = memories.into_iter().map(|memory| {
             Ok(SearchHit {
                 score: 1.0,
-                snippet: snippet(body(&card), &[]),
-                is_stale: self.is_stale(&card)?,
-                card,
+                snippet: snippet(&body(&memory), &[]),
+                is_stale: self.is_stale(&memory)?,
+                memory,
             })
         });
         hits.collect()
     }
 
-    fn is_stale(&self, card: &MemoryView) -> Result<bool, StoreError> {
-        is_stale(self.store, card)
+    fn is_stale(&self, memory: &Memory) -> Result<bool, StoreError> {
+        is_stale(self.store, memory)
     }
 }
 
 /// Whether a file that a memory cites has changed or gone since.
-pub fn is_stale(store: &Store, card: &MemoryView) -> Result<bool, StoreError> {
-    let (Some(observation), Some(root)) = (card.handle.observation(), &card.root) else {
+pub fn is_stale(store: &Store, memory: &Memory) -> Result<bool, StoreError> {
+    let (Some(observation), Some(root)) = (memory.handle.observation(), &memory.root) else {
         return Ok(false);
     };
-    files_changed(store, observation, Path::new(root), card.created_at)
+    files_changed(store, observation, Path::new(root), memory.created_at)
 }
 
 /// Whether a file that an observation cites has changed or gone since.
@@ -276,50 +277,47 @@ pub(crate) fn files_changed(
 }
 
 /// What a memory's kind, age and authority make of its place: a note outranks a guess, what was superseded ranks down.
-fn prior_weight(card: &MemoryView, now: Timestamp) -> f64 {
-    let kind = match card.handle.kind {
+fn prior_weight(memory: &Memory, now: Timestamp) -> f64 {
+    let kind = match memory.handle.kind {
         MemoryKind::Note => 1.2,
         MemoryKind::Observation => 1.1,
         MemoryKind::Summary => 1.0,
         MemoryKind::Prompt | MemoryKind::Passage => 0.9,
     };
-    let pinned = if card.is_pinned { 1.1 } else { 1.0 };
-    let superseded = if card.superseded_by.is_some() { 0.6 } else { 1.0 };
+    let pinned = if memory.record.pinned { 1.1 } else { 1.0 };
+    let superseded = if memory.superseded_by.is_some() { 0.6 } else { 1.0 };
     // Old memories lose a tenth at most: there is no age at which they stop counting.
     const MONTH: Duration = Duration::from_hours(25 * 24);
-    let age = now.since(card.created_at).as_secs() / MONTH.as_secs();
+    let age = now.since(memory.created_at).as_secs() / MONTH.as_secs();
     let months = f64::from(u32::try_from(age).unwrap_or(u32::MAX));
     let fresh = 0.9 + 0.1 / (1.0 + months / 6.0);
     kind * pinned * superseded * fresh
 }
 
 /// Leaves out what says the same as something further up: equal texts, and evidence of a turn whose memory is there.
-fn collapse_duplicates(
-    found: Vec<(f64, Ranked, MemoryView)>,
-    query: &Query<'_>,
-) -> Vec<(Ranked, MemoryView)> {
+fn collapse_duplicates(found: Vec<(f64, Ranked, Memory)>, query: &Query<'_>) -> Vec<(Ranked, Memory)> {
     let wants_evidence = query.filter.kind.is_some();
     let mut texts: HashSet<String> = HashSet::new();
     let mut turns: HashMap<TurnId, f64> = HashMap::new();
     let mut kept = Vec::new();
-    for (_, ranked, card) in found {
-        let is_evidence = matches!(card.handle.kind, MemoryKind::Passage | MemoryKind::Prompt);
-        let told = card.turn_id.and_then(|turn| turns.get(&turn)).copied();
+    for (_, ranked, memory) in found {
+        let is_evidence = matches!(memory.handle.kind, MemoryKind::Passage | MemoryKind::Prompt);
+        let told = memory.turn_id.and_then(|turn| turns.get(&turn)).copied();
         // Evidence that has clearly more of the question than the memory made of it stays.
         let adds_nothing = told.is_some_and(|covered| ranked.covered < covered + 0.25);
         if is_evidence && adds_nothing && !wants_evidence {
             continue;
         }
-        let text = card.fields.text().to_lowercase();
+        let text = memory.fields().text().to_lowercase();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_new = texts.insert(text);
-        if !is_new && card.external_id.is_none() {
+        if !is_new && memory.record.external_id.is_none() {
             continue;
         }
-        if let (false, Some(turn)) = (is_evidence, card.turn_id) {
+        if let (false, Some(turn)) = (is_evidence, memory.turn_id) {
             turns.entry(turn).or_insert(ranked.covered);
         }
-        kept.push((ranked, card));
+        kept.push((ranked, memory));
     }
     kept
 }
@@ -361,10 +359,10 @@ fn normalized_similarity(ranked: &Ranked, usual: f32) -> f64 {
 }
 
 /// What of a memory a snippet is taken from.
-fn body(card: &MemoryView) -> &str {
-    let fields = &card.fields;
-    [&fields.facts, &fields.narrative, &fields.subtitle, &fields.title]
+fn body(memory: &Memory) -> String {
+    let fields = memory.fields();
+    [fields.facts, fields.narrative, fields.subtitle, fields.title]
         .into_iter()
         .find(|text| !text.trim().is_empty())
-        .map_or("", String::as_str)
+        .unwrap_or_default()
 }

@@ -11,7 +11,7 @@ mod session;
 use backstory_model::Timestamp;
 
 pub use detail::{Detail, Passage, ProvenanceJson, ToolUseJson};
-pub use memory::{Memory, SearchHitJson, TimelineEntryJson};
+pub use memory::{MemoryJson, SearchHitJson, TimelineEntryJson};
 pub use project::ProjectJson;
 pub use queue::{QueueItemJson, QueueJson};
 pub use session::{SessionJson, TurnJson};

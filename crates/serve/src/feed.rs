@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use crate::{
-    api_types::{Memory, SessionJson},
+    api_types::{MemoryJson, SessionJson},
     stores::Stores,
 };
 
@@ -238,15 +238,16 @@ pub(crate) fn to_sse_event(store: &Store, change: &Change) -> Result<Option<SseE
     }
 }
 
-fn memory(store: &Store, handle: Handle) -> Result<Option<Memory>, StoreError> {
-    let Some(mut line) = store.line(handle)? else {
+fn memory(store: &Store, handle: Handle) -> Result<Option<MemoryJson>, StoreError> {
+    let Some(mut memory) = store.memory(handle)? else {
         return Ok(None);
     };
+    let record = &mut memory.record;
     // Bounds the buffer of a slow subscriber; the full text is available over the API.
-    for text in [&mut line.text, &mut line.narrative].into_iter().flatten() {
+    for text in [&mut record.text, &mut record.narrative].into_iter().flatten() {
         text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
     }
-    Ok(Some(Memory::new(handle, line)))
+    Ok(Some(MemoryJson::from(memory)))
 }
 
 /// Builds an event with the state of the queue.

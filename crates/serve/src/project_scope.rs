@@ -124,7 +124,7 @@ pub(crate) fn best(
         now,
     };
     let hits = Searcher::new(store, vectors)?.search(&query)?;
-    Ok(hits.first().map(|hit| hit.card.handle))
+    Ok(hits.first().map(|hit| hit.memory.handle))
 }
 
 /// Returns the error for an unknown handle.

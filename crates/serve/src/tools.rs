@@ -163,16 +163,16 @@ impl ToolCall<'_> {
         }
         let with_project = matches!(projects, ProjectScope::Everywhere);
         let entries = hits.iter().map(|hit| {
-            let card = &hit.card;
+            let card = &hit.memory;
             let mut marks = vec![day(card.created_at), format!("~{} tokens", hit.tokens())];
             if with_project {
-                marks.extend(card.project.as_deref().map(name));
+                marks.extend(card.project_name.as_deref().map(name));
             }
             if hit.is_stale {
                 marks.push("a cited file has changed since".to_owned());
             }
             marks.extend(card.superseded_by.map(|by| format!("superseded by {by}")));
-            let icon = card.handle.kind.icon(card.kind);
+            let icon = card.record.icon();
             let title = hit.title();
             let head = format!("#{} {icon} {title} ({})", card.handle, marks.join(", "));
             match hit.snippet_below(&title) {
@@ -209,14 +209,14 @@ impl ToolCall<'_> {
             .timeline(anchor, TimelineSpan { before, after })?
             .ok_or_else(|| project_scope::unknown(anchor))?;
         let entries = timeline.iter().map(|entry| {
-            let line = &entry.line;
+            let line = &entry.memory.record;
             let mark = if entry.is_anchor { "▶ " } else { "" };
             let at = line.created_at.map(rfc3339).unwrap_or_default();
             let icon = line.icon();
             let at = at.get(..16).unwrap_or(&at).replace('T', " ");
             format!(
                 "{mark}{at} #{} {icon} {}",
-                entry.handle,
+                entry.memory.handle,
                 one_line(line.headline(), 160)
             )
         });
@@ -236,11 +236,8 @@ impl ToolCall<'_> {
         for id in ids.into_iter().take(100) {
             entries.push(match self.store.show(id)? {
                 Some(shown) => {
-                    let stale = match self.store.card(id)? {
-                        Some(card) => is_stale(self.store, &card)?,
-                        None => false,
-                    };
-                    render_full(id, &shown, stale)
+                    let stale = is_stale(self.store, &shown.memory)?;
+                    render_full(&shown, stale)
                 }
                 None => format!("#{id}: no such memory."),
             });
@@ -268,7 +265,8 @@ impl ToolCall<'_> {
         let limit = args.limit.unwrap_or(10).clamp(1, 50);
         let mut entries = Vec::new();
         for id in self.store.memories_about_file(&project, &path, limit)? {
-            if let Some(line) = self.store.line(id)? {
+            if let Some(memory) = self.store.memory(id)? {
+                let line = &memory.record;
                 let at = line.created_at.map(day).unwrap_or_default();
                 let icon = line.icon();
                 let text = line

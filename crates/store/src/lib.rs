@@ -29,19 +29,19 @@ pub use maintenance::forget::{Forgotten, Selection};
 pub use maintenance::retain::{Retention, RetentionReport};
 pub use maintenance::salvage::Salvaged;
 pub use memory::changes::{Change, ChangeEvent};
-pub use memory::documents::Fields;
 pub use memory::edit::MemoryEdit;
+pub use memory::fields::Fields;
 pub use memory::notes::{NewNote, SavedNote};
 
-pub use memory::recent::{Note, Observation, Summary, TurnMemory, TurnSummary};
+pub use memory::recent::{Note, Observation, Summary};
 pub use memory::record::MemoryRecord;
 pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
 pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
+pub use memory::stored::{CitedFile, Memory};
 pub use memory::supersede::SupersedeOutcome;
 pub use memory::turn::{
     DistillRun, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
 };
-pub use memory::view::{CitedFile, MemoryView};
 pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
 pub use models::model_queue::{KnownObservation, MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, PastTurn};
 pub use models::provider_backoff::{NewBackoff, ProviderBackoff};

@@ -190,10 +190,10 @@ fn print_plan(store: &Store, plan: &Forgotten, selection: Selection<'_>) -> Resu
         println!("  {BOLD}{} pinned{BOLD:#}", plan.pinned);
     }
     for (handle, title) in &plan.titles {
-        let kind = store.card(*handle)?.and_then(|card| card.kind);
+        let memory = store.memory(*handle)?;
+        let icon = memory.map_or(handle.kind.icon(None), |memory| memory.record.icon());
         println!(
-            "  {} {} {DIM}#{handle}{DIM:#}",
-            handle.kind.icon(kind),
+            "  {icon} {} {DIM}#{handle}{DIM:#}",
             output::one_line(title, output::width() - 16)
         );
     }

@@ -239,11 +239,11 @@ fn as_json(
 }
 
 fn print(hit: &SearchHit, asked: &[String], with_project: bool, now: Timestamp) {
-    let card = &hit.card;
+    let card = &hit.memory;
     let width = output::width();
-    let icon = card.handle.kind.icon(card.kind);
+    let icon = card.record.icon();
     let mut marks: Vec<String> = Vec::new();
-    if with_project && let Some(project) = &card.project {
+    if with_project && let Some(project) = &card.project_name {
         marks.push(project.clone());
     }
     marks.push(output::ago(now, card.created_at));

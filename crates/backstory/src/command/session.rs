@@ -4,9 +4,9 @@ use anstream::println;
 use anyhow::{Result, bail};
 use backstory_engine::engine::Engine;
 use backstory_engine::error::HintedError;
-use backstory_model::Timestamp;
+use backstory_model::{MemoryKind, Timestamp};
 use backstory_serve::api_types;
-use backstory_store::{Session, SessionError, Turn, TurnMemory, TurnSummary};
+use backstory_store::{Memory, Session, SessionError, Store, StoreError, Turn};
 use serde_json::{Map, Value, json};
 
 use super::{ExitStatus, open_store, sessions};
@@ -26,18 +26,43 @@ pub(crate) struct Show {
 /// Everything that is shown of a session.
 struct SessionView {
     session: Session,
-    turns: Vec<Turn>,
-    memories: Vec<TurnMemory>,
-    summaries: Vec<TurnSummary>,
+    turns: Vec<TurnView>,
+}
+
+/// A turn with its memories.
+struct TurnView {
+    turn: Turn,
+    /// The observations, including those of other sessions that the turn repeated.
+    observations: Vec<Memory>,
+    summary: Option<Memory>,
 }
 
 impl SessionView {
-    fn memories(&self, turn: &Turn) -> impl Iterator<Item = &TurnMemory> {
-        self.memories.iter().filter(|memory| memory.turn_id == turn.id)
-    }
-
-    fn summary(&self, turn: &Turn) -> Option<&TurnSummary> {
-        self.summaries.iter().find(|summary| summary.turn_id == turn.id)
+    fn read(store: &Store, session: Session) -> Result<Self, StoreError> {
+        let mut by_turn = store.memories_by_turn(&session)?;
+        for (turn, mut repeated) in store.sightings_by_turn(&session)? {
+            by_turn.entry(turn).or_default().append(&mut repeated);
+        }
+        let mut turns = Vec::new();
+        for turn in store.turns(&session)? {
+            let mut handles = by_turn.remove(&turn.id).unwrap_or_default();
+            handles.sort_unstable();
+            let mut view = TurnView {
+                turn,
+                observations: Vec::new(),
+                summary: None,
+            };
+            for handle in handles {
+                let memory = store.memory(handle)?;
+                if handle.kind == MemoryKind::Summary {
+                    view.summary = view.summary.or(memory);
+                } else {
+                    view.observations.extend(memory);
+                }
+            }
+            turns.push(view);
+        }
+        Ok(Self { session, turns })
     }
 }
 
@@ -52,12 +77,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Show) -> Result<ExitStatus> {
             bail!(HintedError::new(format_args!("{error}")).hint("`backstory sessions` lists them"))
         }
     };
-    let story = SessionView {
-        turns: store.turns(&session)?,
-        memories: store.memories_of(&session)?,
-        summaries: store.summaries_of(&session)?,
-        session,
-    };
+    let story = SessionView::read(&store, session)?;
     if arguments.json {
         println!("{}", as_json(&story));
     } else {
@@ -71,19 +91,32 @@ fn as_json(story: &SessionView) -> Value {
     let turns: Vec<Value> = story
         .turns
         .iter()
-        .map(|turn| {
-            let mut fields = turn_json(turn);
-            fields["observations"] = json!(story.memories(turn).collect::<Vec<_>>());
-            let summary = story.summary(turn);
-            fields["summary"] = summary.map_or(
-                Value::Null,
-                |summary| json!({"completed": summary.completed, "next_steps": summary.next_steps, "notes": summary.notes}),
-            );
+        .map(|view| {
+            let mut fields = turn_json(&view.turn);
+            let observations: Vec<Value> = view.observations.iter().map(observation_json).collect();
+            fields["observations"] = observations.into();
+            fields["summary"] = view.summary.as_ref().map_or(Value::Null, |summary| {
+                let summary = &summary.record;
+                json!({"completed": summary.completed, "next_steps": summary.next_steps, "notes": summary.notes})
+            });
             fields
         })
         .collect();
     fields["turns"] = turns.into();
     fields
+}
+
+fn observation_json(memory: &Memory) -> Value {
+    let record = &memory.record;
+    json!({
+        "id": memory.handle.id,
+        "type": record.type_name,
+        "title": record.title,
+        "subtitle": record.subtitle,
+        "narrative": record.narrative,
+        "facts": record.facts,
+        "files_modified": record.files_modified,
+    })
 }
 
 fn turn_json(turn: &Turn) -> Value {
@@ -121,11 +154,12 @@ fn print(story: &SessionView, now: Timestamp) {
     line("last", Some(&output::ago(now, session.last_event_at)));
     line("events", Some(&session.events.to_string()));
     for turn in &story.turns {
-        print_turn(story, turn, width);
+        print_turn(turn, width);
     }
 }
 
-fn print_turn(story: &SessionView, turn: &Turn, width: usize) {
+fn print_turn(view: &TurnView, width: usize) {
+    let turn = &view.turn;
     let prompt = match (&turn.prompt, turn.machine_made) {
         (None, _) => "(the prompt was not heard)".to_owned(),
         (Some(_), true) => "(the agent itself)".to_owned(),
@@ -149,25 +183,27 @@ fn print_turn(story: &SessionView, turn: &Turn, width: usize) {
         "     {DIM}{}{DIM:#}{failures}{DIM}{open}{DIM:#}",
         facts.join(", ")
     );
-    for memory in story.memories(turn) {
-        let icon = memory.kind.icon();
+    for memory in &view.observations {
+        let record = &memory.record;
         println!(
-            "     {icon} {} {DIM}#{}{DIM:#}",
-            output::one_line(&memory.title, width - 18),
-            memory.id
+            "     {} {} {DIM}#{}{DIM:#}",
+            record.icon(),
+            output::one_line(record.headline(), width - 18),
+            memory.handle
         );
-        for fact in &memory.facts {
+        for fact in &record.facts {
             println!("        {DIM}·{DIM:#} {}", output::one_line(fact, width - 10));
         }
-        if !memory.files_modified.is_empty() {
+        if !record.files_modified.is_empty() {
             println!(
                 "        {DIM}{}{DIM:#}",
-                output::one_line(&memory.files_modified.join(", "), width - 8)
+                output::one_line(&record.files_modified.join(", "), width - 8)
             );
         }
     }
-    if let Some(summary) = story.summary(turn) {
-        for (name, text) in [("next", &summary.next_steps), ("note", &summary.notes)] {
+    if let Some(summary) = &view.summary {
+        let record = &summary.record;
+        for (name, text) in [("next", &record.next_steps), ("note", &record.notes)] {
             if let Some(text) = text {
                 println!(
                     "     {BOLD}{name}:{BOLD:#} {}",

@@ -62,14 +62,14 @@ pub(crate) fn run(engine: &Engine, arguments: &ShowArguments) -> Result<ExitStat
 }
 
 fn print(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
-    let line = &shown.line;
+    let line = &shown.memory.record;
     let kind = match (&line.type_name, line.kind) {
         (Some(name), MemoryKind::Observation) => name.clone(),
         (Some(name), kind) => format!("{} · {name}", kind.name()),
         (None, kind) => kind.name().to_owned(),
     };
     let icon = line.icon();
-    let name = format!("#{} · {}", shown.handle, output::one_line(&kind, 40));
+    let name = format!("#{} · {}", shown.memory.handle, output::one_line(&kind, 40));
     print_headline(line, icon, &name);
     print_content(line);
     print_origin(shown, now, zone);
@@ -155,7 +155,7 @@ fn is_headline(line: &MemoryRecord, text: &str) -> bool {
 }
 
 fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
-    let (line, origin) = (&shown.line, &shown.provenance);
+    let (line, origin) = (&shown.memory.record, &shown.provenance);
     println!();
     match (&origin.project_name, &line.project) {
         (Some(name), Some(id)) if name != id => field("project", &format!("{name} ({id})")),

@@ -105,14 +105,14 @@ fn best_hit(engine: &Engine, store: &Store, arguments: &Timeline) -> Result<Opti
         now: engine.clock.timestamp(),
     };
     let hits = Searcher::new(store, &engine.home.vectors())?.search(&query)?;
-    Ok(hits.first().map(|hit| hit.card.handle))
+    Ok(hits.first().map(|hit| hit.memory.handle))
 }
 
 fn print(moments: &[TimelineEntry], now: Timestamp, zone: &TimeZone) {
     let width = output::width();
     let mut day = String::new();
     for moment in moments {
-        let line = &moment.line;
+        let line = &moment.memory.record;
         let at = line.created_at.unwrap_or_default();
         let date = output::local(at, zone, "%Y-%m-%d");
         if date != day {
@@ -128,7 +128,7 @@ fn print(moments: &[TimelineEntry], now: Timestamp, zone: &TimeZone) {
             output::local(at, zone, "%H:%M"),
             line.icon(),
             output::one_line(line.headline(), width - 22),
-            moment.handle,
+            moment.memory.handle,
         );
     }
 }

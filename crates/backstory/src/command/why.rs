@@ -24,11 +24,11 @@ pub(crate) struct Why {
 
 pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
     let handle = arguments.handle;
-    let card = match open_store(engine)? {
-        Some(store) => store.card(handle)?,
+    let memory = match open_store(engine)? {
+        Some(store) => store.memory(handle)?,
         None => None,
     };
-    let Some(card) = card else {
+    let Some(memory) = memory else {
         return Err(unknown(handle));
     };
     let given = injection_log::of_memory(&engine.home, handle)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
         println!("{:#}", json!({"id": handle, "given": list}));
         return Ok(ExitStatus::Done);
     }
-    let fields = &card.fields;
+    let fields = memory.fields();
     let title = if fields.title.is_empty() {
         &fields.narrative
     } else {

@@ -6,14 +6,14 @@ use backstory_text::one_line;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Memory, rfc3339};
+use super::{MemoryJson, rfc3339};
 
 /// A memory with its provenance and passages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Detail {
     /// The memory.
     #[serde(flatten)]
-    pub memory: Memory,
+    pub memory: MemoryJson,
     /// Origin of the memory.
     pub provenance: ProvenanceJson,
     /// Passages that support the memory.
@@ -79,7 +79,7 @@ impl From<store::MemoryDetail> for Detail {
         const PROMPT_LENGTH: usize = 300;
         let origin = detail.provenance;
         Self {
-            memory: Memory::new(detail.handle, detail.line),
+            memory: detail.memory.into(),
             provenance: ProvenanceJson {
                 project_name: origin.project_name,
                 host: origin.host,

@@ -1,6 +1,5 @@
 //! A memory: as a search hit, in full, and as an entry of a timeline.
 
-use backstory_model::Handle;
 use backstory_recall as recall;
 use backstory_store as store;
 use schemars::JsonSchema;
@@ -46,29 +45,32 @@ pub struct SearchHitJson {
 
 impl From<&recall::SearchHit> for SearchHitJson {
     fn from(hit: &recall::SearchHit) -> Self {
-        let card = &hit.card;
+        let memory = &hit.memory;
+        let record = &memory.record;
+        // The type of a passage is not part of this answer.
+        let type_name = record.observation_type().map(|kind| kind.to_string());
         Self {
-            id: card.handle.to_string(),
-            kind: card.handle.kind.name(),
-            type_name: card.kind.map(|kind| kind.to_string()),
+            id: memory.handle.to_string(),
+            kind: memory.handle.kind.name(),
+            type_name,
             title: hit.title(),
-            subtitle: Some(card.fields.subtitle.clone()).filter(|text| !text.is_empty()),
+            subtitle: Some(memory.fields().subtitle).filter(|text| !text.is_empty()),
             snippet: hit.snippet.clone(),
-            project: card.project.clone(),
-            session_id: card.session_id.clone(),
-            created_at: rfc3339(card.created_at),
+            project: memory.project_name.clone(),
+            session_id: record.session_id.clone(),
+            created_at: rfc3339(memory.created_at),
             score: (hit.score * 1000.0).round() / 1000.0,
             tokens: hit.tokens(),
             stale: hit.is_stale,
-            external_id: card.external_id.clone(),
-            superseded_by: card.superseded_by.map(|id| id.to_string()),
+            external_id: record.external_id.clone(),
+            superseded_by: memory.superseded_by.map(|id| id.to_string()),
         }
     }
 }
 
 /// A memory with all fields of its kind; other fields are absent.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Memory {
+pub struct MemoryJson {
     /// Handle: 123, S12, P34, N5 or V678.
     pub id: String,
     /// observation, summary, prompt, note or passage.
@@ -136,11 +138,11 @@ pub struct Memory {
     pub pinned: bool,
 }
 
-impl Memory {
-    /// Converts a stored memory.
-    pub fn new(handle: Handle, line: store::MemoryRecord) -> Self {
+impl From<store::Memory> for MemoryJson {
+    fn from(memory: store::Memory) -> Self {
+        let line = memory.record;
         Self {
-            id: handle.to_string(),
+            id: memory.handle.to_string(),
             kind: line.kind.name(),
             project: line.project,
             session_id: line.session_id,
@@ -175,14 +177,14 @@ pub struct TimelineEntryJson {
     pub anchor: bool,
     /// The memory.
     #[serde(flatten)]
-    pub memory: Memory,
+    pub memory: MemoryJson,
 }
 
 impl From<store::TimelineEntry> for TimelineEntryJson {
     fn from(entry: store::TimelineEntry) -> Self {
         Self {
             anchor: entry.is_anchor,
-            memory: Memory::new(entry.handle, entry.line),
+            memory: entry.memory.into(),
         }
     }
 }

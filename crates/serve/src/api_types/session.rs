@@ -5,7 +5,7 @@ use backstory_store as store;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Memory, rfc3339};
+use super::{MemoryJson, rfc3339};
 
 /// One conversation with an agent.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -97,12 +97,12 @@ pub struct TurnJson {
     /// End time.
     pub ended_at: Option<String>,
     /// Memories distilled from the turn.
-    pub memories: Vec<Memory>,
+    pub memories: Vec<MemoryJson>,
 }
 
 impl TurnJson {
     /// Converts a stored turn and its memories.
-    pub fn new(turn: store::Turn, memories: Vec<Memory>) -> Self {
+    pub fn new(turn: store::Turn, memories: Vec<MemoryJson>) -> Self {
         Self {
             number: turn.number,
             prompt_id: Handle::from(turn.id).to_string(),

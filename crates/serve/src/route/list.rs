@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::{JsonBody, JsonResult, QueryParams, search::WireFilter};
 use crate::{
     api::Api,
-    api_types::{Detail, Memory, ProjectJson, SessionJson, TurnJson},
+    api_types::{Detail, MemoryJson, ProjectJson, SessionJson, TurnJson},
     problem::ApiError,
     project_scope::{self, ProjectScope},
     server::Server,
@@ -42,7 +42,7 @@ struct ListQuery {
 /// One page of memories, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MemoryPage {
-    items: Vec<Memory>,
+    items: Vec<MemoryJson>,
     /// Cursor of the next page; absent on the last.
     next_cursor: Option<String>,
 }
@@ -248,11 +248,7 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> J
             };
             let page = store.page(&[kind], project, &filter, after, limit)?;
             Ok(Json(MemoryPage {
-                items: page
-                    .memories
-                    .into_iter()
-                    .map(|(handle, line)| Memory::new(handle, line))
-                    .collect(),
+                items: page.memories.into_iter().map(MemoryJson::from).collect(),
                 next_cursor: page.next.map(|at| at.to_string()),
             }))
         })
@@ -377,7 +373,7 @@ async fn session(State(server): State<Arc<Server>>, Path(id): Path<String>) -> J
             for turn in store.turns(&session)? {
                 let mut memories = Vec::new();
                 for handle in by_turn.remove(&turn.id).unwrap_or_default() {
-                    memories.extend(store.line(handle)?.map(|line| Memory::new(handle, line)));
+                    memories.extend(store.memory(handle)?.map(MemoryJson::from));
                 }
                 turn_list.push(TurnJson::new(turn, memories));
             }

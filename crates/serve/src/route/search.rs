@@ -250,15 +250,14 @@ fn latest(store: &Store, project: &Project, max: usize) -> Result<Vec<recall::Se
     ];
     let page = store.page(&KINDS, Some(project), &Filter::default(), None, max)?;
     let mut hits = Vec::with_capacity(page.memories.len());
-    for (handle, line) in page.memories {
-        if let Some(card) = store.card(handle)? {
-            hits.push(recall::SearchHit {
-                score: 1.0,
-                snippet: one_line(line.narrative.as_deref().unwrap_or(line.headline()), 200),
-                is_stale: is_stale(store, &card)?,
-                card,
-            });
-        }
+    for memory in page.memories {
+        let record = &memory.record;
+        hits.push(recall::SearchHit {
+            score: 1.0,
+            snippet: one_line(record.narrative.as_deref().unwrap_or(record.headline()), 200),
+            is_stale: is_stale(store, &memory)?,
+            memory,
+        });
     }
     Ok(hits)
 }

@@ -1,14 +1,14 @@
 //! Renders a memory as text for an agent.
 
-use backstory_model::{Handle, MemoryKind, Timestamp};
-use backstory_store::MemoryRecord;
+use backstory_model::{MemoryKind, Timestamp};
+use backstory_store::{MemoryDetail, MemoryRecord};
 use backstory_text::one_line;
 
 use crate::api_types::rfc3339;
 
 /// Renders a memory with all its fields and its provenance.
-pub(super) fn render_full(id: Handle, detail: &backstory_store::MemoryDetail, is_stale: bool) -> String {
-    let (line, origin) = (&detail.line, &detail.provenance);
+pub(super) fn render_full(detail: &MemoryDetail, is_stale: bool) -> String {
+    let (id, line, origin) = (detail.memory.handle, &detail.memory.record, &detail.provenance);
     let icon = line.icon();
     let mut text = format!("#{id} {icon} {}", one_line(line.headline(), 300));
     let kind = line

@@ -1,10 +1,8 @@
 //! Renders a memory as a list item.
 
-use std::collections::HashMap;
-
 use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
 use backstory_recall::matches;
-use backstory_store::{MemoryRecord, MemoryView};
+use backstory_store::Memory;
 use backstory_text::one_line;
 use maud::{Markup, html};
 
@@ -35,46 +33,23 @@ pub(super) struct MemoryCard {
 }
 
 impl MemoryCard {
-    /// Builds a card from a stored memory. `names` maps project ids to names.
-    pub(super) fn of_line(handle: Handle, line: &MemoryRecord, names: &HashMap<String, String>) -> Self {
-        let more = [&line.subtitle, &line.completed, &line.narrative]
+    /// Builds a card from a stored memory.
+    pub(super) fn new(memory: &Memory) -> Self {
+        let record = &memory.record;
+        let more = [&record.subtitle, &record.completed, &record.narrative]
             .into_iter()
             .flatten()
             .find(|text| !text.trim().is_empty());
         Self {
-            handle,
-            type_name: line.type_name.clone(),
-            title: single_line(line.headline(), MAX_TITLE),
+            handle: memory.handle,
+            type_name: record.type_name.clone(),
+            title: single_line(record.headline(), MAX_TITLE),
             more: more.map(|text| single_line(text, 180)),
-            project: line
-                .project
-                .as_ref()
-                .map(|id| names.get(id).cloned().unwrap_or_else(|| id.clone())),
-            project_id: line.project.clone(),
-            created_at: line.created_at.unwrap_or_default(),
-            is_pinned: line.pinned,
-            is_superseded: false,
-            is_stale: false,
-            words: Vec::new(),
-        }
-    }
-
-    /// Builds a card from a search result.
-    pub(super) fn of_card(card: &MemoryView) -> Self {
-        let fields = &card.fields;
-        let title = [&fields.title, &fields.narrative]
-            .into_iter()
-            .find(|text| !text.trim().is_empty());
-        Self {
-            handle: card.handle,
-            type_name: card.kind.map(|kind| kind.name().to_owned()),
-            title: single_line(title.map_or("", String::as_str), MAX_TITLE),
-            more: Some(single_line(&fields.subtitle, 180)).filter(|text| !text.is_empty()),
-            project: card.project.clone(),
-            project_id: None,
-            created_at: card.created_at,
-            is_pinned: card.is_pinned,
-            is_superseded: card.superseded_by.is_some(),
+            project: memory.project_name.clone(),
+            project_id: record.project.clone(),
+            created_at: memory.created_at,
+            is_pinned: record.pinned,
+            is_superseded: memory.superseded_by.is_some(),
             is_stale: false,
             words: Vec::new(),
         }

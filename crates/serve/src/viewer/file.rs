@@ -160,10 +160,10 @@ fn history(
 ) -> Result<Vec<MemoryCard>, ApiError> {
     let mut items = Vec::new();
     for handle in store.file_history(project, path, MAX_MEMORIES)? {
-        if let (Some(card), false) = (store.card(handle)?, server.pending_deletes.has(handle)) {
+        if let (Some(memory), false) = (store.memory(handle)?, server.pending_deletes.has(handle)) {
             items.push(MemoryCard {
-                is_stale: is_stale(store, &card)?,
-                ..MemoryCard::of_card(&card)
+                is_stale: is_stale(store, &memory)?,
+                ..MemoryCard::new(&memory)
             });
         }
     }

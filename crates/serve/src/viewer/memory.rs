@@ -43,19 +43,20 @@ impl MemoryPageView {
         let shown = store
             .show(handle)?
             .ok_or_else(|| project_scope::unknown(handle))?;
-        let card = store
-            .card(handle)?
-            .ok_or_else(|| project_scope::unknown(handle))?;
-        let files = cited_file_statuses(store, &card)?;
+        let files = cited_file_statuses(store, &shown.memory)?;
         let mut texts = Vec::new();
         for passage in shown.passages.iter().take(TEXTS) {
-            let line = store.line(passage.id)?;
-            texts.push(line.and_then(|line| line.text).unwrap_or_default());
+            let passage = store.memory(passage.id)?;
+            texts.push(
+                passage
+                    .and_then(|passage| passage.record.text)
+                    .unwrap_or_default(),
+            );
         }
         let origin = &shown.provenance;
         let mut related = Vec::new();
         for other in origin.superseded_by.iter().chain(&origin.supersedes) {
-            related.extend(store.card(*other)?.as_ref().map(MemoryCard::of_card));
+            related.extend(store.memory(*other)?.as_ref().map(MemoryCard::new));
         }
         let mut later: Vec<MemoryCard> = Vec::new();
         for file in files
@@ -64,17 +65,18 @@ impl MemoryPageView {
             .take(4)
         {
             let project = shown
-                .line
+                .memory
+                .record
                 .project
                 .as_deref()
                 .map(|id| store.project(id))
                 .transpose()?;
             for other in store.file_history(project.as_ref(), &file.path, 20)? {
                 let is_known = later.iter().any(|known| known.handle == other);
-                if let (false, Some(card)) = (is_known || other == handle, store.card(other)?)
-                    && card.created_at > shown.line.created_at.unwrap_or_default()
+                if let (false, Some(memory)) = (is_known || other == handle, store.memory(other)?)
+                    && memory.created_at > shown.memory.created_at
                 {
-                    later.push(MemoryCard::of_card(&card));
+                    later.push(MemoryCard::new(&memory));
                 }
             }
         }
@@ -90,11 +92,11 @@ impl MemoryPageView {
     }
 
     fn title(&self) -> String {
-        single_line(self.shown.line.headline(), 200)
+        single_line(self.shown.memory.record.headline(), 200)
     }
 
     fn show(&self, view: &View, mode: Mode<'_>) -> Markup {
-        let (handle, line) = (self.shown.handle, &self.shown.line);
+        let (handle, line) = (self.shown.memory.handle, &self.shown.memory.record);
         let kind = kind_class(handle.kind, line.type_name.as_deref());
         html! {
             article.memory data-kind=(kind) {

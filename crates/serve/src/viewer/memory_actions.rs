@@ -90,11 +90,11 @@ pub(super) async fn pin(
     server
         .stores
         .write(move |store| {
-            let line = store
-                .line(handle)?
+            let memory = store
+                .memory(handle)?
                 .ok_or_else(|| project_scope::unknown(handle))?;
             // Without a value the state is toggled: the keyboard shortcut sends none.
-            store.set_pinned(&[handle], requested.unwrap_or(!line.pinned))?;
+            store.set_pinned(&[handle], requested.unwrap_or(!memory.record.pinned))?;
             Ok(())
         })
         .await?;
@@ -110,10 +110,10 @@ pub(super) async fn forget(
     let title = server
         .stores
         .read(move |store| {
-            let line = store
-                .line(handle)?
+            let memory = store
+                .memory(handle)?
                 .ok_or_else(|| project_scope::unknown(handle))?;
-            Ok(single_line(line.headline(), 60))
+            Ok(single_line(memory.record.headline(), 60))
         })
         .await?;
     schedule_forget(&server, handle, title);

@@ -23,7 +23,7 @@ pub(super) fn is_stale(file: &CitedFileStatus) -> bool {
 
 /// Renders the cited files with their current status.
 pub(super) fn files(page: &MemoryPageView, view: &View) -> Markup {
-    let project = page.shown.line.project.as_deref();
+    let project = page.shown.memory.record.project.as_deref();
     html! {
         section aria-labelledby="files" {
             h2 #files { "Files" }
@@ -95,7 +95,7 @@ pub(super) fn evidence(page: &MemoryPageView) -> Markup {
 
 /// Renders the provenance of a memory and, for an observation, the supersede form.
 pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
-    let (line, origin) = (&page.shown.line, &page.shown.provenance);
+    let (line, origin) = (&page.shown.memory.record, &page.shown.provenance);
     let tools: std::collections::BTreeSet<&str> = origin
         .tools
         .iter()
@@ -136,13 +136,13 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                 div.prompt { (block(&clipped(prompt, 320))) }
             }
         }
-        @if page.shown.handle.kind == MemoryKind::Observation { (supersede(page)) }
+        @if page.shown.memory.handle.kind == MemoryKind::Observation { (supersede(page)) }
     }
 }
 
 fn supersede(page: &MemoryPageView) -> Markup {
     let origin = &page.shown.provenance;
-    let href = link::memory(page.shown.handle);
+    let href = link::memory(page.shown.memory.handle);
     html! {
         section aria-labelledby="valid" {
             h2 #valid { "Still valid?" }

@@ -41,12 +41,11 @@ impl NowPage {
     fn read(store: &Store, server: &Server, after: Option<PageCursor>) -> Result<Self, ApiError> {
         let now = server.now();
         let page = store.page(&SHOWN, None, &Filter::default(), after, PAGE_SIZE)?;
-        let names = store.project_names()?;
         let items = page
             .memories
             .iter()
-            .filter(|(handle, _)| !server.pending_deletes.has(*handle))
-            .map(|(handle, line)| MemoryCard::of_line(*handle, line, &names));
+            .filter(|memory| !server.pending_deletes.has(memory.handle))
+            .map(MemoryCard::new);
         Ok(Self {
             items: items.collect(),
             next: page.next,

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use axum::extract::{Path, State};
 use backstory_model::{Handle, MemoryKind, Timestamp};
 use backstory_recall::{ContextRequest, MAX_SUMMARIES, OpenWork, open_work};
-use backstory_store::{Branch, BusyFile, DayCount, Filter, Project, Session, SessionFilter, Store, Summary};
+use backstory_store::{
+    Branch, BusyFile, DayCount, Filter, Memory, Project, Session, SessionFilter, Store, Summary,
+};
 use maud::{Markup, html};
 
 use super::{
@@ -48,22 +50,21 @@ struct ProjectPage {
 impl ProjectPage {
     fn read(store: &Store, server: &Server, id: &str, view: &View) -> Result<Self, ApiError> {
         let project = store.project(id)?;
-        let names = [(project.id.clone(), project.name.clone())].into();
         let kinds = [MemoryKind::Observation, MemoryKind::Note];
         let page = store.page(&kinds, Some(&project), &Filter::default(), None, 8)?;
-        let items = |memories: Vec<_>| -> Vec<MemoryCard> {
+        let items = |memories: Vec<Memory>| -> Vec<MemoryCard> {
             let here = memories
                 .iter()
-                .filter(|(handle, _)| !server.pending_deletes.has(*handle));
-            here.map(|(handle, line)| MemoryCard {
+                .filter(|memory| !server.pending_deletes.has(memory.handle));
+            here.map(|memory| MemoryCard {
                 project: None,
-                ..MemoryCard::of_line(*handle, line, &names)
+                ..MemoryCard::new(memory)
             })
             .collect()
         };
         let mut pinned = Vec::new();
         for handle in store.pinned(&project, 20)? {
-            pinned.extend(store.line(handle)?.map(|line| (handle, line)));
+            pinned.extend(store.memory(handle)?);
         }
         Ok(Self {
             activity: Activity::read(store, &project, view)?,

@@ -58,7 +58,7 @@ struct MatchReason {
 
 impl MatchReason {
     fn new(hit: &SearchHit, query: &[String]) -> Self {
-        let fields = &hit.card.fields;
+        let fields = hit.memory.fields();
         let parts = [
             ("title", &fields.title),
             ("subtitle", &fields.subtitle),
@@ -139,12 +139,9 @@ fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, 
             };
             let after: Option<PageCursor> = field(pairs, "after").and_then(|text| text.parse().ok());
             let page = store.page(kinds, project, &filter, after, PAGE_SIZE)?;
-            let names = store.project_names()?;
             let items = page.memories.iter();
             SearchResults {
-                items: items
-                    .map(|(handle, line)| (MemoryCard::of_line(*handle, line, &names), None))
-                    .collect(),
+                items: items.map(|memory| (MemoryCard::new(memory), None)).collect(),
                 next: page.next.map(|next| next_page(pairs, &next.to_string())),
                 ..SearchResults::default()
             }
@@ -183,7 +180,7 @@ fn by_question(
             is_stale: hit.is_stale,
             more: None,
             words: query.clone(),
-            ..MemoryCard::of_card(&hit.card)
+            ..MemoryCard::new(&hit.memory)
         };
         (item, Some(MatchReason::new(hit, &query)))
     });

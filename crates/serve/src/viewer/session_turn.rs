@@ -1,7 +1,7 @@
 //! Renders one turn of a session: prompt, actions and memories.
 
 use backstory_model::{EventKind, Handle, MemoryKind, relative_path};
-use backstory_store::{Action, MemoryRecord, Session, Store, Turn};
+use backstory_store::{Action, Memory, MemoryRecord, Session, Store, Turn};
 use backstory_text::one_line;
 use maud::{Markup, html};
 
@@ -38,7 +38,7 @@ const LONG_PROMPT: usize = 900;
 pub(super) struct FullTurn {
     pub(super) turn: Turn,
     actions: Vec<Action>,
-    memories: Vec<(Handle, MemoryRecord)>,
+    memories: Vec<Memory>,
     depth: Depth,
 }
 
@@ -51,7 +51,7 @@ impl FullTurn {
     ) -> Result<Self, ApiError> {
         let mut memories = Vec::new();
         for handle in handles {
-            memories.extend(store.line(*handle)?.map(|line| (*handle, line)));
+            memories.extend(store.memory(*handle)?);
         }
         Ok(Self {
             actions: store.actions(turn.id, max_actions(depth))?,
@@ -63,15 +63,14 @@ impl FullTurn {
 
     pub(super) fn show(&self, view: &View, session: &Session) -> Markup {
         let turn = &self.turn;
-        let names = [(session.project_id.clone(), session.project.clone())].into();
         let observations = self
             .memories
             .iter()
-            .filter(|(handle, _)| handle.kind == MemoryKind::Observation);
+            .filter(|memory| memory.handle.kind == MemoryKind::Observation);
         let summaries = self
             .memories
             .iter()
-            .filter(|(handle, _)| handle.kind == MemoryKind::Summary);
+            .filter(|memory| memory.handle.kind == MemoryKind::Summary);
         let prompt = Handle::from(turn.id);
         html! {
             article.turn #{ "turn-" (turn.number) } data-key={ "turn-" (turn.number) } aria-label={ "Turn " (turn.number) } data-item {
@@ -96,8 +95,8 @@ impl FullTurn {
                 @if self.memories.is_empty() && turn.ended_at.is_some() {
                     p.muted { "No memories from this turn." }
                 }
-                ol.list { @for (handle, line) in observations { (MemoryCard { project: None, ..MemoryCard::of_line(*handle, line, &names) }.show(view, &html! {})) } }
-                @for (handle, line) in summaries { (summary(*handle, line)) }
+                ol.list { @for memory in observations { (MemoryCard { project: None, ..MemoryCard::new(memory) }.show(view, &html! {})) } }
+                @for memory in summaries { (summary(memory.handle, &memory.record)) }
             }
         }
     }

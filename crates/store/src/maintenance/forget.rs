@@ -14,7 +14,7 @@ use crate::{
     memory::{
         documents::{everywhere, range},
         pack::unpack_bytes,
-        record,
+        stored,
     },
     sql::Statements as _,
     words,
@@ -289,8 +289,8 @@ fn collect_matching(
         },
     )?;
     for handle in handles {
-        if let Some(memory) = record::read(connection, handle)?
-            && words.are_in(&memory.everything())
+        if let Some(memory) = stored::read(connection, handle)?
+            && words.are_in(&memory.record.everything())
         {
             add_target(connection, handle.kind.name(), handle.id)?;
         }
@@ -361,8 +361,10 @@ fn tally(connection: &Connection) -> rusqlite::Result<Forgotten> {
     })?;
     for handle in rows {
         let handle = handle?;
-        if let Some(memory) = record::read(connection, handle)? {
-            forgotten.titles.push((handle, memory.headline().to_owned()));
+        if let Some(memory) = stored::read(connection, handle)? {
+            forgotten
+                .titles
+                .push((handle, memory.record.headline().to_owned()));
         }
     }
     Ok(forgotten)

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Valu
 
 use crate::{
     PreparedLine, SessionProjects, Store, StoreError,
-    memory::record,
+    memory::stored,
     schema::connect::{BusyTimeout, connect},
     sql::Statements as _,
 };
@@ -52,7 +52,8 @@ impl Store {
         for handles in memories_without_events(&damaged).chunks(BATCH_SIZE) {
             let lines: Vec<PreparedLine> = handles
                 .iter()
-                .filter_map(|handle| record::read(&damaged, *handle).ok().flatten())
+                .filter_map(|handle| stored::read_any_schema(&damaged, *handle).ok().flatten())
+                .map(|memory| memory.record)
                 .filter(|line| line.project.is_some() || line.kind == MemoryKind::Note)
                 .map(PreparedLine::from)
                 .collect();

@@ -6,15 +6,15 @@
 use std::ops::RangeInclusive;
 
 use backstory_model::{DocumentId, Handle, MemoryKind, ProjectId, SessionId, Timestamp};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use crate::{
-    Store, StoreError,
+    Fields, Store, StoreError,
     memory::{
         changes::{ChangeEvent, record_change},
-        pack::unpack,
+        stored,
     },
-    sql::{ListColumns as _, Statements as _},
+    sql::Statements as _,
     words::to_index,
 };
 
@@ -23,34 +23,6 @@ const COUNTING_BITS: u32 = 40;
 
 /// The project of documents that apply everywhere.
 pub(crate) const EVERYWHERE: ProjectId = ProjectId::new(0);
-
-/// Holds the text of a memory by the columns of the word index.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fields {
-    /// The title of an observation or the request of a summary.
-    pub title: String,
-    /// The subtitle of an observation or the intent of a passage.
-    pub subtitle: String,
-    /// Facts, one per line.
-    pub facts: String,
-    /// The narrative, or the whole text of a memory without fields.
-    pub narrative: String,
-    /// Files, one per line.
-    pub files: String,
-}
-
-impl Fields {
-    /// Returns the memory as one text, the most specific field first.
-    pub fn text(&self) -> String {
-        let parts = [&self.title, &self.subtitle, &self.facts, &self.narrative];
-        let parts: Vec<&str> = parts
-            .into_iter()
-            .map(|part| part.trim())
-            .filter(|part| !part.is_empty())
-            .collect();
-        parts.join("\n")
-    }
-}
 
 /// Returns the ids of a project's documents.
 pub(crate) fn range(project: ProjectId) -> RangeInclusive<DocumentId> {
@@ -66,7 +38,8 @@ pub(crate) fn everywhere() -> RangeInclusive<DocumentId> {
 impl Store {
     /// Returns the text of a memory; `None` if it does not exist.
     pub fn fields(&self, handle: Handle) -> Result<Option<Fields>, StoreError> {
-        self.read("read a memory", |connection| fields(connection, handle))
+        let memory = self.memory(handle)?;
+        Ok(memory.map(|memory| memory.fields()))
     }
 
     /// Merges the segments of the word index. After a bulk import that makes searches several times faster.
@@ -74,11 +47,6 @@ impl Store {
         const OPTIMIZE: &str = "insert into words (words) values ('optimize')";
         self.write("optimize the word index", |tx| tx.run(OPTIMIZE, []).map(drop))
     }
-}
-
-/// Reads the text of a memory.
-pub(crate) fn fields(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Fields>> {
-    Ok(document(connection, handle)?.map(|(_, fields)| fields))
 }
 
 /// Holds the attributes of a document that are not text.
@@ -93,9 +61,15 @@ pub(crate) struct Placement {
 pub(crate) fn put(connection: &Connection, handle: Handle) -> rusqlite::Result<()> {
     const REMOVE: &str = "delete from document where kind = ?1 and memory_id = ?2";
     connection.run(REMOVE, params![handle.kind, handle.id])?;
-    let Some((placement, fields)) = document(connection, handle)? else {
+    let Some(memory) = stored::read(connection, handle)? else {
         return Ok(());
     };
+    let placement = Placement {
+        project: memory.project_db_id.unwrap_or(EVERYWHERE),
+        session: memory.session_db_id,
+        created_at: memory.created_at,
+    };
+    let fields = memory.fields();
     let indexed = Fields {
         title: to_index(&fields.title),
         subtitle: to_index(&fields.subtitle),
@@ -169,92 +143,4 @@ pub(crate) fn reindex_all(connection: &Connection) -> rusqlite::Result<()> {
         put(connection, handle)?;
     }
     Ok(())
-}
-
-fn document(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<(Placement, Fields)>> {
-    const OBSERVATION: &str =
-        "select project_id, session_db_id, created_at, title, subtitle, facts, narrative, files_modified, files_read
-        from observation where id = ?1";
-    const SUMMARY: &str =
-        "select project_id, session_db_id, created_at, request, completed, next_steps, learned, investigated, notes,
-            files_edited
-        from summary where id = ?1";
-    const PROMPT: &str =
-        "select session.project_id as project_id, session.id as session_db_id, turn.started_at as created_at, prompt
-        from turn join session on session.id = turn.session_db_id where turn.id = ?1 and turn.prompt is not null";
-    const NOTE: &str = "select coalesce(project_id, 0) as project_id, session_db_id, created_at, text, files
-        from note where id = ?1";
-    const PASSAGE: &str =
-        "select project_id, session_db_id, created_at, text, packed, intent, path from passage where id = ?1";
-    type Read = fn(&Row<'_>) -> rusqlite::Result<Fields>;
-    let (sql, read): (&str, Read) = match handle.kind {
-        MemoryKind::Observation => (OBSERVATION, |row| {
-            Ok(Fields {
-                title: row.get("title")?,
-                subtitle: text(row, "subtitle")?,
-                facts: lines(row, "facts")?,
-                narrative: text(row, "narrative")?,
-                files: join(&[lines(row, "files_modified")?, lines(row, "files_read")?]),
-            })
-        }),
-        MemoryKind::Summary => (SUMMARY, |row| {
-            Ok(Fields {
-                title: text(row, "request")?,
-                facts: join(&[text(row, "completed")?, text(row, "next_steps")?]),
-                narrative: join(&[
-                    text(row, "learned")?,
-                    text(row, "investigated")?,
-                    text(row, "notes")?,
-                ]),
-                files: lines(row, "files_edited")?,
-                ..Fields::default()
-            })
-        }),
-        MemoryKind::Prompt => (PROMPT, |row| {
-            Ok(Fields {
-                narrative: text(row, "prompt")?,
-                ..Fields::default()
-            })
-        }),
-        MemoryKind::Note => (NOTE, |row| {
-            Ok(Fields {
-                narrative: text(row, "text")?,
-                files: lines(row, "files")?,
-                ..Fields::default()
-            })
-        }),
-        MemoryKind::Passage => (PASSAGE, |row| {
-            Ok(Fields {
-                subtitle: text(row, "intent")?,
-                narrative: unpack(row.get("text")?, row.get("packed")?),
-                files: text(row, "path")?,
-                ..Fields::default()
-            })
-        }),
-    };
-    connection.optional_row(sql, [handle.id], |row| {
-        let placement = Placement {
-            project: row.get("project_id")?,
-            session: row.get("session_db_id")?,
-            created_at: row.get("created_at")?,
-        };
-        Ok((placement, read(row)?))
-    })
-}
-
-fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
-    Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
-}
-
-fn lines(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
-    Ok(row.list(column)?.join("\n"))
-}
-
-fn join(parts: &[String]) -> String {
-    let parts: Vec<&str> = parts
-        .iter()
-        .map(String::as_str)
-        .filter(|part| !part.is_empty())
-        .collect();
-    parts.join("\n")
 }

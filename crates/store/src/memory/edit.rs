@@ -9,7 +9,7 @@ use crate::{
         changes::{ChangeEvent, record_change},
         documents,
         next_steps::open_steps_json,
-        record,
+        stored,
     },
     sql::{Statements as _, json_list},
 };
@@ -58,7 +58,7 @@ impl Store {
     /// Returns true if a memory exists.
     pub fn exists(&self, handle: Handle) -> Result<bool, StoreError> {
         self.read("look for a memory", |connection| {
-            record::exists(connection, handle)
+            stored::exists(connection, handle)
         })
     }
 

@@ -6,6 +6,7 @@
 pub(crate) mod changes;
 pub(crate) mod documents;
 pub(crate) mod edit;
+pub(crate) mod fields;
 pub(crate) mod next_steps;
 pub(crate) mod notes;
 pub(crate) mod pack;
@@ -15,7 +16,7 @@ pub(crate) mod relation;
 pub(crate) mod replace;
 pub(crate) mod session_memory;
 pub(crate) mod show;
+pub(crate) mod stored;
 pub(crate) mod supersede;
 pub(crate) mod turn;
 pub(crate) mod user_edits;
-pub(crate) mod view;

@@ -1,15 +1,14 @@
-//! The latest memories of a project, as the context block reads them, and those of a session.
+//! The latest memories of a project, as the context block reads them.
 //!
 //! A session start waits for the context block, so its queries read only the columns that it uses, by position.
 
 use std::cmp::Reverse;
 
-use backstory_model::{ObservationId, ObservationType, SessionId, Timestamp, TurnId};
+use backstory_model::{ObservationId, ObservationType, SessionId, Timestamp};
 use rusqlite::{Connection, params};
-use serde::Serialize;
 
 use crate::{
-    Project, Session, Store, StoreError,
+    Project, Store, StoreError,
     memory::next_steps,
     sql::{ListColumns as _, Statements as _},
 };
@@ -99,42 +98,6 @@ pub struct Note {
     pub created_at: Timestamp,
 }
 
-/// Holds an observation of a session, by turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TurnMemory {
-    /// The id, which is also the handle.
-    pub id: ObservationId,
-    /// The turn.
-    #[serde(skip)]
-    pub turn_id: TurnId,
-    /// The type.
-    #[serde(rename = "type")]
-    pub kind: ObservationType,
-    /// The title.
-    pub title: String,
-    /// The subtitle.
-    pub subtitle: Option<String>,
-    /// The narrative.
-    pub narrative: Option<String>,
-    /// The facts.
-    pub facts: Vec<String>,
-    /// The files that tools changed.
-    pub files_modified: Vec<String>,
-}
-
-/// Holds a checkpoint of a session, by turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TurnSummary {
-    /// The turn.
-    pub turn_id: TurnId,
-    /// The completed work.
-    pub completed: Option<String>,
-    /// Open work, offers and questions.
-    pub next_steps: Option<String>,
-    /// The end state and warnings.
-    pub notes: Option<String>,
-}
-
 /// Selects pinned notes or the others.
 #[derive(Clone, Copy)]
 enum Pinned {
@@ -143,48 +106,6 @@ enum Pinned {
 }
 
 impl Store {
-    /// Returns the observations of a session in the order of their ids, including those of other sessions that it repeated.
-    pub fn memories_of(&self, session: &Session) -> Result<Vec<TurnMemory>, StoreError> {
-        const OF_SESSION: &str = "select id, turn_id, type, title, subtitle, narrative, facts, files_modified
-            from observation where session_db_id = ?1 and turn_id is not null
-            union all
-            select observation.id, turn.id, type, title, subtitle, narrative, facts, files_modified
-            from turn join sighting on sighting.turn_id = turn.id
-                join observation on observation.id = sighting.observation_id
-            where turn.session_db_id = ?1
-            order by 1, 2";
-        self.read("read the memories of a session", |connection| {
-            connection.rows(OF_SESSION, [session.db_id], |row| {
-                Ok(TurnMemory {
-                    id: row.get("id")?,
-                    turn_id: row.get("turn_id")?,
-                    kind: row.get("type")?,
-                    title: row.get("title")?,
-                    subtitle: row.get("subtitle")?,
-                    narrative: row.get("narrative")?,
-                    facts: row.list("facts")?,
-                    files_modified: row.list("files_modified")?,
-                })
-            })
-        })
-    }
-
-    /// Returns the summaries of a session in order.
-    pub fn summaries_of(&self, session: &Session) -> Result<Vec<TurnSummary>, StoreError> {
-        const OF_SESSION: &str = "select turn_id, completed, next_steps, notes from summary
-            where session_db_id = ?1 and turn_id is not null order by id";
-        self.read("read the summaries of a session", |connection| {
-            connection.rows(OF_SESSION, [session.db_id], |row| {
-                Ok(TurnSummary {
-                    turn_id: row.get("turn_id")?,
-                    completed: row.get("completed")?,
-                    next_steps: row.get("next_steps")?,
-                    notes: row.get("notes")?,
-                })
-            })
-        })
-    }
-
     /// Returns the latest summaries of a project, newest first.
     pub fn latest_summaries(&self, project: &Project, limit: u32) -> Result<Vec<Summary>, StoreError> {
         const LATEST: &str =

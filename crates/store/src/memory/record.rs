@@ -1,14 +1,10 @@
-//! The complete content of one memory, for display, export and import.
+//! The content of one memory, as export and import exchange it.
+//!
+//! Import recognizes a memory by a hash of its record: a new field here must stay empty for existing memories, or an export of
+//! an older version is imported twice.
 
-use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
-use rusqlite::{Connection, Row};
+use backstory_model::{MemoryKind, ObservationType, Timestamp};
 use serde::{Serialize, Serializer};
-
-use crate::{
-    Store, StoreError,
-    memory::pack::unpack,
-    sql::{ListColumns as _, Statements as _},
-};
 
 /// Holds the complete content of a memory. Fields that its kind does not have are empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -169,132 +165,6 @@ impl MemoryRecord {
         let texts = texts.into_iter().flatten().chain(lists.into_iter().flatten());
         texts.map(String::as_str).collect::<Vec<_>>().join("\n")
     }
-}
-
-/// The order of memories with the same time: the order in which a turn produces them.
-pub(crate) const CHRONOLOGICAL: [MemoryKind; 5] = [
-    MemoryKind::Prompt,
-    MemoryKind::Passage,
-    MemoryKind::Observation,
-    MemoryKind::Summary,
-    MemoryKind::Note,
-];
-
-/// Returns the position of a kind in [`CHRONOLOGICAL`].
-pub(crate) fn chronological_position(kind: MemoryKind) -> u8 {
-    let position = CHRONOLOGICAL.iter().position(|one| *one == kind);
-    u8::try_from(position.unwrap_or_default()).unwrap_or_default()
-}
-
-impl Store {
-    /// Returns a memory; `None` if it does not exist.
-    pub fn line(&self, handle: Handle) -> Result<Option<MemoryRecord>, StoreError> {
-        self.read("read a memory", |connection| read(connection, handle))
-    }
-}
-
-/// Returns true if a memory exists.
-pub(crate) fn exists(connection: &Connection, handle: Handle) -> rusqlite::Result<bool> {
-    let sql = match handle.kind {
-        MemoryKind::Observation => "select 1 from observation where id = ?1",
-        MemoryKind::Summary => "select 1 from summary where id = ?1",
-        MemoryKind::Note => "select 1 from note where id = ?1",
-        MemoryKind::Passage => "select 1 from passage where id = ?1",
-        MemoryKind::Prompt => "select 1 from turn where id = ?1 and prompt is not null",
-    };
-    connection.has_row(sql, [handle.id])
-}
-
-/// Reads a memory; `None` if it does not exist. Also reads damaged databases of older schemas, so it must not use columns
-/// that they do not have.
-pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<MemoryRecord>> {
-    // All kinds have the columns up to `pinned`.
-    const OBSERVATION: &str =
-        "select project.key as project, session.session_id as session_id, memory.created_at as created_at,
-            session.branch as branch, memory.external_id as external_id, memory.pinned as pinned,
-            type, memory.title as title, memory.subtitle as subtitle, narrative, facts, concepts, files_read,
-            files_modified
-        from observation as memory join project on project.id = memory.project_id
-            left join session on session.id = memory.session_db_id where memory.id = ?1";
-    const SUMMARY: &str =
-        "select project.key as project, session.session_id as session_id, memory.created_at as created_at,
-            session.branch as branch, memory.external_id as external_id, memory.pinned as pinned,
-            request, investigated, learned, completed, next_steps, files_read, files_edited, notes
-        from summary as memory join project on project.id = memory.project_id
-            left join session on session.id = memory.session_db_id where memory.id = ?1";
-    const NOTE: &str =
-        "select project.key as project, session.session_id as session_id, memory.created_at as created_at,
-            session.branch as branch, memory.external_id as external_id, memory.pinned as pinned,
-            type, text, files
-        from note as memory left join project on project.id = memory.project_id
-            left join session on session.id = memory.session_db_id where memory.id = ?1";
-    const PROMPT: &str =
-        "select project.key as project, session.session_id as session_id, memory.started_at as created_at,
-            coalesce(memory.branch, session.branch) as branch, memory.external_id as external_id,
-            memory.pinned as pinned, prompt
-        from turn as memory join session on session.id = memory.session_db_id
-            join project on project.id = session.project_id where memory.id = ?1 and prompt is not null";
-    const PASSAGE: &str =
-        "select project.key as project, session.session_id as session_id, memory.created_at as created_at,
-            session.branch as branch, memory.external_id as external_id, memory.pinned as pinned,
-            kind, text, packed
-        from passage as memory join project on project.id = memory.project_id
-            left join session on session.id = memory.session_db_id where memory.id = ?1";
-    type Fill = fn(&Row<'_>, &mut MemoryRecord) -> rusqlite::Result<()>;
-    let (sql, fill): (&str, Fill) = match handle.kind {
-        MemoryKind::Observation => (OBSERVATION, fill_observation),
-        MemoryKind::Summary => (SUMMARY, fill_summary),
-        MemoryKind::Note => (NOTE, |row, memory| {
-            memory.type_name = row.get("type")?;
-            memory.text = row.get("text")?;
-            memory.files_read = row.list("files")?;
-            Ok(())
-        }),
-        MemoryKind::Prompt => (PROMPT, |row, memory| {
-            memory.text = row.get("prompt")?;
-            Ok(())
-        }),
-        MemoryKind::Passage => (PASSAGE, |row, memory| {
-            memory.type_name = row.get("kind")?;
-            memory.text = Some(unpack(row.get("text")?, row.get("packed")?));
-            Ok(())
-        }),
-    };
-    connection.optional_row(sql, [handle.id], |row| {
-        let mut memory = MemoryRecord::new(handle.kind);
-        memory.project = row.get("project")?;
-        memory.session_id = row.get("session_id")?;
-        memory.created_at = row.get("created_at")?;
-        memory.branch = row.get("branch")?;
-        memory.external_id = row.get("external_id")?;
-        memory.pinned = row.get("pinned")?;
-        fill(row, &mut memory)?;
-        Ok(memory)
-    })
-}
-
-fn fill_observation(row: &Row<'_>, memory: &mut MemoryRecord) -> rusqlite::Result<()> {
-    memory.type_name = row.get("type")?;
-    memory.title = row.get("title")?;
-    memory.subtitle = row.get("subtitle")?;
-    memory.narrative = row.get("narrative")?;
-    memory.facts = row.list("facts")?;
-    memory.concepts = row.list("concepts")?;
-    memory.files_read = row.list("files_read")?;
-    memory.files_modified = row.list("files_modified")?;
-    Ok(())
-}
-
-fn fill_summary(row: &Row<'_>, memory: &mut MemoryRecord) -> rusqlite::Result<()> {
-    memory.request = row.get("request")?;
-    memory.investigated = row.get("investigated")?;
-    memory.learned = row.get("learned")?;
-    memory.completed = row.get("completed")?;
-    memory.next_steps = row.get("next_steps")?;
-    memory.files_read = row.list("files_read")?;
-    memory.files_edited = row.list("files_edited")?;
-    memory.notes = row.get("notes")?;
-    Ok(())
 }
 
 #[expect(clippy::ref_option, reason = "serde hands out references")]

@@ -7,8 +7,8 @@ use rusqlite::{Connection, Row};
 use serde::Serialize;
 
 use crate::{
-    MemoryRecord, Store, StoreError,
-    memory::{pack::unpack, record},
+    Memory, Store, StoreError,
+    memory::{pack::unpack, stored},
     sql::{ListColumns as _, Statements as _},
 };
 
@@ -18,10 +18,8 @@ const MAX_PASSAGES: u32 = 50;
 /// Holds a memory with its provenance and evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryDetail {
-    /// The handle.
-    pub handle: Handle,
-    /// The content.
-    pub line: MemoryRecord,
+    /// The memory.
+    pub memory: Memory,
     /// The provenance.
     pub provenance: Provenance,
     /// The first passages of the same turn, in order.
@@ -88,7 +86,7 @@ impl Store {
     /// Returns a memory in full; `None` if it does not exist.
     pub fn show(&self, handle: Handle) -> Result<Option<MemoryDetail>, StoreError> {
         self.read("read a memory", |connection| {
-            let Some(line) = record::read(connection, handle)? else {
+            let Some(memory) = stored::read(connection, handle)? else {
                 return Ok(None);
             };
             let (turn, mut provenance) = provenance(connection, handle)?.unwrap_or_default();
@@ -102,8 +100,7 @@ impl Store {
                 passages.retain(|passage| passage.id != handle);
             }
             Ok(Some(MemoryDetail {
-                handle,
-                line,
+                memory,
                 provenance,
                 passages,
             }))

@@ -6,8 +6,8 @@ use backstory_model::{Handle, MemoryKind, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::{
-    Filter, MemoryRecord, ParseCursorError, Project, Store, StoreError,
-    memory::record::{self, CHRONOLOGICAL, chronological_position},
+    Filter, Memory, ParseCursorError, Project, Store, StoreError,
+    memory::stored::{self, CHRONOLOGICAL, chronological_position},
     sql::{Statements as _, escape_like},
 };
 
@@ -23,7 +23,7 @@ pub struct PageCursor {
 #[derive(Clone, Debug)]
 pub struct Page {
     /// The memories, the latest first.
-    pub memories: Vec<(Handle, MemoryRecord)>,
+    pub memories: Vec<Memory>,
     /// The cursor of the next page; absent on the last one.
     pub next: Option<PageCursor>,
 }
@@ -54,9 +54,7 @@ impl Store {
                     kind: CHRONOLOGICAL[usize::from(place.order)],
                     id: place.id,
                 };
-                if let Some(memory) = record::read(connection, handle)? {
-                    memories.push((handle, memory));
-                }
+                memories.extend(stored::read(connection, handle)?);
             }
             Ok(Page {
                 memories,

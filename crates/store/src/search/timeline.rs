@@ -6,18 +6,16 @@ use backstory_model::{Handle, MemoryKind, ProjectId, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::{
-    MemoryRecord, Store, StoreError,
-    memory::record::{self, CHRONOLOGICAL, chronological_position},
+    Memory, Store, StoreError,
+    memory::stored::{self, CHRONOLOGICAL, chronological_position},
     sql::Statements as _,
 };
 
 /// Holds one memory of a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
-    /// The handle.
-    pub handle: Handle,
-    /// The content.
-    pub line: MemoryRecord,
+    /// The memory.
+    pub memory: Memory,
     /// It is the memory that the timeline was requested for.
     pub is_anchor: bool,
 }
@@ -79,13 +77,11 @@ impl Store {
                     kind: CHRONOLOGICAL[usize::from(order)],
                     id,
                 };
-                if let Some(line) = record::read(connection, handle)? {
-                    entries.push(TimelineEntry {
-                        handle,
-                        line,
-                        is_anchor: handle == anchor,
-                    });
-                }
+                let memory = stored::read(connection, handle)?;
+                entries.extend(memory.map(|memory| TimelineEntry {
+                    memory,
+                    is_anchor: handle == anchor,
+                }));
             }
             Ok(Some(entries))
         })

@@ -268,14 +268,31 @@ impl Store {
         })
     }
 
-    /// Returns the observations and summaries of each turn of a session.
+    /// Returns the observations and summaries of each turn of a session. An observation of another session that a turn
+    /// repeated is not among them, see [`Store::sightings_by_turn`].
     pub fn memories_by_turn(&self, session: &Session) -> Result<BTreeMap<TurnId, Vec<Handle>>, StoreError> {
         const MEMORIES: &str = "select turn_id, 'observation' as kind, id from observation
                 where session_db_id = ?1 and turn_id is not null
             union all select turn_id, 'summary', id from summary where session_db_id = ?1 and turn_id is not null
             order by 1, 2, 3";
+        self.handles_by_turn(MEMORIES, session)
+    }
+
+    /// Returns the observations that each turn of a session repeated.
+    pub fn sightings_by_turn(&self, session: &Session) -> Result<BTreeMap<TurnId, Vec<Handle>>, StoreError> {
+        const SIGHTINGS: &str =
+            "select turn.id as turn_id, 'observation' as kind, sighting.observation_id as id
+            from turn join sighting on sighting.turn_id = turn.id where turn.session_db_id = ?1 order by 1, 3";
+        self.handles_by_turn(SIGHTINGS, session)
+    }
+
+    fn handles_by_turn(
+        &self,
+        sql: &str,
+        session: &Session,
+    ) -> Result<BTreeMap<TurnId, Vec<Handle>>, StoreError> {
         self.read("read the memories of a session", |connection| {
-            let memories = connection.rows(MEMORIES, [session.db_id], |row| {
+            let handles = connection.rows(sql, [session.db_id], |row| {
                 let handle = Handle {
                     kind: row.get("kind")?,
                     id: row.get("id")?,
@@ -283,7 +300,7 @@ impl Store {
                 Ok((row.get("turn_id")?, handle))
             })?;
             let mut by_turn: BTreeMap<TurnId, Vec<Handle>> = BTreeMap::new();
-            for (turn, handle) in memories {
+            for (turn, handle) in handles {
                 by_turn.entry(turn).or_default().push(handle);
             }
             Ok(by_turn)

@@ -2,7 +2,7 @@
 
 use backstory_model::Handle;
 
-use crate::{MemoryRecord, Project, Store, StoreError, memory::record};
+use crate::{MemoryRecord, Project, Store, StoreError, memory::stored};
 
 impl Store {
     /// Calls `each` with every memory of one project or of all, in chronological order. Leaves out machine-made prompts.
@@ -32,8 +32,8 @@ impl Store {
                     kind: row.get("kind")?,
                     id: row.get("id")?,
                 };
-                if let Some(memory) = record::read(&snapshot, handle)?
-                    && let Err(error) = each(&memory)
+                if let Some(memory) = stored::read(&snapshot, handle)?
+                    && let Err(error) = each(&memory.record)
                 {
                     return Ok(Err(error));
                 }

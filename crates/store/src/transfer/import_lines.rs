@@ -12,7 +12,7 @@ use crate::{
     memory::{
         documents::{self, EVERYWHERE, Placement},
         pack::pack,
-        record,
+        stored,
     },
     sessions::{find_session, projects},
     sql::{Statements as _, text_hash},
@@ -190,14 +190,14 @@ impl<'t> Batch<'t> {
         let ids: Vec<i64> = self
             .tx
             .rows(sql, params![scope, at, MAX_COMPARED], |row| row.get("id"))?;
-        let mut stored = HashMap::with_capacity(ids.len());
+        let mut found = HashMap::with_capacity(ids.len());
         for id in ids {
             let handle = Handle { kind, id };
-            if let Some(line) = record::read(self.tx, handle)? {
-                stored.insert(content_hash(&line), handle);
+            if let Some(memory) = stored::read(self.tx, handle)? {
+                found.insert(content_hash(&memory.record), handle);
             }
         }
-        Ok(stored)
+        Ok(found)
     }
 
     /// Indexes the new memories, project by project: FTS5 flushes its pending data whenever a smaller rowid is inserted.
@@ -232,7 +232,7 @@ impl<'t> Batch<'t> {
             })
         })?;
         match handle {
-            Some(handle) => record::exists(self.tx, handle),
+            Some(handle) => stored::exists(self.tx, handle),
             None => Ok(false),
         }
     }
