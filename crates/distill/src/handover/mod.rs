@@ -18,7 +18,7 @@ use crate::{Handover, SessionObservation};
 use backstory_model::ObservationType;
 
 /// The whole hand-over, in characters: about 300 tokens.
-const MAX_CHARS: usize = 1_300;
+const MAX_CHARS: usize = 1_250;
 /// A line with this share of another line's words says the same.
 const SAME_PERCENT: u32 = 60;
 const MAX_FINDINGS: usize = 2;

@@ -173,13 +173,18 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
         return;
     }
     let reference = publication.reference.unwrap_or_default();
-    let (_, subject) = split_prefix(title);
+    let (prefix, subject) = split_prefix(title);
+    let kind = if publication.kind == PublicationKind::PullRequest {
+        kind::of_change(prefix, subject, &[])
+    } else {
+        ObservationType::Discovery
+    };
     let named = format!("{} {reference}: {subject}", noun(publication.kind)).replace(" :", ":");
     let Some(title) = fit_title(&named).or_else(|| fit_title(subject)) else {
         return;
     };
     let mut draft = Draft {
-        kind: Some(ObservationType::Discovery),
+        kind: Some(kind),
         ..Draft::new(Source::Commit, publication.first, title)
     };
     statements.into_iter().for_each(|statement| draft.push(statement));

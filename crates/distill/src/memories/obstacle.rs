@@ -328,6 +328,10 @@ fn resolved(
         reasons = reasons_between(timeline, range);
     }
     let is_variant = is_variant(failure.command, command);
+    if is_variant {
+        let program = failure.command.split_whitespace().next().unwrap_or_default();
+        reasons.retain(|reason| reason.text.contains(program));
+    }
     let title = if is_variant {
         let program = |command: &str| code(command.split_whitespace().next().unwrap_or_default());
         Some(format!(

@@ -161,9 +161,8 @@ fn is_informative(text: &str, source: Source) -> bool {
 
 /// A sentence that weighs or intends is not a finding.
 static PLANS: Phrases = Phrases::new(concat!(
-    "would be to|simplest|i should|we should|we need to|need to|needs to|we can|could|either|maybe|might|",
-    "hypothesis|suspect|perhaps|should return|should be|should|would|approach|probably|wait|going to|",
-    "we want|to fix|fix for|will need|next",
+    "would be to|simplest|either|maybe|might|hypothesis|suspect|perhaps|probably|wait|going to|we want|we should|",
+    "we need to|i should",
 ));
 
 /// Reports whether a heading is the name of a file.
