@@ -1,35 +1,48 @@
-//! Takes over what happened before backstory was there: from an agent's own records to events.
+//! Imports past sessions: turns an agent's own transcripts into events.
 //!
-//! Past sessions go through the same path as live ones. A transcript becomes the events that hooks would have reported,
-//! with the agent's words in between; their keys are made of time and place in the file, so that importing twice is
-//! importing once.
+//! Past sessions go through the same path as live ones. A transcript becomes the events that hooks would have reported, each
+//! with the steps before it that no hook reports. Event keys are made of time and place in the file, so importing twice
+//! is the same as importing once.
+
+mod places;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
-    time::{Duration, SystemTime},
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
-use backstory_capture::{filter, project};
+use backstory_capture::filter;
 use backstory_distill::{ToolOutcome, TurnStep};
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
-use backstory_transcript::{
-    self as transcript, Position, Record, RecordKind, SessionFacts, Skipped, Transcript,
-};
+use backstory_transcript::{self as transcript, Position, Record, RecordKind, SessionFacts, Transcript};
 use serde_json::{Value, json};
 
 use crate::turns::{self, TurnRecord, TurnRecords};
 
-/// What a transcript tells, as events.
+pub use places::Places;
+
+/// A transcript as events.
 #[derive(Debug, Default)]
 pub struct TranscriptEvents {
-    /// The events, in the order of the file; sub-agents' come last.
+    /// The events, in the order in which they are to be ingested.
     pub events: Vec<Event>,
-    /// Where it happened.
+    /// The project of the session.
     pub project: Option<ProjectIdentity>,
-    /// Lines that are no JSON.
+    /// The number of lines that are no JSON.
     pub damaged: u64,
+    /// The first few of them.
+    pub damaged_lines: Vec<DamagedLine>,
+}
+
+/// A line of a transcript that is no JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedLine {
+    /// The file.
+    pub path: PathBuf,
+    /// The number of the line, from 1.
+    pub line: u64,
 }
 
 /// Says whether an event is a prompt of the person.
@@ -52,8 +65,9 @@ const ENDED_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Reads a session and its sub-agents.
 pub fn read(
     transcript: &Transcript,
+    places: &Places,
     settings: &filter::CaptureSettings,
-    now: SystemTime,
+    now: Timestamp,
 ) -> Result<TranscriptEvents> {
     let mut builder = EventBuilder {
         session_id: transcript.session_id.clone(),
@@ -64,44 +78,45 @@ pub fn read(
             .collect(),
         ..EventBuilder::default()
     };
-    let (position, skipped) = builder.file(&transcript.path, Position::default(), settings)?;
+    let position = builder.file(&transcript.path, Position::default(), settings)?;
     builder.end_turn(TurnStop::EndOfFile);
-    let mut damaged = skipped.damaged;
     let session = std::mem::take(&mut builder.events);
     for agent in &transcript.agents {
         builder.agent = Some(agent.agent_id.clone());
         builder.prompt_id = None;
         // Sub-agents of private turns are private: the session's own file knows.
         let from = Position::default().with_private_turns_of(&position);
-        let (_, skipped) = builder.file(&agent.path, from, settings)?;
-        damaged += skipped.damaged;
+        builder.file(&agent.path, from, settings)?;
         builder.end_agent();
     }
     let agents = std::mem::take(&mut builder.events);
     let mut events = by_time(session, agents);
-    // A transcript does not record the end of its session. One without new lines for this long has ended.
-    let is_old = now
-        .duration_since(transcript.modified)
-        .is_ok_and(|age| age > ENDED_AFTER);
-    if let Some(at_ms) = events
-        .iter()
-        .map(|event| event.at.as_millis())
-        .max()
-        .filter(|_| is_old)
-    {
-        builder.last.0 = at_ms;
+    // A transcript does not record the end of its session. One without new lines for this long has ended; the times of the
+    // file itself change when it is copied.
+    let last = events.iter().map(|event| event.at).max();
+    if let Some(last) = last.filter(|last| now.since(*last) > ENDED_AFTER) {
+        builder.last.0 = last.as_millis();
         builder.event(EventKind::SessionEnd, json!({"reason": "imported"}));
         events.append(&mut builder.events);
     }
     let folder = transcript.path.parent().unwrap_or(&transcript.path);
-    let project = place(&builder.facts, folder);
-    for event in &mut events {
-        let opens = matches!(event.kind, EventKind::UserPromptSubmit);
-        event.project = opens.then(|| project.clone());
+    let project = places.project(builder.cwd.as_deref(), folder);
+    let mut branches = builder.branches.into_iter();
+    for event in events
+        .iter_mut()
+        .filter(|event| event.kind == EventKind::UserPromptSubmit)
+    {
+        // The branch of that time, not of today.
+        event.project = Some(ProjectIdentity {
+            branch: branches.next().flatten().filter(|branch| !branch.is_empty()),
+            worktree: None,
+            ..project.clone()
+        });
     }
     Ok(TranscriptEvents {
         project: Some(project),
-        damaged,
+        damaged: builder.damaged,
+        damaged_lines: builder.damaged_lines,
         events,
     })
 }
@@ -118,21 +133,6 @@ fn by_time(session: Vec<Event>, agents: Vec<Event>) -> Vec<Event> {
     timed.extend(agents.into_iter().map(|event| (event.at.as_millis(), event)));
     timed.sort_by_key(|(at_ms, _)| *at_ms);
     timed.into_iter().map(|(_, event)| event).collect()
-}
-
-/// Finds the project. Where the session's folder says nothing, the transcript's own stands for it.
-fn place(facts: &SessionFacts, folder: &Path) -> ProjectIdentity {
-    let cwd = facts
-        .cwd
-        .as_deref()
-        .map(Path::new)
-        .filter(|cwd| cwd.is_absolute());
-    let found = project::locate(cwd.unwrap_or(folder)).facts;
-    // The branch of that time, not of today; nor a worktree that may be gone.
-    ProjectIdentity {
-        branch: facts.git_branch.clone().filter(|branch| !branch.is_empty()),
-        ..found
-    }
 }
 
 /// The reason for which a turn of the transcript is over.
@@ -152,6 +152,10 @@ struct EventBuilder {
     /// The id of the prompt under way.
     prompt_id: Option<String>,
     facts: SessionFacts,
+    /// The first working folder of the session: the agent may change it.
+    cwd: Option<PathBuf>,
+    /// The branch at each prompt.
+    branches: Vec<Option<String>>,
     /// The records of the turn under way.
     records: TurnRecords,
     /// The records of sub-agents that older clients wrote into the session's own file.
@@ -163,15 +167,12 @@ struct EventBuilder {
     /// Time and offset of the record that the next event stands for.
     last: (i64, u64),
     events: Vec<Event>,
+    damaged: u64,
+    damaged_lines: Vec<DamagedLine>,
 }
 
 impl EventBuilder {
-    fn file(
-        &mut self,
-        path: &Path,
-        from: Position,
-        settings: &filter::CaptureSettings,
-    ) -> Result<(Position, Skipped)> {
+    fn file(&mut self, path: &Path, from: Position, settings: &filter::CaptureSettings) -> Result<Position> {
         let attempt = || format!("could not read {}", path.display());
         let mut reader = transcript::open(path, from, settings).with_context(attempt)?;
         for record in reader.by_ref().filter(|record| !record.copied) {
@@ -180,10 +181,14 @@ impl EventBuilder {
         if let Some(error) = reader.error() {
             return Err(anyhow::anyhow!("{error}").context(attempt()));
         }
-        Ok((
-            reader.position().cloned().unwrap_or_default(),
-            reader.skipped().clone(),
-        ))
+        let skipped = reader.skipped();
+        self.damaged += skipped.damaged;
+        self.damaged_lines
+            .extend(skipped.damaged_lines.iter().map(|&line| DamagedLine {
+                path: path.to_owned(),
+                line,
+            }));
+        Ok(reader.position().cloned().unwrap_or_default())
     }
 
     fn record(&mut self, record: Record) {
@@ -196,6 +201,8 @@ impl EventBuilder {
         match record.kind {
             RecordKind::Facts(facts) => {
                 if is_session {
+                    let cwd = facts.cwd.as_ref().map(PathBuf::from);
+                    self.cwd = self.cwd.take().or(cwd);
                     self.facts = facts;
                 }
             }
@@ -228,6 +235,7 @@ impl EventBuilder {
         }
         self.in_turn = true;
         self.prompt_id = prompt_id;
+        self.branches.push(self.facts.git_branch.clone());
         self.event(EventKind::UserPromptSubmit, json!({"prompt": text}));
     }
 
@@ -239,6 +247,7 @@ impl EventBuilder {
             self.records.take();
             self.sidechains.clear();
             self.in_turn = false;
+            self.branches.clear();
             self.events.clear();
         }
     }

@@ -17,15 +17,15 @@ use backstory_engine::ingest::store_events;
 use backstory_engine::worker_process;
 use backstory_engine::{
     engine::Engine,
-    import::{self, TranscriptEvents},
+    import::{self, Places, TranscriptEvents},
     models::{self, Model},
     settings::Settings,
     time_arg::{self, TimeArg},
     worker,
 };
 use backstory_model::{Event, Timestamp};
-use backstory_store::{ImportedFile, Store};
-use backstory_transcript::{self as transcript, Transcript};
+use backstory_store::{EmbedOrder, ImportedFile, Store};
+use backstory_transcript::{self as transcript, SessionPlace, Transcript};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
@@ -89,6 +89,8 @@ struct SessionImportCounts {
     tools: u64,
     new_events: u64,
     damaged: u64,
+    /// File and line of the first damaged lines of each transcript.
+    unreadable: Vec<String>,
     bytes: u64,
 }
 
@@ -102,7 +104,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Import) -> Result<ExitStatus> {
 
 fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     let settings = engine.checked_settings()?;
-    let transcripts = find(engine, arguments, &models::zone(&settings))?;
+    let sessions = find(engine, arguments, &models::zone(&settings))?;
     let start = Instant::now();
     // Events that wait in the spool are taken in first: what they tell is not wanted from the transcript.
     let mut store = open_store(engine)?;
@@ -119,7 +121,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     let mut tally = SessionImportCounts::default();
     let mut progress = Progress::new(arguments.json);
     let mut wanted = Vec::new();
-    for transcript in &transcripts {
+    for (transcript, _) in &sessions {
         let stamp = stamp(transcript);
         let path = transcript.path.to_string_lossy();
         let file = ImportedFile {
@@ -131,14 +133,16 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
             _ => wanted.push((transcript, stamp)),
         }
     }
-    let (keep, now) = (settings.capture.capture_settings(), engine.clock.now());
+    let (keep, now) = (settings.capture.capture_settings(), engine.clock.timestamp());
+    let known: Vec<SessionPlace> = sessions.iter().map(|(_, place)| place.clone()).collect();
+    let places = Places::of(&known, engine.environment.user_home().as_deref());
     import_all(
         &wanted,
         arguments,
-        &|transcript| import::read(transcript, &keep, now),
+        &|transcript| import::read(transcript, &places, &keep, now),
         store.as_mut(),
-        &mut |sessions| {
-            progress.show(&format!("{sessions} of {} sessions read", transcripts.len()));
+        &mut |read| {
+            progress.show(&format!("{read} of {} sessions read", sessions.len()));
         },
         &mut tally,
     )?;
@@ -148,14 +152,19 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     };
     progress.end();
     report(arguments, &tally, distilled, start);
-    if tally.new_events > 0 && !arguments.dry_run {
-        // It makes the vectors, and memories of what is left.
+    // The worker embeds what was imported, now or by an import that was cut off.
+    let has_work = match &store {
+        Some(store) => !store.documents_to_embed(EmbedOrder::Newest, 1)?.is_empty(),
+        None => false,
+    };
+    if (has_work || tally.new_events > 0) && !arguments.dry_run {
         worker_process::ensure(engine);
     }
     Ok(ExitStatus::Done)
 }
 
-fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<Transcript>> {
+/// Finds the wanted transcripts with place and time of their sessions, oldest session first.
+fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<(Transcript, SessionPlace)>> {
     let folders = match arguments.folders.as_slice() {
         [] => vec![
             engine
@@ -166,7 +175,7 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
         ],
         folders => folders.to_vec(),
     };
-    let mut transcripts = Vec::new();
+    let mut sessions = Vec::new();
     for folder in folders {
         let found = transcript::sessions(&folder).hint_context(
             format_args!("could not read {}", folder.display()),
@@ -175,13 +184,28 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
         for path in found.unreadable {
             anstream::eprintln!("not readable: {}", path.display());
         }
-        transcripts.extend(found.transcripts);
+        for transcript in found.transcripts {
+            // One that cannot be read is reported when it is imported.
+            let place = transcript::peek(&transcript.path).unwrap_or_default();
+            sessions.push((transcript, place));
+        }
     }
     if let Some(since) = arguments.since {
         let from = since.timestamp(engine.clock.timestamp(), zone)?;
-        transcripts.retain(|transcript| Timestamp::from(transcript.modified) >= from);
+        sessions.retain(|(transcript, place)| last_time(transcript, place) >= from);
     }
-    Ok(transcripts)
+    // The times of the files change when they are copied: what supersedes what must not depend on them.
+    sessions.sort_by(|(one, at), (other, other_at)| {
+        (last_time(one, at), &one.path).cmp(&(last_time(other, other_at), &other.path))
+    });
+    Ok(sessions)
+}
+
+/// Returns the time at which a session was last active; that of its file if no line has one.
+fn last_time(transcript: &Transcript, place: &SessionPlace) -> Timestamp {
+    place
+        .last_ms
+        .map_or_else(|| Timestamp::from(transcript.modified), Timestamp::from_millis)
 }
 
 /// Reads transcripts on one core while the other stores what was read before.
@@ -239,6 +263,11 @@ fn take(
         return Ok(());
     }
     tally.damaged += told.damaged;
+    for damaged in &told.damaged_lines {
+        let place = format!("{}:{}", damaged.path.display(), damaged.line);
+        anstream::eprintln!("not readable: {place}");
+        tally.unreadable.push(place);
+    }
     let new = new_events(told.events, &transcript.session_id, store.as_deref())?;
     if new.is_empty() {
         tally.unchanged += 1;
@@ -332,7 +361,7 @@ fn report(arguments: &ClaudeCode, tally: &SessionImportCounts, distilled: usize,
         println!(
             "{}",
             json!({"sessions": tally.sessions, "unchanged": tally.unchanged, "prompts": tally.prompts, "tool_uses": tally.tools,
-                "new_events": tally.new_events, "damaged_lines": tally.damaged, "bytes": tally.bytes,
+                "new_events": tally.new_events, "damaged_lines": tally.damaged, "unreadable": tally.unreadable, "bytes": tally.bytes,
                 "distilled": distilled, "seconds": seconds, "dry_run": arguments.dry_run})
         );
         return;

@@ -182,6 +182,76 @@ fn damaged_lines_are_counted_and_the_rest_is_taken() {
         (&told["sessions"], &told["damaged_lines"]),
         (&json!(2), &json!(2))
     );
+    let places = [2, 3].map(|line| format!("{}:{line}", file.display()));
+    assert_eq!(told["unreadable"], json!(places));
+}
+
+/// Writes a transcript of one turn.
+fn transcript(home: &Home, session: &str, cwd: &str, day: &str) {
+    let folder = home.outside().join("claude/projects/-some-folder");
+    fs::create_dir_all(&folder).unwrap();
+    let line = |second: u32, kind: &str, message: Value| {
+        json!({"type": kind, "sessionId": session, "cwd": cwd, "gitBranch": "feat/x", "message": message,
+            "timestamp": format!("{day}T10:00:{second:02}.000Z")})
+    };
+    let lines = [
+        line(
+            1,
+            "user",
+            json!({"role": "user", "content": "Retry failed uploads"}),
+        ),
+        line(
+            2,
+            "assistant",
+            json!({"id": "m", "content": [{"type": "text", "text": "Uploads are retried now."}]}),
+        ),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(folder.join(format!("{session}.jsonl")), text).unwrap();
+}
+
+#[test]
+fn sessions_of_deleted_worktrees_join_their_project() {
+    let home = Home::new();
+    let id = |n: u32| format!("00000000-0000-4000-8000-0000000000{n:02}");
+    let folders = [
+        "/gone/app",
+        "/gone/app/.worktrees/a",
+        "/gone/app/.claude/worktrees/b",
+        "/gone/app-worktrees/c",
+        "/gone/other",
+    ];
+    for (n, cwd) in (1..).zip(folders) {
+        transcript(&home, &id(n), cwd, "2026-01-05");
+    }
+    assert_eq!(import(&home, &[])["sessions"], 5);
+    let counts = home.rows(
+        "select project.root || ' ' || count(*) from session join project on project.id = project_id
+        group by project.id order by 1",
+    );
+    assert_eq!(counts, ["/gone/app 4", "/gone/other 1"]);
+}
+
+#[test]
+fn times_are_those_of_the_session_and_not_of_its_file() {
+    let home = Home::new();
+    // Both files are written now.
+    transcript(
+        &home,
+        "00000000-0000-4000-8000-000000000001",
+        "/gone/app",
+        "2020-01-05",
+    );
+    transcript(
+        &home,
+        "00000000-0000-4000-8000-000000000002",
+        "/gone/app",
+        "2026-01-05",
+    );
+    assert_eq!(import(&home, &["--since", "2026-01-01"])["sessions"], 1);
+    import(&home, &[]);
+    let states = home.rows("select status from session order by session_id");
+    assert_eq!(states, ["completed", "completed"]);
 }
 
 #[test]

@@ -2,20 +2,15 @@
 
 use backstory_model::relative_path;
 
-/// Returns a path relative to the root; a worktree inside the project counts as the project.
+/// Returns a path relative to the root. A worktree of the project counts as the project: sessions of different worktrees
+/// are about the same files.
 pub(super) fn shown(path: &str, root: Option<&str>) -> String {
+    const INSIDE: [&str; 2] = ["/.worktrees/", "/.claude/worktrees/"];
     let path = relative_path(path, root);
-    let inside = ["/.worktrees/", "/.claude/worktrees/"]
-        .iter()
-        .find_map(|folder| {
-            let below = path.strip_prefix(&folder[1..]).or_else(|| {
-                let root = root?.trim_end_matches('/');
-                path.strip_prefix(root)?.strip_prefix(folder)
-            })?;
-            below.split_once('/').map(|(_, rest)| rest)
-        })
-        .map(ToOwned::to_owned);
-    inside.unwrap_or(path)
+    let below = |prefix: &str| path.strip_prefix(prefix)?.split_once('/').map(|(_, rest)| rest);
+    let inside = INSIDE.iter().find_map(|folder| below(&folder[1..]));
+    let beside = || below(&format!("{}-worktrees/", root?.trim_end_matches('/')));
+    inside.or_else(beside).map(ToOwned::to_owned).unwrap_or(path)
 }
 
 /// Returns a path that a shell command names in a folder.
@@ -73,6 +68,8 @@ mod tests {
             ("/w/app/src/a.rs", "src/a.rs"),
             ("/w/app/.worktrees/1/src/a.rs", "src/a.rs"),
             ("/w/app/.claude/worktrees/x/a.rs", "a.rs"),
+            ("/w/app-worktrees/x/src/a.rs", "src/a.rs"),
+            ("/w/app-worktrees.md", "/w/app-worktrees.md"),
             ("/tmp/x.py", "/tmp/x.py"),
         ] {
             assert_eq!(shown(path, root), wanted);

@@ -112,7 +112,7 @@ fn fit(turn: &StoredTurn, text: &str, prompt_id: Option<&str>) -> Option<PromptM
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, io::Write, path::PathBuf, time::SystemTime};
+    use std::{fs, io::Write, path::PathBuf};
 
     use backstory_distill::{ToolOutcome, TurnEnd, TurnStep};
     use backstory_model::{EventKind, ProjectId, SessionId, Timestamp, TurnId};
@@ -191,7 +191,13 @@ mod tests {
 
     fn imported(path: &Path) -> Vec<TurnInput> {
         let found = transcript::sessions(path).unwrap();
-        let read = import::read(&found.transcripts[0], &settings(), SystemTime::UNIX_EPOCH).unwrap();
+        let read = import::read(
+            &found.transcripts[0],
+            &import::Places::default(),
+            &settings(),
+            Timestamp::from_millis(0),
+        )
+        .unwrap();
         turns_of_session(&read.events, Some("/w/app"))
     }
 

@@ -8,6 +8,7 @@ mod interpreter;
 mod message_queue;
 mod messages;
 mod owner;
+mod peek;
 mod position;
 mod prompts;
 mod queue;
@@ -26,6 +27,7 @@ use std::{
 use backstory_capture::filter::CaptureSettings;
 
 pub use owner::TranscriptOwner;
+pub use peek::{SessionPlace, peek};
 pub use position::Position;
 pub use prompts::{TaskReport, task_report};
 pub use reader::Reader;

@@ -1,0 +1,105 @@
+//! Reads the two ends of a transcript: where and when a session took place, without reading all of it.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use backstory_capture::payload::{Payload, to_text};
+use jiff::Timestamp;
+
+/// The number of bytes in which the working folder is searched: one of the first lines has it.
+const HEAD: u64 = 256 * 1024;
+
+/// The numbers of bytes in which the last time is searched, one after the other: a line with the result of a tool is long.
+const TAILS: [u64; 3] = [16 * 1024, 512 * 1024, u64::MAX];
+
+/// The place and time of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionPlace {
+    /// The first working folder.
+    pub cwd: Option<String>,
+    /// The branch that was checked out there.
+    pub git_branch: Option<String>,
+    /// The time of the last line that has one, in milliseconds since 1970.
+    pub last_ms: Option<i64>,
+}
+
+/// Reads the place and time of a session.
+pub fn peek(path: &Path) -> io::Result<SessionPlace> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut place = SessionPlace::default();
+    let mut head = Vec::new();
+    file.by_ref().take(HEAD).read_to_end(&mut head)?;
+    each_line(&head, |line| {
+        place.cwd = line.text("cwd").map(|cwd| cwd.into_owned());
+        place.git_branch = line.text("gitBranch").map(|branch| branch.into_owned());
+        place.cwd.is_some()
+    });
+    for tail in TAILS {
+        let start = length.saturating_sub(tail);
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.by_ref().read_to_end(&mut bytes)?;
+        place.last_ms = last_time(&bytes);
+        if place.last_ms.is_some() || start == 0 {
+            break;
+        }
+    }
+    Ok(place)
+}
+
+/// Calls a function for each line that is a JSON object, until it returns true.
+fn each_line(bytes: &[u8], mut stops: impl FnMut(&Payload<'_>) -> bool) {
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let text = to_text(line);
+        if Payload::read(text.trim()).is_ok_and(|fields| stops(&fields)) {
+            return;
+        }
+    }
+}
+
+fn last_time(bytes: &[u8]) -> Option<i64> {
+    let mut lines = bytes.split(|byte| *byte == b'\n').rev();
+    lines.find_map(|line| {
+        let text = to_text(line);
+        let fields = Payload::read(text.trim()).ok()?;
+        let time: Timestamp = fields.text("timestamp")?.parse().ok()?;
+        Some(time.as_millisecond())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_transcript_say_where_and_when() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let long = "x".repeat(40_000);
+        let lines = [
+            r#"{"type":"queue-operation","timestamp":"2026-01-01T00:00:00.000Z"}"#.to_owned(),
+            r#"{"type":"user","cwd":"/w/app","gitBranch":"feat/x","timestamp":"2026-01-01T00:00:01.000Z"}"#
+                .to_owned(),
+            r#"{"type":"user","cwd":"/tmp","gitBranch":"main","timestamp":"2026-01-02T00:00:00.000Z"}"#
+                .to_owned(),
+            format!(r#"{{"type":"file-history-snapshot","text":"{long}"}}"#),
+            "{\"type\":\"user\",\"cut".to_owned(),
+        ];
+        let mut file = File::create(&path).unwrap();
+        file.write_all(lines.join("\n").as_bytes()).unwrap();
+        let place = peek(&path).unwrap();
+        assert_eq!(
+            (place.cwd.as_deref(), place.git_branch.as_deref()),
+            (Some("/w/app"), Some("feat/x"))
+        );
+        assert_eq!(place.last_ms, Some(1_767_312_000_000));
+        File::create(&path).unwrap();
+        assert_eq!(peek(&path).unwrap(), SessionPlace::default());
+    }
+}
