@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use backstory_model::{NewObservation, ObservationId, ProjectId, SessionId, Timestamp};
+use backstory_model::{NewObservation, ObservationId, ProjectId, SessionId, Timestamp, TurnId};
 use backstory_text::WordSet;
 use rusqlite::{Connection, params};
 
@@ -32,8 +32,10 @@ pub(crate) struct Known {
 pub(crate) struct RelationScope<'m> {
     /// Its project: only memories of the same project are related.
     pub(crate) project_db_id: ProjectId,
-    /// Its session: memories of the same session are kept apart by the distiller.
-    pub(crate) session_db_id: SessionId,
+    /// The session whose memories are not compared, because the distiller of the whole session keeps them apart.
+    pub(crate) except_session: Option<SessionId>,
+    /// The turn whose memories are never superseded: the new one is made of the same turn.
+    pub(crate) turn: Option<TurnId>,
     /// The error that it resolves.
     pub(crate) error_signature: Option<&'m str>,
 }
@@ -62,13 +64,13 @@ fn same_error(
     /// The share of common words from which two titles about one error describe the same remedy.
     const SAME_REMEDY: f64 = 0.5;
     const KNOWN: &str = "select id, title, created_at from observation
-        where project_id = ?1 and error_signature = ?2 and session_db_id is not ?3 and superseded_by is null";
+        where project_id = ?1 and error_signature = ?2 and (?3 is null or session_db_id is not ?3) and superseded_by is null";
     let mut related = Related::default();
     let Some(signature) = origin.error_signature else {
         return Ok(related);
     };
     let mut statement = connection.prepare_cached(KNOWN)?;
-    let mut rows = statement.query(params![origin.project_db_id, signature, origin.session_db_id])?;
+    let mut rows = statement.query(params![origin.project_db_id, signature, origin.except_session])?;
     while let Some(row) = rows.next()? {
         let known = Known {
             id: row.get("id")?,
@@ -91,10 +93,11 @@ fn similar_titles(
 ) -> rusqlite::Result<Related> {
     // Only the best matches are compared: a few common words do not make a relation.
     const SIMILAR: &str = "select observation.id as id, observation.title as title, observation.created_at as created_at,
+            observation.turn_id as turn_id,
             observation.files_read as files_read, observation.files_modified as files_modified
         from words join document on document.id = words.rowid join observation on observation.id = document.memory_id
         where words match ?1 and words.rowid between ?2 and ?3 and document.kind = 'observation'
-            and observation.superseded_by is null and observation.session_db_id is not ?4
+            and observation.superseded_by is null and (?4 is null or observation.session_db_id is not ?4)
         order by bm25(words, 1.0, 0.0, 0.0, 0.0, 0.0) limit 8";
     let terms: Vec<String> = words::terms(&new.title)
         .into_iter()
@@ -111,7 +114,7 @@ fn similar_titles(
         format!("title : ({})", terms.join(" OR ")),
         range.start(),
         range.end(),
-        origin.session_db_id
+        origin.except_session
     ])?;
     let mut related = Related::default();
     while let Some(row) = rows.next()? {
@@ -119,6 +122,8 @@ fn similar_titles(
             id: row.get("id")?,
             created_at: row.get("created_at")?,
         };
+        let is_of_this_turn =
+            origin.turn.is_some() && row.get::<_, Option<TurnId>>("turn_id")? == origin.turn;
         let mut files = row.list("files_read")?;
         files.extend(row.list("files_modified")?);
         let names_ours = new.files_modified.iter().all(|path| files.contains(path));
@@ -136,8 +141,8 @@ fn similar_titles(
                 related.same = Some(known.id);
                 return Ok(related);
             }
-            Relation::Newer | Relation::Same => related.outdated.push(known),
-            Relation::Other => {}
+            Relation::Newer | Relation::Same if !is_of_this_turn => related.outdated.push(known),
+            Relation::Newer | Relation::Same | Relation::Other => {}
         }
     }
     Ok(related)

@@ -156,7 +156,8 @@ impl TurnWriter<'_> {
         let turn = self.turn;
         let scope = relation::RelationScope {
             project_db_id: turn.project_db_id,
-            session_db_id: turn.session_db_id,
+            except_session: None,
+            turn: Some(turn.id),
             error_signature: None,
         };
         let related = relation::related(self.tx, scope, new)?;

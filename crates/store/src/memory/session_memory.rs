@@ -497,7 +497,8 @@ impl SessionWriter<'_> {
         let observation = &new.observation;
         let origin = relation::RelationScope {
             project_db_id: self.session.project_db_id,
-            session_db_id: self.session.session_db_id,
+            except_session: Some(self.session.session_db_id),
+            turn: None,
             error_signature: new.error_signature.as_deref(),
         };
         let related = relation::related(self.tx, origin, observation)?;
