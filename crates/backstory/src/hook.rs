@@ -4,6 +4,7 @@
 //! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waiting for anyone.
 
 mod file_lookup;
+mod name;
 mod output;
 
 use std::{
@@ -22,39 +23,12 @@ use backstory_engine::{
     environment::Environment,
     record::{self, RecordOutcome},
 };
-use backstory_model::{EventKind, Host};
+use backstory_model::Host;
 use backstory_system::read_stdin;
 
 use crate::receipt;
 use file_lookup::FileLookup;
-
-/// What an agent may ask for by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hook {
-    /// Something happened that is recorded.
-    Record(EventKind),
-    /// A tool is about to be used: nothing is recorded.
-    PreToolUse,
-}
-
-impl Hook {
-    /// Reads an event's name, its alias, or the agent's own spelling.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        let kind = match name {
-            "session-start" | "context" | "SessionStart" => EventKind::SessionStart,
-            "user-prompt-submit" | "new" | "UserPromptSubmit" => EventKind::UserPromptSubmit,
-            "post-tool-use" | "save" | "PostToolUse" => EventKind::PostToolUse,
-            "post-tool-use-failure" | "PostToolUseFailure" => EventKind::PostToolUseFailure,
-            "stop" | "summary" | "Stop" => EventKind::Stop,
-            "subagent-stop" | "SubagentStop" => EventKind::SubagentStop,
-            "pre-compact" | "PreCompact" => EventKind::PreCompact,
-            "session-end" | "cleanup" | "SessionEnd" => EventKind::SessionEnd,
-            "pre-tool-use" | "file-context" | "PreToolUse" => return Some(Self::PreToolUse),
-            _ => return None,
-        };
-        Some(Self::Record(kind))
-    }
-}
+use name::Hook;
 
 /// Runs `backstory hook <words>`.
 pub(crate) fn run(words: &[String]) {
@@ -161,14 +135,6 @@ pub(crate) const MAX_INPUT_BYTES: usize = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_kind_of_event_has_its_hook() {
-        for kind in EventKind::ALL {
-            assert_eq!(Hook::from_name(kind.name()), Some(Hook::Record(kind)));
-        }
-        assert_eq!(Hook::from_name("post_tool_use"), None);
-    }
 
     #[test]
     fn the_host_is_named_or_assumed() {

@@ -68,6 +68,15 @@ impl Clock {
             Source::Manual(ms) => Duration::from_millis(ms.load(Ordering::Relaxed)),
         }
     }
+
+    /// Returns how long to sleep until the clock should be read again, if `rest` is the time that is left to wait. A manual
+    /// clock does not run while the caller sleeps, so it has to be polled.
+    pub fn poll_interval(&self, rest: Duration) -> Duration {
+        match &self.0 {
+            Source::System { .. } => rest,
+            Source::Manual(_) => rest.min(Duration::from_millis(2)),
+        }
+    }
 }
 
 /// Clock for tests.

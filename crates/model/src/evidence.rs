@@ -59,23 +59,4 @@ named_enum! {
     }
 }
 
-impl EvidenceKind {
-    /// Tells text written for a reader from raw tool input and output. Only the former is embedded: an encoder finds
-    /// little meaning in diffs and logs, and each costs as much as a memory.
-    pub const fn is_statement(self) -> bool {
-        match self {
-            Self::UserMessage
-            | Self::UserAnswer
-            | Self::Refusal
-            | Self::Prose
-            | Self::Report
-            | Self::SubagentReport
-            | Self::Compaction
-            | Self::Commit
-            | Self::Publication
-            | Self::Plan
-            | Self::Prompt => true,
-            Self::Command | Self::Error | Self::Edit | Self::File | Self::Lookup | Self::Tool => false,
-        }
-    }
-}
+impl EvidenceKind {}

@@ -8,24 +8,21 @@ use std::{
     io::{self, Write},
     net::{IpAddr, SocketAddr},
     path::Path,
-    sync::Arc,
 };
 
 use axum::{
     body::Body,
-    extract::{Request, State},
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
         header::{self, AUTHORIZATION, COOKIE, HOST, ORIGIN},
         request::Parts,
     },
-    middleware::Next,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use backstory_system::{self as system, OwnerOnly as _};
 use backstory_text::{hex, sha256, sha256_hex};
 
-use crate::{problem::ApiError, server::Server};
+use crate::problem::ApiError;
 
 /// Hosts, token and cookie that a request is checked against.
 #[derive(Debug)]
@@ -73,7 +70,7 @@ impl AccessGuard {
     }
 
     /// Checks a request. Public routes are checked for host and origin only.
-    fn check(&self, request: &Parts) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, request: &Parts) -> Result<(), ApiError> {
         let forbidden = |message: &str| ApiError::new(StatusCode::FORBIDDEN, "forbidden", message);
         let mut hosts = request.headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -163,19 +160,6 @@ fn constant_time_eq(one: &str, other: &str) -> bool {
         == 0
 }
 
-/// Checks a request before it reaches the routes, and adds security headers to every response.
-pub(crate) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
-    let response = match server.access.check(&parts) {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
-        Err(problem) if problem.status == StatusCode::UNAUTHORIZED && wants_page(&parts) => {
-            crate::login::login_required_page(&problem)
-        }
-        Err(problem) => problem.into_response(),
-    };
-    with_headers(response)
-}
-
 /// Returns whether the client accepts HTML, as browsers do.
 pub(crate) fn wants_page(request: &Parts) -> bool {
     let accept = request.headers.get(header::ACCEPT);
@@ -187,7 +171,8 @@ pub(crate) fn wants_page(request: &Parts) -> bool {
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-fn with_headers(mut response: Response<Body>) -> Response<Body> {
+/// Adds the security headers to a response.
+pub(crate) fn with_headers(mut response: Response<Body>) -> Response<Body> {
     let unauthorized = response.status() == StatusCode::UNAUTHORIZED;
     let headers = response.headers_mut();
     let mut set = |name, value| {
@@ -243,6 +228,8 @@ pub(crate) fn random() -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::extract::Request;
+
     use super::*;
 
     fn check(headers: &[(&str, &str)]) -> Result<(), u16> {

@@ -10,7 +10,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use backstory_engine::engine::Engine;
@@ -170,7 +170,7 @@ impl ChangeBroadcaster {
         let mut last = from;
         let mut version = NO_VERSION;
         let mut queue = (0, 0, 0);
-        let mut health = Instant::now();
+        let mut health = self.engine.clock.monotonic();
         while self.listeners.load(Ordering::Relaxed) > 0 && !stop.load(Ordering::Relaxed) {
             match woken.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -196,8 +196,9 @@ impl ChangeBroadcaster {
                     self.send(Some(queue_event(state, &self.engine)));
                 }
             }
-            if health.elapsed() >= HEALTH_INTERVAL {
-                health = Instant::now();
+            let monotonic = self.engine.clock.monotonic();
+            if monotonic - health >= HEALTH_INTERVAL {
+                health = monotonic;
                 self.send(Some(health_event(&store, &self.engine)?));
             }
         }
@@ -268,9 +269,8 @@ pub(crate) fn health_event(store: &Store, engine: &Engine) -> Result<SseEvent, S
     Ok(SseEvent {
         id: None,
         name: "health".to_owned(),
-        data:
-            json!({"status": crate::route::status(&queue), "pending": queue.pending, "failed": queue.failed,
+        data: json!({"status": queue.status(), "pending": queue.pending, "failed": queue.failed,
             "oldest_seconds": queue.oldest_seconds})
-            .to_string(),
+        .to_string(),
     })
 }

@@ -5,6 +5,8 @@
 mod access;
 mod api;
 pub mod api_types;
+mod connection;
+mod extract;
 mod feed;
 mod forget;
 #[cfg(unix)]
@@ -12,6 +14,8 @@ mod line_protocol;
 mod listen;
 mod login;
 mod mcp;
+mod middleware;
+mod pending_deletes;
 mod problem;
 mod project_scope;
 mod route;

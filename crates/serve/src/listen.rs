@@ -16,25 +16,19 @@ use backstory_engine::{
     worker::{HttpAddress, HttpServer},
 };
 use backstory_model::Timestamp;
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::{GracefulShutdown, Watcher},
-    service::TowerToHyperService,
-};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch},
-};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::{
-    access::{self, AccessGuard, token},
+    access::{AccessGuard, token},
+    connection::Connections,
     feed::Feed,
     login::Logins,
     mcp,
+    middleware::{guard, with_middleware},
+    pending_deletes::PendingDeletes,
     route::routes,
-    server::{Server, with_middleware},
+    server::Server,
     socket::Socket,
     stores::{IngestMode, Stores},
     viewer,
@@ -42,12 +36,6 @@ use crate::{
 
 /// Maximum concurrent connections; further ones are closed immediately.
 const MAX_CONNECTIONS: usize = 512;
-
-/// Time for a request's head to arrive; also the idle timeout of a connection.
-pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Maximum size of a request's head.
-const MAX_HEAD_BYTES: usize = 32 << 10;
 
 /// Time that running requests get at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -147,7 +135,7 @@ pub fn serve(engine: &Engine, address: HttpAddress, counters: Arc<Counters>) -> 
         engine,
         access: AccessGuard::new(bind, port, token),
         logins: Logins::default(),
-        pending_deletes: viewer::PendingDeletes::default(),
+        pending_deletes: PendingDeletes::default(),
         counters,
         description,
         address: SocketAddr::new(bind, port),
@@ -199,7 +187,7 @@ fn run(
     let Ok(runtime) = runtime else { return };
     let guarded = router
         .clone()
-        .layer(middleware::from_fn_with_state(Arc::clone(server), access::guard));
+        .layer(middleware::from_fn_with_state(Arc::clone(server), guard));
     runtime.block_on(async {
         let graceful = GracefulShutdown::new();
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -224,67 +212,4 @@ fn run(
             .ok();
     });
     runtime.shutdown_timeout(DRAIN_TIMEOUT);
-}
-
-pub(crate) struct Connections<'s> {
-    #[cfg_attr(windows, expect(dead_code, reason = "used by socket connections only"))]
-    pub(crate) server: &'s Arc<Server>,
-    pub(crate) graceful: &'s GracefulShutdown,
-    /// Closed at shutdown, for tasks that wait for client input.
-    #[cfg_attr(windows, expect(dead_code, reason = "used by socket connections only"))]
-    pub(crate) end: &'s watch::Receiver<()>,
-    pub(crate) permits: &'s Arc<Semaphore>,
-}
-
-impl Connections<'_> {
-    async fn accept_tcp(&self, listener: StdTcpListener, router: &Router) {
-        let Ok(listener) = TcpListener::from_std(listener) else {
-            return;
-        };
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    // Events are small and latency matters.
-                    stream.set_nodelay(true).ok();
-                    self.spawn(stream, router);
-                }
-                Err(_) => back_off().await,
-            }
-        }
-    }
-
-    /// Serves a connection, or closes it if there are too many.
-    fn spawn(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: &Router) {
-        if let Some(permit) = self.permit() {
-            let (router, watcher) = (router.clone(), self.graceful.watcher());
-            tokio::spawn(async move {
-                serve_connection(stream, router, watcher).await;
-                drop(permit);
-            });
-        }
-    }
-
-    pub(crate) fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(self.permits).try_acquire_owned().ok()
-    }
-}
-
-/// Waits before accepting again after an error, such as too many open files.
-pub(crate) async fn back_off() {
-    tokio::time::sleep(Duration::from_millis(50)).await;
-}
-
-/// Serves the requests of one connection.
-pub(crate) async fn serve_connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
-    watcher: Watcher,
-) {
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // The client sees any error as a closed connection.
-    watcher.watch(connection).await.ok();
 }

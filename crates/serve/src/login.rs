@@ -1,39 +1,33 @@
 //! Browser sign-in by single-use links.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
-use axum::{
-    extract::{Query, State},
-    http::{StatusCode, header},
-    response::{Html, IntoResponse, Redirect, Response},
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use axum::response::{Html, IntoResponse, Response};
 
-use crate::{access::random, problem::ApiError, route::JsonBody, server::Server};
+use crate::{access::random, problem::ApiError};
 
 /// Lifetime of a link.
 const LINK_LIFETIME: Duration = Duration::from_secs(120);
 
 /// Codes of unused links, with their creation time.
 #[derive(Debug, Default)]
-pub(crate) struct Logins(Mutex<Vec<(String, Instant)>>);
+pub(crate) struct Logins(Mutex<Vec<(String, Duration)>>);
 
 impl Logins {
-    fn new_code(&self) -> String {
+    pub(crate) fn new_code(&self, now: Duration) -> String {
         let code = random();
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|(_, created)| created.elapsed() < LINK_LIFETIME);
-        codes.push((code.clone(), Instant::now()));
+        codes.retain(|(_, created)| now.saturating_sub(*created) < LINK_LIFETIME);
+        codes.push((code.clone(), now));
         code
     }
 
-    fn use_code(&self, code: &str) -> bool {
+    pub(crate) fn use_code(&self, code: &str, now: Duration) -> bool {
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|(_, created)| created.elapsed() < LINK_LIFETIME);
+        codes.retain(|(_, created)| now.saturating_sub(*created) < LINK_LIFETIME);
         match codes.iter().position(|(known, _)| known == code) {
             Some(at) => {
                 codes.swap_remove(at);
@@ -42,52 +36,6 @@ impl Logins {
             None => false,
         }
     }
-}
-
-/// The page that a login link opens.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct LoginLinkRequest {
-    /// Path of the page, such as `/search`.
-    #[serde(default)]
-    page: String,
-}
-
-/// A single-use login link.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Link {
-    url: String,
-}
-
-pub(crate) async fn link(
-    State(server): State<Arc<Server>>,
-    JsonBody(request): JsonBody<LoginLinkRequest>,
-) -> Result<axum::Json<Link>, ApiError> {
-    let code = server.logins.new_code();
-    let page = own_page(&request.page);
-    let address = server.address;
-    let url = format!("http://{address}/login?code={code}&to={}", encoded(&page));
-    Ok(axum::Json(Link { url }))
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct Code {
-    #[serde(default)]
-    code: String,
-    #[serde(default)]
-    to: String,
-}
-
-pub(crate) async fn login(State(server): State<Arc<Server>>, Query(code): Query<Code>) -> Response {
-    if !server.logins.use_code(&code.code) {
-        let problem = ApiError::new(
-            StatusCode::UNAUTHORIZED,
-            "unauthorized",
-            "this login link was used or has expired",
-        );
-        return login_required_page(&problem);
-    }
-    let cookie = (header::SET_COOKIE, server.access.set_cookie());
-    ([cookie], Redirect::to(&own_page(&code.to))).into_response()
 }
 
 /// Returns a path on this server, `/` if `page` could lead elsewhere.
@@ -130,13 +78,15 @@ pub(crate) fn login_required_page(problem: &ApiError) -> Response {
 mod tests {
     use super::*;
 
+    const NOW: Duration = Duration::from_secs(1_000);
+
     #[test]
     fn a_link_works_once_and_stays_on_this_server() {
         let logins = Logins::default();
-        let code = logins.new_code();
-        assert!(!logins.use_code("other"));
-        assert!(logins.use_code(&code));
-        assert!(!logins.use_code(&code));
+        let code = logins.new_code(NOW);
+        assert!(!logins.use_code("other", NOW));
+        assert!(logins.use_code(&code, NOW));
+        assert!(!logins.use_code(&code, NOW));
         for (page, expected) in [
             ("search", "/search"),
             ("/sessions/ab-1", "/sessions/ab-1"),
@@ -152,12 +102,9 @@ mod tests {
     #[test]
     fn an_expired_link_is_rejected() {
         let logins = Logins::default();
-        let expired = Instant::now().checked_sub(LINK_LIFETIME).unwrap();
-        for guess in ["", "anything", "old"] {
-            logins.0.lock().unwrap().push(("old".to_owned(), expired));
-            assert!(!logins.use_code(guess), "{guess}");
-        }
-        let code = logins.new_code();
-        assert!(logins.use_code(&code));
+        let code = logins.new_code(NOW);
+        assert!(!logins.use_code(&code, NOW + LINK_LIFETIME));
+        let code = logins.new_code(NOW);
+        assert!(logins.use_code(&code, NOW + LINK_LIFETIME - Duration::from_millis(1)));
     }
 }

@@ -1,19 +1,11 @@
-//! Shared state of all routes, and the middleware around them.
+//! Shared state of all routes.
 
-use std::net::SocketAddr;
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicI64},
 };
 
-use axum::{
-    Router,
-    extract::{Request, State},
-    middleware::{self, Next},
-    response::Response,
-};
-use backstory_engine::counters::Counters;
-use backstory_engine::engine::Engine;
+use backstory_engine::{counters::Counters, engine::Engine};
 use backstory_model::Timestamp;
 use serde_json::{Map, Value};
 
@@ -21,10 +13,10 @@ use crate::{
     access::AccessGuard,
     feed::Feed,
     login::Logins,
+    pending_deletes::PendingDeletes,
     problem::ApiError,
     settings,
     stores::{Stores, run_blocking},
-    viewer::PendingDeletes,
 };
 
 /// State shared by all routes.
@@ -62,20 +54,4 @@ impl Server {
         })
         .await
     }
-}
-
-/// Counts a request and records its time, which keeps the worker from idling out.
-async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    server.counters.requested();
-    server
-        .last_request_ms
-        .store(server.now().as_millis(), Ordering::Relaxed);
-    next.run(request).await
-}
-
-/// Adds the common middleware and the state to the routes.
-pub(crate) fn with_middleware(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
-    routes
-        .layer(middleware::from_fn_with_state(Arc::clone(server), count))
-        .with_state(Arc::clone(server))
 }

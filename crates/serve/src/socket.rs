@@ -25,8 +25,8 @@ mod unix {
     };
 
     use crate::{
+        connection::{Connections, HEAD_TIMEOUT, back_off, serve_connection},
         line_protocol::serve_line_protocol,
-        listen::{Connections, HEAD_TIMEOUT, back_off, serve_connection},
     };
 
     #[derive(Debug)]
@@ -107,7 +107,7 @@ mod windows {
 
     use axum::Router;
 
-    use crate::listen::Connections;
+    use crate::connection::Connections;
 
     #[derive(Debug)]
     pub(crate) enum Socket {}

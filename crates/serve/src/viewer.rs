@@ -11,8 +11,8 @@ mod link;
 mod memory;
 mod memory_actions;
 mod memory_parts;
+mod memory_view;
 mod now;
-mod pending_delete;
 mod plot;
 mod project;
 mod projects;
@@ -24,6 +24,7 @@ mod settings;
 mod status;
 mod text;
 mod time;
+mod undo;
 mod view;
 
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use axum::{
 
 use crate::server::Server;
 
-pub(crate) use pending_delete::{PendingDeletes, flush_pending};
+pub(crate) use undo::flush_pending;
 pub(crate) use view::problem_page;
 
 /// Paths of all pages except the start page, as `backstory open` lists them.

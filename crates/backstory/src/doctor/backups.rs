@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use crate::output::{self, count};
 use backstory_engine::backups::{self, BackupKind};
 use backstory_model::Timestamp;

@@ -5,7 +5,7 @@ use std::fs;
 use backstory_capture::drop_counters::{self, DropReason};
 use backstory_store::{BusyTimeout, Store, StoreError};
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use crate::output::{self, count};
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {

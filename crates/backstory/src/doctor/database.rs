@@ -9,7 +9,7 @@ use backstory_engine::error::error_chain;
 use backstory_engine::{backups, repair};
 use backstory_store::{BusyTimeout, Store, StoreError};
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use crate::output;
 
 /// A repair is worth mentioning for so long.

@@ -7,7 +7,7 @@ use std::{
 
 use backstory_system::{TAKE_OVER, can_write, is_open_to_others};
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 
 pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
     let root = patient.engine.home.root();

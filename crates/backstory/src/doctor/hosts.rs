@@ -10,7 +10,7 @@ use backstory_engine::error::error_chain;
 use backstory_system::{HOME_VARIABLE, is_program};
 use serde_json::Value;
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use crate::{
     command::install::{
         inspect::{self, Content, HostFile, State},

@@ -6,7 +6,7 @@ use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Store};
 use backstory_system::free_bytes;
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use crate::output;
 
 const SCARCE: u64 = 1_000_000_000;

@@ -1,6 +1,6 @@
 //! The settings, and whether the provider that they name can be reached with them.
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use backstory_engine::{models, settings::ProviderName};
 use backstory_store::{BusyTimeout, Store};
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use backstory_engine::error::error_chain;
 use serde_json::{Value, json};
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use crate::{process, scratch::Scratch};
 
 pub(super) fn check(_patient: &CheckContext<'_>) -> Vec<Finding> {

@@ -7,7 +7,7 @@ use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Store};
 use serde_json::Value;
 
-use super::{CheckContext, Finding};
+use super::finding::{CheckContext, Finding};
 use crate::output::{self, count};
 
 /// An event that waits longer than this is stuck: a worker needs a second.

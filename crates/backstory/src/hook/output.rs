@@ -23,7 +23,7 @@ use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_m
 use backstory_recall::{ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context};
 use backstory_store::{BusyTimeout, Store};
 
-use super::{Hook, file_lookup::FileLookup};
+use super::{file_lookup::FileLookup, name::Hook};
 
 /// An agent waits no longer than this for what it may be told. Tests run many of us at once, and not optimised.
 const RECALL_TIMEOUT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });

@@ -40,6 +40,7 @@ mod mcp;
 mod memory;
 mod model_budget;
 mod models;
+mod module_graph;
 mod network;
 mod plugin;
 mod poison;

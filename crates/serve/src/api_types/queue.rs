@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use super::rfc3339;
 
+/// Age of the oldest event above which the worker counts as late.
+const LATE_SECONDS: f64 = 60.0;
+
 /// State of the queue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueueJson {
@@ -46,6 +49,15 @@ pub struct QueueItemJson {
 }
 
 impl QueueJson {
+    /// Returns `late` if the oldest unprocessed event is too old, else `ok`.
+    pub fn status(&self) -> &'static str {
+        if self.oldest_seconds > LATE_SECONDS {
+            "late"
+        } else {
+            "ok"
+        }
+    }
+
     /// Converts the stored queue; spooled events count as pending.
     pub fn new(queue: store::Queue, spooled: u64, now: Timestamp) -> Self {
         Self {

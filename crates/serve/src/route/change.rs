@@ -13,9 +13,14 @@ use backstory_store::{MemoryEdit, NewNote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{JsonBody, JsonResult, list::handle};
 use crate::{
-    api::Api, api_types::Detail, forget::forget_memories, problem::ApiError, project_scope, server::Server,
+    api::Api,
+    api_types::Detail,
+    extract::{JsonBody, JsonResult, handle},
+    forget::forget_memories,
+    problem::ApiError,
+    project_scope,
+    server::Server,
 };
 
 /// A note to save.

@@ -13,8 +13,7 @@ use backstory_recall::{ContextRequest, context};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::QueryParams;
-use crate::{api::Api, problem::ApiError, project_scope::ProjectScope, server::Server};
+use crate::{api::Api, extract::QueryParams, problem::ApiError, project_scope::ProjectScope, server::Server};
 
 /// Project and token budget of a context block.
 #[derive(Debug, Deserialize, JsonSchema)]

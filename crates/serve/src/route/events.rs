@@ -16,9 +16,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_stream::{StreamExt, wrappers::BroadcastStream};
 
-use super::QueryParams;
 use crate::{
     api::{Api, RouteSpecBuilder},
+    extract::QueryParams,
     feed::{MAX_BATCH, SseEvent, health_event, queue_event, to_sse_event},
     problem::ApiError,
     server::Server,

@@ -15,19 +15,7 @@ use backstory_store::Spending;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::JsonResult;
-use crate::{api::Api, api_types, problem::ApiError, server::Server};
-
-/// Age of the oldest event above which the worker counts as late.
-const LATE_SECONDS: f64 = 60.0;
-
-/// Returns `late` if the oldest unprocessed event is too old, else `ok`.
-pub(crate) fn status(queue: &api_types::QueueJson) -> &'static str {
-    match queue.oldest_seconds > LATE_SECONDS {
-        true => "late",
-        false => "ok",
-    }
-}
+use crate::{api::Api, api_types, extract::JsonResult, problem::ApiError, server::Server};
 
 /// Liveness of the server.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -116,7 +104,7 @@ async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
         .await?;
     let settings = server.settings().await?;
     Ok(Json(Health {
-        status: status(&queue),
+        status: queue.status(),
         pending: queue.pending,
         processing: queue.processing,
         failed: queue.failed,

@@ -17,10 +17,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{JsonBody, JsonResult, QueryParams, search::WireFilter};
+use super::search::WireFilter;
 use crate::{
     api::Api,
     api_types::{Detail, MemoryJson, ProjectJson, SessionJson, TurnJson},
+    extract::{JsonBody, JsonResult, QueryParams, handle, limit},
     problem::ApiError,
     project_scope::{self, ProjectScope},
     server::Server,
@@ -130,14 +131,6 @@ struct BatchAnswer {
     items: Vec<Detail>,
     /// Handles without a memory.
     missing: Vec<String>,
-}
-
-/// Checks the limit of a list; default 20.
-pub(super) fn limit(requested: Option<u32>) -> Result<usize, ApiError> {
-    match requested.unwrap_or(20) {
-        limit @ 1..=100 => Ok(limit as usize),
-        _ => Err(ApiError::bad("limit must be from 1 to 100")),
-    }
 }
 
 pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
@@ -253,12 +246,6 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> J
             }))
         })
         .await
-}
-
-/// Parses a handle.
-pub(crate) fn handle(text: &str) -> Result<Handle, ApiError> {
-    text.parse()
-        .map_err(|error: backstory_model::ParseHandleError| ApiError::bad(error.to_string()))
 }
 
 fn detail(store: &Store, handle: Handle) -> Result<Detail, ApiError> {

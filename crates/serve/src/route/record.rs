@@ -17,8 +17,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{JsonBody, JsonResult};
-use crate::{api::Api, api_types, problem::ApiError, project_scope, server::Server, stores::run_blocking};
+use crate::{
+    api::Api,
+    api_types,
+    extract::{JsonBody, JsonResult},
+    problem::ApiError,
+    project_scope,
+    server::Server,
+    stores::run_blocking,
+};
 
 /// Pattern of session ids: not blank, no control characters.
 const SESSION_ID: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";

@@ -11,10 +11,10 @@ use backstory_text::one_line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{JsonResult, QueryParams};
 use crate::{
     api::Api,
     api_types::{SearchHitJson, TimelineEntryJson},
+    extract::{JsonResult, QueryParams, limit},
     problem::ApiError,
     project_scope::{self, ProjectScope},
     server::Server,
@@ -190,7 +190,7 @@ async fn search(
     State(server): State<Arc<Server>>,
     QueryParams(request): QueryParams<SearchQuery>,
 ) -> JsonResult<SearchAnswer> {
-    let limit = super::list::limit(request.limit.map(u32::from))?;
+    let limit = limit(request.limit.map(u32::from))?;
     let skip: usize = match request.cursor.as_deref().unwrap_or("0").parse() {
         Ok(skip) if skip <= MAX_OFFSET => skip,
         _ => return Err(ApiError::bad("invalid cursor")),

@@ -11,8 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{JsonBody, JsonResult};
-use crate::{api::Api, server::Server};
+use crate::{
+    api::Api,
+    extract::{JsonBody, JsonResult},
+    server::Server,
+};
 
 /// All settings by key.
 #[derive(Debug, Serialize, JsonSchema)]

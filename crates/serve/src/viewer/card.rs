@@ -73,7 +73,7 @@ impl MemoryCard {
                         (Some(project), None) => { span { (inline_text(project)) } }
                         _ => {}
                     }
-                    (view.clock.ago(self.created_at))
+                    (view.times.ago(self.created_at))
                     @if self.is_pinned { span.badge.pin { "pinned" } }
                     @if self.is_stale { span.badge.stale { "file changed since" } }
                     @if self.is_superseded { span.badge { "superseded" } }

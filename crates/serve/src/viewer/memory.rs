@@ -9,88 +9,22 @@ use axum::{
     http::StatusCode,
 };
 use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{CitedFileStatus, cited_file_statuses};
-use backstory_store::{MemoryDetail, MemoryEdit, MemoryRecord, Store};
+use backstory_store::{MemoryEdit, MemoryRecord};
 use backstory_text::tokens;
 use maud::{Markup, html};
 
 use super::{
-    card::{MemoryCard, kind_class, kind_label, shown_handle, single_line},
+    card::{kind_class, kind_label, shown_handle, single_line},
     link,
     memory_parts::{evidence, files, provenance},
+    memory_view::{MemoryPageView, is_stale},
     session_turn::summary_fields,
     text::{block, inline_text},
     view::{NavItem, Paged, Pairs, View, plural},
 };
-use crate::{problem::ApiError, project_scope, route::list::handle, server::Server};
-
-/// A memory with everything that its page shows.
-pub(super) struct MemoryPageView {
-    pub(super) shown: MemoryDetail,
-    pub(super) files: Vec<CitedFileStatus>,
-    /// Texts of the first passages, by position.
-    pub(super) texts: Vec<String>,
-    /// The memory that supersedes it, then those that it supersedes.
-    pub(super) related: Vec<MemoryCard>,
-    /// Later memories about cited files that have changed since.
-    later: Vec<MemoryCard>,
-}
+use crate::{extract::handle, problem::ApiError, server::Server};
 
 impl MemoryPageView {
-    pub(super) fn read(store: &Store, handle: Handle) -> Result<Self, ApiError> {
-        const TEXTS: usize = 12;
-        const LATER: usize = 6;
-        let shown = store
-            .show(handle)?
-            .ok_or_else(|| project_scope::unknown(handle))?;
-        let files = cited_file_statuses(store, &shown.memory)?;
-        let mut texts = Vec::new();
-        for passage in shown.passages.iter().take(TEXTS) {
-            let passage = store.memory(passage.id)?;
-            texts.push(
-                passage
-                    .and_then(|passage| passage.record.text)
-                    .unwrap_or_default(),
-            );
-        }
-        let origin = &shown.provenance;
-        let mut related = Vec::new();
-        for other in origin.superseded_by.iter().chain(&origin.supersedes) {
-            related.extend(store.memory(*other)?.as_ref().map(MemoryCard::new));
-        }
-        let mut later: Vec<MemoryCard> = Vec::new();
-        for file in files
-            .iter()
-            .filter(|file| super::memory_parts::is_stale(file))
-            .take(4)
-        {
-            let project = shown
-                .memory
-                .record
-                .project
-                .as_deref()
-                .map(|id| store.project(id))
-                .transpose()?;
-            for other in store.file_history(project.as_ref(), &file.path, 20)? {
-                let is_known = later.iter().any(|known| known.handle == other);
-                if let (false, Some(memory)) = (is_known || other == handle, store.memory(other)?)
-                    && memory.created_at > shown.memory.created_at
-                {
-                    later.push(MemoryCard::new(&memory));
-                }
-            }
-        }
-        later.sort_by_key(|item| std::cmp::Reverse(item.created_at));
-        later.truncate(LATER);
-        Ok(Self {
-            shown,
-            files,
-            texts,
-            related,
-            later,
-        })
-    }
-
     fn title(&self) -> String {
         single_line(self.shown.memory.record.headline(), 200)
     }
@@ -104,9 +38,9 @@ impl MemoryPageView {
                     p.meta {
                         (kind_label(handle.kind, line.type_name.as_deref()))
                         span.handle { (shown_handle(handle)) }
-                        @if let Some(created) = line.created_at { (view.clock.ago(created)) }
+                        @if let Some(created) = line.created_at { (view.times.ago(created)) }
                         @if line.pinned { span.badge.pin { "pinned" } }
-                        @if self.files.iter().any(super::memory_parts::is_stale) { span.badge.stale { "file changed since" } }
+                        @if self.files.iter().any(is_stale) { span.badge.stale { "file changed since" } }
                         @if self.shown.provenance.superseded_by.is_some() { span.badge { "superseded" } }
                         span { "about " (plural(tokens(&full_text(line)) as u64, "token", "tokens")) }
                     }

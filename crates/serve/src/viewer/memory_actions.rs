@@ -14,15 +14,13 @@ use serde_json::{Map, Value};
 use super::{
     card::single_line,
     link,
-    memory::{MemoryPageView, Mode, show_page},
-    pending_delete::schedule_forget,
+    memory::{Mode, show_page},
+    memory_view::MemoryPageView,
+    undo::schedule_forget,
     view::{Paged, Pairs, View, field, redirect_back},
 };
 use crate::{
-    problem::ApiError,
-    project_scope,
-    route::{change::MemoryChange, list::handle},
-    server::Server,
+    extract::handle, problem::ApiError, project_scope, route::change::MemoryChange, server::Server,
     stores::run_blocking,
 };
 

@@ -8,18 +8,13 @@ use maud::{Markup, html};
 use super::{
     card::shown_handle,
     link,
-    memory::MemoryPageView,
+    memory_view::{MemoryPageView, is_stale},
     text::{block, clipped, inline_text, verbatim},
     view::{View, plural},
 };
 
 /// Maximum length of a passage here, in bytes; its own page has the whole text.
 const MAX_PASSAGE: usize = 2_400;
-
-/// Returns whether a cited file changed or disappeared since the memory was made.
-pub(super) fn is_stale(file: &CitedFileStatus) -> bool {
-    matches!(file.fate, FileStatus::Changed | FileStatus::Gone)
-}
 
 /// Renders the cited files with their current status.
 pub(super) fn files(page: &MemoryPageView, view: &View) -> Markup {
@@ -56,7 +51,7 @@ fn file_status(file: &CitedFileStatus, view: &View) -> Markup {
             FileStatus::Changed => {
                 span.badge.stale { "changed since" }
                 @if let Some(sizes) = sizes { span { (sizes) } }
-                @if let Some(written) = file.written_at { span { "written " (view.clock.ago(written)) } }
+                @if let Some(written) = file.written_at { span { "written " (view.times.ago(written)) } }
             }
         }
     }
@@ -117,8 +112,8 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                         }
                     }
                 }
-                @if let Some(created) = line.created_at { dt { "Created" } dd { (view.clock.exact(created)) } }
-                @if let Some(edited) = origin.edited_at { dt { "Edited" } dd { (view.clock.exact(edited)) } }
+                @if let Some(created) = line.created_at { dt { "Created" } dd { (view.times.exact(created)) } }
+                @if let Some(edited) = origin.edited_at { dt { "Edited" } dd { (view.times.exact(edited)) } }
                 @if let Some(host) = &origin.host { dt { "Agent" } dd { (inline_text(host)) } }
                 @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (inline_text(branch)) } }
                 @if let Some(distiller) = &origin.distiller { dt { "Distilled by" } dd { (inline_text(distiller.name())) } }
@@ -127,7 +122,7 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                     dt { "Based on" } dd { (plural(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
                 }
                 @if let Some(seen) = origin.seen.filter(|seen| *seen > 1) {
-                    dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_at { ", last " (view.clock.ago(last)) } }
+                    dt { "Seen" } dd { (seen) " times" @if let Some(last) = origin.last_seen_at { ", last " (view.times.ago(last)) } }
                 }
                 @if let Some(external) = &line.external_id { dt { "External id" } dd.path { (inline_text(external)) } }
             }

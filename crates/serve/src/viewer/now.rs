@@ -109,9 +109,9 @@ fn running(session: &ActiveSession, view: &View) -> Markup {
                 @if let Some(turn) = session.turn { span { "turn " (turn) } }
                 @if session.tools > 0 { span { (plural(session.tools, "tool use", "tool uses")) } }
                 @if let (false, Some(started)) = (session.is_waiting, session.turn_started_at) {
-                    span { "for " (duration(view.clock.now.since(started))) }
+                    span { "for " (duration(view.times.now.since(started))) }
                 }
-                (view.clock.ago(session.last_event_at))
+                (view.times.ago(session.last_event_at))
             }
         }
     }

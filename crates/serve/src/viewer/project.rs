@@ -91,7 +91,7 @@ impl ProjectPage {
             project: &self.project,
             branch: None,
             compacted_session: None,
-            now: view.clock.now,
+            now: view.times.now,
         };
         open_work(&self.summaries, None, &request, MAX_OPEN)
     }
@@ -138,14 +138,14 @@ impl ProjectPage {
 
 impl Activity {
     fn read(store: &Store, project: &Project, view: &View) -> Result<Self, ApiError> {
-        let now = view.clock.now;
+        let now = view.times.now;
         let last_at = store.last_observation_at(project)?.unwrap_or(now);
         let end = if now.since(last_at) > INACTIVE {
             last_at
         } else {
             now
         };
-        let offset_ms = view.clock.offset_ms(end);
+        let offset_ms = view.times.offset_ms(end);
         let last_day = (end.as_millis() + offset_ms).div_euclid(DAY_MS);
         let start_of = |day: i64| Timestamp::from_millis(day * DAY_MS - offset_ms);
         let days = start_of(last_day - DAYS + 1)..start_of(last_day + 1);
@@ -206,7 +206,7 @@ fn steps(view: &View, open: &[OpenWork<'_>]) -> Markup {
                     p.meta {
                         a href=(link::memory(handle(summary))) { (handle(summary)) }
                         @if let Some(branch) = &summary.branch { span { (inline_text(branch)) } }
-                        (view.clock.ago(summary.created_at))
+                        (view.times.ago(summary.created_at))
                     }
                 }
             }
@@ -240,7 +240,7 @@ fn branches(view: &View, branches: &[Branch]) -> Markup {
                     @for branch in branches {
                         li {
                             span.path { (inline_text(&branch.name)) }
-                            span.meta { (plural(branch.sessions, "session", "sessions")) ", " (view.clock.ago(branch.last_at)) }
+                            span.meta { (plural(branch.sessions, "session", "sessions")) ", " (view.times.ago(branch.last_at)) }
                         }
                     }
                 }

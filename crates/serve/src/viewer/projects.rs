@@ -61,7 +61,7 @@ fn show(view: &View, rows: &[Row]) -> Markup {
                     p.meta {
                         span { (plural(card.observations, "memory", "memories")) }
                         span { (plural(card.sessions, "session", "sessions")) }
-                        @if let Some(last) = card.last_event_at { (view.clock.ago(last)) }
+                        @if let Some(last) = card.last_event_at { (view.times.ago(last)) }
                         span.path { (inline_text(&card.project.id)) }
                     }
                 }
@@ -71,7 +71,7 @@ fn show(view: &View, rows: &[Row]) -> Markup {
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged {
-    let now = view.clock.now;
+    let now = view.times.now;
     let rows = server.stores.read(move |store| read(store, now)).await?;
     Ok(view.page("Projects", NavItem::Projects, &show(&view, &rows)))
 }

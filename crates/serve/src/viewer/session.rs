@@ -123,7 +123,7 @@ impl SessionPage {
                 span { (plural(session.turns, "turn", "turns")) }
                 span { (plural(self.memories as u64, "memory", "memories")) }
                 span { (plural(session.events, "event", "events")) }
-                span { "started " (view.clock.exact(session.started_at)) }
+                span { "started " (view.times.exact(session.started_at)) }
                 @if session.last_event_at > session.started_at {
                     span { "lasted " (duration(session.last_event_at.since(session.started_at))) }
                 }

@@ -77,7 +77,7 @@ impl FullTurn {
                 header {
                     h2 { a href={ (link::session(&session.session_id)) "?turn=" (turn.number) } { "Turn " (turn.number) } }
                     p.meta {
-                        (view.clock.exact(turn.started_at))
+                        (view.times.exact(turn.started_at))
                         @if let Some(ended) = turn.ended_at { span { (duration(ended.since(turn.started_at))) } }
                         @else { span.state data-status="active" { "in progress" } }
                         @if let Some(branch) = &turn.branch { span { (inline_text(branch)) } }

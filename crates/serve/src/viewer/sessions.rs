@@ -37,7 +37,7 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
                 @if session.last_event_at > session.started_at {
                     span { (duration(session.last_event_at.since(session.started_at))) }
                 }
-                (view.clock.ago(session.last_event_at))
+                (view.times.ago(session.last_event_at))
             }
         }
     }

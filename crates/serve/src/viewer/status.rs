@@ -10,13 +10,12 @@ use maud::{Markup, html};
 use super::{
     plot,
     text::inline_text,
-    time::{Clock, day_name, duration},
+    time::{TimeFormat, day_name, duration},
     view::{NavItem, Paged, Pairs, View, field, plural, redirect_back},
 };
 use crate::{
     api_types::{QueueItemJson, QueueJson},
     problem::ApiError,
-    route::status,
     server::Server,
 };
 
@@ -44,9 +43,9 @@ struct Spending {
 }
 
 impl Spending {
-    fn read(store: &Store, clock: &Clock, budget: u64) -> Result<Self, ApiError> {
-        let offset_ms = clock.offset_ms(clock.now);
-        let today = (clock.now.as_millis() + offset_ms).div_euclid(DAY_MS);
+    fn read(store: &Store, times: &TimeFormat, budget: u64) -> Result<Self, ApiError> {
+        let offset_ms = times.offset_ms(times.now);
+        let today = (times.now.as_millis() + offset_ms).div_euclid(DAY_MS);
         let starts: Vec<Timestamp> = (today - DAYS + 1..=today)
             .map(|day| Timestamp::from_millis(day * DAY_MS - offset_ms))
             .collect();
@@ -85,7 +84,7 @@ struct StatusPage {
 
 impl StatusPage {
     fn is_healthy(&self) -> bool {
-        status(&self.queue) == "ok" && self.queue.failed == 0
+        self.queue.status() == "ok" && self.queue.failed == 0
     }
 
     fn show(&self, view: &View, server: &Server) -> Markup {
@@ -115,7 +114,7 @@ impl StatusPage {
 
     fn verdict(&self) -> String {
         let queue = &self.queue;
-        match (queue.failed, status(queue)) {
+        match (queue.failed, queue.status()) {
             (0, "ok") => "Healthy: all events are processed.".to_owned(),
             (0, _) => "Late: the oldest event is more than 60 s old.".to_owned(),
             (failed, _) => format!(
@@ -130,7 +129,7 @@ impl StatusPage {
             section aria-labelledby="worker" {
                 h2 #worker { "Worker" }
                 dl.facts {
-                    dt { "Started" } dd { (view.clock.ago(server.started_at)) }
+                    dt { "Started" } dd { (view.times.ago(server.started_at)) }
                     dt { "Version" } dd { (server.version) }
                     dt { "Process id" } dd { (std::process::id()) }
                     dt { "Address" } dd.path { (server.address) }
@@ -188,7 +187,7 @@ fn items(queue: &QueueJson, view: &View) -> Markup {
 
 fn row(item: &QueueItemJson, view: &View) -> Markup {
     let label = item.tool_name.as_deref().unwrap_or(item.kind);
-    let at = view.clock.now - Duration::from_secs_f64(item.age_seconds);
+    let at = view.times.now - Duration::from_secs_f64(item.age_seconds);
     html! {
         li.item data-item data-status=(item.state) {
             div.head {
@@ -205,7 +204,7 @@ fn row(item: &QueueItemJson, view: &View) -> Markup {
                 span.state data-status=(item.state) { (item.state) }
                 span { (inline_text(item.kind)) }
                 @if item.tries > 0 { span { (plural(item.tries.unsigned_abs(), "attempt", "attempts")) } }
-                (view.clock.ago(at))
+                (view.times.ago(at))
             }
         }
     }
@@ -262,7 +261,7 @@ fn dollars(micro: u64) -> String {
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged {
-    let (state, clock) = (Arc::clone(&server), view.clock.clone());
+    let (state, clock) = (Arc::clone(&server), view.times.clone());
     let settings = server.settings().await?;
     let budget = settings["distill.daily_tokens"]["value"].as_u64().unwrap_or(0);
     let (queue, coverage, spending) = server

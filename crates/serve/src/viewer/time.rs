@@ -9,15 +9,15 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use serde_json::Value;
 
-/// Current time and time zone of the user.
+/// Formats times relative to the current time and in the time zone of the user.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(super) struct TimeFormat {
     pub(super) now: Timestamp,
     /// Zone from the settings. Without one the script uses the browser's zone; without the script times are UTC.
     zone: Option<TimeZone>,
 }
 
-impl Clock {
+impl TimeFormat {
     pub(super) fn new(now: Timestamp, settings: &Value) -> Self {
         let named = settings["ui.timezone"]["value"].as_str();
         Self {
@@ -123,15 +123,15 @@ mod tests {
     #[test]
     fn a_chosen_zone_is_kept() {
         let settings = serde_json::json!({"ui.timezone": {"value": "Asia/Tokyo"}});
-        let clock = Clock::new(Timestamp::EPOCH, &settings);
-        let shown = clock.exact(Timestamp::EPOCH).into_string();
+        let times = TimeFormat::new(Timestamp::EPOCH, &settings);
+        let shown = times.exact(Timestamp::EPOCH).into_string();
         assert!(
             shown.contains("1970-01-01 09:00") && shown.contains("data-zone"),
             "{shown}"
         );
-        assert_eq!(clock.offset_ms(Timestamp::EPOCH), 9 * 3_600_000);
+        assert_eq!(times.offset_ms(Timestamp::EPOCH), 9 * 3_600_000);
         assert!(
-            Clock::new(Timestamp::EPOCH, &Value::Null)
+            TimeFormat::new(Timestamp::EPOCH, &Value::Null)
                 .exact(Timestamp::EPOCH)
                 .into_string()
                 .contains("1970-01-01 00:00")

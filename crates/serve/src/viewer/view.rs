@@ -1,6 +1,6 @@
 //! Layout of all pages: navigation, theme, messages and error pages.
 
-use std::{convert::Infallible, sync::Arc, time::Instant};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Form, FromRequestParts, Request, State},
@@ -10,8 +10,8 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, html};
 
-use super::{assets, link, pending_delete::PendingDelete, text::inline_text, time::Clock};
-use crate::{login::own_page, problem::ApiError, server::Server};
+use super::{assets, link, text::inline_text, time::TimeFormat};
+use crate::{login::own_page, pending_deletes::PendingDelete, problem::ApiError, server::Server};
 
 /// Fields of a form or a query in order; names may repeat.
 pub(super) type Pairs = Vec<(String, String)>;
@@ -61,12 +61,14 @@ const KEYS: [(&str, &str); 8] = [
     ("?", "keyboard shortcuts"),
 ];
 
-/// Display settings of a request: clock, theme, pending deletions.
+/// Display settings of a request: time format, theme, pending deletions.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    pub(super) clock: Clock,
+    pub(super) times: TimeFormat,
     theme: &'static str,
     pending_deletes: Vec<PendingDelete>,
+    /// Reading of the monotonic clock, for the countdown of pending deletions.
+    now: Duration,
     /// Path and query of the request, to redirect back to.
     pub(super) here: String,
 }
@@ -86,9 +88,10 @@ impl View {
             .find(|(name, _)| *name == THEME_COOKIE)
             .and_then(|(_, value)| THEMES.into_iter().find(|theme| *theme == value));
         Self {
-            clock: Clock::new(server.now(), &settings),
+            times: TimeFormat::new(server.now(), &settings),
             theme: chosen.unwrap_or("auto"),
             pending_deletes: server.pending_deletes.list(),
+            now: server.engine.clock.monotonic(),
             here: parts
                 .uri
                 .path_and_query()
@@ -161,7 +164,7 @@ impl View {
                     div.toast data-key=(one.handle) {
                         span {
                             "Forgetting " (inline_text(&one.title)) " in "
-                            span data-countdown { (one.at.saturating_duration_since(Instant::now()).as_secs() + 1) } " s"
+                            span data-countdown { (one.due.saturating_sub(self.now).as_secs() + 1) } " s"
                         }
                         form method="post" action={ (link::memory(one.handle)) "/keep" } {
                             input type="hidden" name="to" value=(link::memory(one.handle));

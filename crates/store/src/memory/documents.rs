@@ -89,10 +89,10 @@ pub(crate) fn insert(
 ) -> rusqlite::Result<()> {
     const NEXT: &str = "insert into document_count (project_id, documents, last) values (?1, 1, 1)
         on conflict do update set documents = documents + 1, last = last + 1 returning last";
-    // Raw tool input and output is searched by words alone: 2 stands for "is not embedded".
+    // Look-ups are searched by words alone: 2 stands for "is not embedded".
     const DOCUMENT: &str = "insert into document (id, kind, memory_id, session_db_id, created_at, embedded)
         values (?1, ?2, ?3, ?4, ?5, case when ?2 = 'passage' and exists (select 1 from passage where id = ?3
-            and kind in ('command', 'error', 'edit', 'file', 'lookup', 'tool')) then 2 else 0 end)";
+            and kind = 'lookup') then 2 else 0 end)";
     const WORDS: &str =
         "insert into words (rowid, title, subtitle, facts, narrative, files) values (?1, ?2, ?3, ?4, ?5, ?6)";
     let count: i64 = connection.row(NEXT, [placement.project], |row| row.get(0))?;

@@ -15,10 +15,10 @@ use backstory_model::ProjectIdentity;
 use backstory_store::{ClaudeMem, ForeignMemory, PreparedLine, Store, StoreError};
 use serde_json::json;
 
-use super::Progress;
 use crate::{
     command::{ExitStatus, open_for_writing, open_store},
     output::{self, DIM, count},
+    progress::Progress,
 };
 
 #[derive(clap::Args)]

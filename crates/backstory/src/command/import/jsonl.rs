@@ -18,10 +18,10 @@ use backstory_engine::{engine::Engine, jsonl};
 use backstory_store::PreparedLine;
 use serde_json::json;
 
-use super::Progress;
 use crate::{
     command::{ExitStatus, open_for_writing},
     output::{DIM, count},
+    progress::Progress,
 };
 
 #[derive(clap::Args)]

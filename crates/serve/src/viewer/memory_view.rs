@@ -1,0 +1,77 @@
+//! Data of a memory's page, read from the store.
+
+use backstory_model::Handle;
+use backstory_recall::{CitedFileStatus, FileStatus, cited_file_statuses};
+use backstory_store::{MemoryDetail, Store};
+
+use super::card::MemoryCard;
+use crate::{problem::ApiError, project_scope};
+
+/// A memory with everything that its page shows.
+pub(super) struct MemoryPageView {
+    pub(super) shown: MemoryDetail,
+    pub(super) files: Vec<CitedFileStatus>,
+    /// Texts of the first passages, by position.
+    pub(super) texts: Vec<String>,
+    /// The memory that supersedes it, then those that it supersedes.
+    pub(super) related: Vec<MemoryCard>,
+    /// Later memories about cited files that have changed since.
+    pub(super) later: Vec<MemoryCard>,
+}
+
+impl MemoryPageView {
+    pub(super) fn read(store: &Store, handle: Handle) -> Result<Self, ApiError> {
+        const TEXTS: usize = 12;
+        const LATER: usize = 6;
+        let shown = store
+            .show(handle)?
+            .ok_or_else(|| project_scope::unknown(handle))?;
+        let files = cited_file_statuses(store, &shown.memory)?;
+        let mut texts = Vec::new();
+        for passage in shown.passages.iter().take(TEXTS) {
+            let passage = store.memory(passage.id)?;
+            texts.push(
+                passage
+                    .and_then(|passage| passage.record.text)
+                    .unwrap_or_default(),
+            );
+        }
+        let origin = &shown.provenance;
+        let mut related = Vec::new();
+        for other in origin.superseded_by.iter().chain(&origin.supersedes) {
+            related.extend(store.memory(*other)?.as_ref().map(MemoryCard::new));
+        }
+        let mut later: Vec<MemoryCard> = Vec::new();
+        for file in files.iter().filter(|file| is_stale(file)).take(4) {
+            let project = shown
+                .memory
+                .record
+                .project
+                .as_deref()
+                .map(|id| store.project(id))
+                .transpose()?;
+            for other in store.file_history(project.as_ref(), &file.path, 20)? {
+                let is_known = later.iter().any(|known| known.handle == other);
+                if let (false, Some(memory)) = (is_known || other == handle, store.memory(other)?)
+                    && memory.created_at > shown.memory.created_at
+                {
+                    later.push(MemoryCard::new(&memory));
+                }
+            }
+        }
+        later.sort_by_key(|item| std::cmp::Reverse(item.created_at));
+        later.truncate(LATER);
+        Ok(Self {
+            shown,
+            files,
+            texts,
+            related,
+            later,
+        })
+    }
+}
+
+/// Returns whether a cited file changed or disappeared since the memory was made.
+pub(super) fn is_stale(file: &CitedFileStatus) -> bool {
+    matches!(file.fate, FileStatus::Changed | FileStatus::Gone)
+}
