@@ -1,6 +1,6 @@
 //! The worker: one process per home folder that ingests events, distills them, indexes memories and serves requests.
 //!
-//! [`run`] is the loop. How a worker is found, started and stopped is in `worker_process`.
+//! [`run()`] is the loop. How a worker is found, started and stopped is in `worker_process`.
 
 mod assemble;
 mod config;

@@ -28,7 +28,7 @@ pub(crate) use rows::{add_and_normalise, gelu};
 /// Tokens are worked on in groups of so many: buffers have room for full ones, and what is in excess is never read.
 pub(crate) const TOKEN_GROUP: usize = 4;
 
-/// Defines a function that is compiled for each [`Level`](crate::cpu::Level) from one plain body, and picks one.
+/// Defines a function that is compiled for each [`SimdLevel`](crate::cpu::SimdLevel) from one plain body, and picks one.
 ///
 /// The body is a function that is always inlined; its constant says whether multiplying and adding is one instruction.
 macro_rules! for_each_level {

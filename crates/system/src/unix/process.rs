@@ -33,7 +33,7 @@ pub fn detached_cwd() -> PathBuf {
     PathBuf::from("/")
 }
 
-/// Prepares to start a program that keeps nothing of ours. It has to [`leave_session`] itself.
+/// Prepares to start a program that keeps nothing of ours. It has to [`detach_from_terminal`] itself.
 pub fn configure_detached(command: &mut Command) -> &mut Command {
     command
 }
