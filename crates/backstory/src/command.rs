@@ -124,13 +124,13 @@ pub(crate) fn open_store_with(engine: &Engine, handles: &[Handle]) -> Result<Sto
             return Err(unknown(handle));
         }
     }
-    store.context("nothing is remembered yet")
+    store.context("no memories yet")
 }
 
 /// Says that nothing goes by a handle.
 pub(crate) fn unknown(handle: Handle) -> anyhow::Error {
     let hint = "`backstory search` finds memories, `backstory session` lists those of a session";
-    HintedError::new(format_args!("no {} goes by {handle}", handle.kind.name()))
+    HintedError::new(format_args!("no {} with id {handle}", handle.kind.name()))
         .hint(hint)
         .into()
 }

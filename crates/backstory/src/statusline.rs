@@ -1,7 +1,7 @@
 //! `backstory statusline`: one short line for the bar below Claude Code's prompt.
 //!
 //! The agent runs it whenever a message changes, so it is nearly as fast as a hook: around the argument parser, the store
-//! read-only, and a locked store is given up after 50 ms. Whatever goes wrong, it says nothing and exits 0. Unlike a hook it
+//! read-only, and it stops waiting for a locked store after 50 ms. On any error it prints nothing and exits 0. Unlike a hook it
 //! keeps no agent waiting, so it looks without a thread beside it to run away from: that would cost an eighth of its time.
 
 use std::{
@@ -69,15 +69,15 @@ fn read_counts(home: &Home, folder: &str, session: Option<&str>) -> Option<Strin
         }
         false => 0,
     };
-    let given = session.map_or(0, |session| InjectionLog::of(home, session).count_injected());
+    let injected = session.map_or(0, |session| InjectionLog::of(home, session).count_injected());
     let mut line = match memories {
         0 => "backstory · no memories yet".to_owned(),
         1 => "backstory · 1 memory".to_owned(),
         MAX.. => format!("backstory · {MAX}+ memories"),
         some => format!("backstory · {some} memories"),
     };
-    if given > 0 {
-        line.push_str(&format!(" · {given} given"));
+    if injected > 0 {
+        line.push_str(&format!(" · {injected} injected"));
     }
     line.push('\n');
     Some(line)

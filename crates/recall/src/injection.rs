@@ -91,7 +91,7 @@ pub fn at_prompt(
             }
         }
     }
-    say(store, "Past work that may bear on this prompt", &chosen, listener)
+    say(store, "Past work relevant to this prompt", &chosen, listener)
 }
 
 /// How sure it is that sessions bear on a question, the surest first, each with its documents. One document that is near
@@ -204,12 +204,7 @@ pub fn at_failure(
         tokens: listener.tokens.min(MAX_TOKENS),
         ..*listener
     };
-    say(
-        store,
-        "This failure was seen before; what helped then",
-        &chosen,
-        &listener,
-    )
+    say(store, "Known failure; earlier solution", &chosen, &listener)
 }
 
 impl InjectionTarget<'_> {

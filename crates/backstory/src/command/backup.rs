@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{ExitStatus, open_store};
 use crate::output::size;
 
-/// Copy everything that is remembered into one file
+/// Back up the database to one file
 ///
 /// Works while agents and the worker do. The copy is checked from end to end before it gets its name, and only you can
 /// read it. The worker takes one by itself every day and keeps the last seven (`retention.backups`); those taken by hand
@@ -31,7 +31,7 @@ pub(crate) struct Backup {
 
 pub(crate) fn run(engine: &Engine, arguments: &Backup) -> Result<ExitStatus> {
     let Some(store) = open_store(engine)? else {
-        bail!(HintedError::new("nothing is remembered yet").hint("there is nothing to back up"));
+        bail!(HintedError::new("no memories yet").hint("there is nothing to back up"));
     };
     let path = match &arguments.file {
         Some(file) => std::path::absolute(file)?,

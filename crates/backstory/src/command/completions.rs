@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use super::ExitStatus;
 
-/// Print a script that teaches a shell to complete our commands
+/// Print shell completions
 ///
 /// bash: `backstory completions bash > ~/.local/share/bash-completion/completions/backstory`;
 /// zsh: into a file `_backstory` in a folder of `$fpath`;

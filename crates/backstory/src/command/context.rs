@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{ExitStatus, open_store, project};
 use crate::output::{self, BOLD, DIM};
 
-/// Show what a new session in this project would be told
+/// Show the context that a new session gets
 ///
 /// Exits 1 when there is nothing to tell.
 #[derive(clap::Args)]
@@ -38,9 +38,7 @@ pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitS
         match arguments.json {
             true => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
             false => {
-                anstream::eprintln!(
-                    "A new session would be told nothing: nothing is remembered of this project yet."
-                );
+                anstream::eprintln!("No context: this project has no memories yet.");
             }
         }
         return Ok(ExitStatus::Failed);
@@ -111,7 +109,7 @@ fn explain(told: &ContextBlock) {
     };
     let (shown, left): (Vec<&ContextEntry>, Vec<&ContextEntry>) =
         told.entries.iter().partition(|entry| entry.is_included);
-    println!("Told, ~{} tokens in all:", tokens(&told.text));
+    println!("Included (~{} tokens):", tokens(&told.text));
     shown.into_iter().for_each(print);
     if !left.is_empty() {
         println!("\nLeft out:");

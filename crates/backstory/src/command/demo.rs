@@ -1,4 +1,4 @@
-//! `backstory demo`: a short session through the real hooks, in a home that is thrown away.
+//! `backstory demo`: a short session through the real hooks, in a temporary home.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ use crate::{
     scratch::Scratch,
 };
 
-/// Show what is remembered: a sample session through the real hooks, in a home that is thrown away
+/// Show what is remembered: a sample session through the real hooks, in a temporary home
 ///
 /// Needs no set-up and touches nothing of yours.
 #[derive(clap::Args)]

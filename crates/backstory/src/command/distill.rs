@@ -26,7 +26,7 @@ use crate::{
 };
 use ask::{DistillReport, ask};
 
-/// Let a model write the memories of past turns anew
+/// Distill past turns again with a model
 ///
 /// Says what it will take and asks. Without --session or --since it takes the turns that wait for a model. What the model
 /// writes replaces what was there, except what you pinned or edited. The budget (`distill.daily_tokens`) holds here too.
@@ -44,7 +44,7 @@ pub(crate) struct DistillArguments {
     /// Say what it would take, and ask nobody
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask before
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
     /// Print JSON
@@ -68,7 +68,7 @@ pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitS
     };
     let Some(mut store) = open_store(engine)? else {
         bail!(
-            HintedError::new("nothing is remembered yet")
+            HintedError::new("no memories yet")
                 .hint("`backstory import claude-code` takes past sessions over")
         );
     };
@@ -94,7 +94,7 @@ pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitS
     }
     if !arguments.yes {
         if !io::stdin().is_terminal() {
-            anstream::eprintln!("Nobody was asked: nobody is here to say yes.");
+            anstream::eprintln!("Not a terminal, so no model was called. Pass --yes.");
             print_hint("say --yes to go on, --dry-run to only look");
             return Ok(ExitStatus::Refused);
         }
@@ -238,7 +238,7 @@ fn report(
         );
     } else {
         println!(
-            "Distilled {}, left {} to the rules: {} tokens in, {} out{}.",
+            "Distilled {}, kept {} built-in results: {} tokens in, {} out{}.",
             count(outcome.kept as u64, "turn"),
             outcome.left,
             thousands(tokens_in),

@@ -12,7 +12,7 @@ use crate::{
     output::{self, BAD, BOLD, BUSY, DIM, GOOD},
 };
 
-/// Look every part over, and say what to do about what is wrong
+/// Check the installation and suggest fixes
 ///
 /// Home, settings, database, backups, capture, worker, hosts, disk and clock, and a round trip from hook to search in a
 /// throw-away home. Changes nothing. Exits 1 when something is broken; warnings are no failure.
@@ -115,8 +115,8 @@ fn print(group: &str, findings: &[Finding]) {
 
 fn print_end(worst: Severity) {
     match worst {
-        Severity::Ok | Severity::Note => println!("\n{GOOD}All is well.{GOOD:#}"),
-        Severity::Warning => println!("\n{BUSY}It works; see the lines marked !.{BUSY:#}"),
+        Severity::Ok | Severity::Note => println!("\n{GOOD}No problems found.{GOOD:#}"),
+        Severity::Warning => println!("\n{BUSY}Working, with warnings (see !).{BUSY:#}"),
         Severity::Broken => println!("\n{BAD}Something is broken; see the lines marked ✗.{BAD:#}"),
     }
 }

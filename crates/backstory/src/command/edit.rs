@@ -10,7 +10,7 @@ use backstory_store::MemoryEdit;
 
 use super::{ExitStatus, observation_type, open_store_with};
 
-/// Put a memory right
+/// Edit a memory
 ///
 /// Observations have a title, subtitle, narrative, facts and a type; summaries request, investigated, learned, completed,
 /// next steps and notes; notes a text and a type; prompts a text. What is edited stays when its turn is distilled again.

@@ -15,7 +15,7 @@ pub(crate) struct Export {
     /// Only this project: its folder name, a path inside it, or its id
     #[arg(long, value_name = "P", conflicts_with = "all")]
     project: Option<String>,
-    /// All projects; this is what happens when nothing is said
+    /// All projects (default)
     #[arg(long)]
     all: bool,
 }

@@ -19,7 +19,7 @@ use serde_json::{Map, json};
 use super::{ExitStatus, open_store, project, unknown};
 use crate::output::{self, BOLD, DIM, count, print_hint};
 
-/// Forget memories, sessions or a project, for good
+/// Permanently delete memories, sessions or a project
 ///
 /// Says what will go and asks. A handle names one memory and removes nothing else: an observation's evidence stays, of a
 /// prompt the words go and the turn stays. A forgotten session is not imported again. A new backup takes the place of those
@@ -42,10 +42,10 @@ pub(crate) struct Forget {
     /// Memories that contain all of these words, and the raw record of what happened that does
     #[arg(long = "match", value_name = "WORDS")]
     words: Option<String>,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
-    /// Say what would go, and change nothing
+    /// List the affected memories, delete nothing
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -76,7 +76,7 @@ impl ForgetTargets {
 
 pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     let Some(mut store) = open_store(engine)? else {
-        bail!(HintedError::new("nothing is remembered yet").hint("there is nothing to forget"));
+        bail!(HintedError::new("no memories yet").hint("there is nothing to forget"));
     };
     let found = find(
         &store,
@@ -106,7 +106,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     }
     if !arguments.yes {
         if !io::stdin().is_terminal() {
-            anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
+            anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
             print_hint("say --yes to forget it, --dry-run to only look");
             return Ok(ExitStatus::Refused);
         }
@@ -117,7 +117,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     }
     let done = forget(engine, &mut store, selection, &engine.checked_settings()?.context)?;
     if !done.is_traceless {
-        anstream::eprintln!("Another process reads the store: the last traces go when it ends.");
+        anstream::eprintln!("Another process reads the database; deletion completes when it exits.");
     }
     if arguments.json {
         print_json(&done.forgotten, false);
@@ -160,7 +160,7 @@ fn find(store: &Store, arguments: &Forget, now: Timestamp, zone: &TimeZone) -> R
 
 fn is_meant() -> Result<bool> {
     let mut answer = String::new();
-    let ask = write!(io::stderr(), "Forget all of it, for good? [y/N] ").and_then(|()| io::stderr().flush());
+    let ask = write!(io::stderr(), "Delete permanently? [y/N] ").and_then(|()| io::stderr().flush());
     ask.and_then(|()| io::stdin().read_line(&mut answer))
         .context("could not ask")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -185,7 +185,7 @@ fn print_plan(store: &Store, plan: &Forgotten, selection: Selection<'_>) -> Resu
     if plan.events > 0 {
         parts.push(format!("the record of {}", count(plan.events, "event")));
     }
-    println!("{BOLD}To be forgotten:{BOLD:#} {}", parts.join(", "));
+    println!("{BOLD}Will be deleted:{BOLD:#} {}", parts.join(", "));
     if plan.pinned > 0 {
         println!("  {BOLD}{} pinned{BOLD:#}", plan.pinned);
     }

@@ -35,7 +35,7 @@ use crate::{
     progress::Progress,
 };
 
-/// Take over what happened before: past sessions of an agent, or memories from a file
+/// Import past sessions or memories
 #[derive(clap::Args)]
 pub(crate) struct Import {
     #[command(subcommand)]
@@ -385,7 +385,7 @@ fn report(arguments: &ClaudeCode, tally: &SessionImportCounts, distilled: usize,
     }
     if tally.damaged > 0 {
         println!(
-            "{DIM}Passed over {} that could not be read.{DIM:#}",
+            "{DIM}Skipped {} (unreadable).{DIM:#}",
             count(tally.damaged, "line")
         );
     }

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{ExitStatus, open_store};
 use crate::output;
 
-/// Show how many memories can be found by meaning, or wait until all can
+/// Show the progress of the semantic index
 ///
 /// Words are found at once. Meaning follows in the background: notes, observations, summaries and prompts before
 /// passages.

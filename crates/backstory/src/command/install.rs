@@ -47,7 +47,7 @@ pub(crate) struct Install {
     manner: ConfirmArgs,
 }
 
-/// Put back what `backstory install` changed
+/// Undo `backstory install`
 ///
 /// Files that are as install left them become what they were, byte for byte. From others only our own entries are taken
 /// out. Memories stay where they are.
@@ -63,7 +63,7 @@ pub(crate) struct Uninstall {
 /// How it is done.
 #[derive(clap::Args)]
 struct ConfirmArgs {
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
     /// Show what would be written, and change nothing
@@ -212,7 +212,7 @@ fn ask(manner: &ConfirmArgs, changes: Vec<FileChange>, question: &str) -> Result
         }
         if !is_read_by_host(change) {
             anstream::eprintln!(
-                "{BUSY}{} has comments or commas too many: {} ignores such a file, and our entries in it.{BUSY:#}",
+                "{BUSY}{} has comments or trailing commas: {} ignores the file, and our entries in it.{BUSY:#}",
                 paths::shown(&change.path),
                 change.host.title
             );
@@ -229,7 +229,7 @@ fn ask(manner: &ConfirmArgs, changes: Vec<FileChange>, question: &str) -> Result
         return Ok(Confirmation::Ahead(changes));
     }
     if !io::stdin().is_terminal() {
-        anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
+        anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
         print_hint("say --yes to go ahead, --dry-run to only look");
         return Ok(Confirmation::Away(ExitStatus::Refused));
     }

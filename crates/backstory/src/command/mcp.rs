@@ -6,7 +6,7 @@ use backstory_serve::serve_stdio;
 
 use super::ExitStatus;
 
-/// Offer the memory to an agent as tools (agents call this)
+/// Run the MCP server (for agents)
 ///
 /// Speaks the Model Context Protocol on standard input and output. Tools: search, timeline, `get_observations`, remember,
 /// `file_history`. Looks in the project of the folder that it was started in. Works with no worker running.

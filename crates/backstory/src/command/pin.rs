@@ -7,7 +7,7 @@ use backstory_model::Handle;
 
 use super::{ExitStatus, open_store_with};
 
-/// Keep memories in sight, and let no distilling change them
+/// Pin memories: shown first, never replaced
 #[derive(clap::Args)]
 pub(crate) struct Pin {
     /// What names them: 123, S12, P34, N5, V678
@@ -15,7 +15,7 @@ pub(crate) struct Pin {
     handles: Vec<Handle>,
 }
 
-/// Let go of memories that were pinned
+/// Unpin memories
 #[derive(clap::Args)]
 pub(crate) struct Unpin {
     /// What names them: 123, S12, P34, N5, V678

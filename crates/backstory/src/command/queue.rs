@@ -10,7 +10,7 @@ use backstory_store::Queue;
 use super::{ExitStatus, open_store};
 use crate::output::{self, BAD, BUSY, DIM, GOOD};
 
-/// Show what waits to be distilled, and what failed
+/// Show pending and failed items
 #[derive(clap::Args)]
 pub(crate) struct QueueArguments {
     /// Print JSON
@@ -25,7 +25,7 @@ pub(crate) struct QueueArguments {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Give failed events another round: these, or all of them
+    /// Retry failed items: the given ones, or all
     Retry {
         /// The numbers that `backstory queue` shows
         #[arg(value_name = "ID")]
@@ -71,7 +71,7 @@ fn retry(engine: &Engine, ids: &[EventId]) -> Result<ExitStatus> {
     match (retried, ids.len()) {
         (0, 0) => println!("No event has failed."),
         (0, _) => println!("None of these events has failed."),
-        (1, _) => println!("1 event gets another round."),
+        (1, _) => println!("Retrying 1 event."),
         _ => println!("{retried} events get another round."),
     }
     Ok(if retried == 0 && !ids.is_empty() {

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::ExitStatus;
 use crate::output::{self, DIM, print_hint};
 
-/// Put a backup in the place of everything that is remembered
+/// Restore the database from a backup
 ///
 /// What is remembered now is kept aside first, in the folder `backups`. A worker that runs is stopped and started again.
 /// What was forgotten after the backup was taken comes back. Without a file, lists the backups that are there.
@@ -26,7 +26,7 @@ pub(crate) struct Restore {
     /// The backup
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
     /// Print JSON
@@ -50,7 +50,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
     })?;
     if !arguments.yes {
         if !io::stdin().is_terminal() {
-            anstream::eprintln!("Nothing was changed: nobody is here to be asked.");
+            anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
             print_hint("say --yes to put it in place");
             return Ok(ExitStatus::Refused);
         }

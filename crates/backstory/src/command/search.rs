@@ -58,7 +58,7 @@ pub(crate) struct Search {
     /// Only this kind: observation, summary, prompt, note, passage
     #[arg(long, value_name = "K", value_parser = memory_kind)]
     kind: Option<MemoryKind>,
-    /// How many at most
+    /// Maximum number of results
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
     /// Print JSON
@@ -81,7 +81,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
         &models::zone(&engine.checked_settings()?),
     )?;
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
-        anstream::eprintln!("Nothing to look for.");
+        anstream::eprintln!("Empty query.");
         print_hint("backstory search <words…>; `backstory search --help` shows the filters");
         return Ok(ExitStatus::Refused);
     }
@@ -149,7 +149,7 @@ impl SearchScope {
     fn print_nothing(&self) {
         let hint = match self {
             Self::Project(project) => format!(
-                "Nothing found in {}. `--all` looks in all projects.",
+                "No results in {}. Use `--all` to search all projects.",
                 project.name
             ),
             Self::Everywhere => "Nothing found.".to_owned(),

@@ -161,8 +161,8 @@ fn print(story: &SessionView, now: Timestamp) {
 fn print_turn(view: &TurnView, width: usize) {
     let turn = &view.turn;
     let prompt = match (&turn.prompt, turn.machine_made) {
-        (None, _) => "(the prompt was not heard)".to_owned(),
-        (Some(_), true) => "(the agent itself)".to_owned(),
+        (None, _) => "(prompt not recorded)".to_owned(),
+        (Some(_), true) => "(started by the agent)".to_owned(),
         (Some(prompt), false) => output::one_line(prompt, width - 5),
     };
     println!("\n{BOLD}{:>3}{BOLD:#}. {prompt}", turn.number);

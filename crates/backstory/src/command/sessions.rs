@@ -10,13 +10,13 @@ use backstory_store::{Session, SessionFilter};
 use super::{ExitStatus, open_store, project};
 use crate::output::{self, BAD, BOLD, BUSY, DIM, GOOD};
 
-/// List the sessions that are remembered, the latest first
+/// List sessions, newest first
 #[derive(clap::Args)]
 pub(crate) struct Sessions {
     /// Only this project: its folder name, a path inside it, or its id
     #[arg(long, value_name = "P")]
     project: Option<String>,
-    /// How many at most
+    /// Maximum number of results
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print JSON

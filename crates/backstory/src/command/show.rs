@@ -11,10 +11,10 @@ use jiff::tz::TimeZone;
 use super::{ExitStatus, open_store, unknown};
 use crate::output::{self, BOLD, DIM};
 
-/// Show everything about a memory: what it says, where it comes from, what it rests on
+/// Show a memory with its provenance and evidence
 #[derive(clap::Args)]
 pub(crate) struct ShowArguments {
-    /// What names it: 123, S12, P34, N5, V678
+    /// Handle: 123, S12, P34, N5 or V678
     #[arg(value_name = "HANDLE", required = true)]
     handles: Vec<Handle>,
     /// Print JSON

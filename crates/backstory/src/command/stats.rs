@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{ExitStatus, open_store};
 use crate::output::{self, BAD, BOLD, DIM, count, dollars, thousands};
 
-/// Show how much is remembered, and what models were asked and what that cost
+/// Show memory counts, model usage and cost
 ///
 /// Tokens are those that the provider counted, or an estimate where it does not count. A day begins at midnight in
 /// `ui.timezone`. Costs follow a list of prices, which `distill.prices` puts right.
@@ -129,9 +129,9 @@ fn print_state(facts: &StatsReport, now: Timestamp) {
     for pause in &facts.pauses {
         let rest = pause.until.since(now);
         let when = if rest.is_zero() {
-            "the next call looks whether it is well again".to_owned()
+            "the next call is a probe".to_owned()
         } else {
-            format!("left alone for {} more", output::span(rest))
+            format!("backing off for {}", output::span(rest))
         };
         let said = output::one_line(&pause.said, 200);
         println!("{BAD}{:<11}{BAD:#} {}: {said}; {when}", "trouble", pause.provider);
@@ -147,7 +147,7 @@ pub(crate) fn remedy(reason: &str) -> Option<&'static str> {
         "not-set-up" => Some(
             "see docs/models.md; a key is read from `distill.api_key_file`, or from the environment in which the agent runs",
         ),
-        "bad-key" => Some("put the key right, then `backstory distill` asks at once"),
+        "bad-key" => Some("fix the key, then run `backstory distill`"),
         "quota-spent" => {
             Some("nothing is lost: the turns wait, and the built-in rules' memories stand meanwhile")
         }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{ExitStatus, current_project, open_store, project, unknown};
 use crate::output::{self, BOLD, DIM};
 
-/// Show what happened around a memory, in the order of time
+/// Show the history around a memory
 ///
 /// Prompts, observations, summaries and notes of the same project; passages too when the memory is one.
 #[derive(clap::Args)]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{ExitStatus, open_store, unknown};
 use crate::output::{self, BOLD, DIM};
 
-/// Show which sessions were told a memory, when and why, and which were not
+/// Show when and why a memory was injected or skipped
 #[derive(clap::Args)]
 pub(crate) struct Why {
     /// A handle such as 123, S12, P34, N5, V678
@@ -51,14 +51,14 @@ pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
         output::one_line(title, output::width().saturating_sub(8))
     );
     if given.is_empty() {
-        println!("No session was told this yet, and none was considered for it.");
+        println!("Never injected or considered.");
         return Ok(ExitStatus::Done);
     }
     let now = engine.clock.timestamp();
     for (session, given) in &given {
         let verdict = match given.told {
-            true => format!("told at the {}", place(&given.moment)),
-            false => format!("left out at the {}", place(&given.moment)),
+            true => format!("injected at {}", place(&given.moment)),
+            false => format!("skipped at {}", place(&given.moment)),
         };
         println!(
             "  {:>8}  session {}  {verdict}: {}",

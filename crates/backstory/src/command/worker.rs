@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::ExitStatus;
 use crate::output::count;
 
-/// Run the worker that takes events in and makes memories of them
+/// Manage the background worker
 #[derive(clap::Args)]
 pub(crate) struct WorkerArgs {
     #[command(subcommand)]
@@ -84,12 +84,12 @@ fn work_here(engine: &Engine, once: bool) -> Result<ExitStatus> {
         Ok(Box::new(server) as Box<dyn HttpServer>)
     };
     let Some(work) = worker::run(engine, until, &start_server)? else {
-        println!("A worker runs already; it takes the events in.");
+        println!("A worker is already running and ingests the events.");
         return Ok(ExitStatus::Done);
     };
     let (taken, distilled) = (work.taken, work.distilled as u64);
     println!(
-        "Took in {}, distilled {}.",
+        "Ingested {}, distilled {}.",
         count(taken.new as u64, "event"),
         count(distilled, "event")
     );
@@ -174,9 +174,9 @@ fn status(engine: &Engine, json: bool) -> Result<ExitStatus> {
                 facts["version"].as_str().unwrap_or("?")
             ),
             None if is_running => println!("The worker runs in another container."),
-            None => println!("No worker runs. Hooks start one with the next event."),
+            None => println!("The worker is not running. The next event starts it."),
         }
-        println!("{} wait, {failed} failed.", count(pending, "event"));
+        println!("{} pending, {failed} failed.", count(pending, "event"));
     }
     Ok(if is_running {
         ExitStatus::Done

@@ -45,7 +45,7 @@ fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
         .filter(|seen| seen.host != "import")
         .map(|seen| {
             let message = format!(
-                "{}: last heard of {}, {} remembered",
+                "{}: last event {}, {} recorded",
                 seen.host,
                 output::ago(patient.now, seen.last_at),
                 count(seen.sessions, "session")
@@ -63,7 +63,7 @@ fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
             .is_empty()
     {
         true => vec![
-            Finding::note("last-hook", "no hook has reported anything yet")
+            Finding::note("last-hook", "no events received yet")
                 .remedy("`backstory install` sets hooks up; then start a new session"),
         ],
         false => live,
@@ -104,7 +104,7 @@ fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
         })
         .collect();
     match findings.is_empty() {
-        true => vec![Finding::ok("lost", "no event was ever lost")],
+        true => vec![Finding::ok("lost", "no events lost")],
         false => findings,
     }
 }

@@ -34,7 +34,10 @@ fn whole(patient: &CheckContext<'_>) -> Finding {
                 .sum();
             let seconds = start.elapsed().as_secs_f64();
             let size = output::size(size);
-            Finding::ok("database", format!("whole, {size}, checked in {seconds:.1} s"))
+            Finding::ok(
+                "database",
+                format!("integrity ok, {size}, checked in {seconds:.1} s"),
+            )
         }
         Ok(found) => damaged(&found.join("; ")),
         // The folder alone says nothing: `install` keeps its copies there too.

@@ -71,7 +71,7 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
         if understood.iter().any(|(_, content)| has_plugin(&content.value)) {
             Finding::ok(host.name, format!("{title}: the plugin is on"))
         } else if calling.is_empty() {
-            Finding::note(host.name, format!("{title}: no hook of ours is set up")).remedy(install(host))
+            Finding::note(host.name, format!("{title}: hooks are not installed")).remedy(install(host))
         } else {
             Finding::ok(host.name, format!("{title}: set up in {}", calling.join(", ")))
         },
@@ -90,8 +90,8 @@ fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Optio
             let message = format!("{title}: {shown} is not understood: {why}");
             return Some(
                 Finding::broken(host.name, message).remedy(match host.wants_plain_json {
-                    true => "mend it by hand; comments and trailing commas must go",
-                    false => "mend it by hand",
+                    true => "fix the file manually: remove comments and trailing commas",
+                    false => "fix the file manually",
                 }),
             );
         }
@@ -120,7 +120,7 @@ fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Optio
         return None;
     }
     let missing = content.missing.join(", ");
-    let message = format!("{title}: nothing of ours in {shown} for {missing}");
+    let message = format!("{title}: {shown} has no backstory hooks for {missing}");
     Some(Finding::warning(host.name, message).remedy(install(host)))
 }
 

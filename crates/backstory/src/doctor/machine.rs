@@ -52,7 +52,7 @@ fn clock(patient: &CheckContext<'_>) -> Finding {
     match last.filter(|last| *last > patient.now + AHEAD) {
         Some(last) => Finding::warning(
             "clock",
-            format!("the last event is from the future: {}", output::rfc3339(last)),
+            format!("the last event has a future timestamp: {}", output::rfc3339(last)),
         )
         .remedy(remedy),
         None => Finding::ok("clock", "no event is from the future"),

@@ -49,7 +49,7 @@ fn troubles(patient: &CheckContext<'_>) -> Vec<Finding> {
     let spent = store.tokens_since(day).unwrap_or_default();
     if distill.provider != ProviderName::Builtin && spent >= u64::from(distill.daily_tokens) {
         let told = format!(
-            "the {} tokens of today are spent",
+            "daily budget of {} tokens is spent",
             output::thousands(distill.daily_tokens.into())
         );
         findings.push(Finding::note(

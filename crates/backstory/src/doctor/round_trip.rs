@@ -65,7 +65,7 @@ fn go() -> Result<()> {
         found["results"]
             .as_array()
             .is_some_and(|results| !results.is_empty()),
-        "what the hooks told is not found again: {}",
+        "search did not find the recorded events: {}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
     Ok(())

@@ -21,7 +21,7 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
 
 fn process(patient: &CheckContext<'_>) -> Finding {
     let Some(pid) = worker_process::holder(&patient.engine.home) else {
-        return Finding::ok("worker", "none runs; the next event starts one");
+        return Finding::ok("worker", "not running; the next event starts it");
     };
     let facts: Value = fs::read(patient.engine.home.worker_json())
         .ok()
@@ -60,11 +60,8 @@ fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if failed > 0 {
         findings.push(
-            Finding::warning(
-                "failed",
-                format!("{} could not be made into memories", count(failed, "event")),
-            )
-            .remedy("`backstory queue` says why, `backstory queue retry` tries again"),
+            Finding::warning("failed", format!("{} failed", count(failed, "event")))
+                .remedy("`backstory queue` says why, `backstory queue retry` tries again"),
         );
     }
     let stuck = oldest.filter(|oldest| waiting > 0 && patient.now.since(*oldest) > STUCK);

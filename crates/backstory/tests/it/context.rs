@@ -64,7 +64,7 @@ fn sample() -> Home {
 #[test]
 fn a_new_session_is_told_what_happened_before() {
     let home = sample();
-    assert_eq!(start(&home, "startup"), None, "nothing is remembered yet");
+    assert_eq!(start(&home, "startup"), None, "no memories yet");
     remember(&home, 5);
     let mut settings = settings();
     settings.add_filter(r"acme · 20\d\d-\d\d-\d\d \d\d:\d\d UTC", "acme · [now]");
@@ -155,7 +155,7 @@ fn notes_are_told_without_a_pin() {
     let explained = home.ok(&["context", "--explain"]);
     let (told, left_out) = explained.split_once("Left out:").unwrap();
     assert!(told.contains("Port 1 is taken") && told.contains("a recent note"));
-    assert!(left_out.contains("Port 0 is taken") && left_out.contains("newer notes are told"));
+    assert!(left_out.contains("Port 0 is taken") && left_out.contains("newer notes are included"));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn the_same_is_not_told_again_and_again() {
          #1 10:00 🔴 The exporter writes dates in UTC (~36)\n</backstory-context>\n"
     );
     let explained = home.ok(&["context", "--explain"]);
-    assert!(explained.contains("the mended fault says it"), "{explained}");
+    assert!(explained.contains("already covered by the fix"), "{explained}");
 }
 
 #[test]

@@ -388,7 +388,7 @@ fn what_was_forgotten_does_not_come_back_when_its_turn_goes_on() {
     let left = count(&home, "select count(*) from observation");
     home.report(
         "subagent-stop",
-        &json!({"session_id": "s1", "agent_id": "a1", "last_assistant_message": "All is well."}),
+        &json!({"session_id": "s1", "agent_id": "a1", "last_assistant_message": "No problems found."}),
     );
     home.drain();
     assert_eq!(count(&home, "select count(*) from observation"), left);

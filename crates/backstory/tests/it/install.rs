@@ -278,7 +278,7 @@ fn a_write_protected_file_is_left_alone() {
 
 #[test]
 fn what_the_client_would_not_read_is_said() {
-    let warning = "ignores such a file";
+    let warning = "ignores the file";
     for (content, is_said) in [
         ("{}", false),
         ("{ \"a\": 1, }", true),
@@ -347,7 +347,7 @@ fn only_what_is_asked_for_is_written_and_it_is_said_before() {
     let home = home_with(b"{\n  \"model\": \"opus\"\n}\n");
     let refused = home.run(&["install"], b"");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("nobody is here to be asked"));
+    assert!(text(&refused.stderr).contains("Not a terminal, so nothing was changed"));
     let shown = home.ok(&["install", "--dry-run"]);
     assert_eq!(fs::read(claude(&home)).unwrap(), b"{\n  \"model\": \"opus\"\n}\n");
     assert!(!home.path().exists(), "looking leaves nothing behind");

@@ -70,7 +70,7 @@ fn everything_about_a_memory_is_shown() {
     let ids: Vec<&Value> = shown.as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, ["S1", "P1"]);
     assert_eq!(home.run(&["show", "X1"], b"").status.code(), Some(2));
-    assert!(fails(&Home::new(), &["show", "1"]).contains("no observation goes by 1"));
+    assert!(fails(&Home::new(), &["show", "1"]).contains("no observation with id 1"));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn every_kind_can_be_pinned_and_let_go() {
     assert_eq!(pinned(&home), [true; 5]);
     home.ok(&[&["unpin"][..], &handles].concat());
     assert_eq!(pinned(&home), [false; 5]);
-    assert!(fails(&home, &["pin", "N1", "S77"]).contains("no summary goes by S77"));
+    assert!(fails(&home, &["pin", "N1", "S77"]).contains("no summary with id S77"));
     assert_eq!(pinned(&home), [false; 5], "all or nothing");
 }
 
@@ -404,5 +404,5 @@ fn a_timeline_tells_what_happened_around_a_memory() {
             .code(),
         Some(1)
     );
-    assert!(fails(&home, &["timeline", "S77"]).contains("no summary goes by S77"));
+    assert!(fails(&home, &["timeline", "S77"]).contains("no summary with id S77"));
 }

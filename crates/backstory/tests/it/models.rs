@@ -236,7 +236,7 @@ fn what_a_person_pinned_or_edited_outlives_the_model() {
     let home = home.with("BACKSTORY_DISTILL_PROVIDER", "anthropic");
     let output = home.ok(&["distill", "--session", "s1", "--yes"]);
     assert!(
-        output.contains("Distilled 1 turn, left 0 to the rules"),
+        output.contains("Distilled 1 turn, kept 0 built-in results"),
         "{output}"
     );
     // It rests on the same tool use, so the model's word on it is not told beside it.

@@ -195,7 +195,7 @@ fn a_memory_whose_file_changed_says_so() {
 #[test]
 fn why_a_memory_was_told_can_be_asked() {
     let home = past();
-    assert!(home.ok(&["why", "1"]).contains("No session was told this yet"));
+    assert!(home.ok(&["why", "1"]).contains("Never injected or considered"));
     home.report("session-start", &json!({"session_id": "s1", "source": "startup"}));
     prompt(&home, "s2", ALIKE).unwrap();
     let why = home.json(&["why", "1", "--json"]);

@@ -86,7 +86,7 @@ fn nothing_is_found_when_nothing_bears_on_the_question() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         text(&output.stderr),
-        "Nothing found in acme. `--all` looks in all projects.\n"
+        "No results in acme. Use `--all` to search all projects.\n"
     );
     assert_eq!(
         titles(&home, &["presigned", "zebra"]),

@@ -107,7 +107,7 @@ fn there_is_one_worker_however_many_are_started() {
         let output = other.wait_with_output().unwrap();
         assert_eq!(
             String::from_utf8(output.stdout).unwrap(),
-            "A worker runs already; it takes the events in.\n"
+            "A worker is already running and ingests the events.\n"
         );
     }
     assert!(winner[0].try_wait().unwrap().is_none());
@@ -116,7 +116,7 @@ fn there_is_one_worker_however_many_are_started() {
     // The lock went with its holder: the next one can start.
     assert!(
         home.ok(&["worker", "run", "--once"])
-            .starts_with("Took in 0 events, distilled 0 events.")
+            .starts_with("Ingested 0 events, distilled 0 events.")
     );
 }
 
@@ -154,7 +154,7 @@ fn the_worker_is_started_asked_and_stopped() {
         let output = home.run(arguments, b"");
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    let stopped = "No worker runs. Hooks start one with the next event.\n0 events wait, 0 failed.\n";
+    let stopped = "The worker is not running. The next event starts it.\n0 events pending, 0 failed.\n";
     assert_eq!(run(&["worker", "status"]), (Some(1), stopped.to_owned()));
     assert_eq!(
         run(&["worker", "stop"]),

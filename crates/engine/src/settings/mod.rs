@@ -53,7 +53,7 @@ pub struct Settings {
     pub capture: Capture,
     /// How events become memories.
     pub distill: Distill,
-    /// What is given back to the agent.
+    /// Context injection.
     pub context: ContextSettings,
     /// The background process.
     pub worker: WorkerSettings,
@@ -73,7 +73,7 @@ pub struct Capture {
     pub skip_tools: Vec<String>,
     /// Globs of folders in which nothing is recorded.
     pub exclude: Vec<String>,
-    /// The most that is kept of one event, in kilobytes.
+    /// Maximum size of one event, in kilobytes.
     pub max_payload_kb: u32,
     /// Whether secrets are replaced before anything reaches the disk.
     pub redact: bool,
@@ -96,7 +96,7 @@ impl Capture {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distill {
-    /// Who writes the memories.
+    /// The provider that distills.
     pub provider: ProviderName,
     /// The model to ask, if not the provider's own choice.
     #[serde(deserialize_with = "empty_is_none")]
@@ -123,7 +123,7 @@ pub struct Distill {
     pub max_input_tokens: u32,
 }
 
-/// What is given back to the agent.
+/// Context injection.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSettings {
@@ -143,7 +143,7 @@ pub struct ContextSettings {
     pub budget_tokens: u32,
     /// The most tokens of what is said beside a prompt, a file or an error.
     pub prompt_tokens: u32,
-    /// Whether a new session is told what happened before.
+    /// Inject context at session start.
     pub on_start: bool,
     /// Whether a prompt is answered with past work that resembles it.
     pub on_prompt: bool,
@@ -175,7 +175,7 @@ impl ContextSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerSettings {
-    /// After how many minutes without events it ends itself.
+    /// Idle timeout in minutes.
     pub idle_minutes: u32,
     /// Whether it serves the viewer and the HTTP interface.
     #[serde(deserialize_with = "on_is_true")]
@@ -227,7 +227,7 @@ pub struct Ui {
     pub timezone: Option<String>,
 }
 
-/// Who writes the memories.
+/// The provider that distills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderName {

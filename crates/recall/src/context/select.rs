@@ -47,7 +47,7 @@ pub(super) fn select<'c>(
             true => worths.push(worth(observation, situation, session, &in_work)),
             false => chosen
                 .left_out
-                .push(skipped(observation, "its type or concepts are not shown")),
+                .push(skipped(observation, "excluded by type or concept")),
         }
     }
     worths.sort_by(|one, other| {
@@ -66,13 +66,13 @@ pub(super) fn select<'c>(
             .session_db_id
             .is_none_or(|id| sessions.contains(&id));
         let why_not = if chosen.included.len() >= limits.observations {
-            Some("enough others are more telling")
+            Some("more relevant memories fill the limit")
         } else if !is_of_known_session && sessions.len() >= limits.sessions {
-            Some("enough other sessions are more telling")
+            Some("more relevant sessions were chosen")
         } else {
             title = WordSet::of(&one.observation.title);
             let is_told = titles.iter().any(|told| are_near_duplicates(told, &title));
-            is_told.then_some("another says nearly the same")
+            is_told.then_some("near-duplicate")
         };
         match why_not {
             Some(why_not) => chosen.left_out.push(skipped(one.observation, why_not)),
@@ -87,7 +87,7 @@ pub(super) fn select<'c>(
     chosen
 }
 
-/// What a mended fault came from is part of the mending: where that is told, in these words, the cause needs no line.
+/// What bug fix came from is part of the mending: where that is told, in these words, the cause needs no line.
 fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
     let is_of = |one: &ScoredObservation<'_>, kind: ObservationType| one.observation.kind == kind;
     // What one turn left came to be at once.
@@ -118,7 +118,7 @@ fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
     chosen.included = told;
     let said = said
         .iter()
-        .map(|one| skipped(one.observation, "the mended fault says it"));
+        .map(|one| skipped(one.observation, "already covered by the fix"));
     chosen.left_out.extend(said);
 }
 
@@ -172,7 +172,7 @@ fn worth<'c>(
             if situation.compacted_session.is_some() {
                 "this session's own"
             } else {
-                "of the last session"
+                "from the last session"
             },
         );
     }
@@ -186,11 +186,11 @@ fn worth<'c>(
         .iter()
         .any(|path| in_work.contains(path.as_str()))
     {
-        add(0.5, "about a file in work");
+        add(0.5, "cites a recently changed file");
     }
     let (more, reason) = match observation.kind {
         ObservationType::Decision => (0.5, "a decision"),
-        ObservationType::Bugfix => (0.3, "a mended fault"),
+        ObservationType::Bugfix => (0.3, "bug fix"),
         ObservationType::Discovery => (0.3, "a discovery"),
         ObservationType::Feature => (0.25, "a feature"),
         ObservationType::Refactor => (0.15, "a refactoring"),

@@ -83,7 +83,7 @@ impl<'w> Writer<'w> {
         self.entries.extend(older.iter().map(|note| ContextEntry {
             handle: note_handle(note),
             title: clip(&one_paragraph(note), 80).into_owned(),
-            reason: "newer notes are told".to_owned(),
+            reason: "newer notes are included".to_owned(),
             tokens: 0,
             is_included: false,
             is_title_only: false,

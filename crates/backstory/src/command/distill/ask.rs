@@ -98,7 +98,7 @@ impl Run<'_> {
                 CallOutcome::Kept => self.note(|outcome| outcome.kept += 1),
                 CallOutcome::Left(_) => self.note(|outcome| outcome.left += 1),
                 CallOutcome::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
-                CallOutcome::Waits(_) => self.wait_or_end(&store, id, "the provider is left alone")?,
+                CallOutcome::Waits(_) => self.wait_or_end(&store, id, "the provider is backing off")?,
                 CallOutcome::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
             }
         }

@@ -86,7 +86,7 @@ fn check_unchanged(changes: &[FileChange]) -> Result<()> {
         if now != change.current {
             let shown = paths::shown(&change.path);
             bail!(
-                HintedError::new(format_args!("{shown} has just been changed by somebody else"))
+                HintedError::new(format_args!("{shown} was modified by another program"))
                     .hint("try again; nothing was changed")
             );
         }
