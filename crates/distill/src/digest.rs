@@ -1,139 +1,178 @@
-//! The digest of a turn: what a model is shown of it. A few thousand tokens in place of all that tools were given and said.
+//! Writes the digest of a turn: the text that a model gets in place of all tool payloads.
 //!
-//! Owns what is told, in which order, and what goes when there is too much. Nothing here is trusted: `prompt` fences it.
+//! The sources are those of the built-in rules, in the same order of authority: words of the user and reports first,
+//! narration never. Nothing here is trusted; `prompt` fences it.
 
 use std::collections::BTreeSet;
 
+use backstory_model::{EvidenceItem, EvidenceKind};
 use backstory_text::BYTES_PER_TOKEN;
 
 use crate::{
-    TurnEnd, TurnInput, TurnStep,
-    builtin::{deeds, is_telling},
+    Action, TurnEnd, TurnEvidence, TurnInput, TurnLog,
+    english::{is_narration, sentences},
+    episodes::Timeline,
+    evidence::record,
+    memories::Ending,
 };
 
-/// What a model is shown of a turn, and what its tools prove.
+/// Holds the digest of a turn and the facts that its tool calls prove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// The text, within its bounds.
+    /// The text, within its token limit.
     pub text: String,
-    /// What the tools prove.
+    /// The files, by tool calls.
     pub evidence: ToolEvidence,
 }
 
-/// What tools prove about files, whatever anybody says.
+/// Holds the files of a turn as its tool calls prove them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolEvidence {
     /// Files that are changed at the end of the turn.
     pub modified: Vec<String>,
     /// Files that were only read.
     pub read: Vec<String>,
-    /// Which tool use changed which file: path, and id of the tool use.
+    /// Path and tool call of each change.
     pub edits: Vec<(String, String)>,
 }
 
 /// A piece of the digest.
 struct Piece {
+    /// The position in the turn.
     step: usize,
-    rank: u8,
+    rank: Rank,
     text: String,
 }
 
-const MAX_PROMPT: usize = 3_000;
-const MAX_LAST_MESSAGE: usize = 4_000;
-const MAX_PROSE: usize = 700;
-const MAX_REPORT: usize = 1_500;
-
-/// Writes the digest of a turn in at most so many tokens. Every piece goes through `clean` before it is cut, so that half a
-/// secret is never what is left of one.
-pub fn digest(turn: &TurnInput, most_tokens: usize, clean: &dyn Fn(&str) -> String) -> Digest {
-    let deeds = deeds(turn);
-    let mut pieces = words(turn, clean);
-    pieces.extend(deeds.deeds.into_iter().map(|deed| Piece {
-        step: deed.step + 1,
-        rank: deed.rank,
-        text: clean(&deed.text),
-    }));
-    Digest {
-        text: write(chosen(pieces, most_tokens)),
-        evidence: ToolEvidence {
-            modified: deeds.modified,
-            read: deeds.read,
-            edits: deeds.edits,
-        },
-    }
+/// The order in which pieces get room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Message,
+    Record,
+    Change,
+    Prose,
+    Background,
+    Other,
 }
 
-/// What was said in the turn.
-fn words(turn: &TurnInput, clean: &dyn Fn(&str) -> String) -> Vec<Piece> {
-    let end = turn.steps.len() + 2;
-    let piece = |step: usize, rank: u8, name: &str, text: &str, most: usize| Piece {
+const MAX_MESSAGE: usize = 3_000;
+const MAX_REPORT: usize = 4_000;
+const MAX_DOCUMENT: usize = 1_500;
+const MAX_DIFF: usize = 1_400;
+const MAX_FAILURE: usize = 900;
+const MAX_PROSE: usize = 700;
+const MAX_FILE: usize = 700;
+const MAX_COMMAND: usize = 900;
+const MAX_ANSWER: usize = 240;
+
+/// Writes the digest of a turn in at most this many tokens. Every piece goes through `clean` before it is cut, so that no
+/// half of a secret remains.
+pub fn digest(turn: &TurnInput, max_tokens: usize, clean: &dyn Fn(&str) -> String) -> Digest {
+    let TurnEvidence { items, log } = record(turn);
+    let mut pieces = Vec::new();
+    let piece = |step: usize, rank: Rank, label: &str, text: &str, max: usize| Piece {
         step,
         rank,
-        text: format!("[{name}]\n{}", both_ends(clean(text).trim(), most)),
+        text: format!("[{label}]\n{}", both_ends(clean(text).trim(), max)),
     };
-    let mut pieces = Vec::new();
     if let Some(prompt) = &turn.prompt {
-        let name = if turn.machine_made {
-            "a program asked"
+        let label = if turn.machine_made {
+            "automatic prompt"
         } else {
-            "the person asked"
+            "user prompt"
         };
-        pieces.push(piece(0, 0, name, prompt, MAX_PROMPT));
+        pieces.push(piece(0, Rank::Message, label, prompt, MAX_MESSAGE));
     }
-    for (step, entry) in turn.steps.iter().enumerate() {
-        let step = step + 1;
-        pieces.extend(match entry {
-            TurnStep::Prose(text) if is_filler(text) => None,
-            TurnStep::Prose(text) => Some(piece(step, 3, "the agent said", text, MAX_PROSE)),
-            TurnStep::SubAgent { report, .. } => {
-                Some(piece(step, 2, "a sub-agent reported", report, MAX_REPORT))
-            }
-            TurnStep::Compaction(text) => Some(piece(step, 4, "the session so far", text, MAX_REPORT)),
-            TurnStep::UserMessage(text) => Some(piece(step, 0, "the user added", text, MAX_PROMPT)),
-            TurnStep::Tool(_) | TurnStep::Interrupted => None,
-        });
+    for (position, item) in items.iter().enumerate() {
+        if let Some((rank, label, max)) = place(item) {
+            pieces.push(piece(position + 1, rank, label, &item.text, max));
+        }
     }
-    if let Some(last) = &turn.last_message {
-        pieces.push(piece(end, 0, "the agent's last words", last, MAX_LAST_MESSAGE));
-    }
-    let how = match turn.end {
-        TurnEnd::Stopped => return pieces,
-        TurnEnd::Background => "something that it started was still running",
-        TurnEnd::Interrupted => "it was interrupted",
-        TurnEnd::Open => "it was not over yet",
+    let end = match turn.end {
+        TurnEnd::Stopped => None,
+        TurnEnd::Background => Some("background work was still running"),
+        TurnEnd::Interrupted => Some("interrupted by the user"),
+        TurnEnd::Open => Some("not ended yet"),
     };
-    pieces.push(Piece {
-        step: end + 1,
-        rank: 0,
-        text: format!("[how it ended]\n{how}"),
-    });
-    pieces
+    pieces.extend(end.map(|end| piece(items.len() + 1, Rank::Message, "end of the turn", end, MAX_ANSWER)));
+    Digest {
+        text: write(chosen(pieces, max_tokens)),
+        evidence: tool_evidence(&log),
+    }
 }
 
-/// Whether a text says nothing, as far as the rules can tell: they read English.
+/// Returns rank, label and length of an item; `None` if it stays out.
+fn place(item: &EvidenceItem) -> Option<(Rank, &'static str, usize)> {
+    Some(match item.kind {
+        EvidenceKind::UserMessage => (Rank::Message, "user message", MAX_MESSAGE),
+        EvidenceKind::UserAnswer => (Rank::Message, "user answer", MAX_MESSAGE),
+        EvidenceKind::Refusal => (Rank::Message, "refused by the user", MAX_DOCUMENT),
+        EvidenceKind::Report => (Rank::Message, "final report", MAX_REPORT),
+        EvidenceKind::Commit => (Rank::Record, "commit", MAX_DOCUMENT),
+        EvidenceKind::Publication => (Rank::Record, "pull request or issue", MAX_DOCUMENT),
+        EvidenceKind::Plan => (Rank::Record, "plan", MAX_DOCUMENT),
+        EvidenceKind::Error => (Rank::Change, "failed", MAX_FAILURE),
+        EvidenceKind::Edit => (Rank::Change, "edit", MAX_DIFF),
+        EvidenceKind::SubagentReport => (Rank::Change, "sub-agent report", MAX_DOCUMENT),
+        EvidenceKind::Prose if !is_filler(&item.text) => (Rank::Prose, "agent", MAX_PROSE),
+        EvidenceKind::File => (Rank::Prose, "file written", MAX_FILE),
+        EvidenceKind::Compaction => (Rank::Background, "compaction summary", MAX_DOCUMENT),
+        EvidenceKind::Command => (Rank::Background, "command", MAX_COMMAND),
+        EvidenceKind::Tool => (Rank::Other, "tool", MAX_ANSWER),
+        EvidenceKind::Prose | EvidenceKind::Lookup | EvidenceKind::Prompt => return None,
+    })
+}
+
+/// Reports whether every sentence only tells the agent's own steps.
 fn is_filler(text: &str) -> bool {
-    let letters = || text.chars().filter(|letter| letter.is_alphabetic());
-    let is_latin = letters().filter(char::is_ascii).count() * 2 > letters().count();
-    is_latin && !is_telling(text)
+    text.lines().flat_map(sentences).all(is_narration)
 }
 
-/// Takes the most telling pieces until there is no more room; the last one that fits in part is cut. What was said before in
-/// the same words is not said again.
-fn chosen(mut pieces: Vec<Piece>, most_tokens: usize) -> Vec<Piece> {
-    /// A rest shorter than this tells nothing.
-    const WORTH_CUTTING: usize = 200;
-    // Of two pieces that tell as much, the later one knows more.
+fn tool_evidence(log: &TurnLog) -> ToolEvidence {
+    let logs = std::slice::from_ref(log);
+    let timeline = Timeline::new(logs);
+    let ending = Ending::of(&timeline);
+    let mut evidence = ToolEvidence::default();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        let id = step.entry().and_then(|entry| entry.tool_use_id.clone());
+        for path in ending.files(at..at + 1) {
+            if let Some(id) = &id {
+                evidence.edits.push((path.to_owned(), id.clone()));
+            }
+            push_new(&mut evidence.modified, path);
+        }
+        if let Some(Action::Lookup { path }) = step.action()
+            && backstory_model::is_file_path(path)
+        {
+            push_new(&mut evidence.read, path);
+        }
+    }
+    evidence.read.retain(|path| !evidence.modified.contains(path));
+    evidence
+}
+
+fn push_new(list: &mut Vec<String>, path: &str) {
+    if !list.iter().any(|known| known == path) {
+        list.push(path.to_owned());
+    }
+}
+
+/// Takes pieces by rank until there is no more room; the last one that fits in part is cut. Repeated text is dropped.
+fn chosen(mut pieces: Vec<Piece>, max_tokens: usize) -> Vec<Piece> {
+    /// A shorter rest is left out.
+    const MIN_REST: usize = 200;
+    // Of two pieces of the same rank, the later one describes the later state.
     pieces.sort_by_key(|piece| (piece.rank, std::cmp::Reverse(piece.step)));
     let mut said = BTreeSet::new();
     pieces.retain(|piece| said.insert(body(&piece.text).to_owned()));
     // Code and program output have about 3.5 bytes per token: an eighth of the estimate is kept free.
-    let most = most_tokens * BYTES_PER_TOKEN / 8 * 7;
+    let max = max_tokens * BYTES_PER_TOKEN / 8 * 7;
     let mut used = 0;
     let mut kept = Vec::new();
     for mut piece in pieces {
-        let room = most.saturating_sub(used + SEPARATOR.len());
+        let room = max.saturating_sub(used + SEPARATOR.len());
         if piece.text.len() > room {
-            if room < WORTH_CUTTING {
+            if room < MIN_REST {
                 continue;
             }
             piece.text = both_ends(&piece.text, room);
@@ -145,7 +184,7 @@ fn chosen(mut pieces: Vec<Piece>, most_tokens: usize) -> Vec<Piece> {
     kept
 }
 
-/// What a piece says, without its heading: the agent's last words are often the last prose of the transcript too.
+/// Returns a piece without its label: the final report is often the last prose of the transcript too.
 fn body(text: &str) -> &str {
     match text.strip_prefix('[').and_then(|rest| rest.split_once("]\n")) {
         Some((_, body)) => body,
@@ -160,13 +199,13 @@ fn write(pieces: Vec<Piece>) -> String {
     texts.join(SEPARATOR)
 }
 
-/// Keeps the head and the tail of a text that is too long: what it is about stands first, how it ended last.
-fn both_ends(text: &str, most: usize) -> String {
+/// Keeps the head and the tail of a text that is too long: the subject stands first, the outcome last.
+fn both_ends(text: &str, max: usize) -> String {
     const CUT: &str = "\n[…]\n";
-    if text.len() <= most {
+    if text.len() <= max {
         return text.to_owned();
     }
-    let room = most.saturating_sub(CUT.len());
+    let room = max.saturating_sub(CUT.len());
     let head = &text[..text.floor_char_boundary(room * 2 / 3)];
     let tail = &text[text.ceil_char_boundary(text.len() - room / 3)..];
     format!("{head}{CUT}{tail}")
@@ -177,7 +216,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{ToolOutcome, ToolUse};
+    use crate::{ToolOutcome, ToolUse, TurnStep};
     use backstory_text::tokens;
 
     fn tool(id: &str, name: &str, input: serde_json::Value, outcome: ToolOutcome) -> TurnStep {
@@ -222,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_tells_what_was_asked_said_changed_and_run() {
+    fn a_digest_has_prompt_prose_changes_and_results() {
         let steps = vec![
             TurnStep::Prose(
                 "The refresh gives up on the first 401 because `refresh()` never retries.".to_owned(),
@@ -265,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_most_stays_when_there_is_too_much() {
+    fn pieces_of_the_highest_rank_stay() {
         let mut steps: Vec<TurnStep> = (0..400)
             .map(|n| {
                 TurnStep::Prose(format!(
@@ -275,17 +314,17 @@ mod tests {
             })
             .collect();
         steps.push(edit("t1", "/work/acme/src/auth.rs", "a()", "b()"));
-        for most in [500, 1_000, 6_000] {
-            let text = digest(&turn(steps.clone()), most, &same).text;
-            assert!(tokens(&text) <= most, "{most}: {}", tokens(&text));
+        for max in [500, 1_000, 6_000] {
+            let text = digest(&turn(steps.clone()), max, &same).text;
+            assert!(tokens(&text) <= max, "{max}: {}", tokens(&text));
             for told in ["mend it", "retries once now", "+b()"] {
-                assert!(text.contains(told), "{most}: {told}");
+                assert!(text.contains(told), "{max}: {told}");
             }
         }
     }
 
     #[test]
-    fn what_the_rules_cannot_read_is_no_filler() {
+    fn other_languages_are_no_filler() {
         let said = "刷新令牌在第一次401时就放弃了。";
         let steps = vec![
             TurnStep::Prose(said.to_owned()),

@@ -1,18 +1,19 @@
-//! Distil: from a turn, all that was said and done after one prompt, to memories worth reading.
+//! Distills turns into memories.
 //!
-//! `turn` is what goes in, `memory` what comes out, `builtin` the rules that need no model: pure functions, no store, no
-//! clock. With a model, `digest` says what it is shown, `prompt` how it is asked, `provider` who is asked, `answer` what it
-//! said and what counts of it.
+//! Without a model: `evidence` reads a turn into items and a work log; `session` composes the logs of a whole session into
+//! episodes, memories and a hand-over. The layers below each other are `english` (sentence grammar), `prose` (documents),
+//! `evidence`, `episodes`, `memories` and `handover`; a layer uses only those before it. With a model: `digest` writes the
+//! text that is sent, `prompt` the request, `provider` makes the call, `answer` reads the reply.
+//!
+//! Everything but `provider` is pure: no store, no clock, no environment. The same logs always give the same memories.
 
 mod answer;
-mod builtin;
 mod digest;
 mod english;
 mod episodes;
 mod evidence;
 mod handover;
 mod memories;
-mod memory;
 mod price;
 mod prompt;
 mod prose;
@@ -22,10 +23,9 @@ mod turn;
 mod worklog;
 
 pub use answer::{Answer, AnswerError, ModelObservation, ModelSummary, read as read_answer, refine};
-pub use builtin::distil;
+pub use backstory_model::{Distilled, NewObservation, NewSummary};
 pub use digest::{Digest, ToolEvidence, digest};
 pub use evidence::{TurnEvidence, record};
-pub use memory::{Distilled, NewObservation, NewPassage, NewSummary, PassageKind};
 pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};
 pub use provider::{
@@ -36,5 +36,5 @@ pub use session::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, Session
 pub use turn::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 pub use worklog::{
     Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,
-    PublicationAction, PublicationKind, Purpose, RunOutcome, TaskState, TurnLog,
+    PublicationAction, PublicationKind, Purpose, Replacement, RunOutcome, TaskState, TurnLog,
 };

@@ -210,6 +210,18 @@ pub struct FileChange {
     /// Comments that the change adds and that give a reason.
     #[serde(default)]
     pub comments: Vec<String>,
+    /// The change itself, if it replaces one short line by another.
+    #[serde(default)]
+    pub replaced: Option<Replacement>,
+}
+
+/// One line that replaces another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replacement {
+    /// The line before, without indentation.
+    pub before: String,
+    /// The line after, without indentation.
+    pub after: String,
 }
 
 /// A kind of change to a file.

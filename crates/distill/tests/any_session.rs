@@ -124,6 +124,7 @@ fn change() -> impl Strategy<Value = Action> {
                 defines: Vec::new(),
                 removes: names.clone(),
                 comments: names,
+                replaced: None,
             })
         },
     )

@@ -66,6 +66,7 @@ fn file_change(path: &str, kind: ChangeKind) -> FileChange {
         defines: Vec::new(),
         removes: Vec::new(),
         comments: Vec::new(),
+        replaced: None,
     }
 }
 
@@ -855,4 +856,40 @@ fn the_last_summary_holds_what_the_hand_over_holds() {
 #[test]
 fn an_empty_session_leaves_nothing() {
     assert_eq!(compose(&[]), SessionMemory::default());
+}
+
+#[test]
+fn a_short_session_leaves_its_outcome() {
+    let titles = |actions: Vec<Action>| -> Vec<String> {
+        let memory = compose(&[turn(1, "Do it", actions)]);
+        memory
+            .observations
+            .into_iter()
+            .map(|one| one.observation.title)
+            .collect()
+    };
+    assert_eq!(
+        titles(vec![
+            edit("codes.rs"),
+            report("Fixed: the launch codes now rotate every night, in `codes.rs`."),
+        ]),
+        ["The launch codes now rotate every night, in `codes.rs`"]
+    );
+    assert_eq!(
+        titles(vec![report(
+            "Added a test for a coupon that is larger than the net amount."
+        )]),
+        ["Added a test for a coupon that is larger than the net amount"]
+    );
+    assert_eq!(
+        titles(vec![report(
+            "Checkout times out because the stock lock is held during the payment."
+        )]),
+        ["Checkout times out because the stock lock is held during the payment"]
+    );
+    assert_eq!(
+        titles(vec![edit("src/cart.rs"), report("Done.")]),
+        ["Changed `src/cart.rs`"]
+    );
+    assert_eq!(titles(vec![report("You are welcome!")]), [""; 0]);
 }

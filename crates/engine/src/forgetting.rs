@@ -14,6 +14,7 @@ use crate::{
     home::Home,
     injection_log, repair, rules_file,
     settings::ContextSettings,
+    worker::compose_pending,
     worker_process,
 };
 
@@ -37,6 +38,7 @@ pub fn forget(
 ) -> Result<ForgetReport> {
     let home = &engine.home;
     let forgotten = store.forget(selection, engine.clock.timestamp())?;
+    compose_pending(store).context("could not renew the hand-overs")?;
     zero_vectors(&home.vectors(), &forgotten.documents).context("could not erase the vectors")?;
     injection_log::forget(home, |session| Ok(store.session_db_id(session)?.is_some()))
         .context("could not remove the injection logs of forgotten sessions")?;

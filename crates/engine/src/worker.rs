@@ -14,6 +14,7 @@ mod model_pool;
 mod run;
 
 pub use config::{HttpAddress, RunMode, WorkerConfig, WorkerReport};
+pub(crate) use distill::compose_pending;
 pub use distill::{DistillOptions, distill_queue};
 pub use model_call::{CallOutcome, EXPECTED_ANSWER, ModelCaller, ModelConfig, build_request};
 pub use run::{HttpServer, StartServer, run};

@@ -1,6 +1,6 @@
 //! Memories that distillation made and that are not stored yet.
 
-use crate::{ObservationId, ObservationType, PassageKind};
+use crate::{ObservationId, ObservationType};
 
 /// Holds the result of distilling one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,8 +9,6 @@ pub struct Distilled {
     pub observations: Vec<NewObservation>,
     /// The checkpoint; absent after small talk.
     pub summary: Option<NewSummary>,
-    /// Verbatim evidence for search.
-    pub passages: Vec<NewPassage>,
     /// The subject of the session according to this turn, in one line.
     pub title: Option<String>,
     /// The second line of the title.
@@ -65,13 +63,4 @@ pub struct NewSummary {
     pub files_edited: Vec<String>,
     /// Open problems and anything else worth knowing.
     pub notes: Option<String>,
-}
-
-/// Holds a verbatim piece of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewPassage {
-    /// The kind of evidence.
-    pub kind: PassageKind,
-    /// The text.
-    pub text: String,
 }

@@ -58,5 +58,3 @@ named_enum! {
         Prompt = "prompt",
     }
 }
-
-impl EvidenceKind {}

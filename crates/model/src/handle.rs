@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
-use crate::{ObservationId, ObservationType, TurnId, named::named_enum};
+use crate::{ObservationId, ObservationType, SummaryId, TurnId, named::named_enum};
 
 named_enum! {
     /// The kinds of memories, by authority: the first outrank the last.
@@ -52,6 +52,15 @@ pub struct Handle {
     pub kind: MemoryKind,
     /// The number of the row.
     pub id: i64,
+}
+
+impl From<SummaryId> for Handle {
+    fn from(id: SummaryId) -> Self {
+        Self {
+            kind: MemoryKind::Summary,
+            id: id.get(),
+        }
+    }
 }
 
 impl From<ObservationId> for Handle {

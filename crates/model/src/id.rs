@@ -58,6 +58,8 @@ id_types! {
     EventId;
     /// Identifies an observation. Its handle is the same number.
     ObservationId;
+    /// Identifies a summary.
+    SummaryId;
     /// Identifies a searchable document. The upper bits are the project.
     DocumentId;
     /// Identifies an entry of the change log; later changes have higher numbers.

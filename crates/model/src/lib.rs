@@ -17,13 +17,15 @@ mod session_memory;
 mod timestamp;
 mod tool_input;
 
-pub use distilled::{Distilled, NewObservation, NewPassage, NewSummary};
+pub use distilled::{Distilled, NewObservation, NewSummary};
 pub use event::{Event, EventKind, EventSource, EventState, Host};
 pub use evidence::{EvidenceItem, EvidenceKind};
 pub use handle::{Handle, MemoryKind, ParseHandleError};
-pub use id::{CallId, ChangeId, DocumentId, EpisodeId, EventId, ObservationId, ProjectId, SessionId, TurnId};
-pub use memory::{Distiller, NoteAuthor, ObservationType, PassageKind, SessionStatus};
-pub use path::{from_drive, has_drive, relative_path};
+pub use id::{
+    CallId, ChangeId, DocumentId, EpisodeId, EventId, ObservationId, ProjectId, SessionId, SummaryId, TurnId,
+};
+pub use memory::{Distiller, NoteAuthor, ObservationType, SessionStatus};
+pub use path::{from_drive, has_drive, is_file_path, relative_path};
 pub use project::ProjectIdentity;
 pub use prompt::is_machine_made;
 pub use session_memory::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};

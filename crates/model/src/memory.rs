@@ -55,22 +55,6 @@ named_enum! {
 }
 
 named_enum! {
-    /// The kind of a passage.
-    pub enum PassageKind {
-        /// Words of the agent.
-        Prose = "prose",
-        /// Words of the user, imported without a session.
-        Prompt = "prompt",
-        /// A change to a file.
-        Edit = "edit",
-        /// A command with its result.
-        Command = "command",
-        /// A failure.
-        Error = "error",
-    }
-}
-
-named_enum! {
     /// The author of a note.
     pub enum NoteAuthor {
         /// The user.

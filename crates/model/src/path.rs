@@ -33,6 +33,12 @@ pub fn has_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
+/// Returns true if a text names a file: neither a folder nor the pattern of a search.
+pub fn is_file_path(text: &str) -> bool {
+    let name = text.rsplit('/').next().unwrap_or(text);
+    !text.contains(['*', '?', '(', ')', '|', '\\', '"', ' ', '\n']) && name.contains('.')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -101,7 +101,6 @@ impl SessionMemory {
         Distilled {
             observations: observations.map(|memory| memory.observation.clone()).collect(),
             summary: summary.map(|summary| summary.summary.clone()),
-            passages: Vec::new(),
             title: self.title.clone(),
             subtitle: self.subtitle.clone(),
         }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use backstory_model::{DocumentId, MemoryKind, ObservationId, SessionId, Timestamp, TurnId};
+use backstory_model::{DocumentId, MemoryKind, ObservationId, SessionId, Timestamp};
 use backstory_store::{Filter, Memory, Scope, Store, StoreError, terms};
 use backstory_text::{one_line, tokens};
 
@@ -130,7 +130,7 @@ impl<'s> Searcher<'s> {
             }
         }
         found.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let found = collapse_duplicates(found, query);
+        let found = collapse_duplicates(found);
         let mut hits = Vec::with_capacity(query.limit);
         for (ranked, memory) in found.into_iter().take(query.limit) {
             hits.push(SearchHit {
@@ -280,9 +280,9 @@ pub(crate) fn files_changed(
 fn prior_weight(memory: &Memory, now: Timestamp) -> f64 {
     let kind = match memory.handle.kind {
         MemoryKind::Note => 1.2,
-        MemoryKind::Observation => 1.1,
-        MemoryKind::Summary => 1.0,
-        MemoryKind::Prompt | MemoryKind::Passage => 0.9,
+        MemoryKind::Observation => 1.05,
+        MemoryKind::Summary | MemoryKind::Passage => 1.0,
+        MemoryKind::Prompt => 0.9,
     };
     let pinned = if memory.record.pinned { 1.1 } else { 1.0 };
     let superseded = if memory.superseded_by.is_some() { 0.6 } else { 1.0 };
@@ -294,30 +294,17 @@ fn prior_weight(memory: &Memory, now: Timestamp) -> f64 {
     kind * pinned * superseded * fresh
 }
 
-/// Leaves out what says the same as something further up: equal texts, and evidence of a turn whose memory is there.
-fn collapse_duplicates(found: Vec<(f64, Ranked, Memory)>, query: &Query<'_>) -> Vec<(Ranked, Memory)> {
-    let wants_evidence = query.filter.kind.is_some();
+/// Drops results whose text equals one further up. Evidence stays beside the memory that was made of it: the memory
+/// says what is true, the evidence holds the details that a question may be about.
+fn collapse_duplicates(found: Vec<(f64, Ranked, Memory)>) -> Vec<(Ranked, Memory)> {
     let mut texts: HashSet<String> = HashSet::new();
-    let mut turns: HashMap<TurnId, f64> = HashMap::new();
     let mut kept = Vec::new();
     for (_, ranked, memory) in found {
-        let is_evidence = matches!(memory.handle.kind, MemoryKind::Passage | MemoryKind::Prompt);
-        let told = memory.turn_id.and_then(|turn| turns.get(&turn)).copied();
-        // Evidence that has clearly more of the question than the memory made of it stays.
-        let adds_nothing = told.is_some_and(|covered| ranked.covered < covered + 0.25);
-        if is_evidence && adds_nothing && !wants_evidence {
-            continue;
-        }
         let text = memory.fields().text().to_lowercase();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let is_new = texts.insert(text);
-        if !is_new && memory.record.external_id.is_none() {
-            continue;
+        if texts.insert(text) || memory.record.external_id.is_some() {
+            kept.push((ranked, memory));
         }
-        if let (false, Some(turn)) = (is_evidence, memory.turn_id) {
-            turns.entry(turn).or_insert(ranked.covered);
-        }
-        kept.push((ranked, memory));
     }
     kept
 }

@@ -31,6 +31,7 @@ pub use maintenance::salvage::Salvaged;
 pub use memory::changes::{Change, ChangeEvent};
 pub use memory::edit::MemoryEdit;
 pub use memory::fields::Fields;
+pub use memory::model_memories::ModelAnswer;
 pub use memory::notes::{NewNote, SavedNote};
 
 pub use memory::recent::{Note, Observation, Summary};
@@ -39,9 +40,7 @@ pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
 pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
 pub use memory::stored::{CitedFile, Memory};
 pub use memory::supersede::SupersedeOutcome;
-pub use memory::turn::{
-    DistillRun, FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress, TurnResult,
-};
+pub use memory::turn::{FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress};
 pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
 pub use models::model_queue::{KnownObservation, MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, PastTurn};
 pub use models::provider_backoff::{NewBackoff, ProviderBackoff};

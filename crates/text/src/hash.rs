@@ -36,6 +36,11 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// Hashes fields so that no two lists of fields run together.
+pub fn hash_fields(fields: &[&str]) -> u64 {
+    hash64(fields.join("\u{1f}").as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

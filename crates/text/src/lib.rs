@@ -16,7 +16,7 @@ mod words;
 
 pub use clip::{clip, is_invisible, one_line};
 pub use error_signature::error_signature;
-pub use hash::{hash64, hex, sha256, sha256_hex};
+pub use hash::{hash_fields, hash64, hex, sha256, sha256_hex};
 pub use similarity::{WordSet, similarity};
 pub use split::split;
 pub use stem::stem;

@@ -79,7 +79,7 @@ fn a_turn_becomes_memories_that_name_its_files_and_its_reason() {
     );
     assert_eq!(
         rows(&home, "select next_steps from summary"),
-        ["Bound the retries of the upload as well."]
+        ["Bound the retries of the upload as well"]
     );
     let found = rows(
         &home,

@@ -136,7 +136,7 @@ fn a_fork_doubles_nothing() {
         ] {
             let found = remembered
                 .iter()
-                .filter(|row| row.contains(" prose ") && row.contains(said));
+                .filter(|row| row.contains(" report ") && row.contains(said));
             assert_eq!(found.count(), 1, "{said}: {remembered:#?}");
         }
 

@@ -239,7 +239,7 @@ fn hosts_that_do_not_listen_read_a_file_that_git_does_not_see() {
             "{written}"
         );
         assert!(
-            written.contains("token refresh retries once") && !written.contains("zebra"),
+            written.contains("token refresh now retries once") && !written.contains("zebra"),
             "{written}"
         );
         assert!(!other.join(path).exists());

@@ -140,7 +140,10 @@ fn a_project_without_words_finds_its_latest_memories() {
             .iter()
             .filter_map(|hit| hit["title"].as_str())
             .collect();
-        assert!(titles.contains(&"The parser accepts tabs"), "{place}: {found}");
+        assert!(
+            titles.contains(&"The parser accepts tabs now"),
+            "{place}: {found}"
+        );
         let first = served.get(&format!("/api/search?{place}&limit=1")).json();
         assert_eq!(first["results"][0], found["results"][0]);
         let next = first["next_cursor"].as_str().unwrap();

@@ -222,7 +222,7 @@ fn several_stops_are_several_summaries() {
 fn a_turn_that_is_distilled_again_counts_once() {
     let life = Life::new(Worker::AfterEachEvent);
     life.retry_turn("s1", "p1");
-    life.retry_turn("s1", "p2");
+    life.retry_turn("s2", "p2");
     let seen = || life.home.rows("select title || ' ' || seen from observation");
     assert!(seen().iter().any(|row| row.ends_with(" 2")), "{:?}", seen());
     let before = seen();

@@ -41,7 +41,7 @@ fn it_counts_the_memories_of_the_project_and_those_that_were_given() {
     home.ok(&["pin", "N1"]);
     home.report("session-start", &json!({"session_id": "s2", "source": "startup"}));
     let said = line(&home, &status(&home, "s2"));
-    assert!(said.ends_with(" 1 injected\n"), "{said}");
+    assert!(said.ends_with(" 2 injected\n"), "{said}");
     // A client that names the folder at the top only, another project, a session that was given nothing.
     let older = json!({"session_id": "s3", "cwd": home.project()}).to_string();
     assert_eq!(

@@ -35,7 +35,6 @@ pub fn refine(
             .or_else(|| builtin.subtitle.clone()),
         observations,
         summary,
-        passages: builtin.passages.clone(),
         title: builtin.title.clone(),
     }
 }

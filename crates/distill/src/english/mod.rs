@@ -4,6 +4,7 @@
 //! code only matches them at word boundaries.
 
 mod names;
+mod orders;
 mod phrases;
 mod request;
 mod sentences;
@@ -13,6 +14,7 @@ mod verbs;
 mod words;
 
 pub(crate) use names::{code, count_names, is_name, is_outside_code, outside_code};
+pub(crate) use orders::gives_orders;
 pub(crate) use phrases::{Phrases, lower_head};
 pub(crate) use request::{Intent, condense, intent, without_client_markup};
 pub(crate) use sentences::sentences;

@@ -1,6 +1,6 @@
 //! Classifies sentences by what they do: narrate, ask, give a verdict, give a reason, decide, leave work open.
 
-use super::{Form, Phrases, count_names, is_name, lower_head, sentence_case, verb};
+use super::{Form, Phrases, count_names, is_name, lower_head, opens_with_change, sentence_case, verb};
 
 /// Strips interjections, agreement and the speaker from the start of a sentence: "Good - I've added x" becomes "Added x".
 pub(crate) fn strip_openers(sentence: &str) -> String {
@@ -144,7 +144,8 @@ static CAUSES: Phrases = Phrases::new(concat!(
     "because|since|due to|so that|root cause|caused by|causes|causing|cause|the reason|reason|means|",
     "meaning|which means|therefore|in order to|to avoid|to prevent|to ensure|otherwise|leads to|led to|",
     "results in|resulted in|the problem is|the problem was|the issue is|the issue was|the bug is|",
-    "the bug was|the fix is|the fix was|the key insight|why|hence|so it|so the|so we|triggers|triggered",
+    "the bug was|the fix is|the fix was|the key insight|why|hence|so it|so the|so we|so a|so an|so its|so their|",
+    "triggers|triggered",
 ));
 
 /// Reports whether a sentence sets a limit or a contrast: the traps of a code base.
@@ -290,7 +291,8 @@ static PUT_OFF: Phrases = Phrases::new(concat!(
     "separate ticket|future pr|future work|not addressed|remaining issue|remaining concern|known issue|",
     "known limitation|left as is|left unfixed|is still open|remains open|open question|unfinished|",
     "not finished|not implemented|not yet implemented|not yet supported|should be removed|",
-    "will need to be|still accumulates",
+    "will need to be|still accumulates|not looked at|haven't looked|did not look at|didn't look at|not touched|",
+    "haven't touched|didn't touch|did not touch",
 ));
 
 static TO_DO: Phrases = Phrases::new(concat!(
@@ -330,7 +332,12 @@ static PRONOUNS: Phrases = Phrases::new(concat!(
 
 /// Reports whether a sentence names what it is about: a name of code, a proper noun or a number.
 pub(crate) fn names_subject(sentence: &str) -> bool {
+    const MIN_CHANGE_WORDS: usize = 6;
+    let words = sentence.split_whitespace().count();
+    // A change of behavior has the subject that behaves, a report of a change its object.
     count_names(sentence) > 0
+        || NEW_STATES.within(&sentence.to_lowercase())
+        || (words >= MIN_CHANGE_WORDS && opens_with_change(sentence))
         || sentence.split_whitespace().skip(1).any(|word| {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric());
             is_name(word)
@@ -338,6 +345,8 @@ pub(crate) fn names_subject(sentence: &str) -> bool {
                 || word.bytes().any(|b| b.is_ascii_digit())
         })
 }
+
+static NEW_STATES: Phrases = Phrases::new("now|no longer");
 
 #[cfg(test)]
 mod tests {

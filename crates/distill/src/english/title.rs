@@ -25,6 +25,10 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
     if fits(&short) {
         return is_whole(&short).then_some(short);
     }
+    let short = without_place(&short);
+    if fits(&short) {
+        return is_whole(&short).then_some(short);
+    }
     let clause = |ends: &'static Phrases| {
         clause_ends(&short, ends)
             .map(|at| trim_end(&short[..at]))
@@ -70,6 +74,21 @@ fn without_brackets(text: &str) -> String {
             break;
         }
         out.replace_range(open..=open + close, "");
+    }
+    out
+}
+
+/// Removes the file after a name while the text is too long: "`rows()` in `shop/report.py` loads" is about `rows()`.
+fn without_place(text: &str) -> String {
+    let mut out = text.to_owned();
+    while !fits(&out) {
+        let Some(start) = out.find("` in `").map(|at| at + 1) else {
+            break;
+        };
+        let Some(end) = out[start + 5..].find('`').map(|at| start + 5 + at + 1) else {
+            break;
+        };
+        out.replace_range(start..end, "");
     }
     out
 }
@@ -143,7 +162,7 @@ static STRONG_ENDS: Phrases = Phrases::new(concat!(
 static WEAK_ENDS: Phrases = Phrases::new(concat!(
     ", and |, with |, when|, as | because | since | so that | so | to ensure | to avoid | to allow |",
     " to match | to prevent | in order to | instead of | rather than |: | without | whereas | while |",
-    " which | where | but | before | after ",
+    " which | where | when | but | before | after ",
 ));
 
 static SUBORDINATORS: Phrases = Phrases::new(

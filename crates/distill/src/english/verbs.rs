@@ -75,8 +75,12 @@ pub(crate) fn is_statement(text: &str) -> bool {
         let is_last = at + 1 == words.len();
         // "`rotate_keys` invalidates them": a verb that is not in the list shows by its place.
         let follows_code = words[at - 1].ends_with('`') && word.ends_with('s') && word.len() > 3 && !is_last;
+        let follows_adverb = ADVERBS.contains(words[at - 1].as_str())
+            && word.len() > 3
+            && !AFTER_ADVERBS.contains(word.as_str());
         AUXILIARIES.contains(word.as_str())
             || follows_code
+            || follows_adverb
             || verb(word).is_some_and(|(_, form)| match form {
                 Form::Past => true,
                 Form::Third => follows_noun && !is_last,
@@ -91,6 +95,13 @@ pub(crate) fn is_statement(text: &str) -> bool {
             })
     })
 }
+
+/// "The loop now lives in one place": what follows is a verb.
+static ADVERBS: Phrases = Phrases::new("now|longer|still|always|never|already");
+
+/// Words after such an adverb that are no verbs.
+static AFTER_ADVERBS: Phrases =
+    Phrases::new("with|from|into|that|when|where|while|also|only|under|after|before");
 
 /// Reports whether a text starts with a verb that orders or reports a change: "Add x", "Added x".
 pub(crate) fn opens_with_change(text: &str) -> bool {

@@ -10,7 +10,7 @@ use super::{
     path,
     recorder::Recorder,
 };
-use crate::{Action, ChangeKind, FileChange, ToolUse};
+use crate::{Action, ChangeKind, FileChange, Replacement, ToolUse, english::gives_orders};
 
 impl Recorder<'_> {
     /// Records the changes of an edit tool.
@@ -83,6 +83,7 @@ fn change(path: String, kind: ChangeKind, added: &[&str], removed: &[&str]) -> F
     let defines = content::names(&path, added.iter().copied());
     let gone = content::names(&path, removed.iter().copied());
     FileChange {
+        replaced: replacement(added, removed),
         scratch: path::is_scratch(&path),
         header: None,
         values: content::values(&path, added.iter().copied()),
@@ -97,4 +98,19 @@ fn change(path: String, kind: ChangeKind, added: &[&str], removed: &[&str]) -> F
         kind,
         path,
     }
+}
+
+/// Returns a change of one short line.
+fn replacement(added: &[&str], removed: &[&str]) -> Option<Replacement> {
+    const MAX_LINE: usize = 80;
+    let ([after], [before]) = (added, removed) else {
+        return None;
+    };
+    let (before, after) = (clean(before), clean(after));
+    let (before, after) = (before.trim(), after.trim());
+    let is_short = |line: &str| !line.is_empty() && line.chars().count() <= MAX_LINE;
+    (is_short(before) && is_short(after) && before != after && !gives_orders(before)).then(|| Replacement {
+        before: before.to_owned(),
+        after: after.to_owned(),
+    })
 }

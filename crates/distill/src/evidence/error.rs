@@ -3,7 +3,7 @@
 use backstory_text::error_signature;
 
 use super::text::{cut, tail};
-use crate::ErrorSignature;
+use crate::{ErrorSignature, english::gives_orders};
 
 /// The longest error line that is kept, in bytes: it is read by people.
 const MAX_LINE: usize = 240;
@@ -20,6 +20,9 @@ pub(super) fn find(output: &str) -> Option<ErrorSignature> {
     while let Some(line) = lines.next() {
         let mut line = line.trim();
         let Some(rank) = rank(line) else { continue };
+        if gives_orders(line) {
+            continue;
+        }
         // `thread 'x' panicked at src/a.rs:1:2:` has the message on the next line.
         if line.ends_with(':') && line.contains("panicked at") {
             line = lines.peek().map_or(line, |next| next.trim());
@@ -44,7 +47,7 @@ pub(super) fn only_line(output: &str) -> Option<ErrorSignature> {
     let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
     let last = lines.next_back()?;
     let is_short = lines.count() < MAX_LINES && (5..=MAX_LINE).contains(&last.len());
-    is_short.then(|| ErrorSignature {
+    (is_short && !gives_orders(last)).then(|| ErrorSignature {
         key: error_signature(last),
         line: last.to_owned(),
     })

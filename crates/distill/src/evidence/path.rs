@@ -26,11 +26,27 @@ pub(super) fn joined(folder: Option<&str>, path: &str) -> String {
     }
 }
 
-/// Says whether a file is outside of the project or in a folder for temporary files.
+/// Says whether a file is temporary, generated, or kept by a program outside of the project.
 pub(super) fn is_scratch(shown: &str) -> bool {
+    const GENERATED: [&str; 8] = [
+        ".git",
+        "__pycache__",
+        "node_modules",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".venv",
+        "_build",
+    ];
     let is_outside =
         shown.starts_with(['/', '~']) || shown.starts_with("../") || backstory_model::has_drive(shown);
-    is_outside || shown.starts_with("tmp/") || is_temporary(shown)
+    let is_hidden = |part: &str| part.len() > 2 && part.starts_with('.');
+    // A name that cannot be quoted in one line is evidence only.
+    shown.contains(|c: char| c.is_control() || matches!(c, '<' | '>'))
+        || shown.starts_with("tmp/")
+        || is_temporary(shown)
+        || shown.split('/').any(|part| GENERATED.contains(&part))
+        || (is_outside && shown.split('/').any(is_hidden))
 }
 
 /// Says whether a path lies in a folder for temporary files.

@@ -99,7 +99,7 @@ fn is_statement_or_change(statement: &str) -> bool {
     is_statement(statement) || opens_with_change(statement)
 }
 
-fn describes_change(statement: &str) -> bool {
+pub(super) fn describes_change(statement: &str) -> bool {
     opens_with_change(statement) || statement.contains(" now ")
 }
 

@@ -4,11 +4,11 @@ use super::checks::is_check;
 use super::requests::is_request;
 use crate::english::{
     Deferral, Phrases, Words, count_names, deferral, imperative, is_narration, is_question, names_subject,
-    outside_code, sentences, strip_openers,
+    outside_code, sentence_case, sentences, strip_openers,
 };
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::memories::{Ending, Obstacles, describe};
-use crate::prose::{Message, Section, SectionRole, plain};
+use crate::prose::{Message, Section, SectionRole, announces_open_work, plain};
 use crate::{Action, PublicationAction, PublicationKind, RunOutcome, TaskState, TurnEnd};
 
 const MAX_ITEMS: usize = 9;
@@ -20,14 +20,15 @@ const SAME_WORK_PERCENT: u32 = 70;
 /// Returns the open work of a session.
 pub(crate) fn open(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
     let mut out = Vec::new();
-    out.extend(interrupted(timeline));
+    let unanswered = unanswered(timeline);
+    out.extend(interrupted(timeline, unanswered.is_some()));
     out.extend(tasks(timeline));
     out.extend(unimplemented_plan(timeline, ending));
     out.extend(failing(obstacles));
     out.extend(deferred_by_user(timeline));
     out.extend(stated(timeline));
     out.extend(publications(ending));
-    out.extend(unanswered(timeline));
+    out.extend(unanswered);
     without_repetition(out)
 }
 
@@ -48,8 +49,8 @@ fn without_repetition(items: Vec<String>) -> Vec<String> {
     out
 }
 
-/// The work that was under way when the session stopped.
-fn interrupted(timeline: &Timeline<'_>) -> Option<String> {
+/// The work that was under way when the session stopped. Without a word about it, the unanswered request says more.
+fn interrupted(timeline: &Timeline<'_>, has_request: bool) -> Option<String> {
     let last_entry = timeline.steps.iter().rev().find_map(|step| step.entry())?;
     let doing = || {
         let intent = last_entry.intent.as_deref()?;
@@ -60,10 +61,10 @@ fn interrupted(timeline: &Timeline<'_>) -> Option<String> {
             Some(doing) => format!("Still running in the background: {doing}"),
             None => "Background work still running".to_owned(),
         }),
-        TurnEnd::Interrupted => Some(match doing() {
-            Some(doing) => format!("Interrupted: {doing}"),
-            None => "Interrupted by the user".to_owned(),
-        }),
+        TurnEnd::Interrupted => match doing() {
+            Some(doing) => Some(format!("Interrupted: {doing}")),
+            None => (!has_request).then(|| "Interrupted by the user".to_owned()),
+        },
         TurnEnd::Stopped | TurnEnd::Open => None,
     }
 }
@@ -198,7 +199,8 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
             || is_taken_up(timeline, item, at)
     };
     let mut out: Vec<String> = Vec::new();
-    for (at, step) in timeline.steps.iter().enumerate() {
+    // The latest statements are the most likely to hold.
+    for (at, step) in timeline.steps.iter().enumerate().rev() {
         let is_last = last_report.is_none_or(|last| last <= at);
         let counts = match step.action() {
             Some(Action::Report(_)) => true,
@@ -216,8 +218,6 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
             }
         }
     }
-    // The latest statements are the most likely to hold.
-    out.reverse();
     out
 }
 
@@ -241,7 +241,7 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
             let is_open =
                 is_open_section || block.role == Some(SectionRole::Open) || (announced && block.is_item);
             if !block.is_item {
-                announced = block.text.ends_with(':') && announces(&block.text);
+                announced = block.text.ends_with(':') && announces_open_work(&block.text);
             }
             if is_open && block.is_item {
                 let children = block.children.join("; ");
@@ -309,34 +309,25 @@ fn has_severity(heading: &str) -> bool {
 static SEVERITIES: Phrases =
     Phrases::new("critical|blocker|blocking|major|high|medium|minor|low|nit|trivial");
 
-/// "Two things are left:" announces open work; "Remaining call sites updated:" does not.
-fn announces(lead: &str) -> bool {
-    let last = sentences(lead)
-        .last()
-        .map(|last| last.to_lowercase())
-        .unwrap_or_default();
-    ANNOUNCEMENTS.within(&last) && !COMPLETIONS.within(&last)
-}
-
-static ANNOUNCEMENTS: Phrases = Phrases::new(concat!(
-    "still to do|remaining|what's left|what is left|left to do|are left|is left|next steps|next step|",
-    "todo|to do|not yet|still need|still needs|still open|you need to|follow-up|follow-ups|next i would|",
-    "next, i would|outstanding|deferred|before merging|after merging|pending",
-));
-static COMPLETIONS: Phrases =
-    Phrases::new("done|completed|updated|fixed|resolved|addressed|removed|no remaining|nothing|none");
-
 /// Returns an item of open work as one statement.
 fn item(text: &str) -> Option<String> {
     const MIN_WORDS: usize = 2;
-    let text = strip_openers(&plain(text));
-    let text = text.trim_end_matches(['.', ' ']);
+    let text = plain(text);
+    let text = strip_openers(without_open_label(&text));
+    let text = sentence_case(text.trim_end_matches(['.', ' ']));
     let is_done = COMPLETED_STARTS.starts(&text.to_lowercase()) || NOTHING_OPEN.within(&text.to_lowercase());
     let is_item = text.split_whitespace().count() >= MIN_WORDS
         && text.chars().count() <= MAX_ITEM
-        && !is_question(text)
-        && !is_narration(text);
-    (is_item && !is_done).then(|| text.to_owned())
+        && !is_question(&text)
+        && !is_narration(&text);
+    (is_item && !is_done).then_some(text)
+}
+
+/// "Next steps: measure the cache" is about the cache.
+fn without_open_label(text: &str) -> &str {
+    text.split_once(": ")
+        .filter(|(label, _)| SectionRole::of(label) == SectionRole::Open)
+        .map_or(text, |(_, rest)| rest)
 }
 
 /// An offer leaves the work to the user's choice.

@@ -24,7 +24,7 @@ pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
         };
         let Some(line) = condense(text) else { continue };
         // A prompt that a hook or the user stopped is often sent again, word by word.
-        out.retain(|earlier| earlier.line != line);
+        out.pop_if(|earlier| earlier.line == line);
         out.push(Request {
             turn: step.turn,
             line,

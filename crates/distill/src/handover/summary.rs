@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use backstory_model::ObservationType;
 
-use super::done::{commit_line, statements};
+use super::done::{commit_line, describes_change, statements};
 use super::open::open_statements;
 use super::requests::{is_request, requests};
-use crate::english::{Deferral, Words};
+use crate::english::{Deferral, Words, code};
 use crate::episodes::Timeline;
 use crate::memories::Ending;
-use crate::{Action, Checkpoint, Handover, NewSummary, SessionObservation};
+use crate::{Action, Checkpoint, Handover, NewSummary, SessionObservation, TurnEnd};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
 const ALL_STATEMENTS: usize = 4_000;
@@ -29,6 +29,7 @@ struct Turn<'a> {
     learned: Vec<&'a str>,
     /// The room for statements of the report, in characters.
     room: usize,
+    end: TurnEnd,
 }
 
 /// Summarizes each turn that has something to say.
@@ -52,6 +53,7 @@ pub(crate) fn summaries(
             request: asked.get(&log.number).filter(|line| is_request(line)),
             learned: learned(observations, log.number),
             room,
+            end: log.end,
         };
         let summary = summarize(timeline, ending, &turn);
         out.extend(summary.map(|summary| Checkpoint {
@@ -90,12 +92,18 @@ fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> O
     let stated = report
         .map(|report| joined(statements(report), turn.room))
         .unwrap_or_default();
+    if completed.is_empty() && stated.is_empty() && !files.is_empty() {
+        let named: Vec<String> = files.iter().take(MAX_FILES).map(|file| code(file)).collect();
+        completed.push(format!("Changed so far: {}", named.join(", ")));
+    }
+    let read = files_read(timeline, turn.steps.clone());
     let mut found: Vec<String> = Vec::new();
-    let has_changes = !files.is_empty() || !completed.is_empty();
+    let has_changes = !files.is_empty() || !completed.is_empty() || describes_change(&stated);
     if !stated.is_empty() {
         if has_changes { &mut completed } else { &mut found }.push(stated.clone());
     }
-    if !has_changes && found.is_empty() {
+    let is_unfinished = turn.end != TurnEnd::Stopped && turn.request.is_some();
+    if !has_changes && found.is_empty() && turn.learned.is_empty() && !is_unfinished {
         return None;
     }
     let known = Words::of(&stated);
@@ -114,12 +122,45 @@ fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> O
         .collect();
     Some(NewSummary {
         request: turn.request.cloned(),
+        investigated: (!read.is_empty()).then(|| {
+            format!(
+                "Read {}.",
+                read.iter().map(|file| code(file)).collect::<Vec<_>>().join(", ")
+            )
+        }),
         learned: text(&found, " "),
         completed: text(&completed, ". "),
         next_steps: text(&open, "; "),
+        files_read: read.into_iter().map(str::to_owned).collect(),
         files_edited: files.into_iter().take(MAX_FILES).map(str::to_owned).collect(),
+        notes: match turn.end {
+            TurnEnd::Interrupted => Some(INTERRUPTED.to_owned()),
+            TurnEnd::Background => Some(BACKGROUND.to_owned()),
+            TurnEnd::Stopped | TurnEnd::Open => None,
+        },
         ..NewSummary::default()
     })
+}
+
+const INTERRUPTED: &str = "Interrupted before the agent was done.";
+const BACKGROUND: &str = "Background work was still running.";
+
+/// Returns the files that a turn read and did not change, the first ones.
+fn files_read<'a>(timeline: &Timeline<'a>, steps: Range<usize>) -> Vec<&'a str> {
+    let mut out: Vec<&str> = Vec::new();
+    for step in &timeline.steps[steps] {
+        match step.action() {
+            Some(Action::Lookup { path })
+                if backstory_model::is_file_path(path) && !out.contains(&path.as_str()) =>
+            {
+                out.push(path);
+            }
+            Some(Action::Change(change)) => out.retain(|path| *path != change.path),
+            _ => {}
+        }
+    }
+    out.truncate(MAX_FILES);
+    out
 }
 
 fn joined(statements: Vec<String>, room: usize) -> String {
@@ -143,6 +184,7 @@ fn text(lines: &[String], separator: &str) -> Option<String> {
 /// Projects the hand-over onto the eight fields.
 fn whole(handover: &Handover, last: NewSummary) -> NewSummary {
     let notes: Vec<String> = [
+        last.notes,
         text(&handover.decisions, "; ").map(|lines| format!("Decisions: {lines}")),
         text(&handover.traps, "; ").map(|lines| format!("Traps: {lines}")),
         text(&handover.checks, "; ").map(|lines| format!("Checks: {lines}")),
@@ -153,11 +195,36 @@ fn whole(handover: &Handover, last: NewSummary) -> NewSummary {
     .collect();
     NewSummary {
         request: text(&handover.requests, "\n"),
-        learned: last.learned,
+        investigated: last.investigated,
+        learned: last.learned.filter(|learned| !is_said(learned, &handover.done)),
         completed: text(&handover.done, "\n"),
         next_steps: text(&handover.open, "\n"),
+        open_steps: Some(
+            handover
+                .open
+                .iter()
+                .filter(|item| is_work(item))
+                .cloned()
+                .collect(),
+        ),
+        files_read: last.files_read,
         files_edited: last.files_edited,
         notes: text(&notes, "\n"),
-        ..NewSummary::default()
     }
+}
+
+/// A question or an interruption is no work to do.
+fn is_work(item: &str) -> bool {
+    const NO_WORK: [&str; 5] = [
+        "Asked, not answered: ",
+        "Last request without",
+        "Interrupted",
+        "Still running",
+        "Background work",
+    ];
+    !NO_WORK.iter().any(|opening| item.starts_with(opening))
+}
+
+fn is_said(text: &str, lines: &[String]) -> bool {
+    Words::of(text).covered_by(&Words::of(&lines.join(" ")), super::SAME_PERCENT)
 }

@@ -61,7 +61,9 @@ fn commit_drafts(
     let files = ending.files(unit..commit.at + 1);
     let mut draft = Draft {
         from: unit,
-        kind: Some(kind::of_change(prefix, subject, &files)),
+        // A subject that does not say decides nothing: then the request does.
+        kind: Some(kind::of_change(prefix, subject, &files))
+            .filter(|kind| *kind != ObservationType::Change || kind::is_known_prefix(prefix)),
         evidence: evidence(timeline, commit),
         ..Draft::new(Source::Commit, commit.at, title)
     };

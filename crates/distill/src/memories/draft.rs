@@ -29,6 +29,8 @@ pub(crate) enum Source {
     Prose,
     /// Comments, headers and values of written files.
     Written,
+    /// A change without any words about it.
+    Change,
 }
 
 /// A memory in the making.
@@ -207,8 +209,10 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
 
 /// Returns the first entry of a list that stands behind its lead-in: "Combined: `a` from main; `b` from here".
 fn first_entry(statement: &str) -> Option<&str> {
-    let (_, entries) = statement.split_once(": ")?;
-    entries.split("; ").next()
+    const MAX_LEAD_WORDS: usize = 4;
+    let (lead, entries) = statement.split_once(": ")?;
+    let is_lead = lead.split_whitespace().count() <= MAX_LEAD_WORDS;
+    entries.split("; ").next().filter(|_| is_lead)
 }
 
 /// Ranks a title: a cause or change before other content, a reason or contrast, names, enough words; each later statement
@@ -262,6 +266,8 @@ static PROMISES: Phrases = Phrases::new(
 /// Returns the title that a statement makes: a whole clause that names its subject.
 pub(crate) fn title_of(statement: &str) -> Option<String> {
     const MIN_WORDS: usize = 4;
+    /// A cause and its effect need no name to be understood.
+    const MIN_EXPLANATION: usize = 8;
     let statement = strip_openers(sentences(statement).first()?);
     let statement = without_vague_label(&statement);
     let named = named_subject(statement);
@@ -275,8 +281,9 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         return None;
     }
     let title = fit_title(statement)?;
-    (title.split_whitespace().count() >= MIN_WORDS
-        && names_subject(&title)
+    let words = title.split_whitespace().count();
+    (words >= MIN_WORDS
+        && (names_subject(&title) || (has_cause(&title) && words >= MIN_EXPLANATION))
         && (is_statement(&title) || opens_with_change(&title)))
     .then_some(title)
 }

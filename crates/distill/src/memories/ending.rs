@@ -91,7 +91,12 @@ impl<'a> Ending<'a> {
 
     /// Reports whether the turn of a step changed any file that survives.
     pub(crate) fn changes_in_turn(&self, at: usize) -> bool {
-        !self.files(self.turns[at].clone()).is_empty()
+        !self.files(self.turn(at)).is_empty()
+    }
+
+    /// Returns the steps of the turn of a step.
+    pub(crate) fn turn(&self, at: usize) -> std::ops::Range<usize> {
+        self.turns[at].clone()
     }
 
     /// Returns the final paths of the files that the steps of a range changed.

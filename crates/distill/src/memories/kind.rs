@@ -11,9 +11,7 @@ pub(crate) fn of_change(prefix: Option<&str>, subject: &str, files: &[&str]) -> 
         Some("fix" | "hotfix" | "bugfix") => return ObservationType::Bugfix,
         Some("feat" | "feature") => return ObservationType::Feature,
         Some("refactor" | "perf") => return ObservationType::Refactor,
-        Some("docs" | "doc" | "test" | "tests" | "chore" | "build" | "ci" | "style" | "revert") => {
-            return ObservationType::Change;
-        }
+        _ if is_known_prefix(prefix) => return ObservationType::Change,
         _ => {}
     }
     let first = subject
@@ -31,6 +29,14 @@ pub(crate) fn of_change(prefix: Option<&str>, subject: &str, files: &[&str]) -> 
         ) => ObservationType::Refactor,
         _ => ObservationType::Change,
     }
+}
+
+/// Reports whether the prefix of a commit names a kind of change.
+pub(crate) fn is_known_prefix(prefix: Option<&str>) -> bool {
+    matches!(
+        prefix,
+        Some("docs" | "doc" | "test" | "tests" | "chore" | "build" | "ci" | "style" | "revert")
+    )
 }
 
 /// Returns the type of a change by the request it answers.

@@ -3,6 +3,7 @@
 //!
 //! A draft says what its source says; nothing is inferred. Authority decides between two drafts that say the same.
 
+mod change;
 mod commit;
 mod draft;
 mod ending;
@@ -39,6 +40,7 @@ pub(crate) fn write(
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
     chosen.sort_by_key(|(_, draft)| (draft.at, draft.source));
+    add_edits(timeline, ending, &mut chosen);
     chosen
         .into_iter()
         .map(|(key, draft)| observation(timeline, spans, ending, key, draft))
@@ -85,6 +87,18 @@ fn drafts(
         };
         others.extend(report::drafts(source, timeline.message(at), at, ending));
     }
+    for failure in &obstacles.unexplained {
+        let turn = timeline.steps[failure.at].turn;
+        let explains = |draft: &&mut Draft| {
+            timeline.steps[draft.at].turn == turn
+                && draft.at > failure.at
+                && draft.error_signature.is_none()
+                && draft.kind.is_none()
+        };
+        if let Some(report) = reports.iter_mut().find(explains) {
+            failure.explain(report);
+        }
+    }
     others.extend(commit::drafts(timeline, ending, &mut reports));
     others.extend(reports);
     let used: HashSet<&str> = obstacles
@@ -99,7 +113,23 @@ fn drafts(
         found.extend(written::drafts(timeline, ending, span));
     }
     others.append(&mut found);
+    let silent = change::drafts(timeline, ending, &others);
+    others.extend(silent);
     others
+}
+
+/// Adds small edits to the first draft of their turn that describes changes.
+fn add_edits(timeline: &Timeline<'_>, ending: &Ending<'_>, drafts: &mut [(String, Draft)]) {
+    let mut turn = None;
+    for (_, draft) in drafts {
+        let own = timeline.steps[draft.at].turn;
+        if turn != Some(own) && draft.source == Source::Report && report::describes_changes(draft) {
+            turn = Some(own);
+            draft
+                .facts
+                .extend(change::small_edits(timeline, ending, draft.at));
+        }
+    }
 }
 
 /// Reports whether an attempt that failed at first is described by a later commit.
@@ -185,13 +215,19 @@ fn observation(
     let mut files_modified = mentioned(&changed, &text);
     if files_modified.is_empty() {
         files_modified = match draft.source {
-            Source::Commit | Source::Obstacle | Source::Written => ending.files(draft.from..draft.at + 1),
+            Source::Commit | Source::Obstacle | Source::Written | Source::Change => {
+                ending.files(draft.from..draft.at + 1)
+            }
             // A report that names no file is about all of them, if they are few.
             Source::Report if report::describes_changes(&draft) && changed.len() <= FEW_FILES => changed,
             _ => Vec::new(),
         };
     }
     files_modified.truncate(MAX_FILES);
+    let mut evidence = draft.evidence.clone();
+    if evidence.is_empty() {
+        evidence = changing_calls(timeline, ending, range.clone(), &files_modified);
+    }
     let read: Vec<&str> = timeline.steps[range]
         .iter()
         .filter_map(|step| match step.action() {
@@ -202,10 +238,13 @@ fn observation(
     let mut files_read = mentioned(&read, &text);
     files_read.retain(|file| !files_modified.contains(file));
     files_read.truncate(MAX_FILES);
-    let request = span.request.as_deref().map_or(Intent::Other, intent);
+    // A commit answers the request under which the work began.
+    let origin = &spans[episode_of(spans, draft.from.min(draft.at)) as usize - 1];
+    let request = origin.request.as_deref().map_or(Intent::Other, intent);
     let kind = draft.kind.unwrap_or_else(|| {
-        let is_about_changes =
-            report::describes_changes(&draft) || (!files_modified.is_empty() && request == Intent::Fix);
+        let is_about_changes = matches!(draft.source, Source::Change | Source::Commit)
+            || report::describes_changes(&draft)
+            || (!files_modified.is_empty() && request == Intent::Fix);
         if !has_changes || !is_about_changes {
             ObservationType::Discovery
         } else {
@@ -233,10 +272,25 @@ fn observation(
             facts: draft.facts,
             files_read: owned(files_read),
             files_modified: owned(files_modified),
-            evidence: draft.evidence,
+            evidence,
             supersedes: Vec::new(),
         },
     }
+}
+
+/// Returns the tool calls that changed these files.
+fn changing_calls(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    range: std::ops::Range<usize>,
+    files: &[&str],
+) -> Vec<String> {
+    const MAX_CALLS: usize = 8;
+    range
+        .filter(|at| ending.files(*at..at + 1).iter().any(|file| files.contains(file)))
+        .filter_map(|at| timeline.steps[at].entry()?.tool_use_id.clone())
+        .take(MAX_CALLS)
+        .collect()
 }
 
 /// Returns the request that an observation answers, unless the observation says it.
@@ -260,9 +314,7 @@ fn mentioned<'a>(files: &[&'a str], text: &str) -> Vec<&'a str> {
     let mut out: Vec<&str> = Vec::new();
     for file in files {
         let name = file.rsplit('/').next().unwrap_or(file);
-        // A search is logged with its pattern, which is no path.
-        let is_path = !file.contains(['*', '(', ')', '|', '\\', '"', ' ']) && name.contains('.');
-        if is_path && text.contains(name) && !out.contains(file) {
+        if backstory_model::is_file_path(file) && text.contains(name) && !out.contains(file) {
             out.push(file);
         }
     }

@@ -5,12 +5,12 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
 use crate::english::{
-    Form, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, is_statement,
+    Form, Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, is_statement,
     opens_with_change, verb,
 };
 use crate::episodes::Timeline;
 use crate::prose::SectionRole;
-use crate::{Action, CommandRun, ErrorSignature, PublicationKind, Purpose, RunOutcome};
+use crate::{Action, ChangeKind, CommandRun, ErrorSignature, PublicationKind, Purpose, RunOutcome};
 
 /// The reasons kept for one obstacle, in characters.
 const MAX_REASONS: usize = 600;
@@ -42,14 +42,35 @@ pub(crate) struct Failure<'a> {
 pub(crate) struct Obstacles<'a> {
     /// Memories of resolved failures and of attempts that did not work.
     pub(crate) drafts: Vec<Draft>,
+    /// Failures that a change resolved without a word about it: the report of their turn may explain them.
+    pub(crate) unexplained: Vec<Unexplained>,
     /// Failures at the end of the session.
     pub(crate) open: Vec<Failure<'a>>,
+}
+
+/// A resolved failure without a reason.
+pub(crate) struct Unexplained {
+    /// The step of the run that passed.
+    pub(crate) at: usize,
+    error_signature: String,
+    facts: Vec<String>,
+    evidence: Vec<String>,
+}
+
+impl Unexplained {
+    /// Adds the failure to the memory that explains it.
+    pub(crate) fn explain(&self, draft: &mut Draft) {
+        draft.error_signature = Some(self.error_signature.clone());
+        draft.facts.extend(self.facts.iter().cloned());
+        draft.evidence.extend(self.evidence.iter().cloned());
+    }
 }
 
 /// Finds the obstacles of a session.
 pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacles<'a> {
     let mut found = Obstacles {
         drafts: Vec::new(),
+        unexplained: Vec::new(),
         open: Vec::new(),
     };
     for (at, step) in timeline.steps.iter().enumerate() {
@@ -151,6 +172,7 @@ fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>,
                 continue;
             }
             let Some(draft) = resolved(timeline, ending, &failure, command, at) else {
+                found.unexplained.extend(unexplained(timeline, &failure, at));
                 continue;
             };
             // What comes back in the resolution was right after all, only not complete.
@@ -287,7 +309,8 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
                 || (is_end && (has_contrast(&point.text) || names > 0))
                 || (names > 0 && is_statement(&point.text));
             let is_plan = is_first_person(&point.text) && !reports_deed(&point.text);
-            if explains && !is_plan && point.text.chars().count() <= MAX_REASONS {
+            let is_expected = EXPECTED.within(&point.text.to_lowercase());
+            if explains && !is_plan && !is_expected && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {
                     text: ended(point.text.clone()),
                     title: point.title.clone(),
@@ -304,6 +327,10 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
     });
     out
 }
+
+/// "The test fails as expected" says nothing about the cause.
+static EXPECTED: Phrases =
+    Phrases::new("as expected|expected to fail|should fail|fails first|reproduced|reproduces");
 
 /// "I suppressed the error" explains; "I should handle it" intends.
 fn reports_deed(sentence: &str) -> bool {
@@ -327,6 +354,11 @@ fn resolved(
     if reasons.is_empty() {
         reasons = reasons_between(timeline, range);
     }
+    if is_taken_back(timeline, failure.at, at)
+        && let Some(attempt) = taken_back(timeline, failure, &reasons)
+    {
+        return Some(attempt);
+    }
     let is_variant = is_variant(failure.command, command);
     if is_variant {
         let program = failure.command.split_whitespace().next().unwrap_or_default();
@@ -347,7 +379,7 @@ fn resolved(
             .find_map(|reason| title_of(reason.title.as_deref()?))
             .or_else(|| {
                 let has_error = failure.error.is_some() && !reasons.is_empty();
-                has_error.then(|| failure_title(failure))
+                failure_title(failure).filter(|_| has_error)
             })
             .or_else(|| fit_title(&named()?.text))
     };
@@ -361,10 +393,7 @@ fn resolved(
         ObservationType::Discovery
     });
     draft.error_signature = failure.error.map(|error| error.key.clone());
-    draft.evidence = [failure.at, at]
-        .into_iter()
-        .filter_map(|step| timeline.steps[step].entry()?.tool_use_id.clone())
-        .collect();
+    draft.evidence = calls(timeline, &[failure.at, at]);
     reasons.into_iter().for_each(|reason| draft.push(reason));
     draft.facts.push(describe(failure));
     if is_fixed {
@@ -376,21 +405,46 @@ fn resolved(
     Some(draft)
 }
 
+/// Records a failure that changes resolved without a word.
+fn unexplained(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Option<Unexplained> {
+    let error = failure.error?;
+    let is_fixed = has_change(timeline, failure.first, at);
+    is_fixed.then(|| Unexplained {
+        at,
+        error_signature: error.key.clone(),
+        facts: vec![format!("Before, {}", describe(failure))],
+        evidence: calls(timeline, &[failure.at, at]),
+    })
+}
+
+fn calls(timeline: &Timeline<'_>, steps: &[usize]) -> Vec<String> {
+    steps
+        .iter()
+        .filter_map(|step| timeline.steps[*step].entry()?.tool_use_id.clone())
+        .collect()
+}
+
 /// Commits, pushes and publications are logged without their command.
 fn succeeds_by_itself(timeline: &Timeline<'_>, at: usize) -> bool {
     matches!(timeline.steps[at].action(), Some(Action::Run(_)))
 }
 
-fn failure_title(failure: &Failure<'_>) -> String {
-    let command = code(&key(failure.command));
+fn failure_title(failure: &Failure<'_>) -> Option<String> {
+    const MAX_COMMAND: usize = 50;
+    let whole = quote(failure.command);
+    let command = if whole.chars().count() <= MAX_COMMAND {
+        code(whole)
+    } else {
+        code(&key(failure.command))
+    };
     let (place, message) = failure
         .error
         .map_or((None, None), |error| split_location(&error.line));
-    let with_message = message.and_then(|message| fit_title(&format!("{command} failed: {}", code(message))));
+    let with_message = message
+        .and_then(|message| fit_title(&format!("{command} failed: {}", code(message))))
+        .filter(|title| title.ends_with('`'));
     let with_place = place.and_then(|place| fit_title(&format!("{command} failed in {}", code(place))));
-    with_message
-        .or(with_place)
-        .unwrap_or_else(|| format!("{command} failed"))
+    with_message.or(with_place)
 }
 
 /// Splits `src/a.rs:3:9: message` into the file and the message.
@@ -447,28 +501,51 @@ fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, a
     })
 }
 
+/// Reports whether files were put back to their committed state between two steps.
+fn is_taken_back(timeline: &Timeline<'_>, after: usize, before: usize) -> bool {
+    timeline.steps[after..before].iter().any(
+        |step| matches!(step.action(), Some(Action::Change(change)) if change.kind == ChangeKind::Restored),
+    )
+}
+
+/// Drafts the memory of an attempt that failed and was taken back.
+fn taken_back(timeline: &Timeline<'_>, failure: &Failure<'_>, reasons: &[Statement]) -> Option<Draft> {
+    let mut draft = attempt(reasons, failure.at)?;
+    draft.error_signature = failure.error.map(|error| error.key.clone());
+    draft.evidence = calls(timeline, &[failure.at]);
+    draft.facts.push(describe(failure));
+    draft.facts.push("Taken back".to_owned());
+    Some(draft)
+}
+
 /// Drafts the memory of an attempt after which the command still failed with the same error.
 fn rejected(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Option<Draft> {
-    let reasons = reasons_between(timeline, failure.at + 1..at);
+    let mut draft = attempt(&reasons_between(timeline, failure.at + 1..at), at)?;
+    draft.from = failure.at;
+    draft.error_signature = failure.error.map(|error| error.key.clone());
+    draft.facts.push(format!("Afterwards {}", describe(failure)));
+    Some(draft)
+}
+
+/// Drafts an attempt that did not work from the reasons given for it.
+fn attempt(reasons: &[Statement], at: usize) -> Option<Draft> {
     let causes: Vec<Statement> = reasons
         .iter()
         .filter(|reason| has_cause(&reason.text))
         .cloned()
         .collect();
     let guess = choose_title(&causes, None)?;
-    let title = fit_title(&format!("Tried, did not work: {guess}")).unwrap_or(guess);
+    let guess = guess.strip_prefix("That does not work: ").unwrap_or(&guess);
+    let title = fit_title(&format!("Tried, did not work: {guess}")).or_else(|| fit_title(guess))?;
     let mut draft = Draft::new(Source::Obstacle, at, title);
-    draft.from = failure.at;
     draft.rejected = true;
     draft.kind = Some(ObservationType::Discovery);
-    draft.error_signature = failure.error.map(|error| error.key.clone());
     let title_words = Words::of(&draft.title);
     draft.narrative = reasons
-        .into_iter()
-        .map(|reason| reason.text)
+        .iter()
+        .map(|reason| reason.text.clone())
         .filter(|reason| !Words::of(reason).covered_by(&title_words, 90))
         .collect();
-    draft.facts.push(format!("Afterwards {}", describe(failure)));
     Some(draft)
 }
 

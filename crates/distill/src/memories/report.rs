@@ -5,10 +5,10 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
 use super::ending::Ending;
 use crate::english::{
-    Form, Phrases, Words, count_names, has_cause, has_contrast, is_change_verb, is_statement, names_subject,
-    verb,
+    Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_change_verb, is_statement,
+    names_subject, opens_with_pronoun, sentence_case, verb,
 };
-use crate::prose::{Message, SectionRole, Topic};
+use crate::prose::{Message, Point, SectionRole, Topic};
 
 /// The text of one draft, in characters: about 220 tokens.
 const MAX_DRAFT: usize = 1_000;
@@ -28,10 +28,42 @@ pub(super) struct Group {
 
 /// Drafts memories from a message: one per subject, never across headings with a subject of their own.
 pub(super) fn drafts(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Draft> {
-    groups(source, message, at, ending)
-        .into_iter()
-        .flat_map(|group| pack(source, at, group))
-        .collect()
+    let mut out = Vec::new();
+    for mut group in groups(source, message, at, ending) {
+        // A decision with its reason is a memory of its own.
+        let decisions = group
+            .statements
+            .extract_if(.., |statement| is_decision(&statement.text));
+        out.extend(decisions.filter_map(|statement| decision(source, at, statement)));
+        out.extend(pack(source, at, group, ending));
+    }
+    out
+}
+
+/// Reports whether a statement says what was decided and why.
+fn is_decision(text: &str) -> bool {
+    DECISIONS.starts(&text.to_lowercase()) && has_cause(text)
+}
+
+static DECISIONS: Phrases = Phrases::new(concat!(
+    "decided|we decided|i decided|chose|we chose|i chose|opted|we opted|i opted|rejected|we rejected|i rejected|",
+    "settled on|we settled on|i settled on|ruled out|we ruled out|i ruled out",
+));
+
+fn decision(source: Source, at: usize, statement: Statement) -> Option<Draft> {
+    let text = ["We ", "we ", "I ", "i "]
+        .iter()
+        .find_map(|subject| statement.text.strip_prefix(subject))
+        .unwrap_or(&statement.text);
+    let title = fit_title(text)?;
+    let mut draft = Draft::new(source, at, title);
+    draft.kind = Some(ObservationType::Decision);
+    draft.push(Statement {
+        text: sentence_case(text),
+        is_item: false,
+        ..statement
+    });
+    Some(draft)
 }
 
 /// Returns all statements of a message, in order.
@@ -115,20 +147,30 @@ fn is_memorable(role: SectionRole, source: Source) -> bool {
 }
 
 fn informative(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
-    topic
-        .points
-        .iter()
-        .filter(|point| {
-            is_memorable(point.role, source) && (point.role != SectionRole::Choice || !point.is_item)
-        })
-        .filter(|point| is_informative(&point.text, source) && !ending.is_stale(&point.text, at))
-        .map(|point| Statement {
-            text: point.text.clone(),
-            title: point.title.clone(),
-            is_item: point.is_item,
-            role: point.role,
-        })
-        .collect()
+    let mut out = Vec::new();
+    let mut is_continued = false;
+    for point in &topic.points {
+        // "It now rounds once" continues the sentence before it.
+        let continues = is_continued && source == Source::Report && continues(point);
+        is_continued = is_memorable(point.role, source)
+            && (point.role != SectionRole::Choice || !point.is_item)
+            && (continues || is_informative(&point.text, source))
+            && !ending.is_stale(&point.text, at);
+        if is_continued {
+            out.push(Statement {
+                text: point.text.clone(),
+                title: point.title.clone(),
+                is_item: point.is_item,
+                role: point.role,
+            });
+        }
+    }
+    out
+}
+
+fn continues(point: &Point) -> bool {
+    let is_short = point.text.chars().count() <= MAX_STATEMENT;
+    !point.is_item && is_short && opens_with_pronoun(&point.text) && !is_first_person(&point.text)
 }
 
 /// Text for the user counts as it is; text that the agent wrote while working counts only where it states a finding.
@@ -191,11 +233,11 @@ fn labelled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
 }
 
 /// Packs statements, in order, into as few drafts as fit. Statements without any title among them join the draft before them.
-fn pack(source: Source, at: usize, group: Group) -> Vec<Draft> {
+fn pack(source: Source, at: usize, group: Group, ending: &Ending<'_>) -> Vec<Draft> {
     let mut out: Vec<Draft> = Vec::new();
     for statements in chunks(group.statements, |statement| statement.text.chars().count()) {
         match finish(source, at, group.heading.as_deref(), statements) {
-            Ok(draft) => out.extend(draft),
+            Ok(draft) => out.extend(draft.filter(|draft| is_complete(draft, ending))),
             Err(statements) => {
                 if let Some(last) = out.last_mut() {
                     statements.into_iter().for_each(|statement| last.push(statement));
@@ -238,6 +280,7 @@ pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
             continue;
         }
         if let Ok(draft) = finish(Source::Prose, last, None, statements) {
+            let draft = draft.filter(Draft::has_content);
             out.extend(draft.map(|draft| Draft { from: first, ..draft }));
         }
     }
@@ -257,8 +300,8 @@ pub(super) fn finish(
     };
     let mut draft = Draft::new(source, at, title);
     // A list of names from a sub-agent is a catalog of the code, which the code itself shows better.
-    let is_catalog =
-        source == Source::Subagent && statements.iter().filter(|statement| !statement.is_item).count() < 2;
+    let items = statements.iter().filter(|statement| statement.is_item).count();
+    let is_catalog = source == Source::Subagent && items > 0 && statements.len() - items < 2;
     if source == Source::Plan
         && statements
             .iter()
@@ -281,10 +324,28 @@ pub(super) fn finish(
         draft.narrative.push(format!("{heading}:"));
     }
     statements.into_iter().for_each(|statement| draft.push(statement));
-    // A single sentence of a report that gives its reason is complete.
-    let is_complete = draft.has_content() || (source == Source::Report && has_cause(&draft.title));
-    Ok((is_complete && !is_catalog).then_some(draft))
+    Ok((!is_catalog).then_some(draft))
 }
+
+/// Reports whether a draft is worth a memory. A single sentence of a report is, if it gives its reason or describes a change:
+/// then the changed files are its content.
+fn is_complete(draft: &Draft, ending: &Ending<'_>) -> bool {
+    let is_outcome = || {
+        has_cause(&draft.title)
+            || describes_changes(draft)
+            || (ending.changes_in_turn(draft.at) && !UNRESOLVED.within(&draft.title.to_lowercase()))
+    };
+    let is_told = match draft.source {
+        Source::Report => is_outcome(),
+        Source::Subagent => has_cause(&draft.title),
+        _ => false,
+    };
+    is_told || draft.has_content()
+}
+
+/// Words of a sentence that reports a problem, not an outcome.
+static UNRESOLVED: Phrases =
+    Phrases::new("still|fail|fails|failed|failing|cannot|can't|could not|couldn't|not yet|broken");
 
 /// Reports whether a draft describes completed changes.
 pub(super) fn describes_changes(draft: &Draft) -> bool {
@@ -293,6 +354,7 @@ pub(super) fn describes_changes(draft: &Draft) -> bool {
         let opening = verb(text.split_whitespace().next().unwrap_or_default());
         opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past)
             || text.contains(" now ")
+            || text.ends_with(" now")
             || text.starts_with("The fix ")
     };
     let texts = || draft.narrative.iter().chain(&draft.facts);

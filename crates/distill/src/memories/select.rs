@@ -33,7 +33,7 @@ const fn worth(source: Source) -> u32 {
         Source::Compaction => 9,
         Source::Plan | Source::Prose => 8,
         Source::Subagent => 6,
-        Source::Written => 5,
+        Source::Written | Source::Change => 5,
     }
 }
 
@@ -45,10 +45,15 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
         .map(|(at, (_, draft))| {
             draft.overflow(MAX_CHARS);
             let text = draft.text();
+            // The command and error of an obstacle tell nothing about the subject.
+            let said = match draft.source {
+                Source::Obstacle => format!("{}\n{}", draft.title, draft.narrative.join("\n")),
+                _ => text.clone(),
+            };
             Candidate {
                 at,
                 source: draft.source,
-                words: Words::of(&text),
+                words: Words::of(&said),
                 chars: text.chars().count(),
             }
         })

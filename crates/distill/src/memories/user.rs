@@ -41,7 +41,7 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
                 let decides = if question.is_some() {
                     is_lasting
                 } else {
-                    is_directive
+                    is_lasting_directive
                 };
                 let context = question
                     .map(|question| format!("Answer to: “{question}”"))
@@ -80,8 +80,15 @@ static REVERSALS: Phrases = Phrases::new(concat!(
 
 /// "rebase first" steers one step; "don't force-push" lasts.
 fn is_lasting(sentence: &str) -> bool {
-    is_directive(sentence) || (is_instruction(sentence) && !PASSING.within(&sentence.to_lowercase()))
+    is_lasting_directive(sentence) || (is_instruction(sentence) && !PASSING.within(&sentence.to_lowercase()))
 }
+
+fn is_lasting_directive(sentence: &str) -> bool {
+    is_directive(sentence) && !MOMENTARY.within(&sentence.to_lowercase())
+}
+
+/// "Don't change anything yet" holds for the moment.
+static MOMENTARY: Phrases = Phrases::new("yet|for now|right now|for the moment|this time");
 
 /// A refusal with a reason is a rule as well.
 fn explains_refusal(sentence: &str) -> bool {

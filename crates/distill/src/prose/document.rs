@@ -1,7 +1,7 @@
 //! Parses a markdown message into sections of paragraphs and list entries.
 
 use super::inline::{is_mark, plain};
-use crate::english::{Phrases, count_names};
+use crate::english::{Phrases, count_names, sentences};
 
 /// The part of a message under one heading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +79,23 @@ impl SectionRole {
             .map_or(Self::Other, |(role, _)| *role)
     }
 }
+
+/// "Two things are left:" announces open work; "Remaining call sites updated:" does not.
+pub(crate) fn announces_open_work(lead: &str) -> bool {
+    let last = sentences(lead)
+        .last()
+        .map(|last| last.to_lowercase())
+        .unwrap_or_default();
+    (ANNOUNCEMENTS.within(&last) || SectionRole::of(&last) == SectionRole::Open) && !COMPLETIONS.within(&last)
+}
+
+static ANNOUNCEMENTS: Phrases = Phrases::new(concat!(
+    "still to do|remaining|what's left|what is left|left to do|are left|is left|next steps|next step|",
+    "todo|to do|not yet|still need|still needs|still open|you need to|follow-up|follow-ups|next i would|",
+    "next, i would|outstanding|deferred|before merging|after merging|pending",
+));
+static COMPLETIONS: Phrases =
+    Phrases::new("done|completed|updated|fixed|resolved|addressed|removed|no remaining|nothing|none");
 
 /// Checked in order: "Next steps" before "steps", "Known issues" before "issues".
 static HEADINGS: [(SectionRole, Phrases); 10] = [

@@ -7,7 +7,7 @@ mod document;
 mod inline;
 mod topics;
 
-pub(crate) use document::{Section, SectionRole};
+pub(crate) use document::{Section, SectionRole, announces_open_work};
 pub(crate) use inline::plain;
 pub(crate) use topics::{Point, Topic};
 

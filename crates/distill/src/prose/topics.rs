@@ -1,6 +1,6 @@
 //! Groups the statements of a message by subject.
 
-use super::document::{Block, Section, SectionRole, offers_choice};
+use super::document::{Block, Section, SectionRole, announces_open_work, offers_choice};
 use crate::english::{is_narration, is_question, is_verdict, sentences, strip_openers};
 
 /// Statements under one heading of a message.
@@ -76,6 +76,8 @@ const MIN_STORY: usize = 3;
 fn topic(section: &Section) -> Topic {
     let mut points: Vec<Point> = Vec::new();
     let mut lead: Option<Point> = None;
+    // The role of the list whose lead-in stands by itself.
+    let mut announced = None;
     for block in &section.blocks {
         if block.is_item {
             let text = with_children(block);
@@ -86,11 +88,13 @@ fn topic(section: &Section) -> Topic {
                     open.text.push_str(text.trim_end_matches(['.', ';']));
                     continue;
                 }
+                announced = Some(open.role);
                 points.extend(lead.take().and_then(closed));
             }
-            push_item(block, section, text, &mut points);
+            push_item(block, announced.unwrap_or(section.role), text, &mut points);
             continue;
         }
+        announced = None;
         points.extend(lead.take().and_then(closed));
         lead = push_paragraph(block, section, &mut points);
     }
@@ -121,13 +125,15 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
     let role = block.role.unwrap_or(section.role);
     let mut lead = None;
     for sentence in sentences(&block.text) {
-        let text = strip_openers(sentence);
+        let text = without_verdict(strip_openers(sentence));
         let introduces = text.ends_with(':');
         if text.is_empty() || is_question(&text) || is_narration(&text) || is_verdict(&text) {
             continue;
         }
         let role = if introduces && offers_choice(&text) {
             SectionRole::Choice
+        } else if introduces && announces_open_work(&text) {
+            SectionRole::Open
         } else {
             role
         };
@@ -146,9 +152,17 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
     lead
 }
 
+/// "The refresh retries once; all 12 tests pass" says what changed before the verdict.
+fn without_verdict(text: String) -> String {
+    match text.rsplit_once("; ") {
+        Some((statement, verdict)) if is_verdict(verdict) && !is_verdict(statement) => statement.to_owned(),
+        _ => text,
+    }
+}
+
 /// Adds a list entry; a long one by its sentences.
-fn push_item(block: &Block, section: &Section, text: String, points: &mut Vec<Point>) {
-    let role = block.role.unwrap_or(section.role);
+fn push_item(block: &Block, list_role: SectionRole, text: String, points: &mut Vec<Point>) {
+    let role = block.role.unwrap_or(list_role);
     let pieces = if text.chars().count() > MAX_JOINED {
         sentences(&text).into_iter().map(str::to_owned).collect()
     } else {

@@ -1,8 +1,8 @@
-//! Turns events into memories: one share of the queue at a time, one turn after the other.
+//! Distills the queue: one batch of one session at a time.
 //!
-//! The unit of work is a turn. Whenever events of a turn come in, the turn is distilled as a whole, from all its events
-//! and what the transcript adds, in place of what was made of it before: a turn that is killed half way, claimed twice
-//! or still running needs no special treatment.
+//! Whenever events of a turn come in, the turn is read as a whole, from its events and from the transcript, into evidence
+//! items and a work log; then the memory of its session is composed again from the logs of all turns. The result depends
+//! on the events alone, so a batch that is claimed twice, killed half way or still growing needs no special treatment.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +18,11 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use backstory_capture::filter;
-use backstory_distill::{TurnInput, TurnStep, distil};
-use backstory_model::{Distilled, EventId, EventKind, Timestamp, TurnId};
+use backstory_distill::{TurnInput, TurnLog, TurnStep, compose, record};
+use backstory_model::{EventId, EventKind, EvidenceItem, NewObservation, SessionMemory, Timestamp, TurnId};
 use backstory_recall::fingerprint_file;
 use backstory_store::{
-    Claim, DistillRun, FileFingerprint, ModelFollowUp, Store, StoredTurn, TurnProgress, TurnResult,
+    Claim, FileFingerprint, ModelFollowUp, SessionRef, Store, StoredLog, StoredTurn, TurnProgress, TurnRecord,
 };
 
 use super::assemble::{Assembled, assemble};
@@ -37,22 +37,32 @@ const BATCH_SIZE: u32 = 200;
 /// How many shares are distilled at the same time, each of another session.
 const CONCURRENCY: usize = 2;
 
-/// A share of the queue on its way through a distiller.
+/// A batch of the queue on its way through a distiller.
 struct Job {
     claim: Claim,
     turns: Vec<StoredTurn>,
-    made: Result<Vec<DistilledTurn>>,
+    /// The work logs of the session, as they are stored.
+    logs: Vec<StoredLog>,
+    result: Result<SessionResult>,
 }
 
-/// What was made of one turn.
-struct DistilledTurn {
-    distilled: Distilled,
-    /// What the files that it cites hold.
+/// The result of a batch.
+#[derive(Default)]
+struct SessionResult {
+    turns: Vec<RecordedTurn>,
+    memory: SessionMemory,
+    /// The state of the cited files.
     files: BTreeMap<String, FileFingerprint>,
-    /// How far the transcript was read.
+}
+
+/// One turn as evidence and log.
+struct RecordedTurn {
+    items: Vec<EvidenceItem>,
+    /// The log as JSON.
+    log: String,
+    /// The position up to which the transcript was read.
     read: Option<String>,
-    /// Whether a model is to distil it after the rules.
-    then: ModelFollowUp,
+    follow_up: ModelFollowUp,
 }
 
 /// How turns are distilled by rules.
@@ -100,11 +110,17 @@ pub fn distill_queue(
                 after = Some(claim.session_db_id);
                 under_way += 1;
                 let turns = ready_turns(store, &claim)?;
+                let logs = if turns.is_empty() {
+                    Vec::new()
+                } else {
+                    store.turn_logs(claim.session_db_id)?
+                };
                 thinker
                     .send(Job {
                         claim,
                         turns,
-                        made: Ok(Vec::new()),
+                        logs,
+                        result: Ok(SessionResult::default()),
                     })
                     .context("a distiller is gone")?;
                 continue;
@@ -151,34 +167,79 @@ fn is_worth_it(turn: TurnProgress) -> bool {
     }
 }
 
-/// Distils the turns of a share. A bug in a rule must cost one share, not the worker.
-fn distill_job(job: Job, rules: &DistillOptions) -> Job {
-    let made = panic::catch_unwind(AssertUnwindSafe(|| {
-        job.turns.iter().map(|turn| make(turn, rules)).collect()
-    }));
+/// Distills a batch. A bug in a rule must cost one batch, not the worker.
+fn distill_job(job: Job, options: &DistillOptions) -> Job {
+    let result = panic::catch_unwind(AssertUnwindSafe(|| distill_session(&job, options)));
     Job {
-        made: made.unwrap_or_else(|_| Err(anyhow!("the distiller panicked"))),
+        result: result.unwrap_or_else(|_| Err(anyhow!("the distiller panicked"))),
         ..job
     }
 }
 
-fn make(stored: &StoredTurn, rules: &DistillOptions) -> Result<DistilledTurn> {
-    let Assembled { turn, position } = assemble(stored, &rules.keep);
-    let distilled = distil(&turn);
-    // A turn that goes on is read again from the same place.
+fn distill_session(job: &Job, options: &DistillOptions) -> Result<SessionResult> {
+    if job.turns.is_empty() {
+        return Ok(SessionResult::default());
+    }
+    let mut logs = parse_logs(&job.logs);
+    let mut turns = Vec::with_capacity(job.turns.len());
+    for stored in &job.turns {
+        let (turn, log) = record_turn(stored, options)?;
+        turns.push(turn);
+        logs.insert(log.number, log);
+    }
+    let logs: Vec<TurnLog> = logs.into_values().collect();
+    let memory = compose(&logs);
+    Ok(SessionResult {
+        files: fingerprints_of_turns(&job.turns, &memory),
+        turns,
+        memory,
+    })
+}
+
+/// Parses stored logs, by the number of their turn. A log that cannot be read is left out: its turn contributes nothing
+/// until it is distilled again.
+fn parse_logs(logs: &[StoredLog]) -> BTreeMap<u32, TurnLog> {
+    logs.iter()
+        .filter_map(|log| Some((log.number, serde_json::from_str(&log.json).ok()?)))
+        .collect()
+}
+
+fn record_turn(stored: &StoredTurn, options: &DistillOptions) -> Result<(RecordedTurn, TurnLog)> {
+    let Assembled { turn, position } = assemble(stored, &options.keep);
+    let evidence = record(&turn);
+    // A turn that continues is read again from the same place.
     let read = position.filter(|_| stored.is_ended);
-    Ok(DistilledTurn {
-        files: marks(stored, &distilled),
-        then: match rules.with_model {
-            false => ModelFollowUp::Never,
-            true if stored.is_ended && is_worth_a_model(&turn) => ModelFollowUp::Wanted,
-            true => ModelFollowUp::NotNow,
-        },
-        distilled,
+    let recorded = RecordedTurn {
+        items: evidence.items,
+        log: serde_json::to_string(&evidence.log)?,
         read: read
             .map(|position| serde_json::to_string(&position))
             .transpose()?,
-    })
+        follow_up: if !options.with_model {
+            ModelFollowUp::Never
+        } else if stored.is_ended && is_worth_a_model(&turn) {
+            ModelFollowUp::Wanted
+        } else {
+            ModelFollowUp::NotNow
+        },
+    };
+    Ok((recorded, evidence.log))
+}
+
+/// Composes the memory of a session from its stored logs.
+pub(crate) fn compose_stored(store: &Store, session: SessionRef) -> Result<SessionMemory> {
+    let logs = parse_logs(&store.turn_logs(session.session_db_id)?);
+    let logs: Vec<TurnLog> = logs.into_values().collect();
+    panic::catch_unwind(|| compose(&logs)).map_err(|_| anyhow!("the distiller panicked"))
+}
+
+/// Composes sessions again of which something was forgotten.
+pub(crate) fn compose_pending(store: &mut Store) -> Result<()> {
+    for session in store.sessions_to_compose()? {
+        let memory = compose_stored(store, session)?;
+        store.store_session(session, &[], &memory, &BTreeMap::new())?;
+    }
+    Ok(())
 }
 
 /// A turn without a tool use and with few words ("thanks") says nothing that a model could say better.
@@ -190,20 +251,32 @@ fn is_worth_a_model(turn: &TurnInput) -> bool {
     turn.steps.iter().any(is_deed) || length >= FEW_WORDS
 }
 
-/// Remembers what the cited files hold, those that were not written to after the turn.
-pub(super) fn marks(turn: &StoredTurn, distilled: &Distilled) -> BTreeMap<String, FileFingerprint> {
-    /// A turn that touched more than this is not judged by its files.
+/// Fingerprints the files that observations of these turns cite.
+fn fingerprints_of_turns(turns: &[StoredTurn], memory: &SessionMemory) -> BTreeMap<String, FileFingerprint> {
+    let mut files = BTreeMap::new();
+    for turn in turns {
+        let observations = memory.observations.iter().filter(|new| new.turn == turn.number);
+        files.extend(fingerprints(turn, observations.map(|new| &new.observation)));
+    }
+    files
+}
+
+/// Fingerprints the files that observations of a turn cite, except those that were written to after the turn.
+pub(super) fn fingerprints<'o>(
+    turn: &StoredTurn,
+    observations: impl Iterator<Item = &'o NewObservation>,
+) -> BTreeMap<String, FileFingerprint> {
+    /// A turn that touched more files than this is not checked for staleness: reading them all would take too long.
     const MAX_FILES: usize = 64;
-    /// Clocks of file systems are coarse.
+    /// File systems round modification times.
     const SLACK: Duration = Duration::from_millis(50);
     let by_time = last_event(turn) + SLACK;
-    let paths: BTreeSet<&String> = distilled
-        .observations
-        .iter()
+    let paths: BTreeSet<&String> = observations
         .flat_map(|observation| observation.files_modified.iter().chain(&observation.files_read))
         .collect();
-    let marks = paths.into_iter().take(MAX_FILES);
-    marks
+    paths
+        .into_iter()
+        .take(MAX_FILES)
         .filter_map(|path| {
             Some((
                 path.clone(),
@@ -218,24 +291,34 @@ pub(super) fn last_event(turn: &StoredTurn) -> Timestamp {
     turn.events.last().map_or(Timestamp::EPOCH, |event| event.at)
 }
 
-/// Stores what was made of a share; returns how many events are finished with it.
+/// Stores the result of a batch; returns how many events are finished with it.
 fn store_result(store: &mut Store, job: &Job, now: Timestamp) -> Result<usize> {
     let ids: Vec<EventId> = job.claim.events.iter().map(|event| event.id).collect();
-    let made = match &job.made {
-        Ok(made) => made,
+    let result = match &job.result {
+        Ok(result) => result,
         Err(error) => {
             store.fail(&ids, &format!("{error:#}"), now)?;
             return Ok(0);
         }
     };
-    for (turn, made) in job.turns.iter().zip(made) {
-        let made = TurnResult {
-            distilled: &made.distilled,
-            files: &made.files,
-            transcript_read: made.read.as_deref(),
-            by: DistillRun::Rules(made.then),
+    let turns: Vec<TurnRecord<'_>> = job
+        .turns
+        .iter()
+        .zip(&result.turns)
+        .map(|(turn, recorded)| TurnRecord {
+            turn,
+            items: &recorded.items,
+            log: &recorded.log,
+            transcript_read: recorded.read.as_deref(),
+            follow_up: recorded.follow_up,
+        })
+        .collect();
+    if let Some(first) = job.turns.first() {
+        let session = SessionRef {
+            session_db_id: first.session_db_id,
+            project_db_id: first.project_db_id,
         };
-        store.replace_turn(turn, &made, last_event(turn))?;
+        store.store_session(session, &turns, &result.memory, &result.files)?;
     }
     store.finish(job.claim.session_db_id, &ids)?;
     Ok(ids.len())

@@ -6,7 +6,6 @@
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
-    panic::{self, AssertUnwindSafe},
     sync::atomic::AtomicBool,
 };
 
@@ -14,18 +13,18 @@ use anyhow::Result;
 use backstory_capture::filter;
 use backstory_capture::sanitize::TextSanitizer;
 use backstory_distill::{
-    Distilled, KnownMemory, Prompt, Reply, ToolEvidence, Trouble, digest, distil, prompt, read_answer, refine,
+    Distilled, KnownMemory, Prompt, Reply, ToolEvidence, Trouble, digest, prompt, read_answer, refine,
 };
 use backstory_model::{ObservationId, Timestamp, TurnId};
 use backstory_store::{
-    CallEnd, DistillRun, MODEL_RETRY_DELAY, ModelJob, NewBackoff, NewCall, Permit, Store, StoredTurn,
-    TurnResult,
+    CallEnd, MODEL_RETRY_DELAY, ModelAnswer, ModelJob, NewBackoff, NewCall, Permit, SessionRef, Store,
+    StoredTurn,
 };
 use backstory_text::tokens;
 
 use super::{
     assemble::assemble,
-    distill::{last_event, marks},
+    distill::{compose_stored, fingerprints, last_event},
 };
 use crate::{clock::Clock, models::Model};
 
@@ -89,9 +88,14 @@ pub fn build_request(store: &Store, turn_id: TurnId, config: &ModelConfig) -> Re
     };
     let turn = assemble(&stored, &config.keep).turn;
     // A rule that panics here has panicked before, and the turn is in the queue as failed.
-    let Ok(rules) = panic::catch_unwind(AssertUnwindSafe(|| distil(&turn))) else {
+    let session = SessionRef {
+        session_db_id: stored.session_db_id,
+        project_db_id: stored.project_db_id,
+    };
+    let Ok(memory) = compose_stored(store, session) else {
         return Ok(None);
     };
+    let rules = memory.of_turn(stored.number);
     // Redacted regardless of the settings: this text leaves the machine.
     let digest = digest(&turn, config.model.max_input_tokens, &|text| {
         TextSanitizer::new(true).text(text).unwrap_or_default()
@@ -277,16 +281,14 @@ impl ModelCaller<'_> {
         turn: &StoredTurn,
         distilled: &Distilled,
     ) -> Result<()> {
-        let made = TurnResult {
+        let answer = ModelAnswer {
             distilled,
-            files: &marks(turn, distilled),
-            transcript_read: None,
-            by: DistillRun::Model {
-                name: &self.config.model.distiller(),
-                claim,
-            },
+            files: &fingerprints(turn, distilled.observations.iter()),
+            model: &self.config.model.distiller(),
+            claim,
+            at: last_event(turn),
         };
-        store.replace_turn(turn, &made, last_event(turn))?;
+        store.store_model_answer(turn, &answer)?;
         Ok(())
     }
 }

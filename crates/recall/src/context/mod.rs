@@ -112,7 +112,9 @@ pub fn context(
     let summary = latest_summary(&summaries, situation.branch, own);
     let candidates = store.recent_observations(project, select::MAX_CANDIDATES)?;
     let last_session = summary.and_then(|summary| summary.session_db_id);
-    let stated = summary.map(stated).unwrap_or_default();
+    // Repetition is measured against the text that is printed.
+    let stated = summary.map(writer::summary_lines).unwrap_or_default();
+    let stated: WordSet = stated.iter().map(String::as_str).collect();
     let chosen = select(&candidates, situation, limits, own.or(last_session), &stated);
     if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.included.is_empty() {
         return Ok(None);
@@ -130,17 +132,6 @@ pub fn context(
     let mut context = writer.finish();
     context.entries.extend(chosen.left_out);
     Ok(Some(context))
-}
-
-/// The words of what a summary tells.
-fn stated(summary: &Summary) -> WordSet {
-    let fields = [
-        &summary.request,
-        &summary.completed,
-        &summary.learned,
-        &summary.notes,
-    ];
-    fields.into_iter().flatten().map(String::as_str).collect()
 }
 
 /// Where work stopped: the session that goes on, else the latest word on this branch if it is not much older than the

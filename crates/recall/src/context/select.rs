@@ -123,8 +123,13 @@ fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
 }
 
 /// Reports whether most words of a text are among those that were said.
-pub(super) fn states(said: &WordSet, text: &str) -> bool {
+fn states(said: &WordSet, text: &str) -> bool {
     WordSet::of(text).containment(said) >= 0.7
+}
+
+/// Reports whether a text has no word of its own.
+pub(super) fn repeats(said: &WordSet, text: &str) -> bool {
+    WordSet::of(text).containment(said) >= 0.95
 }
 
 fn skipped(observation: &Observation, reason: &str) -> ContextEntry {

@@ -10,7 +10,7 @@ use super::{
     block::{BlockBuilder, Fits},
     open_work::OpenWork,
     root,
-    select::{ContextSelection, states},
+    select::{ContextSelection, repeats},
 };
 use crate::search::files_changed;
 
@@ -110,19 +110,7 @@ impl<'w> Writer<'w> {
             ),
         };
         let mut lines = vec![format!("\n## {heading} (S{})", summary.id)];
-        let fields = [
-            ("Request", &summary.request, 200),
-            ("Completed", &summary.completed, 700),
-            ("Learned", &summary.learned, 500),
-            ("Next steps", &summary.next_steps, 600),
-            ("Notes", &summary.notes, 300),
-        ];
-        for (name, value, most) in fields {
-            if let Some(value) = value.as_deref().map(str::trim).filter(|value| !value.is_empty()) {
-                // Indented: what is told cannot pass for a heading or an entry of ours.
-                lines.push(format!("{name}: {}", clip(value, most).replace('\n', "\n  ")));
-            }
-        }
+        lines.extend(summary_lines(summary));
         let handle = Handle {
             kind: MemoryKind::Summary,
             id: summary.id,
@@ -174,7 +162,7 @@ impl<'w> Writer<'w> {
         for one in &chosen.included {
             let told = self.told(one.observation, &one.reason)?;
             let more = match full < self.limits.full {
-                true => self.more(one.observation).filter(|more| !states(stated, more)),
+                true => self.more(one.observation).filter(|more| !repeats(stated, more)),
                 false => None,
             };
             let text = match more {
@@ -262,8 +250,10 @@ impl<'w> Writer<'w> {
                 .to_owned()
         };
         let facts = || {
-            let facts = observation.facts().into_iter().filter(|fact| is_new(fact));
+            // A fact with code says more than its words.
+            let facts = observation.facts().into_iter();
             facts
+                .filter(|fact| fact.contains('`') && *fact != observation.title || is_new(fact))
                 .map(|fact| format!("- {fact}"))
                 .collect::<Vec<_>>()
                 .join("\n")
@@ -289,6 +279,25 @@ impl<'w> Writer<'w> {
             is_title_only: is_brief,
         });
     }
+}
+
+/// Returns the lines of a summary as they are printed.
+pub(super) fn summary_lines(summary: &Summary) -> Vec<String> {
+    let fields = [
+        ("Request", &summary.request, 400),
+        ("Completed", &summary.completed, 1_000),
+        ("Learned", &summary.learned, 500),
+        ("Next steps", &summary.next_steps, 800),
+        ("Notes", &summary.notes, 800),
+    ];
+    let mut lines = Vec::new();
+    for (name, value, max) in fields {
+        if let Some(value) = value.as_deref().map(str::trim).filter(|value| !value.is_empty()) {
+            // Indented: the text cannot pass for a heading or an entry of the block.
+            lines.push(format!("{name}: {}", clip(value, max).replace('\n', "\n  ")));
+        }
+    }
+    lines
 }
 
 fn note_handle(note: &Note) -> Handle {

@@ -392,6 +392,8 @@ fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite
             union all select turn_id from passage where id in (select id from going where kind = 'passage')
             union all select turn_id from event where id in (select id from going where kind = 'record')
             union all select id from going where kind in ('prompt', 'log'));
+        update episode set request = null, title = '' where session_db_id in (select session_db_id from turn
+            where forgotten and log is not null or id in (select id from going where kind = 'turn'));
         delete from handover where session_db_id in (select session_db_id from turn where forgotten and log is not null
             or id in (select id from going where kind = 'turn'));
         update turn set log = null where forgotten and log is not null;

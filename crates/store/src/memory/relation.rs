@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use backstory_model::{NewObservation, ObservationId, ProjectId, SessionId, Timestamp, TurnId};
 use backstory_text::WordSet;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::{memory::documents::range, sql::ListColumns as _, words};
 
@@ -63,7 +63,7 @@ fn same_error(
 ) -> rusqlite::Result<Related> {
     /// The share of common words from which two titles about one error describe the same remedy.
     const SAME_REMEDY: f64 = 0.5;
-    const KNOWN: &str = "select id, title, created_at from observation
+    const KNOWN: &str = "select id, title, created_at, files_read, files_modified from observation
         where project_id = ?1 and error_signature = ?2 and (?3 is null or session_db_id is not ?3) and superseded_by is null";
     let mut related = Related::default();
     let Some(signature) = origin.error_signature else {
@@ -76,6 +76,9 @@ fn same_error(
             id: row.get("id")?,
             created_at: row.get("created_at")?,
         };
+        if Files::of(row, new)? == Files::Others {
+            continue;
+        }
         let title = row.get_ref("title")?.as_str()?;
         if backstory_text::similarity(title, &new.title) >= SAME_REMEDY {
             related.same = Some(known.id);
@@ -124,18 +127,9 @@ fn similar_titles(
         };
         let is_of_this_turn =
             origin.turn.is_some() && row.get::<_, Option<TurnId>>("turn_id")? == origin.turn;
-        let mut files = row.list("files_read")?;
-        files.extend(row.list("files_modified")?);
+        let files = cited_files(row)?;
         let names_ours = new.files_modified.iter().all(|path| files.contains(path));
-        let mut ours = new.files_modified.iter().chain(&new.files_read).peekable();
-        let files = if files.is_empty() || ours.peek().is_none() {
-            Files::None
-        } else if ours.any(|path| files.contains(path)) {
-            Files::Shared
-        } else {
-            Files::Others
-        };
-        match relation(row.get_ref("title")?.as_str()?, &new.title, files) {
+        match relation(row.get_ref("title")?.as_str()?, &new.title, Files::of(row, new)?) {
             // A near-duplicate is dropped only if the stored memory cites every file that the new one changed.
             Relation::Same if names_ours => {
                 related.same = Some(known.id);
@@ -161,6 +155,27 @@ enum Files {
     Shared,
     Others,
     None,
+}
+
+impl Files {
+    /// Compares the files that a stored memory cites with those of a new one.
+    fn of(row: &Row<'_>, new: &NewObservation) -> rusqlite::Result<Self> {
+        let stored = cited_files(row)?;
+        let mut ours = new.files_modified.iter().chain(&new.files_read).peekable();
+        Ok(if stored.is_empty() || ours.peek().is_none() {
+            Self::None
+        } else if ours.any(|path| stored.contains(path)) {
+            Self::Shared
+        } else {
+            Self::Others
+        })
+    }
+}
+
+fn cited_files(row: &Row<'_>) -> rusqlite::Result<Vec<String>> {
+    let mut files = row.list("files_read")?;
+    files.extend(row.list("files_modified")?);
+    Ok(files)
 }
 
 fn relation(old: &str, new: &str, files: Files) -> Relation {

@@ -4,14 +4,11 @@
 //! a memory with a known key is updated in place and keeps its number, a new one is inserted, one whose key is gone is
 //! removed and its number leads to its successor. Memories that a user pinned or edited and memories of models stay.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-};
+use std::collections::{BTreeMap, HashMap};
 
 use backstory_model::{
-    Distiller, EpisodeId, EvidenceItem, Handle, Handover, MemoryKind, NewObservation, NewSummary,
-    ObservationId, ProjectId, SessionId, SessionMemory, SessionObservation, Timestamp, TurnId,
+    Distiller, EpisodeId, EvidenceItem, Handover, NewSummary, ObservationId, ProjectId, SessionId,
+    SessionMemory, SessionObservation, SummaryId, Timestamp, TurnId,
 };
 use rusqlite::{Transaction, params};
 
@@ -20,8 +17,11 @@ use crate::{
     memory::{
         changes::{ChangeEvent, record_change},
         documents,
-        pack::{pack, pack_bytes, unpack_bytes},
-        relation,
+        evidence_rows::{EvidencePlace, put_evidence},
+        observation_rows::{self, Inserted, ObservationRow, ReplacedObservation, Successor},
+        pack::{pack_bytes, unpack_bytes},
+        relation::RelationScope,
+        summary_rows::{SummaryRow, put_summary},
         user_edits::SessionEdits,
     },
     models::model_queue,
@@ -275,7 +275,14 @@ impl SessionWriter<'_> {
         if record.turn.prompt.is_some() && !record.turn.machine_made {
             self.index_prompt(row.id)?;
         }
-        self.passages(record, row, episodes)?;
+        let place = EvidencePlace {
+            project_db_id: self.session.project_db_id,
+            session_db_id: self.session.session_db_id,
+            turn_id: row.id,
+        };
+        put_evidence(self.tx, &place, record.items, |position| {
+            self.episode_of(row.number, position, episodes)
+        })?;
         if record.follow_up == ModelFollowUp::Wanted {
             model_queue::ask(self.tx, row.id)?;
         }
@@ -291,88 +298,11 @@ impl SessionWriter<'_> {
         documents::put(self.tx, turn.into())
     }
 
-    /// Stores the items of a turn in place of those that were there. An item that is there already keeps its number.
-    fn passages(
-        &self,
-        record: &TurnRecord<'_>,
-        row: &TurnRow,
-        episodes: &BTreeMap<u32, EpisodeId>,
-    ) -> rusqlite::Result<()> {
-        const KNOWN: &str = "select id, item_key from passage where turn_id = ?1 and item_key is not null";
-        const LEGACY: &str = "delete from passage where turn_id = ?1 and item_key is null and external_id is null and pinned = 0";
-        const MOVE: &str = "update passage set position = ?2, episode_id = ?3 where id = ?1";
-        const DELETE: &str = "delete from passage where id = ?1 and pinned = 0";
-        const INSERT: &str =
-            "insert into passage (project_id, session_db_id, turn_id, episode_id, item_key, position,
-                kind, path, intent, text, packed, created_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) returning id";
-        self.tx.run(LEGACY, [row.id])?;
-        let mut known: HashMap<String, i64> = HashMap::new();
-        {
-            let mut statement = self.tx.prepare_cached(KNOWN)?;
-            let rows = statement.query_map([row.id], |row| Ok((row.get("item_key")?, row.get("id")?)))?;
-            for pair in rows {
-                let (key, id) = pair?;
-                known.insert(key, id);
-            }
-        }
-        let mut counts: HashMap<u64, u32> = HashMap::new();
-        for (position, item) in record.items.iter().enumerate() {
-            let position = u32::try_from(position).unwrap_or(u32::MAX);
-            let episode = self.episode_of(row.number, position, episodes);
-            for part in parts(item) {
-                let digest = content_digest(&[
-                    item.kind.name(),
-                    item.tool_use_id.as_deref().unwrap_or_default(),
-                    item.path.as_deref().unwrap_or_default(),
-                    item.intent.as_deref().unwrap_or_default(),
-                    &part,
-                ]);
-                let count = counts.entry(digest).or_default();
-                *count += 1;
-                let key = format!("{digest:016x}-{count}");
-                if let Some(id) = known.remove(&key) {
-                    self.tx.run(MOVE, params![id, position, episode])?;
-                    continue;
-                }
-                let packed = pack(&part);
-                let values = params![
-                    self.session.project_db_id,
-                    self.session.session_db_id,
-                    row.id,
-                    episode,
-                    key,
-                    position,
-                    item.kind,
-                    item.path,
-                    item.intent,
-                    if packed.is_some() { "" } else { &part },
-                    packed,
-                    item.at_ms
-                ];
-                let id = self.tx.row(INSERT, values, |row| row.get("id"))?;
-                documents::put(
-                    self.tx,
-                    Handle {
-                        kind: MemoryKind::Passage,
-                        id,
-                    },
-                )?;
-            }
-        }
-        for id in known.into_values() {
-            self.tx.run(DELETE, [id])?;
-        }
-        Ok(())
-    }
-
     fn observations(
         &self,
         turns: &HashMap<u32, &TurnRow>,
         episodes: &BTreeMap<u32, EpisodeId>,
     ) -> rusqlite::Result<()> {
-        const COUNT: &str = "update observation
-            set seen = 1 + (select count(*) from sighting where observation_id = observation.id) where id = ?1";
         let mut seen = self.clear_sightings()?;
         let mut known = self.known_observations()?;
         let mut edits = SessionEdits::read(self.tx, self.session.session_db_id)?;
@@ -385,37 +315,65 @@ impl SessionWriter<'_> {
                 continue;
             }
             let episode = episodes.get(&new.episode).copied();
+            let row = ObservationRow {
+                project_db_id: self.session.project_db_id,
+                session_db_id: self.session.session_db_id,
+                turn_id: turn.id,
+                episode_id: episode,
+                key: Some(&new.key),
+                rejected: new.rejected,
+                error_signature: new.error_signature.as_deref(),
+                distiller: &Distiller::Builtin,
+                at: Timestamp::from_millis(new.at_ms),
+                observation: &new.observation,
+            };
             let id = match known.remove(&new.key) {
                 Some(old) if old.is_users => old.id,
                 Some(old) => {
                     if old.digest != observation_digest(new) {
-                        self.update(old.id, turn, new, episode)?;
+                        observation_rows::update(self.tx, old.id, &row, self.files)?;
                     }
                     old.id
                 }
                 // A user's own version of the memory stands for it.
                 None if edits.cover(turn.id, &new.observation) => continue,
-                None => match self.insert(turn, new, episode)? {
+                None => match observation_rows::insert(self.tx, &row, self.scope(new), self.files)? {
                     Inserted::New(id) => id,
                     Inserted::SeenAgain(id) => {
                         seen.push(id);
-                        continue;
+                        id
                     }
                 },
             };
             kept.push(Successor {
                 id,
-                episode,
+                episode_id: episode,
                 title: &new.observation.title,
             });
         }
         for old in known.into_values().filter(|old| !old.is_users) {
-            self.remove(&old, &kept)?;
+            let old = ReplacedObservation {
+                id: old.id,
+                title: old.title,
+                episode_id: old.episode_id,
+            };
+            let ids = observation_rows::remove(self.tx, old.id)?;
+            observation_rows::name_successor(self.tx, &old, &ids, &kept)?;
         }
         for id in seen {
-            self.tx.run(COUNT, [id])?;
+            observation_rows::count_sightings(self.tx, id)?;
         }
         Ok(())
+    }
+
+    /// Compares a new memory with those of other sessions: the distiller keeps the memories of one session apart.
+    fn scope<'m>(&self, new: &'m SessionObservation) -> RelationScope<'m> {
+        RelationScope {
+            project_db_id: self.session.project_db_id,
+            except_session: Some(self.session.session_db_id),
+            turn: None,
+            error_signature: new.error_signature.as_deref(),
+        }
     }
 
     fn known_observations(&self) -> rusqlite::Result<HashMap<String, KnownObservation>> {
@@ -435,7 +393,7 @@ impl SessionWriter<'_> {
             let text = |column: &str| -> rusqlite::Result<String> {
                 Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
             };
-            let digest = content_digest(&[
+            let digest = backstory_text::hash_fields(&[
                 &text("type")?,
                 &text("title")?,
                 &text("subtitle")?,
@@ -477,164 +435,6 @@ impl SessionWriter<'_> {
         Ok(known)
     }
 
-    /// Inserts an observation, unless another session has the same one already.
-    fn insert(
-        &self,
-        turn: &TurnRow,
-        new: &SessionObservation,
-        episode: Option<EpisodeId>,
-    ) -> rusqlite::Result<Inserted> {
-        const INSERT: &str =
-            "insert into observation (project_id, session_db_id, turn_id, episode_id, item_key, type,
-                title, subtitle, narrative, facts, concepts, files_read, files_modified, evidence, rejected,
-                error_signature, distiller, created_at, last_seen_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?18)
-            returning id";
-        const SEEN_AGAIN: &str =
-            "insert or ignore into sighting (observation_id, turn_id, at) values (?1, ?2, ?3)";
-        const SEEN_AT: &str = "update observation set last_seen_at = max(last_seen_at, ?2) where id = ?1";
-        const SUPERSEDE: &str = "update observation set superseded_by = ?2 where id = ?1";
-        let observation = &new.observation;
-        let origin = relation::RelationScope {
-            project_db_id: self.session.project_db_id,
-            except_session: Some(self.session.session_db_id),
-            turn: None,
-            error_signature: new.error_signature.as_deref(),
-        };
-        let related = relation::related(self.tx, origin, observation)?;
-        if let Some(same) = related.same {
-            self.tx.run(SEEN_AGAIN, params![same, turn.id, new.at_ms])?;
-            self.tx.run(SEEN_AT, params![same, new.at_ms])?;
-            record_change(self.tx, ChangeEvent::Memory(same.into()))?;
-            return Ok(Inserted::SeenAgain(same));
-        }
-        let values = params![
-            self.session.project_db_id,
-            self.session.session_db_id,
-            turn.id,
-            episode,
-            new.key,
-            observation.kind,
-            observation.title,
-            observation.subtitle,
-            observation.narrative,
-            json_list(&observation.facts),
-            json_list(&observation.concepts),
-            json_list(&observation.files_read),
-            json_list(&observation.files_modified),
-            json_list(&observation.evidence),
-            new.rejected,
-            new.error_signature,
-            Distiller::Builtin,
-            new.at_ms
-        ];
-        let id: ObservationId = self.tx.row(INSERT, values, |row| row.get("id"))?;
-        self.cite(id, observation)?;
-        for older in related.outdated {
-            // Imported history may come after what happened later.
-            let (old, by) = if older.created_at > Timestamp::from_millis(new.at_ms) {
-                (id, older.id)
-            } else {
-                (older.id, id)
-            };
-            self.tx.run(SUPERSEDE, params![old, by])?;
-            if old != id {
-                record_change(self.tx, ChangeEvent::Memory(old.into()))?;
-            }
-        }
-        self.index(id)?;
-        Ok(Inserted::New(id))
-    }
-
-    fn update(
-        &self,
-        id: ObservationId,
-        turn: &TurnRow,
-        new: &SessionObservation,
-        episode: Option<EpisodeId>,
-    ) -> rusqlite::Result<()> {
-        const UPDATE: &str = "update observation set turn_id = ?2, episode_id = ?3, type = ?4, title = ?5, subtitle = ?6,
-                narrative = ?7, facts = ?8, concepts = ?9, files_read = ?10, files_modified = ?11, evidence = ?12,
-                rejected = ?13, error_signature = ?14, created_at = ?15, last_seen_at = max(last_seen_at, ?15)
-            where id = ?1";
-        const UNCITE: &str = "delete from observation_file where observation_id = ?1
-            and path not in (select value from json_each(?2))";
-        let observation = &new.observation;
-        self.tx.run(
-            UPDATE,
-            params![
-                id,
-                turn.id,
-                episode,
-                observation.kind,
-                observation.title,
-                observation.subtitle,
-                observation.narrative,
-                json_list(&observation.facts),
-                json_list(&observation.concepts),
-                json_list(&observation.files_read),
-                json_list(&observation.files_modified),
-                json_list(&observation.evidence),
-                new.rejected,
-                new.error_signature,
-                new.at_ms
-            ],
-        )?;
-        let cited: Vec<String> = observation
-            .files_modified
-            .iter()
-            .chain(&observation.files_read)
-            .cloned()
-            .collect();
-        self.tx.run(UNCITE, params![id, json_list(&cited)])?;
-        self.cite(id, observation)?;
-        self.index(id)
-    }
-
-    /// Notes which files an observation cites, and what they held.
-    fn cite(&self, id: ObservationId, observation: &NewObservation) -> rusqlite::Result<()> {
-        const FILE: &str =
-            "insert into observation_file (observation_id, path, modified, content_hash, size)
-            values (?1, ?2, ?3, ?4, ?5)
-            on conflict do update set modified = max(modified, excluded.modified),
-                content_hash = coalesce(excluded.content_hash, content_hash), size = coalesce(excluded.size, size)";
-        for (files, modified) in [
-            (&observation.files_modified, true),
-            (&observation.files_read, false),
-        ] {
-            for path in files {
-                let mark = self.files.get(path);
-                let (hash, size) = (mark.map(|mark| &mark.hash), mark.map(|mark| mark.size));
-                self.tx.run(FILE, params![id, path, modified, hash, size])?;
-            }
-        }
-        Ok(())
-    }
-
-    fn index(&self, id: ObservationId) -> rusqlite::Result<()> {
-        documents::put(self.tx, id.into())
-    }
-
-    /// Removes an observation whose key is gone; its number leads to the nearest memory of the session.
-    fn remove(&self, old: &KnownObservation, kept: &[Successor<'_>]) -> rusqlite::Result<()> {
-        const FOLLOW: &str = "update successor set new_id = ?2 where new_id = ?1";
-        const SUCCEED: &str = "insert or replace into successor (old_id, new_id) values (?1, ?2)";
-        const DELETE: &str = "delete from observation where id = ?1";
-        let nearest = kept.iter().max_by(|one, other| {
-            let rank = |successor: &Successor<'_>| {
-                let same_episode = successor.episode.is_some() && successor.episode == old.episode_id;
-                backstory_text::similarity(successor.title, &old.title) + if same_episode { 0.5 } else { 0.0 }
-            };
-            rank(one).total_cmp(&rank(other)).then(other.id.cmp(&one.id))
-        });
-        if let Some(successor) = nearest {
-            self.tx.run(FOLLOW, params![old.id, successor.id])?;
-            self.tx.run(SUCCEED, params![old.id, successor.id])?;
-        }
-        self.tx.run(DELETE, [old.id])?;
-        record_change(self.tx, ChangeEvent::MemoryForgotten(old.id.into()))
-    }
-
     fn summaries(&self, turns: &HashMap<u32, &TurnRow>) -> rusqlite::Result<()> {
         const KNOWN: &str = "select id, turn_id, pinned <> 0 or edited_at is not null as is_users, distiller = ?2 as is_rules,
                 request, investigated, learned, completed, next_steps, open_steps, files_read, files_edited, notes
@@ -642,7 +442,7 @@ impl SessionWriter<'_> {
                 and turn_id in (select id from turn where session_db_id = ?1 and not forgotten)";
         const DELETE: &str = "delete from summary where id = ?1";
         struct Known {
-            id: i64,
+            id: SummaryId,
             is_fixed: bool,
             digest: u64,
         }
@@ -654,7 +454,7 @@ impl SessionWriter<'_> {
                 let text = |column: &str| -> rusqlite::Result<String> {
                     Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
                 };
-                let digest = content_digest(&[
+                let digest = backstory_text::hash_fields(&[
                     &text("request")?,
                     &text("investigated")?,
                     &text("learned")?,
@@ -681,57 +481,30 @@ impl SessionWriter<'_> {
             };
             match known.remove(&turn.id) {
                 Some(old) if old.is_fixed || old.digest == summary_digest(&new.summary) => {}
-                Some(old) => self.put_summary(Some(old.id), turn.id, &new.summary)?,
-                None => self.put_summary(None, turn.id, &new.summary)?,
+                old => self.put_summary(old.map(|old| old.id), turn.id, &new.summary)?,
             }
         }
         for old in known.into_values().filter(|old| !old.is_fixed) {
             self.tx.run(DELETE, [old.id])?;
-            record_change(
-                self.tx,
-                ChangeEvent::MemoryForgotten(Handle {
-                    kind: MemoryKind::Summary,
-                    id: old.id,
-                }),
-            )?;
+            record_change(self.tx, ChangeEvent::MemoryForgotten(old.id.into()))?;
         }
         Ok(())
     }
 
-    fn put_summary(&self, known: Option<i64>, turn: TurnId, new: &NewSummary) -> rusqlite::Result<()> {
-        const PUT: &str = "insert into summary (id, project_id, session_db_id, turn_id, request, investigated, learned,
-                completed, next_steps, open_steps, files_read, files_edited, notes, distiller, created_at)
-            values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-                (select coalesce(max(at), turn.started_at) from turn left join event on event.turn_id = turn.id where turn.id = ?4))
-            on conflict (id) do update set request = excluded.request, investigated = excluded.investigated,
-                learned = excluded.learned, completed = excluded.completed, next_steps = excluded.next_steps,
-                open_steps = excluded.open_steps, files_read = excluded.files_read, files_edited = excluded.files_edited, notes = excluded.notes,
-                created_at = excluded.created_at
-            returning id";
-        let values = params![
-            known,
-            self.session.project_db_id,
-            self.session.session_db_id,
-            turn,
-            new.request,
-            new.investigated,
-            new.learned,
-            new.completed,
-            new.next_steps,
-            new.open_steps.as_deref().map(json_list),
-            json_list(&new.files_read),
-            json_list(&new.files_edited),
-            new.notes,
-            Distiller::Builtin
-        ];
-        let id = self.tx.row(PUT, values, |row| row.get("id"))?;
-        documents::put(
-            self.tx,
-            Handle {
-                kind: MemoryKind::Summary,
-                id,
-            },
-        )
+    fn put_summary(
+        &self,
+        known: Option<SummaryId>,
+        turn_id: TurnId,
+        new: &NewSummary,
+    ) -> rusqlite::Result<()> {
+        let row = SummaryRow {
+            project_db_id: self.session.project_db_id,
+            session_db_id: self.session.session_db_id,
+            turn_id,
+            distiller: &Distiller::Builtin,
+            summary: new,
+        };
+        put_summary(self.tx, known, &row)
     }
 
     fn handover(&self) -> rusqlite::Result<()> {
@@ -766,24 +539,9 @@ impl SessionWriter<'_> {
     }
 }
 
-/// The outcome of inserting an observation.
-enum Inserted {
-    /// It is stored.
-    New(ObservationId),
-    /// Another session has the same memory: it was seen once more.
-    SeenAgain(ObservationId),
-}
-
-/// A memory that may take the place of a removed one.
-struct Successor<'m> {
-    id: ObservationId,
-    episode: Option<EpisodeId>,
-    title: &'m str,
-}
-
 fn observation_digest(new: &SessionObservation) -> u64 {
     let observation = &new.observation;
-    content_digest(&[
+    backstory_text::hash_fields(&[
         observation.kind.name(),
         &observation.title,
         observation.subtitle.as_deref().unwrap_or_default(),
@@ -800,7 +558,7 @@ fn observation_digest(new: &SessionObservation) -> u64 {
 
 fn summary_digest(new: &NewSummary) -> u64 {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    content_digest(&[
+    backstory_text::hash_fields(&[
         &text(&new.request),
         &text(&new.investigated),
         &text(&new.learned),
@@ -813,36 +571,11 @@ fn summary_digest(new: &NewSummary) -> u64 {
     ])
 }
 
-/// The size of a passage: about 300 tokens, so that a few results fit into an agent's budget and the encoder, which reads
-/// 256 tokens, sees nearly all of each.
-const MAX_PASSAGE_BYTES: usize = 1_200;
-
-/// Splits an item into passages. Every part of a command's output begins with the command, so that it can be found and
-/// understood by itself.
-fn parts(item: &EvidenceItem) -> Vec<Cow<'_, str>> {
-    const MAX_COMMAND_CHARS: usize = 200;
-    let split = backstory_text::split(&item.text, MAX_PASSAGE_BYTES);
-    let command = item.text.lines().next().filter(|line| line.starts_with("$ "));
-    let Some(command) = command else {
-        return split.into_iter().map(Cow::Borrowed).collect();
-    };
-    let command: String = command.chars().take(MAX_COMMAND_CHARS).collect();
-    let continued = split
-        .iter()
-        .skip(1)
-        .map(|part| Cow::Owned(format!("{command}\n{part}")));
-    let first = split.first().map(|part| Cow::Borrowed(*part));
-    first.into_iter().chain(continued).collect()
-}
-
-/// Hashes fields so that no two lists of fields run together.
-fn content_digest(fields: &[&str]) -> u64 {
-    backstory_text::hash64(fields.join("\u{1f}").as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
-    use backstory_model::{Episode, Event, EventKind, EvidenceKind, ItemRef, ObservationType};
+    use backstory_model::{
+        Episode, Event, EventKind, EvidenceKind, ItemRef, NewObservation, ObservationType,
+    };
 
     use super::*;
     use crate::testing::{event, store};

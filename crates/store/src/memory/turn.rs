@@ -1,11 +1,9 @@
 //! Turns as distillation reads them.
 
-use std::collections::BTreeMap;
-
-use backstory_model::{Distilled, EventKind, ProjectId, SessionId, Timestamp, TurnId};
+use backstory_model::{EventKind, ProjectId, SessionId, Timestamp, TurnId};
 use rusqlite::{Connection, params};
 
-use crate::{ModelJob, Store, StoreError, sql::Statements as _};
+use crate::{Store, StoreError, sql::Statements as _};
 
 /// Holds a turn with its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,33 +49,6 @@ pub struct TurnEvent {
     pub at: Timestamp,
     /// The payload, as captured.
     pub payload: String,
-}
-
-/// Holds the result of distilling a turn.
-#[derive(Clone, Copy, Debug)]
-pub struct TurnResult<'m> {
-    /// The memories.
-    pub distilled: &'m Distilled,
-    /// Fingerprints of the cited files, if known.
-    pub files: &'m BTreeMap<String, FileFingerprint>,
-    /// The position of the transcript reader, in its own format.
-    pub transcript_read: Option<&'m str>,
-    /// The distiller.
-    pub by: DistillRun<'m>,
-}
-
-/// Names the distiller of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DistillRun<'n> {
-    /// The built-in rules.
-    Rules(ModelFollowUp),
-    /// A model.
-    Model {
-        /// Its name.
-        name: &'n str,
-        /// The claim on the turn. Without it the result is dropped: the turn or a memory of it was forgotten meanwhile.
-        claim: ModelJob,
-    },
 }
 
 /// Tells whether a model distills the turn after the rules.

@@ -3,12 +3,9 @@
 use std::cmp::Reverse;
 
 use backstory_model::{NewObservation, ObservationType, SessionId, TurnId};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row};
 
-use crate::{
-    memory::pack::pack,
-    sql::{ListColumns as _, Statements as _},
-};
+use crate::sql::{ListColumns as _, Statements as _};
 
 /// Holds an observation that the user pinned or edited.
 struct UserEdit {
@@ -97,14 +94,4 @@ pub(crate) fn has_summary(connection: &Connection, turn: TurnId) -> rusqlite::Re
     const SUMMARY: &str =
         "select 1 from summary where turn_id = ?1 and (pinned <> 0 or edited_at is not null)";
     connection.has_row(SUMMARY, [turn])
-}
-
-/// Returns true if a turn has a pinned passage with this text.
-pub(crate) fn has_passage(connection: &Connection, turn: TurnId, text: &str) -> rusqlite::Result<bool> {
-    // Packing is deterministic.
-    const PASSAGE: &str =
-        "select 1 from passage where turn_id = ?1 and pinned <> 0 and text = ?2 and packed is ?3";
-    let packed = pack(text);
-    let plain = if packed.is_some() { "" } else { text };
-    connection.has_row(PASSAGE, params![turn, plain, packed])
 }

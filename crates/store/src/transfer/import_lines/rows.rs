@@ -1,6 +1,6 @@
 //! Inserts imported lines as rows.
 
-use backstory_model::{Distiller, Handle, MemoryKind, NoteAuthor, ObservationType, PassageKind, SessionId};
+use backstory_model::{Distiller, EvidenceKind, Handle, MemoryKind, NoteAuthor, ObservationType, SessionId};
 use rusqlite::params;
 
 use super::{Batch, LineTarget, PreparedLine};
@@ -111,10 +111,10 @@ impl Batch<'_> {
         const INSERT: &str =
             "insert into passage (project_id, session_db_id, kind, text, packed, pinned, external_id, created_at)
             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) returning id";
-        let named = line.type_name.as_deref().and_then(PassageKind::from_name);
+        let named = line.type_name.as_deref().and_then(EvidenceKind::from_name);
         let kind = match line.kind {
-            MemoryKind::Prompt => PassageKind::Prompt,
-            _ => named.unwrap_or(PassageKind::Prose),
+            MemoryKind::Prompt => EvidenceKind::Prompt,
+            _ => named.unwrap_or(EvidenceKind::Prose),
         };
         let text = line.text.as_deref().unwrap_or_default();
         let values = params![

@@ -1,0 +1,105 @@
+//! Changes as they were made: facts about small edits, and the memory of a turn that changed files without a word about it.
+
+use backstory_model::ObservationType;
+
+use super::draft::{Draft, Source};
+use super::ending::Ending;
+use crate::english::{code, fit_title};
+use crate::episodes::Timeline;
+use crate::{Action, FileChange, Replacement};
+
+/// A turn with more changes than this is described by words, not by its edits.
+const MAX_EDITS: usize = 3;
+const MAX_FILES: usize = 4;
+
+/// Describes the edits of a turn, if they are few and small.
+pub(super) fn small_edits(timeline: &Timeline<'_>, ending: &Ending<'_>, at: usize) -> Vec<String> {
+    let changes = changes(timeline, ending, ending.turn(at));
+    if changes.len() > MAX_EDITS {
+        return Vec::new();
+    }
+    changes
+        .iter()
+        .filter_map(|(_, path, change)| Some(edit_line(path, change.replaced.as_ref()?)))
+        .collect()
+}
+
+/// Drafts the memory of each turn that changed files and that no other draft describes.
+pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, others: &[Draft]) -> Vec<Draft> {
+    let mut out = Vec::new();
+    for log in timeline.logs {
+        let first = timeline.steps.partition_point(|step| step.turn < log.number);
+        let end = timeline.steps.partition_point(|step| step.turn <= log.number);
+        let is_described = |draft: &Draft| {
+            draft.from < end && draft.at >= first && !matches!(draft.source, Source::User | Source::Written)
+        };
+        if !others.iter().any(is_described) {
+            out.extend(draft(&changes(timeline, ending, first..end)));
+        }
+    }
+    out
+}
+
+fn changes<'a>(
+    timeline: &Timeline<'a>,
+    ending: &Ending<'a>,
+    range: std::ops::Range<usize>,
+) -> Vec<(usize, &'a str, &'a FileChange)> {
+    range
+        .filter_map(|at| match timeline.steps[at].action() {
+            Some(Action::Change(change)) => Some((at, *ending.files(at..at + 1).first()?, change)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn draft(changes: &[(usize, &str, &FileChange)]) -> Option<Draft> {
+    let (first, last) = (changes.first()?, changes.last()?);
+    let edits: Vec<String> = changes
+        .iter()
+        .filter_map(|(_, path, change)| Some(edit_line(path, change.replaced.as_ref()?)))
+        .take(MAX_EDITS)
+        .collect();
+    let mut files: Vec<&str> = Vec::new();
+    for (_, path, _) in changes {
+        if !files.contains(path) {
+            files.push(path);
+        }
+    }
+    let only_edit = edits.first().filter(|_| changes.len() == 1);
+    let title = only_edit
+        .and_then(|edit| fit_title(edit))
+        .or_else(|| fit_title(&list(&files)))?;
+    let mut draft = Draft::new(Source::Change, last.0, title);
+    draft.from = first.0;
+    draft.kind = Some(ObservationType::Change);
+    draft.facts = edits.into_iter().filter(|edit| *edit != draft.title).collect();
+    draft.facts.extend(
+        changes
+            .iter()
+            .flat_map(|(_, _, change)| &change.values)
+            .take(MAX_EDITS)
+            .map(|value| code(value)),
+    );
+    Some(draft)
+}
+
+fn list(files: &[&str]) -> String {
+    let named: Vec<String> = files.iter().take(MAX_FILES).map(|file| code(file)).collect();
+    let rest = files.len().saturating_sub(MAX_FILES);
+    let more = if rest > 0 {
+        format!(" and {rest} more")
+    } else {
+        String::new()
+    };
+    format!("Changed {}{more}", named.join(", "))
+}
+
+fn edit_line(path: &str, edit: &Replacement) -> String {
+    format!(
+        "In {}, {} became {}",
+        code(path),
+        code(&edit.before),
+        code(&edit.after)
+    )
+}
