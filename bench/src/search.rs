@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use backstory_embed::{Encoder, Quantised};
+use backstory_embed::{Encoder, Quantized};
 use serde_json::{Value, json};
 
 use crate::{
@@ -87,7 +87,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
         "memories", "what", "runs", "p50", "p95", "worst", "unit", "no-ops", "limit", "",
     ];
     let mut section = Section::new("Search in many memories of one project", columns);
-    let mut real: Vec<Quantised> = Vec::new();
+    let mut real: Vec<Quantized> = Vec::new();
     for count in &bench.search {
         let root = bench.folder(&format!("search-{count}"));
         let setup = SearchSetup {

@@ -31,7 +31,7 @@ const VERBS: [&str; 16] = [
     "remove",
     "collect",
     "resolve",
-    "normalise",
+    "normalize",
 ];
 const WORDS: [&str; 24] = [
     "the", "that", "when", "because", "should", "never", "before", "after", "each", "still", "again", "only",

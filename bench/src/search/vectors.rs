@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use backstory_embed::{DIMENSIONS, MODEL, Quantised, SIGN_BYTES, quantise, sign_bits};
+use backstory_embed::{DIMENSIONS, MODEL, Quantized, SIGN_BYTES, quantize, sign_bits};
 use rusqlite::Connection;
 
 use crate::random::Random;
@@ -18,7 +18,7 @@ const HEAD: usize = 64;
 const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
 
 /// Reads the vectors that the product computed, in the order of the memories.
-pub(super) fn read(path: &Path) -> Result<Vec<Quantised>> {
+pub(super) fn read(path: &Path) -> Result<Vec<Quantized>> {
     let file = fs::read(path).with_context(|| format!("could not read {}", path.display()))?;
     let count = file.get(8..16).context("the vector file has no header")?;
     let count = usize::try_from(u64::from_le_bytes(count.try_into()?))?;
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Quantised>> {
         .map(|index| {
             let scale = scales + 4 * index;
             let start = bytes + DIMENSIONS * index;
-            Ok(Quantised {
+            Ok(Quantized {
                 scale: f32::from_le_bytes(file[scale..scale + 4].try_into()?),
                 bytes: file[start..start + DIMENSIONS].try_into()?,
             })
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Quantised>> {
 }
 
 /// Writes a vector for every document of a database.
-pub(super) fn write(path: &Path, database: &Path, real: &[Quantised]) -> Result<()> {
+pub(super) fn write(path: &Path, database: &Path, real: &[Quantized]) -> Result<()> {
     let connection = Connection::open(database)?;
     let documents: Vec<i64> = connection
         .prepare("select id from document order by id")?
@@ -72,12 +72,12 @@ pub(super) fn write(path: &Path, database: &Path, real: &[Quantised]) -> Result<
     Ok(())
 }
 
-fn numbers(vector: &Quantised) -> [f32; DIMENSIONS] {
+fn numbers(vector: &Quantized) -> [f32; DIMENSIONS] {
     vector.bytes.map(|byte| f32::from(byte.cast_signed()))
 }
 
 /// Returns a similar vector, at a cosine of about 0.85.
-fn noisy(vector: &Quantised, random: &mut Random) -> Quantised {
+fn noisy(vector: &Quantized, random: &mut Random) -> Quantized {
     const MAX_NOISE: u16 = 80;
     let mut moved = numbers(vector);
     for number in &mut moved {
@@ -85,7 +85,7 @@ fn noisy(vector: &Quantised, random: &mut Random) -> Quantised {
         *number += f32::from(noise) - f32::from(MAX_NOISE / 2);
     }
     let length = moved.iter().map(|number| number * number).sum::<f32>().sqrt();
-    quantise(&moved.map(|number| number / length))
+    quantize(&moved.map(|number| number / length))
 }
 
 fn head(count: usize) -> [u8; HEAD] {
@@ -108,7 +108,7 @@ mod tests {
             *number = f32::from(u8::try_from(random.below(200)).unwrap()) - 100.0;
         }
         let length = numbers.iter().map(|number| number * number).sum::<f32>().sqrt();
-        let one = quantise(&numbers.map(|number| number / length));
+        let one = quantize(&numbers.map(|number| number / length));
         let other = noisy(&one, &mut random);
         assert!((other.dot(&other) - 1.0).abs() < 0.02);
         assert!((0.7..0.98).contains(&one.dot(&other)), "{}", one.dot(&other));

@@ -1,11 +1,11 @@
-//! Prints how long encoding and searching take on this machine, on one core.
+//! Prints the run time of encoding and searching on this machine, on one core.
 
-#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+#![expect(clippy::print_stdout, reason = "it prints its result")]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use backstory_embed::{DIMENSIONS, Encoder, Stored, nearest, quantise, sign_bits};
+use backstory_embed::{DIMENSIONS, Encoder, Stored, nearest, quantize, sign_bits};
 
 const TEXT: &str = "Retry the upload when the server closes the connection early; \
     see fn sendChunk() in src/upload/client.rs and its test. ";
@@ -60,7 +60,7 @@ impl Vectors {
                 "parser",
                 "cache",
                 "release script",
-                "colour of errors",
+                "color of errors",
             ] {
                 for place in [
                     "on Windows",
@@ -87,7 +87,7 @@ impl Vectors {
         };
         for sentence in sentences.iter().cycle().take(count) {
             let vector = sentence.map(|value| value + noise());
-            let stored = quantise(&vector);
+            let stored = quantize(&vector);
             all.signs.push(sign_bits(&vector));
             all.bytes.push(stored.bytes);
             all.scales.push(stored.scale.to_le_bytes());

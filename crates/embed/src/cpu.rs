@@ -1,11 +1,11 @@
-//! Owns the question which instructions this processor has.
+//! Detects the vector instructions of the processor.
 
 use std::sync::OnceLock;
 
-/// Sets of instructions that kernels are written for, each with all of those before it.
+/// Instruction sets that kernels are written for, each including those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SimdLevel {
-    /// What every processor of the target has.
+    /// Baseline of the target.
     Portable,
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
@@ -13,25 +13,25 @@ pub(crate) enum SimdLevel {
     /// AVX-512 with byte and word operations and the dot products of VNNI.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// AVX-512 that counts bits too (VPOPCNTDQ).
+    /// AVX-512 with bit counts (VPOPCNTDQ).
     #[cfg(target_arch = "x86_64")]
     Avx512Count,
 }
 
-/// A level that this processor has been seen to offer.
+/// Level that this processor was detected to support.
 ///
-/// There is no other way to get one, which is what makes it sound to call the kernels of that level.
+/// Only detection creates one, so calling the kernels of its level is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Isa(SimdLevel);
 
 impl Isa {
-    /// Looks the best one up; the processor is asked once.
+    /// Returns the best level; detected once.
     pub(crate) fn best() -> Self {
         static BEST: OnceLock<SimdLevel> = OnceLock::new();
         Self(*BEST.get_or_init(detect))
     }
 
-    /// Lists all that can run here.
+    /// Lists all levels that can run here.
     #[cfg(test)]
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         let levels = [

@@ -1,20 +1,20 @@
-//! Owns the network: what happens to the tokens of a text until one vector is left.
+//! The network: turns the tokens of a text into one vector.
 
 use crate::DIMENSIONS;
 use crate::cpu::Isa;
 use crate::kernels::{
-    Activations, Attention, Panel, Precision, TOKEN_GROUP, add_and_normalise, attend, gelu, linear,
+    Activations, Attention, Panel, Precision, TOKEN_GROUP, add_and_normalize, attend, gelu, linear,
 };
 use crate::tokenizer::tokenize;
 use crate::weights::{INNER, Layer, RANK, TABLE_GROUP, WEIGHTS, WIDTH};
 
-/// Turns texts into vectors of length 1; texts that mean the same point the same way.
+/// Encodes texts as unit vectors; texts with similar meaning have similar vectors.
 ///
-/// Making one costs nothing: the weights lie in the executable, and its buffers grow with the first texts.
+/// Creating one is cheap: the weights are in the executable, and its buffers grow with the first texts.
 pub struct Encoder {
     isa: Isa,
     ids: Vec<u32>,
-    /// One row of [`WIDTH`] numbers for each token: what the network knows about it so far.
+    /// Hidden state: one row of [`WIDTH`] numbers per token.
     tokens: Vec<f32>,
     change: Vec<f32>,
     inner: Vec<f32>,
@@ -24,7 +24,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Prepares an encoder.
+    /// Creates an encoder.
     pub fn new() -> Self {
         Self::with_isa(Isa::best())
     }
@@ -42,7 +42,7 @@ impl Encoder {
         }
     }
 
-    /// Returns the vector of a text, of which `max_tokens` tokens (2 to 256) are read at most.
+    /// Returns the vector of a text, of which at most `max_tokens` tokens (2 to 256) are read.
     pub fn encode(&mut self, text: &str, max_tokens: usize) -> [f32; DIMENSIONS] {
         tokenize(text, max_tokens, &mut self.ids);
         self.look_up();
@@ -53,17 +53,17 @@ impl Encoder {
         self.pool()
     }
 
-    /// How many rows the buffers have: kernels work on full groups of tokens.
+    /// Returns the number of rows of the buffers: kernels work on full groups of tokens.
     fn room(&self) -> usize {
         self.ids.len().next_multiple_of(TOKEN_GROUP)
     }
 
-    /// The numbers of the tokens in use, without those that fill up the last group.
+    /// Returns the number of values of the tokens in use, without the padding of the last group.
     fn used(&self) -> usize {
         self.ids.len() * WIDTH
     }
 
-    /// Fetches the tokens' rows from the table, and tells the tokens where they stand.
+    /// Looks up the embeddings of the tokens and adds the position embeddings.
     fn look_up(&mut self) {
         let room = self.room();
         self.inner.resize(self.ids.len() * RANK, 0.0);
@@ -98,11 +98,11 @@ impl Encoder {
                 .iter()
                 .map(|position| f32::from_le_bytes(*position)),
         );
-        add_and_normalise(self.isa, &mut self.tokens[..used], &self.change, &WEIGHTS.norm);
+        add_and_normalize(self.isa, &mut self.tokens[..used], &self.change, &WEIGHTS.norm);
         self.change.resize(room * WIDTH, 0.0);
     }
 
-    /// Lets the tokens look at each other.
+    /// Applies self-attention.
     fn attend(&mut self, layer: &Layer) {
         let (room, used) = (self.room(), self.used());
         self.activations
@@ -125,7 +125,7 @@ impl Encoder {
             &mut self.panel,
             &mut self.change,
         );
-        add_and_normalise(
+        add_and_normalize(
             self.isa,
             &mut self.tokens[..used],
             &self.change,
@@ -133,7 +133,7 @@ impl Encoder {
         );
     }
 
-    /// Lets each token think for itself.
+    /// Applies the feed-forward block to each token.
     fn feed_forward(&mut self, layer: &Layer) {
         let (room, used) = (self.room(), self.used());
         self.activations
@@ -156,7 +156,7 @@ impl Encoder {
             &mut self.panel,
             &mut self.change,
         );
-        add_and_normalise(
+        add_and_normalize(
             self.isa,
             &mut self.tokens[..used],
             &self.change,
@@ -164,7 +164,7 @@ impl Encoder {
         );
     }
 
-    /// Adds all tokens up, and turns the sum into a vector of length 1.
+    /// Sums up all tokens, projects the sum and normalizes it to length 1.
     fn pool(&self) -> [f32; DIMENSIONS] {
         let mut sums = [0.0; WIDTH];
         for token in self.tokens[..self.used()].chunks_exact(WIDTH) {
@@ -196,7 +196,7 @@ impl Default for Encoder {
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Its buffers say nothing.
+        // The buffers are scratch space, so they are not printed.
         formatter
             .debug_struct("Encoder")
             .field("isa", &self.isa)

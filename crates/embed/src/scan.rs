@@ -1,27 +1,27 @@
-//! Owns the search among stored vectors: exact, with a quick pass over their signs in front of it when there are many.
+//! Search among stored vectors: exact, with a fast pre-selection by signs when there are many.
 
 use crate::DIMENSIONS;
 use crate::cpu::Isa;
 use crate::kernels::{MAX_DISTANCE, SignQuery, WordQuery, distances, dots, places_between};
-use crate::quantised::{SIGN_BYTES, turned};
+use crate::quantized::{SIGN_BYTES, turned};
 
-/// Stored vectors, as three blocks that can lie in a mapped file: `as_chunks` turns its bytes into each of them.
+/// Stored vectors, as three blocks of a mapped file: `as_chunks` converts its bytes.
 ///
-/// Where the blocks differ in length, the shortest counts: a file may be read while it grows.
+/// If the blocks differ in length, the shortest counts: a file may be read while it grows.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored<'file> {
     /// The signs of each vector, from [`sign_bits`](crate::sign_bits).
     pub signs: &'file [[u8; SIGN_BYTES]],
-    /// The bytes of each vector, from [`quantise`](crate::quantise).
+    /// The bytes of each vector, from [`quantize`](crate::quantize).
     pub bytes: &'file [[u8; DIMENSIONS]],
-    /// The scale of each vector as a little-endian number, from [`quantise`](crate::quantise).
+    /// The scale of each vector as a little-endian number, from [`quantize`](crate::quantize).
     pub scales: &'file [[u8; 4]],
 }
 
-/// Returns the `wanted` vectors nearest to `query` among those that `keep` accepts, the nearest first, each with its
-/// place and the cosine of the angle.
+/// Returns the `wanted` vectors most similar to `query` among those that `keep` accepts, best first, each with its
+/// position and cosine similarity.
 ///
-/// `keep` is asked about each vector once or twice at most: when it accepts many, only about those whose signs are near.
+/// `keep` is called at most twice per vector: when it accepts many, only for those with similar signs.
 pub fn nearest(
     query: &[f32; DIMENSIONS],
     stored: Stored<'_>,
@@ -35,20 +35,20 @@ pub fn nearest(
     search.nearest(query, stored, wanted, keep)
 }
 
-/// Up to so many vectors that count, every one is compared exactly.
+/// Maximum number of eligible vectors for which all are compared exactly.
 const FEW: usize = 60_000;
 
-/// So many of the nearest by sign are compared exactly. Of a million vectors of developers' texts, 99.5 to 99.8 % of
+/// Number of candidates by sign that are compared exactly. Of a million vectors of developers' texts, 99.5 to 99.8 % of
 /// the true best fifty were found with these (99.8 % of the best ten), and 98.8 % with a third of them.
 const CANDIDATES: usize = 3_000;
 
-/// The same for each vector that is wanted, when many are.
+/// Minimum number of candidates per wanted vector.
 const CANDIDATES_PER_RESULT: usize = 20;
 
-/// Signs are compared in blocks whose distances stay in the nearest cache until they are counted.
+/// Signs are compared in blocks whose distances stay in the L1 cache until they are counted.
 const BLOCK: usize = 4_096;
 
-/// How to search: fixed but for tests, which look at each way.
+/// Search parameters: fixed except in tests, which try all code paths.
 struct Search {
     isa: Isa,
     few: usize,
@@ -89,7 +89,7 @@ impl Search {
         best(scored.collect(), wanted)
     }
 
-    /// Lists the places of the `enough` vectors, or some more, whose signs are nearest.
+    /// Lists the positions of at least `enough` vectors with the most similar signs.
     fn candidates(
         &self,
         query: &[f32; DIMENSIONS],
@@ -110,8 +110,8 @@ impl Search {
         let mut places = Vec::new();
         let mut next = Some(0);
         let mut step = enough;
-        // Outwards ring by ring, as nobody knows how many `keep` accepts; each ring has more vectors than the last,
-        // as each costs a pass over all distances.
+        // Outwards ring by ring, because the number that `keep` accepts is unknown; each ring is larger than the last,
+        // because each costs a pass over all distances.
         while let Some(from) = next.filter(|_| kept.len() < enough) {
             let to = ring_end(&counts, from, step);
             places.clear();
@@ -124,9 +124,9 @@ impl Search {
     }
 }
 
-/// Estimates how many of the vectors `keep` accepts.
+/// Estimates the number of vectors that `keep` accepts.
 ///
-/// When they are few it is better to compare them all than to go through their neighbours' signs in search of them.
+/// If they are few, comparing all of them is cheaper than scanning their neighbors' signs.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a share of `count` is no greater than it"
@@ -136,7 +136,7 @@ fn expected(count: usize, keep: impl Fn(usize) -> bool) -> usize {
     if count <= SAMPLES as usize {
         return count;
     }
-    // Multiples of the golden ratio: spread evenly, but in step with no pattern that places may have.
+    // Multiples of the golden ratio: evenly spread, without resonating with patterns in the positions.
     let accepted = (1..=SAMPLES)
         .filter(|sample| {
             let share = f64::from(sample.wrapping_mul(0x9e37_79b1)) / f64::from(u32::MAX);
@@ -146,7 +146,7 @@ fn expected(count: usize, keep: impl Fn(usize) -> bool) -> usize {
     accepted * count / SAMPLES as usize
 }
 
-/// The least distance up to which there are `wanted` vectors from `from` on.
+/// Returns the minimum distance up to which there are `wanted` vectors, starting at `from`.
 fn ring_end(counts: &[u32], from: u16, wanted: usize) -> u16 {
     let mut seen = 0;
     (from..MAX_DISTANCE)
@@ -157,7 +157,7 @@ fn ring_end(counts: &[u32], from: u16, wanted: usize) -> u16 {
         .unwrap_or(MAX_DISTANCE)
 }
 
-/// The greatest scores in descending order; what was stored first comes first among equals.
+/// Returns the highest scores in descending order; ties keep the stored order.
 fn best(mut scored: Vec<(usize, f32)>, wanted: usize) -> Vec<(usize, f32)> {
     let order = |a: &(usize, f32), b: &(usize, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     if wanted < scored.len() {
@@ -171,7 +171,7 @@ fn best(mut scored: Vec<(usize, f32)>, wanted: usize) -> Vec<(usize, f32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Quantised, quantise, sign_bits};
+    use crate::{Quantized, quantize, sign_bits};
 
     struct File {
         signs: Vec<[u8; SIGN_BYTES]>,
@@ -181,11 +181,11 @@ mod tests {
 
     impl File {
         fn new(vectors: &[[f32; DIMENSIONS]]) -> Self {
-            let quantised: Vec<Quantised> = vectors.iter().map(quantise).collect();
+            let quantized: Vec<Quantized> = vectors.iter().map(quantize).collect();
             Self {
                 signs: vectors.iter().map(sign_bits).collect(),
-                bytes: quantised.iter().map(|vector| vector.bytes).collect(),
-                scales: quantised
+                bytes: quantized.iter().map(|vector| vector.bytes).collect(),
+                scales: quantized
                     .iter()
                     .map(|vector| vector.scale.to_le_bytes())
                     .collect(),
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Unit vectors in loose groups of forty, with a direction that all share, as vectors of texts have.
+    /// Returns unit vectors in loose clusters of forty with a common direction, as vectors of texts have.
     fn vectors(count: usize) -> Vec<[f32; DIMENSIONS]> {
         let mut state = 1_u64;
         let mut random = || {
@@ -211,13 +211,13 @@ mod tests {
             (state >> 40) as f32 / (1 << 23) as f32 - 1.0
         };
         let shared: [f32; DIMENSIONS] = std::array::from_fn(|_| random());
-        let mut centre = shared;
+        let mut center = shared;
         (0..count)
             .map(|index| {
                 if index % 40 == 0 {
-                    centre = shared.map(|value| value * 0.3 + random());
+                    center = shared.map(|value| value * 0.3 + random());
                 }
-                let vector = centre.map(|value| value + random());
+                let vector = center.map(|value| value + random());
                 let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
                 vector.map(|value| value / length)
             })
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_finds_the_same_both_ways() {
+    fn all_kernels_and_code_paths_find_the_same() {
         let vectors = vectors(9_000);
         let file = File::new(&vectors);
         for few in [0, usize::MAX] {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_pass_loses_next_to_nothing() {
+    fn the_preselection_finds_99_percent() {
         let vectors = vectors(100_000);
         let file = File::new(&vectors);
         let (mut same, mut all) = (0, 0);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_filter_still_gets_what_there_is() {
+    fn a_narrow_filter_finds_all_matches() {
         let vectors = vectors(9_000);
         let file = File::new(&vectors);
         let query = vectors[4_000].map(|value| -value);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stored_or_wanted_is_nothing_found() {
+    fn an_empty_search_finds_nothing() {
         let vectors = vectors(3);
         let file = File::new(&vectors);
         let empty = Stored {

@@ -1,17 +1,17 @@
-//! Owns the way from text to tokens: words, then the longest pieces that the vocabulary knows (uncased word pieces).
+//! Tokenizer: splits text into words, then into the longest known pieces (uncased word pieces).
 //!
-//! Identifiers are cut where camel case changes, before everything becomes lower case. The vocabulary is searched where
-//! it lies in the file: nothing is built at start.
+//! Identifiers are split at camel-case boundaries, before everything becomes lower case. The vocabulary is searched in
+//! place in the file: nothing is built at start.
 
 use crate::weights::{CLOSING, MAX_TOKENS, OPENING, UNKNOWN, VOCABULARY, WEIGHTS};
 
-/// A word with more bytes is not worth spelling out: a hash, a key, an encoded file.
+/// Maximum length of a word in bytes; a longer one is a hash, a key or an encoded file.
 const MAX_WORD_LEN: usize = 100;
 
-/// So much text is read for each token at most, or a megabyte of spaces would be walked through in search of a word.
+/// Maximum number of bytes that are read per token, or a megabyte of spaces would be scanned for a word.
 const BYTES_PER_TOKEN: usize = 256;
 
-/// Writes the tokens of `text` into `tokens`: two at least, for the beginning and the end, and `limit` at most.
+/// Writes the tokens of `text` into `tokens`: at least two, for start and end, and at most `limit`.
 pub(crate) fn tokenize(text: &str, limit: usize, tokens: &mut Vec<u32>) {
     let limit = limit.clamp(2, MAX_TOKENS);
     let text = &text[..text.floor_char_boundary(limit * BYTES_PER_TOKEN)];
@@ -34,7 +34,7 @@ pub(crate) fn tokenize(text: &str, limit: usize, tokens: &mut Vec<u32>) {
             if begins_part(previous, character, characters.peek().copied()) {
                 word.finish(tokens);
             }
-            // Lower case can bring an accent of its own, as for the Turkish capital I with a dot.
+            // Lower case can add a combining accent, as for the Turkish capital I with a dot.
             for lower in character.to_lowercase().filter(|lower| !is_accent(*lower)) {
                 word.push(without_accent(lower));
             }
@@ -46,7 +46,7 @@ pub(crate) fn tokenize(text: &str, limit: usize, tokens: &mut Vec<u32>) {
     tokens.push(CLOSING);
 }
 
-/// A word in the making, behind the two bytes that mark a piece within a word.
+/// Word under construction, after the two bytes that mark a piece within a word.
 struct Word {
     marked: Vec<u8>,
 }
@@ -59,19 +59,19 @@ impl Default for Word {
     }
 }
 
-/// What the vocabulary writes in front of a piece that does not begin a word.
+/// Prefix of vocabulary entries that continue a word.
 const MARK: &[u8; 2] = b"##";
 
 impl Word {
     fn push(&mut self, character: char) {
-        // One byte too many says that it is too long; the rest need not be kept.
+        // One byte too many marks the word as too long; the rest is not kept.
         if self.marked.len() <= MARK.len() + MAX_WORD_LEN {
             self.marked
                 .extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         }
     }
 
-    /// Appends the word's tokens and begins a new one.
+    /// Appends the word's tokens and starts a new word.
     fn finish(&mut self, tokens: &mut Vec<u32>) {
         let before = tokens.len();
         if self.marked.len() > MARK.len() + MAX_WORD_LEN {
@@ -88,7 +88,7 @@ impl Word {
                 tokens.push(token);
                 at += length;
                 if at < self.marked.len() {
-                    // The bytes in front of the rest are used up, so the mark can be written over them.
+                    // The bytes before the rest are consumed, so the mark can overwrite them.
                     self.marked[at - MARK.len()..at].copy_from_slice(MARK);
                     found = longest_piece(&self.marked[at - MARK.len()..])
                         .filter(|(_, length)| *length > MARK.len())
@@ -101,13 +101,13 @@ impl Word {
     }
 }
 
-/// Finds the longest spelling that `text` begins with: its token and its length.
+/// Finds the longest vocabulary entry that is a prefix of `text`: its token and its length.
 fn longest_piece(text: &[u8]) -> Option<(u32, usize)> {
     let mut end = text.len();
     while end > 0 {
         let wanted = &text[..end];
-        // The last spelling that is not greater. Whatever `wanted` begins with is a beginning of that one too, as
-        // it lies between the two: so what they share is all that can still match.
+        // The last entry that is not greater. Every prefix of `wanted` is a prefix of that entry too, because
+        // it lies between the two: so only the common prefix can still match.
         let (mut low, mut high) = (0, VOCABULARY);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -133,7 +133,7 @@ fn spelling(index: usize) -> &'static [u8] {
     &WEIGHTS.spellings[place(index)..place(index + 1)]
 }
 
-/// Says whether a part of an identifier begins here: `tokenRefresh`, `v2Token`, `HTTPServer`.
+/// Returns true if a part of an identifier begins here: `tokenRefresh`, `v2Token`, `HTTPServer`.
 fn begins_part(previous: char, character: char, next: Option<char>) -> bool {
     character.is_ascii_uppercase()
         && (previous.is_ascii_lowercase()
@@ -141,7 +141,7 @@ fn begins_part(previous: char, character: char, next: Option<char>) -> bool {
             || (previous.is_ascii_uppercase() && next.is_some_and(|next| next.is_ascii_lowercase())))
 }
 
-/// Says whether a character is a word of its own: punctuation, symbols, ideographs.
+/// Returns true if a character is a word of its own: punctuation, symbols, ideographs.
 fn stands_alone(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_punctuation();
@@ -154,7 +154,7 @@ fn is_accent(character: char) -> bool {
     ('\u{300}'..='\u{36f}').contains(&character)
 }
 
-/// Takes the accent from a lower-case Latin letter, as the vocabulary has none.
+/// Removes the accent of a lower-case Latin letter, because the vocabulary has none.
 fn without_accent(letter: char) -> char {
     match letter {
         'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',
@@ -185,7 +185,7 @@ mod tests {
         tokens
     }
 
-    /// The spellings of a text's tokens, without the first and the last one.
+    /// Returns the pieces of a text, without the first and the last token.
     fn pieces(text: &str) -> Vec<&'static str> {
         let tokens = tokens(text, MAX_TOKENS);
         let spelled = |token: &u32| {
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_cut_into_words() {
+    fn identifiers_are_split_into_words() {
         assert_eq!(pieces("tokenRefresh"), pieces("token refresh"));
         assert_eq!(pieces("HTTPServer"), pieces("HTTP server"));
         assert_eq!(pieces("read2Write"), pieces("read2 write"));
     }
 
     #[test]
-    fn a_word_that_cannot_be_spelled_is_one_unknown_token() {
+    fn an_unknown_word_is_one_unknown_token() {
         assert_eq!(pieces("abc\u{10ffff}x").first(), Some(&"abc"));
         assert_eq!(pieces(&"a".repeat(MAX_WORD_LEN + 1)), ["[UNK]"]);
         assert_ne!(pieces(&"a".repeat(MAX_WORD_LEN)), ["[UNK]"]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_more_tokens_than_wanted() {
+    fn there_are_never_more_tokens_than_the_limit() {
         for limit in [0, 1, 2, 3, 17, 256, 1_000] {
             let tokens = tokens(&"one ".repeat(2_000), limit);
             assert_eq!(tokens.len(), limit.clamp(2, 256));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_far_away_is_not_read() {
+    fn text_beyond_the_byte_limit_is_not_read() {
         for filler in [" ", "a", "\0", "漢"] {
             let text = filler.repeat(4 * BYTES_PER_TOKEN / filler.len() + 1);
             assert_eq!(tokens(&format!("{text} end"), 4), tokens(&text, 4));

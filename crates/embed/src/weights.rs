@@ -1,37 +1,37 @@
-//! Owns the shape of the network and where each of its parts lies in the embedded file.
+//! Dimensions of the network, and the layout of the embedded weights file.
 //!
-//! The file is "BSEM", fifteen numbers, then sections in a fixed order, each at a multiple of 64 bytes. The compiler
-//! walks through it: a file that does not fit does not build, and a running process has nothing to parse.
+//! The file is "BSEM", fifteen numbers, then sections in a fixed order, each aligned to 64 bytes. It is parsed at
+//! compile time: a file that does not fit does not build, and a running process has nothing to parse.
 
-/// How many numbers stand for one token inside the network.
+/// Hidden size: numbers per token inside the network.
 pub(crate) const WIDTH: usize = 384;
-/// How many numbers stand for one token in the token table.
+/// Numbers per token in the token table.
 pub(crate) const RANK: usize = 128;
-/// How many numbers one token has between the two matrices of a feed-forward step.
+/// Inner size of a feed-forward block.
 pub(crate) const INNER: usize = 1536;
-/// How many numbers of a token one attention head looks at.
+/// Size of one attention head.
 pub(crate) const HEAD: usize = 32;
-/// The longest input, in tokens.
+/// Maximum input, in tokens.
 pub(crate) const MAX_TOKENS: usize = 256;
-/// How many entries the vocabulary has.
+/// Size of the vocabulary.
 pub(crate) const VOCABULARY: usize = 30_522;
-/// The token that opens every input.
+/// Token that starts every input.
 pub(crate) const OPENING: u32 = 101;
-/// The token that closes every input.
+/// Token that ends every input.
 pub(crate) const CLOSING: u32 = 102;
-/// The token of a word that the vocabulary cannot spell.
+/// Token of a word that is not in the vocabulary.
 pub(crate) const UNKNOWN: u32 = 100;
 
 const OUTPUT: usize = crate::DIMENSIONS;
 const LAYERS: usize = 3;
 const SPELLINGS: usize = 200_986;
-/// So many numbers of the token table share a scale.
+/// Numbers of the token table that share a scale.
 pub(crate) const TABLE_GROUP: usize = 32;
 
-/// Little-endian numbers as they lie in the file; [`f32::from_le_bytes`] costs nothing where that is the native order.
+/// Little-endian numbers as in the file; [`f32::from_le_bytes`] is free where that is the native order.
 pub(crate) type Floats = &'static [[u8; 4]];
 
-/// A matrix of signed bytes, one scale and one bias for each row.
+/// Matrix of signed bytes, with one scale and one bias per row.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix {
     pub(crate) columns: usize,
@@ -42,13 +42,13 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// Says how many numbers come out of a multiplication.
+    /// Returns the number of outputs of a multiplication.
     pub(crate) const fn rows(&self) -> usize {
         self.scales.len()
     }
 }
 
-/// The gain and the bias behind a normalisation.
+/// Gain and bias of a normalization.
 pub(crate) struct Norm {
     pub(crate) gain: Floats,
     pub(crate) bias: Floats,
@@ -66,26 +66,26 @@ pub(crate) struct Layer {
     pub(crate) inner_norm: Norm,
 }
 
-/// Everything in the file.
+/// Content of the file.
 pub(crate) struct Weights {
-    /// All spellings in ascending order of their bytes, without separators.
+    /// All vocabulary entries in ascending order of their bytes, without separators.
     pub(crate) spellings: &'static [u8],
-    /// Where each spelling begins, and where the last one ends.
+    /// Start of each entry, and the end of the last one.
     pub(crate) starts: &'static [[u8; 4]],
-    /// The token of each spelling.
+    /// Token of each entry.
     pub(crate) tokens: &'static [[u8; 4]],
-    /// [`RANK`] numbers of four bits for each token, stored plus 8, the low half first.
+    /// Token table: [`RANK`] four-bit numbers per token, stored plus 8, the low half first.
     pub(crate) table: &'static [u8],
     pub(crate) table_scales: Floats,
     pub(crate) table_matrix: Matrix,
     pub(crate) positions: Floats,
     pub(crate) norm: Norm,
     pub(crate) layers: [Layer; LAYERS],
-    /// One row of [`crate::DIMENSIONS`] numbers for each of the [`WIDTH`].
+    /// Projection: one row of [`crate::DIMENSIONS`] numbers for each of the [`WIDTH`].
     pub(crate) projection: Floats,
 }
 
-/// The network, ready to use: references into the file that the compiler has worked out.
+/// The network, ready to use: references into the file, resolved at compile time.
 pub(crate) static WEIGHTS: Weights = Weights::read();
 
 #[repr(C, align(64))]
@@ -143,7 +143,7 @@ impl Weights {
     }
 }
 
-/// Walks through the file from section to section.
+/// Reads the file section by section.
 struct Sections {
     at: usize,
 }

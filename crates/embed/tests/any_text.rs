@@ -1,4 +1,4 @@
-//! Any text has a vector.
+//! Property tests: every text has a vector.
 
 use backstory_embed::{DIMENSIONS, Encoder};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_encoded_before_does_not_matter(before in ".{0,300}", text in ".{0,80}") {
+    fn encoding_is_independent_of_earlier_texts(before in ".{0,300}", text in ".{0,80}") {
         let mut used = Encoder::new();
         used.encode(&before, 64);
         prop_assert_eq!(used.encode(&text, 32), Encoder::new().encode(&text, 32));
@@ -30,7 +30,7 @@ proptest! {
 }
 
 #[test]
-fn a_megabyte_of_anything_has_a_vector() {
+fn a_megabyte_of_text_has_a_vector() {
     let mut encoder = Encoder::new();
     let megabyte = 1 << 20;
     for text in [
@@ -39,7 +39,7 @@ fn a_megabyte_of_anything_has_a_vector() {
         "a".repeat(megabyte),
         "🦀".repeat(megabyte / 4),
         "İ".repeat(megabyte / 2),
-        // Words which only turn out at their end to be beyond spelling.
+        // Words that are found to be unknown only at their end.
         format!("{}\u{7d0} ", "q".repeat(90)).repeat(megabyte / 93),
     ] {
         assert_unit(&encoder.encode(&text, usize::MAX));

@@ -1,4 +1,4 @@
-//! What became of the files that a memory cites.
+//! Status of the files that a memory cites.
 
 use std::{fs, path::Path};
 
@@ -7,24 +7,24 @@ use backstory_store::{Memory, Store, StoreError};
 
 use crate::staleness::{FileStatus, file_status, modified_at};
 
-/// A file that a memory cites, then and now.
+/// Status of a cited file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CitedFileStatus {
-    /// Where it was, from the root of the working tree.
+    /// Path from the root of the working tree.
     pub path: String,
-    /// Whether tools changed it then.
+    /// True if the memory's tools changed it.
     pub is_modified: bool,
-    /// What became of it.
+    /// Status today.
     pub fate: FileStatus,
-    /// Its size then, in bytes.
+    /// Size at that time, in bytes.
     pub size_then: Option<u64>,
-    /// Its size now.
+    /// Size today.
     pub size_now: Option<u64>,
-    /// When it was last written, in milliseconds since 1970.
+    /// Time of the last change.
     pub written_at: Option<Timestamp>,
 }
 
-/// Says what became of each file that a memory cites.
+/// Returns the status of each file that a memory cites.
 pub fn cited_file_statuses(store: &Store, memory: &Memory) -> Result<Vec<CitedFileStatus>, StoreError> {
     let (Some(observation), Some(root)) = (memory.handle.observation(), &memory.root) else {
         return Ok(Vec::new());

@@ -1,10 +1,10 @@
-//! Text from outside inside our frame: it cannot end the frame, nor pass for a word of the host.
+//! Escapes text for use inside our frame: it cannot close the frame or pass for a message of the host.
 
 use std::borrow::Cow;
 
 use backstory_text::is_invisible;
 
-/// Elements that mean something to an agent wherever they stand: our frame, those of other memories, what hosts add.
+/// Elements that have a meaning for an agent anywhere: our frame, those of other memory tools, and those of hosts.
 const FRAMES: [&str; 6] = [
     "backstory-context",
     "claude-mem-context",
@@ -14,17 +14,18 @@ const FRAMES: [&str; 6] = [
     "private",
 ];
 
-/// Elements that say who speaks. Behind a letter they are a type's parameter, as in `Vec<User>`.
+/// Elements that name a speaker. After a letter they are a type parameter, as in `Vec<User>`.
 const SPEAKERS: [&str; 5] = ["system", "user", "assistant", "human", "developer"];
 
-/// Makes text safe inside the frame: such tags lose their bracket, and what nobody can see is left out. Lines stay.
+/// Makes text safe inside the frame: reserved tags lose their bracket, and invisible characters are removed. Line breaks
+/// stay.
 pub fn escape_for_frame(text: &str) -> Cow<'_, str> {
-    // Nearly every character is of the range, and telling that is quick.
+    // Nearly every character is in this range, and the check is cheap.
     let is_plain = |c: char| c != '<' && (matches!(c, ' '..='~') || !is_control(c));
     if text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
-    // First what is invisible, or it could stand in the middle of a tag's name.
+    // Invisible characters first: they could be in the middle of a tag's name.
     let seen: String = text
         .chars()
         .filter(|&c| !is_invisible(c))
@@ -38,12 +39,12 @@ pub fn escape_for_frame(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Controls move what is shown; some characters end a line without being its end.
+/// Returns true for control characters, and for line separators other than a newline.
 fn is_control(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}') || is_invisible(c)
 }
 
-/// Says whether a bracket begins such a tag. Models are as lenient about blanks and case as browsers are.
+/// Returns true if a bracket starts a reserved tag. Models are as lenient about spaces and case as browsers.
 fn is_reserved_tag(before: &str, after: &str) -> bool {
     let is_blank_or_slash = |c: char| c.is_whitespace() || c == '/' || c == '\\';
     let name = after.trim_start_matches(is_blank_or_slash);
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_stays_as_it_is() {
+    fn ordinary_text_is_unchanged() {
         for text in [
             "Vec<User> and Option<system::Id>, a < b, </div>, x <- y",
             "<systemd-unit> and <users>",

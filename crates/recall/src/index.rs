@@ -1,31 +1,31 @@
-//! Gives memories their vectors, a few at a time, in the background.
+//! Embeds memories in the background and moves their vectors into the vector file.
 
 use std::{path::Path, thread};
 
-use backstory_embed::{Encoder, quantise};
+use backstory_embed::{Encoder, quantize};
 use backstory_model::DocumentId;
 use backstory_store::{EmbedOrder, Store, StoreError, StoredVector};
 
 use crate::vector_file;
 
-/// What a vector is made of at most: all that the encoder can read.
+/// Maximum number of tokens that are embedded: the limit of the encoder.
 const MAX_TOKENS: usize = 256;
 
-/// So many vectors may wait for the file: whoever searches reads them one by one.
+/// Number of vectors that may be in the database only; a search reads those one by one.
 const MAX_FRESH: u64 = 1_000;
 
-/// Why vectors could not be made.
+/// Error of indexing.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The database did not answer.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file of vectors could not be written.
+    /// The vector file could not be written.
     #[error("could not write the file of vectors")]
     File(#[from] std::io::Error),
 }
 
-/// Embeds the next memories, the most telling first, on as many threads as there are encoders; returns how many there were.
+/// Embeds the next memories, most important kinds first, with one thread per encoder; returns their number.
 pub fn embed_next(
     store: &mut Store,
     encoders: &mut [Encoder],
@@ -44,7 +44,7 @@ pub fn embed_next(
             .zip(encoders)
             .map(|(texts, encoder)| scope.spawn(|| embed(texts, encoder)))
             .collect();
-        // A bug in the encoder costs these vectors: without them the memories are found by words.
+        // A bug in the encoder costs these vectors: without them the memories are still found lexically.
         let made = threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_default());
@@ -56,7 +56,7 @@ pub fn embed_next(
 
 fn embed(texts: &[(DocumentId, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
     let vectors = texts.iter().map(|(document, text)| {
-        let vector = quantise(&encoder.encode(text, MAX_TOKENS));
+        let vector = quantize(&encoder.encode(text, MAX_TOKENS));
         StoredVector {
             document: *document,
             scale: vector.scale,
@@ -66,22 +66,22 @@ fn embed(texts: &[(DocumentId, String)], encoder: &mut Encoder) -> Vec<StoredVec
     vectors.collect()
 }
 
-/// When vectors move into the file.
+/// Condition for moving vectors into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushPolicy {
-    /// When many wait, while more are made.
+    /// Many are in the database, and more are being made.
     Enough,
-    /// When some wait and no more are made.
+    /// Some are in the database, and no more are being made.
     Settled,
-    /// When there are any.
+    /// There are any.
     Now,
 }
 
-/// Moves vectors into the file. A crash in between leaves them in both places, which is no harm.
+/// Moves vectors into the file. A crash in between leaves them in both places, which is harmless.
 pub fn file_vectors(store: &mut Store, path: &Path, when: FlushPolicy) -> Result<(), IndexError> {
     let waiting = store.fresh_vector_count()?;
     let filed = vector_file::VectorFile::open(path).map_or(0, |file| file.documents().len() as u64);
-    // Writing the whole file for a few is worth it only while the file is small.
+    // Rewriting the whole file for a few vectors pays off only while it is small.
     let enough = MAX_FRESH.max((filed / 20).min(20 * MAX_FRESH));
     let least = match when {
         FlushPolicy::Enough => enough,
@@ -101,7 +101,7 @@ pub fn file_vectors(store: &mut Store, path: &Path, when: FlushPolicy) -> Result
     Ok(())
 }
 
-/// Looks whether every vector that the store counts on is there; those that are not are made again.
+/// Checks that every vector that the store expects is in the file; missing ones are computed again.
 pub fn repair_vectors(store: &mut Store, path: &Path) -> Result<(), IndexError> {
     let fresh = store.fresh_vectors()?;
     let file = vector_file::VectorFile::open(path);

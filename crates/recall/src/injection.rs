@@ -1,6 +1,7 @@
-//! What is worth saying in the middle of a session: beside a prompt, before a file is touched, after a failure.
+//! Injections during a session: at a prompt, before a file is touched, after a failure.
 //!
-//! Saying nothing beats saying something wrong: each moment has its own gate, and a memory is said once in a session.
+//! A missing injection is better than a wrong one: each trigger has its own relevance gate, and a memory is injected once per
+//! session.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,63 +20,63 @@ use crate::{
     stop_phrases::strip_stop_phrases,
 };
 
-/// The session that is spoken to.
+/// Session that receives an injection.
 #[derive(Clone, Copy, Debug)]
 pub struct InjectionTarget<'l> {
-    /// The project it works on.
+    /// Project of the session.
     pub project: &'l Project,
-    /// Its own id: what it did itself it knows.
+    /// Id of the session: its own memories are not injected.
     pub session_id: &'l str,
-    /// What it was told already.
-    pub given: &'l HashSet<Handle>,
-    /// The time.
+    /// Memories that were injected already.
+    pub injected: &'l HashSet<Handle>,
+    /// Current time.
     pub now: Timestamp,
-    /// The most tokens.
+    /// Maximum number of tokens.
     pub tokens: usize,
 }
 
-/// What is said.
+/// Injected text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Injection {
-    /// The block.
+    /// Text with its frame.
     pub text: String,
-    /// Each memory in it, with the reason and about how many tokens it takes.
+    /// Memories in it, each with the reason and its approximate size in tokens.
     pub memories: Vec<(Handle, String, usize)>,
 }
 
-/// How sure it must be that a session bears on a prompt. Chosen by measurement: `bench -- gate`.
+/// Relevance gate of a prompt. Chosen by measurement: `bench -- gate`.
 const PROMPT_GATE: f64 = 0.68;
 
-/// So many of the best documents are asked which session they speak for.
+/// Number of top documents that vote for their sessions.
 const MAX_CANDIDATES: usize = 40;
 
-/// Says what bears on a prompt.
+/// Returns memories that are relevant to a prompt.
 pub fn at_prompt(
     store: &Store,
     vectors: &Path,
     prompt: &str,
-    listener: &InjectionTarget<'_>,
+    target: &InjectionTarget<'_>,
 ) -> Result<Option<Injection>, StoreError> {
-    /// Few words are small talk, or an answer to a question.
+    /// Shorter prompts are small talk, or an answer to a question.
     const MIN_WORDS: usize = 3;
     const MAX_SESSIONS: usize = 2;
     const NEARLY: f64 = 0.85;
     const MAX_MEMORIES: usize = 4;
-    // What a long prompt is about stands at its beginning, what it wants often at its end.
+    // The topic of a long prompt is at its start, the request often at its end.
     let question = ends_of(prompt, 600);
-    let telling = strip_stop_phrases(&question);
-    if content_words(&telling).len() < MIN_WORDS {
+    let specific = strip_stop_phrases(&question);
+    if content_words(&specific).len() < MIN_WORDS {
         return Ok(None);
     }
-    let scope = Scope::Project(listener.project);
-    let mut ranked = Searcher::new(store, vectors)?.ranked(scope, &question, &telling)?;
+    let scope = Scope::Project(target.project);
+    let mut ranked = Searcher::new(store, vectors)?.ranked(scope, &question, &specific)?;
     ranked.truncate(MAX_CANDIDATES);
     let mut chosen: Vec<(Memory, String)> = Vec::new();
     let sessions = sessions(&ranked);
-    let surest = sessions.first().map_or(0.0, |(sureness, _)| *sureness);
-    for (sureness, documents) in sessions.into_iter().take(MAX_SESSIONS) {
-        // A second session must be nearly as sure as the first.
-        if sureness < PROMPT_GATE || sureness < NEARLY * surest {
+    let best = sessions.first().map_or(0.0, |(score, _)| *score);
+    for (score, documents) in sessions.into_iter().take(MAX_SESSIONS) {
+        // A second session must have nearly the score of the first.
+        if score < PROMPT_GATE || score < NEARLY * best {
             break;
         }
         for document in documents {
@@ -86,16 +87,16 @@ pub fn at_prompt(
                 continue;
             };
             let is_new = !chosen.iter().any(|(known, _)| known.handle == memory.handle);
-            if listener.is_eligible(&memory) && is_new && chosen.len() < MAX_MEMORIES {
-                chosen.push((memory, format!("resembles the prompt ({sureness:.2})")));
+            if target.is_eligible(&memory) && is_new && chosen.len() < MAX_MEMORIES {
+                chosen.push((memory, format!("resembles the prompt ({score:.2})")));
             }
         }
     }
-    say(store, "Past work relevant to this prompt", &chosen, listener)
+    render(store, "Past work relevant to this prompt", &chosen, target)
 }
 
-/// How sure it is that sessions bear on a question, the surest first, each with its documents. One document that is near
-/// may be chance; two of a session that agree seldom are. The record of a command says what was typed, not what it was about.
+/// Scores sessions by their relevance to a query, best first, each with its documents. One similar document may be chance;
+/// two of the same session seldom are. Records of commands are ignored: they show what was typed, not the topic.
 fn sessions(ranked: &[Ranked]) -> Vec<(f64, Vec<DocumentId>)> {
     #[derive(Default)]
     struct Evidence {
@@ -105,7 +106,7 @@ fn sessions(ranked: &[Ranked]) -> Vec<(f64, Vec<DocumentId>)> {
     }
     let mut sessions: HashMap<(Option<SessionId>, Option<DocumentId>), Evidence> = HashMap::new();
     for one in ranked.iter().filter(|one| !one.origin.is_command) {
-        // What belongs to no session speaks for itself.
+        // A memory without a session is a group of its own.
         let alone = one.origin.session.is_none().then_some(one.document);
         let evidence = sessions.entry((one.origin.session, alone)).or_default();
         evidence.documents.push(one.document);
@@ -113,64 +114,64 @@ fn sessions(ranked: &[Ranked]) -> Vec<(f64, Vec<DocumentId>)> {
         let several = f64::from(one.words.min(3)) / 3.0;
         evidence.by_words = evidence.by_words.max(one.covered * several);
     }
-    let mut sure: Vec<(f64, Vec<DocumentId>)> = sessions
+    let mut scored: Vec<(f64, Vec<DocumentId>)> = sessions
         .into_values()
         .map(|mut evidence| {
             evidence.cosines.sort_by(|one, other| other.total_cmp(one));
             let best = evidence.cosines.first().copied().unwrap_or_default();
-            // A note stands alone: nothing can agree with it.
+            // A group of one document has no second cosine.
             let next = evidence.cosines.get(1).copied().unwrap_or(best * 0.75);
             (0.75 * (best + next) + evidence.by_words, evidence.documents)
         })
         .collect();
-    sure.sort_by(|one, other| other.0.total_cmp(&one.0));
-    sure
+    scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    scored
 }
 
-/// Says what is known about a file that is about to be read or changed, if that is worth an interruption.
+/// Returns what is known about a file that is about to be read or changed, if it is worth an interruption.
 pub fn at_file(
     store: &Store,
     path: &str,
-    listener: &InjectionTarget<'_>,
+    target: &InjectionTarget<'_>,
 ) -> Result<Option<Injection>, StoreError> {
     const MAX_TOKENS: usize = 250;
     const MAX_MEMORIES: usize = 3;
     let mut chosen = Vec::new();
-    for handle in store.memories_about_file(listener.project, path, 30)? {
+    for handle in store.memories_about_file(target.project, path, 30)? {
         let Some(memory) = store.memory(handle)? else {
             continue;
         };
-        if listener.is_eligible(&memory) && is_a_warning(&memory) {
+        if target.is_eligible(&memory) && is_a_warning(&memory) {
             chosen.push((memory, format!("known about {path}")));
         }
         if chosen.len() == MAX_MEMORIES {
             break;
         }
     }
-    let listener = InjectionTarget {
-        tokens: listener.tokens.min(MAX_TOKENS),
-        ..*listener
+    let target = InjectionTarget {
+        tokens: target.tokens.min(MAX_TOKENS),
+        ..*target
     };
-    say(
+    render(
         store,
         &format!("Known about {}", escape_for_frame(&one_line(path, 200))),
         &chosen,
-        &listener,
+        &target,
     )
 }
 
-/// Says how a failure was solved that was seen before.
+/// Returns the earlier solution of a known failure.
 pub fn at_failure(
     store: &Store,
     vectors: &Path,
     error: &str,
-    listener: &InjectionTarget<'_>,
+    target: &InjectionTarget<'_>,
 ) -> Result<Option<Injection>, StoreError> {
     const MAX_TOKENS: usize = 200;
     let Some(line) = error_line(error) else {
         return Ok(None);
     };
-    let scope = Scope::Project(listener.project);
+    let scope = Scope::Project(target.project);
     let ranked = Searcher::new(store, vectors)?.ranked(scope, line, line)?;
     let passages = ranked
         .into_iter()
@@ -191,8 +192,7 @@ pub fn at_failure(
             let Some(memory) = store.memory(handle)? else {
                 continue;
             };
-            if listener.is_eligible(&memory) && !chosen.iter().any(|(known, _)| known.handle == memory.handle)
-            {
+            if target.is_eligible(&memory) && !chosen.iter().any(|(known, _)| known.handle == memory.handle) {
                 chosen.push((memory, "solved the same failure".to_owned()));
             }
         }
@@ -200,23 +200,23 @@ pub fn at_failure(
             break;
         }
     }
-    let listener = InjectionTarget {
-        tokens: listener.tokens.min(MAX_TOKENS),
-        ..*listener
+    let target = InjectionTarget {
+        tokens: target.tokens.min(MAX_TOKENS),
+        ..*target
     };
-    say(store, "Known failure; earlier solution", &chosen, &listener)
+    render(store, "Known failure; earlier solution", &chosen, &target)
 }
 
 impl InjectionTarget<'_> {
-    /// A memory of another session that was not said yet and still holds.
+    /// Returns true for a valid memory of another session that was not injected yet.
     fn is_eligible(&self, memory: &Memory) -> bool {
         memory.record.session_id.as_deref() != Some(self.session_id)
             && memory.superseded_by.is_none()
-            && !self.given.contains(&memory.handle)
+            && !self.injected.contains(&memory.handle)
     }
 }
 
-/// What was distilled from evidence; evidence alone is not worth saying unasked.
+/// Returns the memory that was distilled from a piece of evidence; evidence alone is not injected.
 fn memory_behind(store: &Store, memory: Memory) -> Result<Option<Memory>, StoreError> {
     match (memory.handle.kind, memory.turn_id) {
         (MemoryKind::Note | MemoryKind::Observation, _) | (MemoryKind::Summary, None) => Ok(Some(memory)),
@@ -230,28 +230,28 @@ fn memory_behind(store: &Store, memory: Memory) -> Result<Option<Memory>, StoreE
     }
 }
 
-/// Decisions, mended faults and gotchas are worth knowing before a file is touched; that it was once changed is not.
+/// Returns true for decisions, bug fixes and gotchas: worth knowing before a file is touched, unlike plain changes.
 fn is_a_warning(memory: &Memory) -> bool {
-    let telling = ["gotcha", "trade-off", "why-it-exists"];
-    let is_told = memory
+    let warnings = ["gotcha", "trade-off", "why-it-exists"];
+    let has_warning = memory
         .record
         .concepts
         .iter()
-        .any(|concept| telling.contains(&concept.as_str()));
+        .any(|concept| warnings.contains(&concept.as_str()));
     memory.handle.kind == MemoryKind::Note
         || memory.record.pinned
-        || is_told
+        || has_warning
         || matches!(
             memory.record.observation_type(),
             Some(ObservationType::Decision | ObservationType::Bugfix | ObservationType::Discovery)
         )
 }
 
-fn say(
+fn render(
     store: &Store,
     heading: &str,
     chosen: &[(Memory, String)],
-    listener: &InjectionTarget<'_>,
+    target: &InjectionTarget<'_>,
 ) -> Result<Option<Injection>, StoreError> {
     const END: &str = "</backstory-context>";
     let mut text =
@@ -259,10 +259,10 @@ fn say(
     let mut memories = Vec::new();
     for (memory, reason) in chosen {
         let stale = is_stale(store, memory)?;
-        // In full if there is room, else its first line.
-        let whole = escape_for_frame(&told(memory, stale, 3)).into_owned();
-        let short = escape_for_frame(&told(memory, stale, 0)).into_owned();
-        let fits = |more: &str| tokens(&text) + tokens(more) + tokens(END) <= listener.tokens;
+        // In full if it fits, else its first line.
+        let whole = escape_for_frame(&render_memory(memory, stale, 3)).into_owned();
+        let short = escape_for_frame(&render_memory(memory, stale, 0)).into_owned();
+        let fits = |more: &str| tokens(&text) + tokens(more) + tokens(END) <= target.tokens;
         let line = match (fits(&whole), fits(&short)) {
             (true, _) => whole,
             (false, true) => short,
@@ -278,8 +278,8 @@ fn say(
     Ok(Some(Injection { text, memories }))
 }
 
-/// A memory in a few lines: title, and facts that say more.
-fn told(memory: &Memory, is_stale: bool, facts: usize) -> String {
+/// Renders a memory in a few lines: its title, and facts that add to it.
+fn render_memory(memory: &Memory, is_stale: bool, facts: usize) -> String {
     let fields = memory.fields();
     let icon = memory.record.icon();
     let title = if fields.title.trim().is_empty() {
@@ -292,22 +292,19 @@ fn told(memory: &Memory, is_stale: bool, facts: usize) -> String {
     let stale = if is_stale { " ⚠ file changed since" } else { "" };
     let mut lines = format!("#{} {day} {icon} {}{stale}\n", memory.handle, clip(&title, 200));
     let more = fields.facts.lines().chain(fields.narrative.lines());
-    let mut said: Vec<&str> = vec![&title];
+    let mut known: Vec<&str> = vec![&title];
     for fact in more {
         let fact = fact.trim();
-        let is_new = !fact.is_empty()
-            && !said
-                .iter()
-                .any(|known| known.contains(fact.trim_end_matches('.')));
-        if said.len() <= facts && is_new {
+        let is_new = !fact.is_empty() && !known.iter().any(|text| text.contains(fact.trim_end_matches('.')));
+        if known.len() <= facts && is_new {
             lines.push_str(&format!("  - {}\n", clip(fact, 240)));
-            said.push(fact);
+            known.push(fact);
         }
     }
     lines
 }
 
-/// The beginning and the end of a long text.
+/// Returns the start and the end of a long text.
 fn ends_of(text: &str, most: usize) -> String {
     if text.chars().count() <= 2 * most {
         return text.to_owned();
@@ -317,7 +314,7 @@ fn ends_of(text: &str, most: usize) -> String {
     format!("{head}\n{}", tail.into_iter().rev().collect::<String>())
 }
 
-/// The line of an error that says what is wrong.
+/// Returns the most specific line of an error output.
 fn error_line(error: &str) -> Option<&str> {
     const SIGNS: [&str; 12] = [
         "error",
@@ -333,18 +330,18 @@ fn error_line(error: &str) -> Option<&str> {
         "unexpected",
         "missing",
     ];
-    let telling = |line: &&str| {
+    let is_specific = |line: &&str| {
         let lower = line.to_lowercase();
         lower.len() > 12 && SIGNS.iter().any(|sign| lower.contains(sign)) && !lower.starts_with("exit code")
     };
     let lines = || error.lines().map(str::trim).take(400);
-    // Python and many others say it last, compilers first; what names a kind of error is the most telling.
+    // Python and many others print it last, compilers first; a line that names a kind of error is the most specific.
     let names_a_kind =
         |line: &&str| line.contains("Error:") || line.contains("error[") || line.contains("Exception:");
     lines()
-        .filter(telling)
+        .filter(is_specific)
         .find(names_a_kind)
-        .or_else(|| lines().find(telling))
+        .or_else(|| lines().find(is_specific))
 }
 
 #[cfg(test)]
@@ -352,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_telling_line_of_an_error_is_found() {
+    fn the_most_specific_line_of_an_error_is_found() {
         let python =
             "Exit code 1\nTraceback (most recent call last):\n  File \"a.py\", line 3\nKeyError: 'region'";
         assert_eq!(error_line(python), Some("KeyError: 'region'"));

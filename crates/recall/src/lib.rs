@@ -1,7 +1,7 @@
-//! Recall: from the store to what an agent is shown.
+//! Recall: selects memories for an agent or a user.
 //!
-//! Owns what is chosen, in which order and within which limits. Reads the store only, and returns text; printing is left
-//! to the binary.
+//! Decides what is included, in which order and within which limits. Reads the store and the vector file only, and returns
+//! text; the binary prints it.
 
 mod context;
 mod files_now;

@@ -1,17 +1,17 @@
-//! Finds documents by what they mean.
+//! Semantic search: finds documents by the similarity of their vectors.
 
 use std::{collections::HashMap, ops::RangeInclusive, path::Path};
 
-use backstory_embed::{DIMENSIONS, Encoder, Quantised, nearest, quantise};
+use backstory_embed::{DIMENSIONS, Encoder, Quantized, nearest, quantize};
 use backstory_model::DocumentId;
 use backstory_store::{Store, StoreError, StoredVector};
 
 use crate::vector_file::VectorFile;
 
-/// A question's words that count for its meaning; what follows is detail.
+/// Maximum number of tokens of a query that are embedded; the rest is detail.
 const MAX_TOKENS: usize = 64;
 
-/// All vectors, and what makes a vector of a question.
+/// All vectors, and the encoder for queries.
 #[derive(Debug)]
 pub(crate) struct SemanticIndex {
     encoder: Encoder,
@@ -20,15 +20,15 @@ pub(crate) struct SemanticIndex {
     fresh: Vec<StoredVector>,
 }
 
-/// How near documents are to a question.
+/// Similarity of documents to a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SemanticMatches {
-    /// The nearest documents, each with the cosine of the angle.
+    /// Most similar documents with their cosine similarity.
     pub(crate) nearest: Vec<(DocumentId, f32)>,
-    /// The cosine of a document that has nothing to do with the question.
+    /// Mean cosine similarity of unrelated documents.
     pub(crate) usual: f32,
-    /// The question itself.
-    question: Option<Quantised>,
+    /// Vector of the query.
+    question: Option<Quantized>,
 }
 
 impl SemanticIndex {
@@ -44,7 +44,7 @@ impl SemanticIndex {
         self.file.is_none() && self.fresh.is_empty()
     }
 
-    /// Finds the documents that mean nearly the same as a question.
+    /// Finds the documents that are most similar to a query.
     pub(crate) fn nearest(
         &mut self,
         question: &str,
@@ -55,7 +55,7 @@ impl SemanticIndex {
             return SemanticMatches::default();
         }
         let vector = self.encoder.encode(question, MAX_TOKENS);
-        let question = quantise(&vector);
+        let question = quantize(&vector);
         let mut found: HashMap<DocumentId, f32> = HashMap::new();
         if let Some(file) = &self.file {
             for range in ranges {
@@ -68,8 +68,8 @@ impl SemanticIndex {
         }
         for fresh in &self.fresh {
             if ranges.iter().any(|range| range.contains(&fresh.document)) {
-                // Embedded again since it was filed: the later vector counts.
-                found.insert(fresh.document, as_quantised(fresh).dot(&question));
+                // Embedded again since it was filed: the newer vector counts.
+                found.insert(fresh.document, as_quantized(fresh).dot(&question));
             }
         }
         let mut found: Vec<(DocumentId, f32)> = found.into_iter().collect();
@@ -82,20 +82,20 @@ impl SemanticIndex {
         }
     }
 
-    /// Returns how near a document is; `None` when it has no vector yet.
+    /// Returns the similarity of a document; `None` if it has no vector yet.
     pub(crate) fn cosine(&self, nearness: &SemanticMatches, document: DocumentId) -> Option<f32> {
         let question = nearness.question.as_ref()?;
         let by_number = |vector: &StoredVector| vector.document;
         if let Ok(index) = self.fresh.binary_search_by_key(&document, by_number) {
-            return Some(as_quantised(&self.fresh[index]).dot(question));
+            return Some(as_quantized(&self.fresh[index]).dot(question));
         }
         let file = self.file.as_ref()?;
         let place = file.places(&(document..=document)).next()?;
         Some(filed(file, place).dot(question))
     }
 
-    /// The mean over a sample of all documents.
-    fn usual(&self, question: &Quantised, ranges: &[RangeInclusive<DocumentId>]) -> f32 {
+    /// Returns the mean similarity of a sample of all documents.
+    fn usual(&self, question: &Quantized, ranges: &[RangeInclusive<DocumentId>]) -> f32 {
         const SAMPLE: usize = 200;
         let (mut sum, mut count) = (0.0, 0.0);
         let mut take = |cosine: f32| {
@@ -114,22 +114,22 @@ impl SemanticIndex {
                 .iter()
                 .filter(|fresh| range.contains(&fresh.document))
                 .take(SAMPLE)
-                .for_each(|fresh| take(as_quantised(fresh).dot(question)));
+                .for_each(|fresh| take(as_quantized(fresh).dot(question)));
         }
         if count > 0.0 { sum / count } else { 0.0 }
     }
 }
 
-fn filed(file: &VectorFile, place: usize) -> Quantised {
+fn filed(file: &VectorFile, place: usize) -> Quantized {
     let stored = file.stored(place..place + 1);
-    Quantised {
+    Quantized {
         bytes: stored.bytes[0],
         scale: f32::from_le_bytes(stored.scales[0]),
     }
 }
 
-fn as_quantised(vector: &StoredVector) -> Quantised {
-    Quantised {
+fn as_quantized(vector: &StoredVector) -> Quantized {
+    Quantized {
         bytes: vector.bytes.as_slice().try_into().unwrap_or([0; DIMENSIONS]),
         scale: vector.scale,
     }

@@ -1,13 +1,13 @@
-//! The part of a text that answers a question, and where the question's words stand in it.
+//! Finds the part of a text that matches a query best, and the positions of the query's words.
 
 use std::ops::Range;
 
 use backstory_text::stem;
 
-/// How many characters are shown.
+/// Length of a snippet in characters.
 const LENGTH: usize = 160;
 
-/// Returns the part of a text with the most of some words, on one line.
+/// Returns the part of a text with the most words of a query, on one line.
 pub fn snippet(text: &str, words: &[String]) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
@@ -29,7 +29,7 @@ pub fn snippet(text: &str, words: &[String]) -> String {
         let inside = |found: &&Range<usize>| bytes.start <= found.start && found.end <= bytes.end;
         matches.iter().filter(inside).count()
     };
-    // A window begins a little before a match, at the beginning of a word.
+    // A window begins a little before a match, at the start of a word.
     let mut best = window(0);
     for found in matches.iter().take(64) {
         let at = starts.partition_point(|start| *start < found.start);
@@ -52,7 +52,7 @@ pub fn snippet(text: &str, words: &[String]) -> String {
     format!("{before}{}{after}", &text[shown.start..end])
 }
 
-/// Finds the words of a question in a text: a word counts that begins like one of them.
+/// Finds the words of a query in a text.
 pub fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = None;
@@ -72,7 +72,7 @@ pub fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
     found
 }
 
-/// Reports whether two words have the same stem, or one is part of a name that the other is.
+/// Returns true if two words have the same stem, or one is a part of the identifier that the other is.
 fn is_like(word: &str, asked: &str) -> bool {
     const MIN_PART: usize = 4;
     let asked = stem(asked);

@@ -1,4 +1,4 @@
-//! Whether the files that a memory cites are still what they were.
+//! Detects whether the files that a memory cites have changed.
 
 use std::{
     fs::{self, DirEntry, Metadata},
@@ -10,26 +10,26 @@ use backstory_model::Timestamp;
 use backstory_store::FileFingerprint;
 use backstory_text::sha256;
 
-/// Files above this are not looked into.
+/// Maximum size of a file that is hashed.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Half of a SHA-256 tells files apart for good.
+/// Bytes of a SHA-256 that are stored: enough to avoid collisions.
 const HASH_BYTES: usize = 16;
 
-/// What became of a file.
+/// Status of a file since a memory was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStatus {
-    /// It holds what it held, perhaps under another name.
+    /// Same content, perhaps under another name.
     Unchanged,
-    /// It holds something else.
+    /// Other content.
     Changed,
-    /// It is not there any more.
+    /// The file does not exist anymore.
     Gone,
-    /// What it held then is not known.
+    /// The earlier content is unknown.
     Unknown,
 }
 
-/// Remembers what a file holds, if it has not been written to since `by_time`: then it is what the memory speaks of.
+/// Returns the fingerprint of a file, unless it was modified after `by_time`: then the memory describes other content.
 pub fn fingerprint_file(root: &Path, path: &str, by_time: Timestamp) -> Option<FileFingerprint> {
     let path = root.join(path);
     let metadata = fs::metadata(&path).ok()?;
@@ -43,7 +43,7 @@ pub fn fingerprint_file(root: &Path, path: &str, by_time: Timestamp) -> Option<F
     })
 }
 
-/// Says what became of a file since a memory was made. Cheap when it was not written to since: then nothing is read.
+/// Returns the status of a file since a memory was made. Reads nothing if the file was not modified since.
 pub(crate) fn file_status(root: &Path, path: &str, then: &FileFingerprint, since: Timestamp) -> FileStatus {
     let full = root.join(path);
     let Ok(metadata) = fs::metadata(&full) else {
@@ -66,7 +66,7 @@ pub(crate) fn file_status(root: &Path, path: &str, then: &FileFingerprint, since
     }
 }
 
-/// Whether a file was renamed in its folder, or moved with its name: the same size and the same content.
+/// Returns true if a file was renamed in its folder, or moved under its name: same size and same content.
 fn was_moved(root: &Path, path: &str, then: &FileFingerprint) -> bool {
     let old = root.join(path);
     let is_it = |file: &DirEntry| {
@@ -82,7 +82,7 @@ fn was_moved(root: &Path, path: &str, then: &FileFingerprint) -> bool {
         })
 }
 
-/// Whether a file below a folder is the one. A look into a large tree must not take long.
+/// Searches a folder tree for a file. Bounded, because the tree may be large.
 fn below(root: &Path, is_it: &dyn Fn(&DirEntry) -> bool) -> bool {
     const MAX_FOLDERS: usize = 400;
     const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "dist", ".venv"];
@@ -128,7 +128,7 @@ mod tests {
     const LATER: Timestamp = Timestamp::MAX;
 
     #[test]
-    fn a_file_is_followed_through_its_fates() {
+    fn changes_renames_and_removal_are_detected() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir(root.join("src")).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_written_since_is_not_what_the_memory_speaks_of() {
+    fn a_file_modified_after_the_memory_has_no_fingerprint() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "one").unwrap();
         assert_eq!(fingerprint_file(folder.path(), "a", Timestamp::EPOCH), None);

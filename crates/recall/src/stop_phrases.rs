@@ -1,6 +1,6 @@
-//! Words that people say to an agent whatever they work on. They tell nothing about what a prompt is about.
+//! Words that users say to an agent about any work. They do not characterize a prompt.
 
-/// Returns a prompt without such words.
+/// Removes such words from a prompt.
 pub(crate) fn strip_stop_phrases(prompt: &str) -> String {
     let words = prompt
         .split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | '!' | '?' | '(' | ')'))
@@ -200,12 +200,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everyday_words_are_in_order() {
+    fn stop_words_are_sorted() {
         assert!(EVERYDAY.is_sorted());
     }
 
     #[test]
-    fn what_is_left_is_what_a_prompt_is_about() {
+    fn stop_words_are_removed() {
         let cases = [
             ("undo your last change", "your"),
             ("please run the tests again, 3 times", "please the times"),

@@ -1,7 +1,7 @@
-//! The file of vectors beside the database: made by the worker, mapped by whoever searches.
+//! The vector file next to the database: written by the worker, mapped by searches.
 //!
-//! Four blocks after a head: the numbers of the documents in order, the scales, the signs, the bytes. Replaced as a whole by
-//! a rename, so that a reader sees one state of it. What it says counts only for documents that are still there.
+//! Four blocks after a header: document numbers in order, scales, signs, bytes. Replaced as a whole by
+//! a rename, so that a reader sees a consistent state. Entries of deleted documents are ignored.
 
 use std::{
     fs::{File, OpenOptions},
@@ -18,7 +18,7 @@ use backstory_system::{self as system, MappedFile, OwnerOnly as _, write_all_at}
 const HEAD: usize = 64;
 const MAGIC: &[u8; 8] = b"BSVEC\0\0\x01";
 
-/// The vectors of most memories, mapped.
+/// Mapped vectors of most memories.
 #[derive(Debug)]
 pub(crate) struct VectorFile {
     mapped: MappedFile,
@@ -26,19 +26,19 @@ pub(crate) struct VectorFile {
 }
 
 impl VectorFile {
-    /// Opens the file; `None` when there is none, or none that this version can use.
+    /// Opens the file; `None` if there is none, or none that this version can read.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let mapped = MappedFile::new(&File::open(path).ok()?).ok()?;
         let count = read_head(&mapped)?;
         (mapped.len() >= size(count)).then_some(Self { mapped, count })
     }
 
-    /// Returns the numbers of the documents, in order.
+    /// Returns the document numbers, in order.
     pub(crate) fn documents(&self) -> impl ExactSizeIterator<Item = DocumentId> + '_ {
         self.block::<8>(0).iter().map(id)
     }
 
-    /// Returns the places of the documents in a range.
+    /// Returns the positions of the documents in a range.
     pub(crate) fn places(&self, range: &RangeInclusive<DocumentId>) -> Range<usize> {
         let documents = self.block::<8>(0);
         let start = documents.partition_point(|bytes| id(bytes) < *range.start());
@@ -46,7 +46,7 @@ impl VectorFile {
         start..end.max(start)
     }
 
-    /// Returns the vectors at some places.
+    /// Returns the vectors at some positions.
     pub(crate) fn stored(&self, places: Range<usize>) -> Stored<'_> {
         Stored {
             scales: &self.block(8)[places.clone()],
@@ -55,7 +55,7 @@ impl VectorFile {
         }
     }
 
-    /// Returns the number of the document at a place.
+    /// Returns the document number at a position.
     pub(crate) fn document(&self, place: usize) -> DocumentId {
         id(&self.block::<8>(0)[place])
     }
@@ -69,7 +69,7 @@ impl VectorFile {
         }
     }
 
-    /// The block whose entries follow so many bytes per document.
+    /// Returns the block that starts after `bytes_before` bytes per document.
     fn block<const SIZE: usize>(&self, bytes_before: usize) -> &[[u8; SIZE]] {
         let start = HEAD + bytes_before * self.count;
         self.mapped[start..start + SIZE * self.count].as_chunks().0
@@ -80,8 +80,8 @@ fn id(bytes: &[u8; 8]) -> DocumentId {
     DocumentId::new(i64::from_le_bytes(*bytes))
 }
 
-/// Waits until nobody else changes the file. Held while it is written anew or blanked: a forgotten vector that was read before
-/// would otherwise be written after.
+/// Waits for exclusive access to the file. Held while it is rewritten or zeroed: otherwise a forgotten vector that was read
+/// before could be written after.
 pub(crate) fn lock_exclusive(path: &Path) -> io::Result<File> {
     let lock = OpenOptions::new()
         .write(true)
@@ -93,7 +93,7 @@ pub(crate) fn lock_exclusive(path: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Makes the vectors of forgotten documents meaningless, in place: the next writing of the file leaves them out.
+/// Zeroes the vectors of forgotten documents in place; the next rewrite drops them.
 pub fn zero_vectors(path: &Path, documents: &[DocumentId]) -> io::Result<()> {
     if documents.is_empty() || !path.exists() {
         return Ok(());
@@ -114,8 +114,8 @@ pub fn zero_vectors(path: &Path, documents: &[DocumentId]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Writes the file anew: what it holds of `documents`, which are in order, and `fresh` ones in place of or besides those.
-/// Returns the documents whose vectors were nowhere to be found.
+/// Rewrites the file: keeps the vectors of `documents`, which are in order, and adds `fresh` ones, which take precedence.
+/// Returns the documents whose vectors are missing.
 pub(crate) fn write(
     path: &Path,
     documents: &[DocumentId],
@@ -135,7 +135,7 @@ pub(crate) fn write(
             (Err(_), None) => lost.push(*document),
         }
     }
-    // The worker and a command may both be at it.
+    // The worker and a command may write at the same time.
     let unfinished = path.with_extension(format!("{}.new", std::process::id()));
     let file = OpenOptions::new()
         .write(true)
@@ -177,7 +177,7 @@ fn signs(vector: &StoredVector) -> [u8; SIGN_BYTES] {
     sign_bits(&whole(&vector.bytes).map(|byte| f32::from(byte.cast_signed())))
 }
 
-/// A damaged row is no vector: it is near to nothing.
+/// Returns the bytes of a row; a damaged one becomes zero, which is similar to nothing.
 fn whole(bytes: &[u8]) -> [u8; DIMENSIONS] {
     bytes.try_into().unwrap_or([0; DIMENSIONS])
 }
@@ -190,7 +190,7 @@ fn head(count: usize) -> [u8; HEAD] {
     head
 }
 
-/// Returns how many vectors a file holds, if it is one of ours and of this encoder.
+/// Returns the number of vectors in a file; `None` if it is not a vector file of this encoder.
 fn read_head(bytes: &[u8]) -> Option<usize> {
     let count = u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?);
     let count = usize::try_from(count).ok().filter(|count| *count < 1 << 40)?;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_keeps_what_is_there_takes_what_is_fresh_and_says_what_is_lost() {
+    fn a_rewrite_keeps_old_vectors_adds_fresh_ones_and_reports_missing_ones() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors");
         assert_eq!(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_or_foreign_is_none() {
+    fn a_truncated_or_foreign_file_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors");
         write(&path, &ids([1]), &[vector(1, 10)]).unwrap();

@@ -1,34 +1,34 @@
-//! Owns the way from numbers to the small whole numbers that matrices are multiplied with.
+//! Quantizes activations to the integers that matrices are multiplied with.
 //!
-//! Each token gets its own range: 0 stands for its least number, the highest level for its greatest. One bit is won
-//! against a range around zero, as the numbers of most tokens lean to one side.
+//! Each token gets its own range: level 0 is its minimum, the highest level its maximum. That gains one bit
+//! over a range around zero, because the numbers of most tokens are skewed to one side.
 
 use super::{TOKEN_GROUP, for_each_level};
 use crate::cpu::{Isa, SimdLevel};
 
-/// Says how finely a token's numbers are told apart.
+/// Bits per number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
     /// 8 bits.
     Byte,
-    /// 15 bits, for numbers among which a few are far greater than all others: attention's input.
+    /// 15 bits, for inputs with a few outliers: those of attention.
     Word,
 }
 
-/// Tokens as small whole numbers.
+/// Quantized tokens.
 #[derive(Default)]
 pub(crate) struct Activations {
     pub(crate) columns: usize,
-    /// The levels, 0 to 255 or 0 to 32,767: what most kernels read.
+    /// Levels, 0 to 255 or 0 to 32,767: the input of most kernels.
     pub(crate) words: Vec<i16>,
-    /// The low eight bits of each level, for kernels that multiply bytes.
+    /// Low eight bits of each level, for kernels that multiply bytes.
     pub(crate) low: Vec<u8>,
-    /// The bits above, empty if there are none.
+    /// Upper bits, empty if there are none.
     pub(crate) high: Vec<u8>,
     pub(crate) ranges: Vec<Range>,
 }
 
-/// What a token's levels stand for: `least + step * level`.
+/// Maps the levels of a token to values: `least + step * level`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Range {
     pub(crate) least: f32,
@@ -36,7 +36,7 @@ pub(crate) struct Range {
 }
 
 impl Activations {
-    /// Takes over tokens of `columns` numbers each.
+    /// Quantizes tokens of `columns` numbers each.
     pub(crate) fn set(&mut self, isa: Isa, values: &[f32], columns: usize, precision: Precision) {
         let tokens = values.len() / columns;
         let room = tokens.next_multiple_of(TOKEN_GROUP);
@@ -47,8 +47,8 @@ impl Activations {
             Precision::Byte => 255.0,
             Precision::Word => 32_767.0,
         };
-        quantise(isa, values, columns, highest, &mut self.words, &mut self.ranges);
-        // What fills up the last group is multiplied too, and the sums of left-overs might not fit.
+        quantize(isa, values, columns, highest, &mut self.words, &mut self.ranges);
+        // The padding of the last group is multiplied too, and the sums of stale values might overflow.
         self.words[tokens * columns..].fill(0);
         let (with_low, with_high) = match isa.level() {
             #[cfg(target_arch = "x86_64")]
@@ -63,14 +63,14 @@ impl Activations {
         }
     }
 
-    /// Says how many tokens kernels work on: full groups.
+    /// Returns the number of tokens that kernels work on: full groups.
     pub(crate) fn tokens(&self) -> usize {
         self.ranges.len()
     }
 }
 
 for_each_level! {
-    fn quantise(values: &[f32], columns: usize, highest: f32, words: &mut [i16], ranges: &mut [Range]) = quantise_body
+    fn quantize(values: &[f32], columns: usize, highest: f32, words: &mut [i16], ranges: &mut [Range]) = quantize_body
 }
 
 #[inline(always)]
@@ -78,14 +78,14 @@ for_each_level! {
     clippy::cast_possible_truncation,
     reason = "levels have fifteen bits, and they are the lowest ones"
 )]
-fn quantise_body<const FUSED: bool>(
+fn quantize_body<const FUSED: bool>(
     values: &[f32],
     columns: usize,
     highest: f32,
     words: &mut [i16],
     ranges: &mut [Range],
 ) {
-    /// Adding it to a number from 0 to 2^22 leaves the nearest whole number in the lowest bits.
+    /// Adding it to a number from 0 to 2^22 leaves the nearest integer in the lowest bits.
     const ROUND: f32 = 8_388_608.0;
     let rows = values.chunks_exact(columns).zip(words.chunks_exact_mut(columns));
     for ((row, words), range) in rows.zip(ranges) {
@@ -97,13 +97,13 @@ fn quantise_body<const FUSED: bool>(
             step: width / highest,
         };
         for (word, value) in words.iter_mut().zip(row) {
-            // In two steps everywhere: fused, some numbers would be rounded the other way.
+            // Never fused: some numbers would be rounded differently.
             *word = ((*value - least) * factor + ROUND).to_bits() as i16;
         }
     }
 }
 
-/// In two passes: in one, the compiler shuffles both results together.
+/// Computes both in separate passes: in one, the compiler generates extra shuffles.
 #[inline(always)]
 fn least_and_greatest(row: &[f32]) -> (f32, f32) {
     (
@@ -129,10 +129,7 @@ for_each_level! {
 }
 
 #[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the lowest byte is what is asked for"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "only the lowest byte is needed")]
 fn take_bytes_body<const FUSED: bool>(words: &[i16], shift: u32, bytes: &mut [u8]) {
     for (byte, word) in bytes.iter_mut().zip(words) {
         *byte = (word >> shift) as u8;

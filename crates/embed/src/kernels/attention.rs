@@ -1,25 +1,25 @@
-//! Owns attention: every token becomes a mean of all tokens' values, weighted by how well its query fits their keys.
+//! Attention: each token becomes a mean of the values of all tokens, weighted by how well its query matches their keys.
 
 use super::{TOKEN_GROUP, exponential, for_each_level, multiply_add, sum};
 use crate::weights::{HEAD, WIDTH};
 
-/// How many keys are compared at a time.
+/// Number of keys that are compared at a time.
 const KEYS: usize = 16;
 
-/// What attention works on, one row of [`WIDTH`] numbers for each token, in full groups of tokens.
+/// Buffers of attention, one row of [`WIDTH`] numbers per token, in full groups of tokens.
 #[derive(Default)]
 pub(crate) struct Attention {
     pub(crate) queries: Vec<f32>,
     pub(crate) keys: Vec<f32>,
     pub(crate) values: Vec<f32>,
-    /// The keys of one head: its first number of all tokens, then its second one.
+    /// Transposed keys of one head: the first number of all tokens, then the second.
     turned: Vec<f32>,
-    /// How much each token counts for the queries at work.
+    /// Attention weights for the current queries.
     shares: Vec<f32>,
 }
 
 for_each_level! {
-    /// Writes what each token sees of the first `tokens` tokens into `output`.
+    /// Writes the attention output of the first `tokens` tokens into `output`.
     fn attend(work: &mut Attention, tokens: usize, output: &mut [f32]) = attend_body
 }
 
@@ -41,7 +41,7 @@ fn attend_body<const FUSED: bool>(work: &mut Attention, tokens: usize, output: &
     }
 }
 
-/// Lays the keys of the head that begins at column `first` out so that neighbours are compared at once.
+/// Transposes the keys of the head that begins at column `first`, so that neighbors are compared at once.
 #[inline(always)]
 fn turn(keys: &[f32], first: usize, tokens: usize, turned: &mut [f32]) {
     let room = turned.len() / HEAD;
@@ -52,7 +52,7 @@ fn turn(keys: &[f32], first: usize, tokens: usize, turned: &mut [f32]) {
     }
 }
 
-/// Writes how well each key fits each of a group of queries.
+/// Computes the dot product of each key with each of a group of queries.
 #[inline(always)]
 fn compare<const FUSED: bool>(queries: &[f32], first: usize, turned: &[f32], fits: &mut [f32]) {
     let room = turned.len() / HEAD;
@@ -76,7 +76,7 @@ fn compare<const FUSED: bool>(queries: &[f32], first: usize, turned: &[f32], fit
     }
 }
 
-/// Turns fits into positive shares that add up to 1.
+/// Applies softmax: turns scores into positive weights with sum 1.
 #[inline(always)]
 fn share<const FUSED: bool>(fits: &mut [f32]) {
     let mut best = [f32::NEG_INFINITY; KEYS];
@@ -97,7 +97,7 @@ fn share<const FUSED: bool>(fits: &mut [f32]) {
     }
 }
 
-/// Writes the mean of the values, weighted by the shares, for a group of queries.
+/// Computes the weighted mean of the values for a group of queries.
 #[inline(always)]
 fn mix<const FUSED: bool>(shares: &[f32], values: &[f32], first: usize, output: &mut [f32]) {
     let room = shares.len() / TOKEN_GROUP;

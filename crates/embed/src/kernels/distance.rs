@@ -1,29 +1,29 @@
-//! Owns the quick comparison of a vector with stored ones, of which only the signs are looked at.
+//! Fast approximate comparison of a vector with stored ones, by their signs.
 //!
-//! The distance adds up the query's magnitudes, three bits each, where the signs differ. That is a count of bits
-//! for each of the three, on any processor, and tells near from far much better than counting differences.
+//! The distance adds up the query's magnitudes, three bits each, where the signs differ. That is one bit count
+//! for each of the three, on any processor, and much more precise than the plain Hamming distance.
 
 use super::for_each_level;
 use crate::DIMENSIONS;
 use crate::cpu::{Isa, SimdLevel};
 
-/// The signs of one vector, a bit each, set for negative numbers.
+/// Signs of one vector, one bit each, set for negative numbers.
 pub(crate) type Signs = [u8; DIMENSIONS / 8];
 
 const BITS: usize = 3;
 
-/// The greatest magnitude.
+/// Maximum magnitude.
 const TOP: u8 = (1 << BITS) - 1;
 
-/// The greatest magnitude stands for so many times the mean and all beyond: few are, and finer steps for the others
-/// are worth more than those.
+/// Ratio of the maximum magnitude to the mean; larger numbers are clamped: they are few, and finer steps for the others
+/// are worth more.
 const TOP_OVER_MEAN: f32 = 3.0;
 
-/// No distance is greater.
+/// Maximum distance.
 pub(crate) const MAX_DISTANCE: u16 = 1_792;
 const _: () = assert!(MAX_DISTANCE as usize == DIMENSIONS * TOP as usize);
 
-/// A query's signs and its magnitudes, lowest bits first.
+/// Signs and magnitudes of a query, lowest bits first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SignQuery {
     signs: Signs,
@@ -50,12 +50,12 @@ impl SignQuery {
     }
 }
 
-/// Packs one bit for each dimension.
+/// Packs one bit per dimension.
 pub(crate) fn bits(is_set: impl Fn(usize) -> bool) -> Signs {
     std::array::from_fn(|byte| (0..8).fold(0, |bits, bit| bits | u8::from(is_set(byte * 8 + bit)) << bit))
 }
 
-/// Writes the distance of each vector.
+/// Computes the distance of each vector.
 pub(crate) fn distances(isa: Isa, query: &SignQuery, signs: &[Signs], distances: &mut [u16]) {
     match isa.level() {
         SimdLevel::Portable => distances_portable(query, signs, distances),
@@ -90,7 +90,7 @@ fn distances_portable(query: &SignQuery, signs: &[Signs], distances: &mut [u16])
 }
 
 for_each_level! {
-    /// Appends the places whose distance is one of `from` to `to`.
+    /// Appends the positions with a distance from `from` to `to`.
     fn places_between(distances: &[u16], from: u16, to: u16, places: &mut Vec<u32>) = places_between_body
 }
 
@@ -98,7 +98,7 @@ for_each_level! {
 fn places_between_body<const FUSED: bool>(distances: &[u16], from: u16, to: u16, places: &mut Vec<u32>) {
     let width = to - from;
     for (chunk, place) in distances.chunks(32).zip((0_u32..).step_by(32)) {
-        // Most chunks have none, which is seen at once.
+        // Most chunks have none, which is a cheap check.
         let least = chunk
             .iter()
             .fold(u16::MAX, |least, distance| least.min(distance.wrapping_sub(from)));
@@ -118,7 +118,7 @@ mod x86 {
 
     use super::{BITS, SignQuery, Signs};
 
-    /// Eight vectors at a time, two in each register.
+    /// Processes eight vectors at a time, two in each register.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq")]
     pub(super) fn distances_avx512(query: &SignQuery, signs: &[Signs], distances: &mut [u16]) {
         // SAFETY: both have 32 bytes.
@@ -130,7 +130,7 @@ mod x86 {
         let (outputs, _) = distances.as_chunks_mut::<8>();
         for (eight, output) in eights.iter().zip(outputs) {
             let [a, b, c, d] = [0, 2, 4, 6].map(|first| {
-                // SAFETY: two neighbours of the eight, 64 bytes.
+                // SAFETY: two neighbors of the eight, 64 bytes.
                 let pair = unsafe { _mm512_loadu_si512(eight.as_ptr().add(first).cast()) };
                 let differ = _mm512_xor_si512(pair, query_signs);
                 let mut sum = _mm512_setzero_si512();
@@ -150,15 +150,15 @@ mod x86 {
             // The first of a, of b, the second of a, of b, then the same of c and d.
             let order = _mm512_setr_epi64(0, 2, 1, 3, 4, 6, 5, 7);
             let sums = _mm512_cvtepi64_epi16(_mm512_permutexvar_epi64(order, fours));
-            // SAFETY: eight numbers of sixteen bits.
+            // SAFETY: eight 16-bit numbers.
             unsafe { _mm_storeu_si128(output.as_mut_ptr().cast(), sums) };
         }
         let done = eights.len() * 8;
         super::distances_portable(query, rest, &mut distances[done..]);
     }
 
-    /// One vector at a time. Bits are counted by looking up halves of bytes; three counts, doubled in between, still
-    /// fit a byte.
+    /// Processes one vector at a time. Bits are counted by table lookup of nibbles; three counts, doubled in between, still
+    /// fit into a byte.
     #[target_feature(enable = "avx2")]
     #[expect(clippy::cast_possible_truncation, reason = "at most MAX_DISTANCE")]
     pub(super) fn distances_avx2(query: &SignQuery, signs: &[Signs], distances: &mut [u16]) {
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kernel_sees_the_same_distances() {
+    fn all_kernels_compute_the_same_distances() {
         let vector = std::array::from_fn(|index| (index as f32 * 0.7).sin() / 16.0);
         let query = SignQuery::new(&vector);
         let signs: Vec<Signs> = (0..37_usize)
@@ -211,13 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_has_no_distance_to_its_own_signs_and_the_greatest_to_the_opposite() {
+    fn the_distance_is_zero_to_own_signs_and_maximal_to_the_opposite() {
         let vector = std::array::from_fn(|index| if index % 3 == 0 { -1.0 } else { 1.0 });
         let query = SignQuery::new(&vector);
         let same = bits(|index| index % 3 == 0);
         let mut found = [0; 2];
         distances(Isa::best(), &query, &[same, same.map(|byte| !byte)], &mut found);
-        // All numbers are the mean, which is a third of what the greatest magnitude stands for.
+        // All numbers equal the mean, which is a third of the maximum magnitude.
         assert_eq!(found, [0, 256 * 2]);
     }
 }

@@ -1,13 +1,13 @@
-//! Owns the exact comparison of a vector with stored ones, byte by byte.
+//! Exact comparison of a vector with stored ones, byte by byte.
 
 use crate::DIMENSIONS;
 use crate::cpu::{Isa, SimdLevel};
 
-/// A vector in whole numbers: 15 bits and a sign, so that a stored vector's 7 bits are all that is rounded.
+/// Query in integers: 15 bits and a sign, so that only the 7 bits of a stored vector are rounded.
 #[derive(Debug)]
 pub(crate) struct WordQuery {
     words: [i16; DIMENSIONS],
-    /// What 1 stands for.
+    /// Value of 1.
     pub(crate) step: f32,
 }
 
@@ -28,7 +28,7 @@ impl WordQuery {
     }
 }
 
-/// Writes the product of the query with each vector of `places`.
+/// Computes the dot product of the query with each vector of `places`.
 pub(crate) fn dots(
     isa: Isa,
     query: &WordQuery,
@@ -51,7 +51,7 @@ pub(crate) fn dots(
     }
 }
 
-/// The sum has 7 + 15 + 8 bits at most.
+/// Computes one dot product; the sum has at most 7 + 15 + 8 bits.
 fn dot(words: &[i16; DIMENSIONS], bytes: &[u8; DIMENSIONS]) -> i32 {
     words
         .iter()
@@ -73,7 +73,7 @@ mod x86 {
         products: &mut Vec<i32>,
     ) {
         for vector in vectors {
-            // Two sums, as one would wait for itself.
+            // Two accumulators, because one would be limited by latency.
             let mut sums = [_mm512_setzero_si512(); 2];
             for chunk in 0..DIMENSIONS / 32 {
                 // SAFETY: 32 of the vector's bytes.

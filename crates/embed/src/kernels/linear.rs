@@ -1,8 +1,8 @@
-//! Owns the multiplication of tokens with a matrix: nine tenths of all work.
+//! Matrix multiplication: nine tenths of the run time.
 //!
-//! Whole numbers are multiplied and added up exactly, so that every processor gets the same sums. The fast kernels work
-//! on sixteen rows of the matrix at a time: these are laid out anew, so that one load has the next four numbers of all
-//! sixteen, and stay in the nearest cache while every token passes over them.
+//! Integers are multiplied and added up exactly, so that every processor gets the same sums. The fast kernels work
+//! on sixteen rows of the matrix at a time: these are repacked, so that one load has the next four numbers of all
+//! sixteen, and stay in the L1 cache while all tokens are multiplied with them.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -14,10 +14,10 @@ use super::Activations;
 use crate::cpu::{Isa, SimdLevel};
 use crate::weights::Matrix;
 
-/// How many rows of a matrix are worked on at a time.
+/// Number of rows that are processed at a time.
 const ROWS: usize = 16;
 
-/// Sixteen rows of a matrix: each line has four numbers in a row from each of them.
+/// Sixteen repacked rows of a matrix: each line has four consecutive numbers of each.
 #[derive(Default)]
 pub(crate) struct Panel(Vec<Line>);
 
@@ -25,9 +25,9 @@ pub(crate) struct Panel(Vec<Line>);
 #[repr(C, align(64))]
 struct Line([u8; 4 * ROWS]);
 
-/// Writes the product of each token with each row into `output`, token after token.
+/// Computes the product of each token with each row, token after token.
 ///
-/// There is room in `output` for full groups of tokens.
+/// `output` has space for full groups of tokens.
 pub(crate) fn linear(isa: Isa, input: &Activations, matrix: &Matrix, panel: &mut Panel, output: &mut [f32]) {
     assert!(
         input.columns == matrix.columns
@@ -51,11 +51,11 @@ pub(crate) fn linear(isa: Isa, input: &Activations, matrix: &Matrix, panel: &mut
     }
 }
 
-/// What turns the sums of whole numbers into results, for sixteen rows.
+/// Factors that turn integer sums into results, for sixteen rows.
 struct Scaling {
     scales: [f32; ROWS],
     biases: [f32; ROWS],
-    /// The sum of each row times its scale: a token's least number counts once for each number of the row.
+    /// Sum of each row times its scale: the minimum of a token counts once for each number of the row.
     sums: [f32; ROWS],
 }
 
@@ -87,7 +87,7 @@ mod tests {
     use crate::weights::{WEIGHTS, WIDTH};
 
     #[test]
-    fn every_kernel_gets_the_same_numbers() {
+    fn all_kernels_compute_the_same_numbers() {
         for (matrix, precision) in [
             (&WEIGHTS.table_matrix, Precision::Byte),
             (&WEIGHTS.layers[0].query, Precision::Word),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_is_close_to_the_one_of_unrounded_numbers() {
+    fn a_product_is_close_to_that_of_unrounded_numbers() {
         let matrix = &WEIGHTS.layers[0].output;
         let values: Vec<f32> = (0..WIDTH).map(|index| (index as f32 / 9.0).sin()).collect();
         let mut input = Activations::default();

@@ -1,6 +1,6 @@
-//! Owns the arithmetic: every loop that is worth writing once for each kind of processor, and all unsafe code.
+//! Arithmetic kernels: all loops that are compiled per instruction set, and all unsafe code.
 //!
-//! What the numbers mean is left to the callers. Integer results are the same on every processor; floating-point ones
+//! Knows nothing of the meaning of the numbers. Integer results are the same on every processor; floating-point ones
 //! differ in the last digits.
 
 #![cfg_attr(
@@ -23,14 +23,14 @@ pub(crate) use attention::{Attention, attend};
 pub(crate) use distance::{MAX_DISTANCE, SignQuery, bits, distances, places_between};
 pub(crate) use dot::{WordQuery, dots};
 pub(crate) use linear::{Panel, linear};
-pub(crate) use rows::{add_and_normalise, gelu};
+pub(crate) use rows::{add_and_normalize, gelu};
 
-/// Tokens are worked on in groups of so many: buffers have room for full ones, and what is in excess is never read.
+/// Tokens are processed in groups of this size: buffers have space for full groups, and the padding is never read.
 pub(crate) const TOKEN_GROUP: usize = 4;
 
-/// Defines a function that is compiled for each [`SimdLevel`](crate::cpu::SimdLevel) from one plain body, and picks one.
+/// Defines a function that is compiled for each [`SimdLevel`](crate::cpu::SimdLevel) from one portable body, and dispatches.
 ///
-/// The body is a function that is always inlined; its constant says whether multiplying and adding is one instruction.
+/// The body is an always-inlined function; its constant tells whether fused multiply-add is one instruction.
 macro_rules! for_each_level {
     ($(#[$documentation:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) = $body:ident) => {
         $(#[$documentation])*
@@ -59,13 +59,13 @@ macro_rules! for_each_level {
 }
 use for_each_level;
 
-/// Multiplies and adds, in one instruction where that is one: elsewhere it would be a call for each number.
+/// Multiplies and adds, fused only where that is one instruction: elsewhere it would be a function call.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Adds up with sixteen running sums, as one would have to wait for itself.
+/// Adds up with sixteen accumulators, because one would be limited by latency.
 #[inline(always)]
 fn sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0; 16];
@@ -78,19 +78,19 @@ fn sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest.iter().map(|value| term(*value)).sum::<f32>()
 }
 
-/// e to the power of `x`, for x between -87 and 0, to about six digits.
+/// Computes e to the power of `x`, for x between -87 and 0, to about six digits.
 #[inline(always)]
 fn exponential<const FUSED: bool>(x: f32) -> f32 {
-    /// Adding it leaves the nearest whole number in the lowest bits.
+    /// Adding it leaves the nearest integer in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     let power = x * std::f32::consts::LOG2_E;
     let rounded = power + ROUND;
     let rest = (power - (rounded - ROUND)) * std::f32::consts::LN_2;
-    // Taylor's series: the rest is between -0.35 and 0.35.
+    // Taylor series: the remainder is between -0.35 and 0.35.
     let mut series = 1.0 / 720.0;
     for factor in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
         series = multiply_add::<FUSED>(series, rest, factor);
     }
-    // A whole power of two is its own exponent bits.
+    // A power of two consists of exponent bits only.
     series * f32::from_bits(rounded.to_bits().wrapping_add(127) << 23)
 }

@@ -1,15 +1,15 @@
-//! Owns what is done to each token on its own: normalisation and the activation function.
+//! Operations on single tokens: layer normalization and the activation function.
 
 use super::{exponential, for_each_level, multiply_add, sum};
 use crate::weights::{Norm, WIDTH};
 
 for_each_level! {
-    /// Adds `change` to `tokens`, then brings each token to mean 0 and deviation 1, times the gain, plus the bias.
-    fn add_and_normalise(tokens: &mut [f32], change: &[f32], norm: &Norm) = add_and_normalise_body
+    /// Adds `change` to `tokens`, then normalizes each token to mean 0 and deviation 1 and applies gain and bias.
+    fn add_and_normalize(tokens: &mut [f32], change: &[f32], norm: &Norm) = add_and_normalize_body
 }
 
 #[inline(always)]
-fn add_and_normalise_body<const FUSED: bool>(tokens: &mut [f32], change: &[f32], norm: &Norm) {
+fn add_and_normalize_body<const FUSED: bool>(tokens: &mut [f32], change: &[f32], norm: &Norm) {
     let (tokens, _) = tokens.as_chunks_mut::<WIDTH>();
     let (change, _) = change.as_chunks::<WIDTH>();
     for (token, change) in tokens.iter_mut().zip(change) {
@@ -38,7 +38,7 @@ fn gelu_body<const FUSED: bool>(values: &mut [f32]) {
     }
 }
 
-/// The error function is Abramowitz and Stegun's 7.1.26, good to 1.5e-7.
+/// Computes GELU with the error function of Abramowitz and Stegun, 7.1.26, accurate to 1.5e-7.
 #[inline(always)]
 fn gelu_of<const FUSED: bool>(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;

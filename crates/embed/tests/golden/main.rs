@@ -1,10 +1,10 @@
-//! Vectors are those of the reference implementation, which rounds much less on the way.
+//! Compares vectors with those of the reference implementation, which rounds much less.
 
 mod texts;
 
 use backstory_embed::{DIMENSIONS, Encoder};
 
-/// One vector for each text, numbers times 32,767, little-endian.
+/// One vector per text, numbers times 32,767, little-endian.
 const REFERENCE: &[u8] = include_bytes!("reference.i16");
 
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
@@ -13,7 +13,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn vectors_are_those_of_the_reference() {
+fn vectors_match_the_reference() {
     let mut encoder = Encoder::new();
     let texts = texts::texts();
     let references = REFERENCE.as_chunks::<{ 2 * DIMENSIONS }>().0;
@@ -32,7 +32,7 @@ fn vectors_are_those_of_the_reference() {
 }
 
 #[test]
-fn two_texts_have_the_numbers_that_were_written_down_with_the_weights() {
+fn two_texts_have_the_numbers_published_with_the_weights() {
     let mut encoder = Encoder::new();
     for (text, expected) in [
         ("fix token refresh on 401", [-0.0471, 0.2180, 0.0414, 0.1264]),
@@ -49,7 +49,7 @@ fn two_texts_have_the_numbers_that_were_written_down_with_the_weights() {
 }
 
 #[test]
-fn a_question_is_nearer_to_its_answer_than_to_anything_else() {
+fn a_question_is_most_similar_to_its_answer() {
     let mut encoder = Encoder::new();
     let question = encoder.encode("how are expired logins handled", 64);
     let answer = encoder.encode("refresh the session token when the server says 401", 64);

@@ -1,4 +1,4 @@
-//! What the reference vectors were made from, in the order of `reference.i16`.
+//! Texts of the reference vectors, in the order of `reference.i16`.
 
 /// Lists the texts.
 pub(crate) fn texts() -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The multiplication with AVX2: sixteen-bit numbers, four tokens and eight rows at a time.
+//! Matrix multiplication with AVX2: sixteen-bit numbers, four tokens and eight rows at a time.
 
 use std::arch::x86_64::*;
 
@@ -30,7 +30,7 @@ pub(super) fn linear(input: &Activations, matrix: &Matrix, panel: &mut [Line], o
     }
 }
 
-/// The products of four tokens with eight rows: those whose numbers stand from byte `HALF` on in each line.
+/// Computes the products of four tokens with the eight rows that start at byte `HALF` of each line.
 #[target_feature(enable = "avx2")]
 fn products<const HALF: usize>(words: &[i16], panel: &[Line]) -> [[i32; 8]; TOKEN_GROUP] {
     let columns = words.len() / TOKEN_GROUP;
@@ -64,7 +64,7 @@ fn products<const HALF: usize>(words: &[i16], panel: &[Line]) -> [[i32; 8]; TOKE
     })
 }
 
-/// Lays sixteen rows out for [`products`] and returns the sum of each.
+/// Repacks sixteen rows for [`products`] and returns the sum of each.
 #[target_feature(enable = "avx2")]
 fn lay_out(rows: &[u8], columns: usize, panel: &mut [Line]) -> [i32; ROWS] {
     assert!(
@@ -94,7 +94,7 @@ fn lay_out(rows: &[u8], columns: usize, panel: &mut [Line]) -> [i32; ROWS] {
     all
 }
 
-/// Turns eight rows of eight 32-bit numbers into columns.
+/// Transposes eight rows of eight 32-bit numbers.
 #[target_feature(enable = "avx2")]
 fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
     let mut pairs = rows;

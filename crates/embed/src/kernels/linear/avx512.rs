@@ -1,4 +1,4 @@
-//! The multiplication with AVX-512 VNNI: bytes, up to eight tokens and sixteen rows at a time.
+//! Matrix multiplication with AVX-512 VNNI: bytes, up to eight tokens and sixteen rows at a time.
 
 use std::arch::x86_64::*;
 
@@ -9,7 +9,7 @@ use crate::weights::Matrix;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(super) fn linear(input: &Activations, matrix: &Matrix, panel: &mut [Line], output: &mut [f32]) {
-    /// As many as hide the time that one multiplication takes, and leave registers free.
+    /// Tokens per pass: enough to hide the latency of a multiplication, with registers to spare.
     const MANY: usize = 2 * TOKEN_GROUP;
     for (block, rows) in matrix.values.chunks_exact(ROWS * matrix.columns).enumerate() {
         let sums = lay_out(rows, matrix.columns, panel);
@@ -38,7 +38,7 @@ struct Block<'panel> {
 }
 
 impl Block<'_> {
-    /// Writes the results of `TOKENS` tokens from `first` on.
+    /// Computes the results of `TOKENS` tokens, starting at `first`.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
     fn multiply<const TOKENS: usize>(&self, input: &Activations, first: usize, output: &mut [f32]) {
         let columns = input.columns;
@@ -62,7 +62,7 @@ fn add_products<const TOKENS: usize>(sums: &mut [__m512i; TOKENS], bytes: &[u8],
     let columns = bytes.len() / TOKENS;
     assert!(panel.len() * 4 == columns, "a line for four columns");
     for (group, line) in panel.iter().enumerate() {
-        // SAFETY: a line has 64 bytes and lies at a multiple of 64.
+        // SAFETY: a line has 64 bytes and is aligned to 64.
         let rows = unsafe { _mm512_load_si512(line.0.as_ptr().cast()) };
         for (token, sum) in sums.iter_mut().enumerate() {
             // SAFETY: four bytes from a column that is a multiple of four, in a row of `columns`.
@@ -78,7 +78,7 @@ fn add_products<const TOKENS: usize>(sums: &mut [__m512i; TOKENS], bytes: &[u8],
     }
 }
 
-/// Lays sixteen rows out for [`add_products`] and returns the sum of each.
+/// Repacks sixteen rows for [`add_products`] and returns the sum of each.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn lay_out(rows: &[u8], columns: usize, panel: &mut [Line]) -> [i32; ROWS] {
     assert!(
@@ -94,14 +94,14 @@ fn lay_out(rows: &[u8], columns: usize, panel: &mut [Line]) -> [i32; ROWS] {
         }
         for (line, values) in lines.iter_mut().zip(transpose(square)) {
             sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(1), values);
-            // SAFETY: a line has 64 bytes and lies at a multiple of 64.
+            // SAFETY: a line has 64 bytes and is aligned to 64.
             unsafe { _mm512_store_si512(line.0.as_mut_ptr().cast(), values) };
         }
     }
     to_array(sums)
 }
 
-/// Turns sixteen rows of sixteen 32-bit numbers into columns.
+/// Transposes sixteen rows of sixteen 32-bit numbers.
 #[target_feature(enable = "avx512f")]
 fn transpose(rows: [__m512i; ROWS]) -> [__m512i; ROWS] {
     let mut pairs = rows;

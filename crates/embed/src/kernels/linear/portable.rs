@@ -1,4 +1,4 @@
-//! The multiplication in plain code, which compilers turn into what vector instructions the target has.
+//! Portable matrix multiplication, vectorized by the compiler.
 
 use super::{ROWS, Scaling};
 use crate::kernels::Activations;

@@ -1,46 +1,46 @@
-//! Owns the form in which vectors are stored: a byte for each number, one scale, and the signs once more on their own.
+//! Storage format of vectors: one byte per number, one scale, and the signs separately.
 
 use crate::DIMENSIONS;
 use crate::kernels::bits;
 
-/// How many bytes the signs of one vector have.
+/// Size of the signs of one vector, in bytes.
 pub const SIGN_BYTES: usize = DIMENSIONS / 8;
 
-/// A vector in a fourth of its size: number `i` is `bytes[i]`, as a signed byte, times `scale`.
+/// Quantized vector, a fourth of the size: number `i` is `bytes[i]`, as a signed byte, times `scale`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quantised {
+pub struct Quantized {
     /// Two's complement.
     pub bytes: [u8; DIMENSIONS],
-    /// What 1 stands for.
+    /// Value of 1.
     pub scale: f32,
 }
 
-/// Rounds a vector for storage: the greatest number becomes 127 or -127.
+/// Quantizes a vector: the largest absolute value becomes 127 or -127.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the numbers are scaled to fit, and NaN becomes 0"
 )]
-pub fn quantise(vector: &[f32; DIMENSIONS]) -> Quantised {
+pub fn quantize(vector: &[f32; DIMENSIONS]) -> Quantized {
     let greatest = vector
         .iter()
         .fold(0.0_f32, |greatest, value| greatest.max(value.abs()));
     let factor = if greatest > 0.0 { 127.0 / greatest } else { 0.0 };
-    Quantised {
+    Quantized {
         bytes: vector.map(|value| ((value * factor).round() as i8).cast_unsigned()),
         scale: greatest / 127.0,
     }
 }
 
-/// Packs the signs of a vector, turned first: bit `i % 8` of byte `i / 8` is set if number `i` is negative then.
+/// Packs the signs of a rotated vector: bit `i % 8` of byte `i / 8` is set if number `i` is negative after the rotation.
 pub fn sign_bits(vector: &[f32; DIMENSIONS]) -> [u8; SIGN_BYTES] {
     let turned = turned(vector);
     bits(|index| turned[index].is_sign_negative())
 }
 
-/// Turns a vector about the origin, the same way for all, which leaves all angles as they are.
+/// Rotates a vector, all vectors in the same way, which preserves angles.
 ///
-/// A few of an encoder's numbers are large for every text, so that their signs say nothing and the other signs miss
-/// what they hold. After this each number is a mix of all of them, and fewer candidates find as much.
+/// A few numbers of an encoder are large for every text, so that their signs carry no information. After the rotation
+/// each number is a mix of all of them, and fewer candidates are needed for the same recall.
 pub(crate) fn turned(vector: &[f32; DIMENSIONS]) -> [f32; DIMENSIONS] {
     let mut mixed = *vector;
     for (index, value) in (0..).zip(&mut mixed) {
@@ -48,7 +48,7 @@ pub(crate) fn turned(vector: &[f32; DIMENSIONS]) -> [f32; DIMENSIONS] {
             *value = -*value;
         }
     }
-    // The fast Walsh-Hadamard transform: sums and differences of all pairs at distance 1, 2, 4 and so on.
+    // Fast Walsh-Hadamard transform: sums and differences of all pairs at distance 1, 2, 4 and so on.
     let mut half = 1;
     while half < DIMENSIONS {
         for pair in mixed.chunks_exact_mut(2 * half) {
@@ -62,14 +62,14 @@ pub(crate) fn turned(vector: &[f32; DIMENSIONS]) -> [f32; DIMENSIONS] {
     mixed
 }
 
-/// Without flips at random the transform would keep what is regular in a vector. Stored signs depend on these bits.
+/// Returns a pseudo-random bit. Without random flips the transform would preserve regularities. Stored signs depend on it.
 fn is_flipped(index: u32) -> bool {
     let mixed = (index + 1).wrapping_mul(0x9e37_79b1);
     (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b) >> 31 == 1
 }
 
-impl Quantised {
-    /// Returns the product with another vector: the cosine of their angle, as both have length 1.
+impl Quantized {
+    /// Returns the dot product with another vector: their cosine similarity, because both have length 1.
     pub fn dot(&self, other: &Self) -> f32 {
         let sum: i32 = self
             .bytes
@@ -98,19 +98,19 @@ mod tests {
     #[test]
     fn stored_vectors_have_nearly_the_same_angle() {
         let (a, b) = (vector(0.7), vector(0.71));
-        let stored = quantise(&a).dot(&quantise(&b));
+        let stored = quantize(&a).dot(&quantize(&b));
         assert!(
             (stored - product(&a, &b)).abs() < 0.003,
             "{stored} is not {}",
             product(&a, &b)
         );
-        assert!((quantise(&a).dot(&quantise(&a)) - 1.0).abs() < 0.003);
+        assert!((quantize(&a).dot(&quantize(&a)) - 1.0).abs() < 0.003);
     }
 
     #[test]
-    fn no_vector_is_too_odd_to_store() {
-        assert_eq!(quantise(&[0.0; DIMENSIONS]).bytes, [0; DIMENSIONS]);
-        let odd = quantise(&std::array::from_fn(
+    fn any_vector_can_be_stored() {
+        assert_eq!(quantize(&[0.0; DIMENSIONS]).bytes, [0; DIMENSIONS]);
+        let odd = quantize(&std::array::from_fn(
             |index| if index == 3 { f32::NAN } else { 2.0 },
         ));
         assert_eq!((odd.bytes[3], odd.bytes[4]), (0, 127));
@@ -118,15 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn turning_keeps_angles() {
+    fn rotation_preserves_angles() {
         let (a, b) = (vector(0.7), vector(0.71));
         let product_after = product(&turned(&a), &turned(&b)) / DIMENSIONS as f32;
         assert!((product_after - product(&a, &b)).abs() < 1e-5);
     }
 
-    /// Files hold these bits: when they change, so must the name of the format.
+    /// Files contain these bits: a change requires a new format name.
     #[test]
-    fn signs_are_what_they_have_always_been() {
+    fn sign_bits_are_stable() {
         let signs = sign_bits(&std::array::from_fn(|index| (index * 37 % 101) as f32 - 49.5));
         assert_eq!(signs[..8], [249, 243, 52, 86, 241, 129, 34, 83]);
     }
