@@ -1,7 +1,7 @@
-//! What differs between operating systems, and nothing else: `unix/` and `windows/` hold the same names side by side.
+//! Differences between operating systems, and nothing else: `unix/` and `windows/` have the same names.
 //!
-//! Nothing else calls a system in its own words, but for the socket in `serve`. Where not a call but a rule differs (how a
-//! path is spelled, whether a file that is open can be replaced), a line elsewhere asks `cfg!(windows)`.
+//! No other crate makes system calls, except for the socket in `serve`. Where a rule differs and not a call (path syntax,
+//! whether an open file can be replaced), the code that needs it checks `cfg!(windows)`.
 
 #[cfg(unix)]
 mod unix;
@@ -29,15 +29,15 @@ pub use here::programs::{BROWSERS, END_BY_FORCE, HOME_VARIABLE, SETTINGS_FOLDER,
 pub use here::shutdown::{shutdown_flag, terminate};
 pub use here::terminal::{columns, read_first_stdin_byte, read_stdin};
 
-/// Makes a file or a folder that only its owner can read.
+/// Creates files or folders that only their owner can read.
 pub trait OwnerOnly {
-    /// Asks for it.
+    /// Restricts access to the owner.
     fn private(&mut self) -> &mut Self;
 }
 
-/// Who holds a [`Lock`].
+/// Process that holds a [`Lock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The process; one in another container has none that we could name.
+    /// Process id; `None` for a process in another container.
     pub pid: Option<u32>,
 }

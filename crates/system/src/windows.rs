@@ -1,5 +1,5 @@
 //! Windows 10 and later.
-#![expect(unsafe_code, reason = "the system is reached by calls into it")]
+#![expect(unsafe_code, reason = "Windows API calls are unsafe")]
 
 pub(crate) mod dir_watcher;
 pub(crate) mod files;

@@ -1,9 +1,9 @@
-//! What both systems promise.
+//! Behavior that both platforms share.
 
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "tests fail by panicking and write files as they please"
+    reason = "tests fail by panicking and write files directly"
 )]
 
 use std::{
@@ -20,7 +20,7 @@ use backstory_system::{
 };
 
 #[test]
-fn a_file_is_itself_under_every_name() {
+fn a_file_has_one_identity_under_all_its_names() {
     let folder = tempfile::tempdir().unwrap();
     let [one, two, other] = ["one", "two", "other"].map(|name| folder.path().join(name));
     fs::write(&one, "").unwrap();
@@ -33,7 +33,7 @@ fn a_file_is_itself_under_every_name() {
 }
 
 #[test]
-fn files_are_written_in_parts_and_in_places() {
+fn files_are_written_in_parts_and_at_offsets() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let mut options = OpenOptions::new();
@@ -57,7 +57,7 @@ fn files_are_written_in_parts_and_in_places() {
 }
 
 #[test]
-fn a_folder_can_be_asked_about_and_locked() {
+fn a_folder_is_writable_and_can_be_locked() {
     let folder = tempfile::tempdir().unwrap();
     can_write(folder.path()).unwrap();
     assert!(can_write(&folder.path().join("none")).is_err());
@@ -75,7 +75,7 @@ fn a_folder_can_be_asked_about_and_locked() {
 }
 
 #[test]
-fn a_lock_that_nobody_has_has_no_holder() {
+fn a_free_lock_has_no_holder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
     assert_eq!(holder(&path), None);
@@ -85,7 +85,7 @@ fn a_lock_that_nobody_has_has_no_holder() {
 }
 
 #[test]
-fn a_watcher_rings_when_a_file_arrives() {
+fn a_watcher_wakes_up_when_a_file_arrives() {
     let folder = tempfile::tempdir().unwrap();
     let [new, tmp] = ["new", "tmp"].map(|name| folder.path().join(name));
     fs::create_dir(&new).unwrap();
@@ -95,7 +95,10 @@ fn a_watcher_rings_when_a_file_arrives() {
         thread::spawn(move || arrive(&from, &to));
         let start = Instant::now();
         watcher.wait(Duration::from_secs(20), Duration::ZERO).unwrap();
-        assert!(start.elapsed() < Duration::from_secs(10), "it slept through");
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "the watcher did not wake up"
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Wakes a process when something arrives in a folder.
+//! Waits for files that are moved into a folder.
 
 use std::{io, path::Path, time::Duration};
 
@@ -20,26 +20,26 @@ mod watching {
 
     use super::{Duration, Path, io};
 
-    /// Rings when a file is renamed into a folder.
+    /// Wakes up when a file is renamed into a folder.
     #[derive(Debug)]
     pub struct DirWatcher(OwnedFd);
 
     impl DirWatcher {
-        /// Watches a folder. What arrives from now on is not missed.
+        /// Starts to watch a folder. Files that arrive from now on are not missed.
         pub fn watch(folder: &Path) -> io::Result<Self> {
             let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
             inotify::add_watch(&watch, folder, WatchFlags::MOVED_TO | WatchFlags::DELETE_SELF)?;
             Ok(Self(watch))
         }
 
-        /// Sleeps until something arrived, at most so long. One answer for all that arrived until then.
+        /// Sleeps until a file arrives, at most `most`, and then collects further arrivals for `gather`.
         pub fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
             let timeout = Timespec {
                 tv_sec: most.as_secs().cast_signed(),
                 tv_nsec: most.subsec_nanos().into(),
             };
             match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
-                // Time is up, or a signal came: the caller looks around.
+                // Timeout or signal: the caller checks its state.
                 Ok(0) | Err(Errno::INTR) => return Ok(()),
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
@@ -61,17 +61,17 @@ mod watching {
 mod looking {
     use super::{Duration, Path, io};
 
-    /// Rings every so often: whoever waits looks for himself.
+    /// Polls: the caller checks the folder after every wait.
     #[derive(Debug)]
-    pub struct Bell;
+    pub struct DirWatcher;
 
     impl DirWatcher {
-        /// Watches a folder.
+        /// Accepts a folder; there is nothing to set up.
         pub fn watch(_folder: &Path) -> io::Result<Self> {
             Ok(Self)
         }
 
-        /// Sleeps a while, at most so long.
+        /// Sleeps for the polling interval, at most `most`.
         pub fn wait(&self, most: Duration, _gather: Duration) -> io::Result<()> {
             std::thread::sleep(most.min(Duration::from_millis(250)));
             Ok(())

@@ -27,50 +27,50 @@ impl OwnerOnly for DirBuilder {
     }
 }
 
-/// Says whether others than its owner may read or change a file or folder; `None` where modes do not tell.
+/// Returns true if users other than the owner may read or change a file or folder; `None` without file modes.
 pub fn is_open_to_others(path: &Path) -> Option<bool> {
     Some(fs::symlink_metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0))
 }
 
-/// Says whether a file can be run.
+/// Returns true if a file is executable.
 pub fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the names that a program's file may have.
+/// Returns the file names that a program may have.
 pub fn program_names(name: &str) -> impl Iterator<Item = String> + use<> {
     [name.to_owned()].into_iter()
 }
 
-/// Spells a program's path so that every shell understands it; `None` when it is no text.
+/// Formats a program's path so that every shell understands it; `None` if it is not valid Unicode.
 pub fn shell_path(path: &Path) -> Option<String> {
     path.to_str().map(ToOwned::to_owned)
 }
 
-/// Fails when a folder cannot be listed and written.
+/// Fails if a folder cannot be listed and written.
 pub fn can_write(folder: &Path) -> io::Result<()> {
     let access = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
     Ok(rustix::fs::access(folder, access)?)
 }
 
-/// Returns how much room a disk has for us.
+/// Returns the free space that this user may use.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(path)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Returns what tells a file from every other, however it is called; links are followed.
+/// Returns device and inode, which identify a file under all its names; links are followed.
 pub fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let file = fs::metadata(path)?;
     Ok((file.dev(), file.ino()))
 }
 
-/// Reads from a place in a file.
+/// Reads from an offset.
 pub fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     file.read_exact_at(bytes, at)
 }
 
-/// Writes to a place in a file.
+/// Writes to an offset.
 pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all_at(bytes, at)
 }
@@ -85,7 +85,7 @@ pub fn write_parts(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
     }
 }
 
-/// Renames a file, in the place of another if there is one.
+/// Renames a file and replaces an existing one.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     fs::rename(from, to)
 }
@@ -95,25 +95,25 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Has the disk keep what was renamed in a folder.
+/// Flushes renames in a folder to disk.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Opens a folder to lock it.
+/// Opens a folder in order to lock it.
 pub fn open_to_lock(folder: &Path) -> io::Result<File> {
     File::open(folder)
 }
 
-/// Opens a file to read it, and never waits for it; fails on a link that is not to be followed.
+/// Opens a file for reading without blocking; fails on a link unless `follows_links` is set.
 pub fn open_nonblocking(path: &Path, follows_links: bool) -> io::Result<File> {
-    // NONBLOCK: opening a FIFO must not wait for a writer. NOCTTY: a terminal must not become ours.
+    // NONBLOCK: opening a FIFO must not wait for a writer. NOCTTY: a terminal must not become the controlling one.
     let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     flags.set(OFlags::NOFOLLOW, !follows_links);
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Takes bytes as a path, if they can be one.
+/// Converts bytes to a path, if they are valid.
 pub fn path_from_bytes(bytes: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(bytes)))
 }
@@ -123,10 +123,10 @@ pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
 
-/// Says whether a tidy absolute path is canonical already (`true`), or leads nowhere (`false`), as far as one system call
-/// can tell.
+/// Returns true if a normalized absolute path is already canonical, false if it does not exist, and `None` if one system
+/// call cannot tell.
 ///
-/// `realpath` asks for every component; the kernel can answer for the whole path, which is nearly always canonical.
+/// `realpath` makes a call for every component; the kernel resolves the whole path, which is nearly always canonical.
 #[cfg(target_os = "linux")]
 pub fn canonical_already(path: &Path) -> Option<bool> {
     use rustix::fs::{CWD, ResolveFlags, openat2};
@@ -141,7 +141,7 @@ pub fn canonical_already(path: &Path) -> Option<bool> {
     }
 }
 
-/// Says whether a tidy absolute path is canonical already; here nothing tells at once.
+/// Returns `None`: this system has no such call.
 #[cfg(not(target_os = "linux"))]
 pub fn canonical_already(_path: &Path) -> Option<bool> {
     None

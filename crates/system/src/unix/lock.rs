@@ -1,4 +1,4 @@
-//! A lock that one process holds as long as it lives, and that tells who it is.
+//! Lock that a process holds until it exits, and that names its holder.
 
 use std::{
     fs::{File, OpenOptions},
@@ -14,12 +14,12 @@ use rustix::{
 
 use crate::{Holder, OwnerOnly as _};
 
-/// Holds the lock as long as it lives. Closing the file elsewhere in this process would give it up.
+/// Holds the lock until it is dropped. Closing the file anywhere else in this process would release it.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 
 impl Lock {
-    /// Takes the lock; `None` when another process has it.
+    /// Takes the lock; `None` if another process holds it.
     pub fn take(path: &Path) -> io::Result<Option<Self>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);

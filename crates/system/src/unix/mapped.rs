@@ -1,11 +1,11 @@
-//! A file as memory: only the parts that are looked at are read, and processes share them.
-#![expect(unsafe_code, reason = "mapping a file is a call into the system")]
+//! Memory-mapped files: only accessed pages are read, and processes share them.
+#![expect(unsafe_code, reason = "mmap and munmap are unsafe")]
 
 use std::{fs::File, io, ops::Deref, ptr::NonNull, slice};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// A whole file, mapped to be read.
+/// File that is mapped read-only as a whole.
 #[derive(Debug)]
 pub struct MappedFile {
     start: NonNull<u8>,
@@ -22,7 +22,7 @@ impl MappedFile {
                 length,
             });
         }
-        // SAFETY: a new mapping of `length` bytes at a place that the system chooses; nothing else knows of it.
+        // SAFETY: a new mapping of `length` bytes at an address that the kernel chooses; no other code refers to it.
         let start = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -42,8 +42,8 @@ impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: mapped for as long as `self` lives. The file is never cut short, only replaced as a whole; a vector that
-        // is blanked in place changes bytes whose every value is valid.
+        // SAFETY: mapped while `self` exists. The file is never truncated, only replaced as a whole; a vector that
+        // is zeroed in place changes bytes for which every value is valid.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -51,13 +51,13 @@ impl Deref for MappedFile {
 impl Drop for MappedFile {
     fn drop(&mut self) {
         if self.length > 0 {
-            // SAFETY: what `new` mapped, once. Failing leaves the mapping until the process ends.
+            // SAFETY: unmaps the range that `new` mapped, once. On failure the mapping stays until the process exits.
             unsafe { munmap(self.start.as_ptr().cast(), self.length) }.ok();
         }
     }
 }
 
-// SAFETY: the memory is only read through `&self`, and belongs to no thread.
+// SAFETY: the memory is only read through `&self` and is not bound to a thread.
 unsafe impl Send for MappedFile {}
 // SAFETY: as above.
 unsafe impl Sync for MappedFile {}

@@ -1,4 +1,4 @@
-//! This process, and those that it starts.
+//! This process and its child processes.
 
 use std::{
     fs::OpenOptions,
@@ -12,45 +12,45 @@ use std::{
 use rustix::process::{Pid, Resource, Signal, getrlimit};
 use signal_hook::{consts::SIGXFSZ, flag};
 
-/// Makes way for others: what people wait for matters more.
+/// Lowers the priority of this process: interactive programs come first.
 pub fn lower_priority() {
-    // Not allowed, or not on this system: this process is as fast as everyone else then.
+    // Without permission or support, the process keeps its priority.
     rustix::process::nice(10).ok();
-    // A session of its own has a share of its own where the kernel groups by session; that share has its own niceness.
+    // Kernels with autogroup schedule by session: the group has a nice value of its own.
     if let Ok(mut group) = OpenOptions::new().write(true).open("/proc/self/autogroup") {
         group.write_all(b"10").ok();
     }
 }
 
-/// Leaves the terminal and the session that this process was started in.
+/// Detaches from the terminal and the session in which this process was started.
 pub fn detach_from_terminal() {
-    // Fails only for a process that leads its session already.
+    // Fails only for a process that is a session leader already.
     rustix::process::setsid().ok();
 }
 
-/// Returns a folder in which a process may stay without being in anybody's way.
+/// Returns a folder for background processes, in which they block no unmount or deletion.
 pub fn detached_cwd() -> PathBuf {
     PathBuf::from("/")
 }
 
-/// Prepares to start a program that keeps nothing of ours. It has to [`detach_from_terminal`] itself.
+/// Prepares to start a program in the background. The program calls [`detach_from_terminal`] itself.
 pub fn configure_detached(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Writing past a limit on the size of files would end the process by a signal; heard, it is an error like any other.
+/// Makes writes beyond the file size limit fail with an error instead of killing the process by SIGXFSZ.
 pub fn ignore_sigxfsz() {
     if getrlimit(Resource::Fsize).current.is_some() {
-        // Not to be had: then the signal does what it does.
+        // On failure the signal keeps its default action.
         flag::register(SIGXFSZ, Arc::default()).ok();
     }
 }
 
-/// A program, and whatever it starts.
+/// A program and its child processes.
 #[derive(Debug)]
 pub struct ProcessGroup(Option<Pid>);
 
-/// Starts a program as the first of its family.
+/// Starts a program as the leader of a new process group.
 pub fn spawn_group(command: &mut Command) -> io::Result<(Child, ProcessGroup)> {
     let child = command.process_group(0).spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -58,21 +58,21 @@ pub fn spawn_group(command: &mut Command) -> io::Result<(Child, ProcessGroup)> {
 }
 
 impl ProcessGroup {
-    /// Ends all of them at once.
+    /// Kills all processes of the group.
     pub fn end(&self) {
         if let Some(group) = self.0 {
-            // Gone already, as it should be.
+            // Fails if they have exited, which is fine.
             rustix::process::kill_process_group(group, Signal::KILL).ok();
         }
     }
 }
 
-/// Has the system map a part of a buffer in one go. What the buffer holds does not change.
+/// Maps the pages of a buffer in one call. Its content does not change.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "advice about memory is a call into the system")]
+#[expect(unsafe_code, reason = "madvise is unsafe")]
 pub fn prefault(part: &mut [std::mem::MaybeUninit<u8>]) {
-    // SAFETY: the range is lent to us alone; the advice does not change what it holds. An old kernel refuses: then each page
-    // is mapped when it is touched.
+    // SAFETY: the range is exclusively borrowed, and the advice does not change its content. An old kernel refuses: then each
+    // page is mapped on first access.
     unsafe {
         rustix::mm::madvise(
             part.as_mut_ptr().cast(),
@@ -83,6 +83,6 @@ pub fn prefault(part: &mut [std::mem::MaybeUninit<u8>]) {
     .ok();
 }
 
-/// Has the system map a part of a buffer in one go; here each page is mapped when it is touched.
+/// Does nothing: here each page is mapped on first access.
 #[cfg(not(target_os = "linux"))]
-pub fn map_ahead(_part: &mut [std::mem::MaybeUninit<u8>]) {}
+pub fn prefault(_part: &mut [std::mem::MaybeUninit<u8>]) {}

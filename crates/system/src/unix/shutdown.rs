@@ -1,4 +1,4 @@
-//! Asking a process to end, and hearing it.
+//! Requests and detects the shutdown of a process.
 
 use std::{
     io,
@@ -11,14 +11,14 @@ use signal_hook::{
     flag,
 };
 
-/// Asks a process to end.
+/// Sends a process the request to exit.
 pub fn terminate(pid: u32) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
     Ok(rustix::process::kill_process(pid, Signal::TERM)?)
 }
 
-/// Returns what becomes true when somebody asks this process to end. Who asks twice ends it at once, as it would anyone.
+/// Returns a flag that is set when this process should exit. A second signal kills it at once.
 pub fn shutdown_flag() -> io::Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT, SIGHUP] {

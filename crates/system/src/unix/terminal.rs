@@ -11,14 +11,14 @@ use rustix::{
     io::Errno,
 };
 
-/// Returns how wide the terminal is that standard output goes to.
+/// Returns the width of the terminal on standard output.
 pub fn columns() -> Option<usize> {
     let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
     (stdout.is_terminal() && size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Reads the first byte that a program sends to standard input; does not wait longer, and not for a person.
+/// Reads the first byte that a program sends to standard input; does not wait for a terminal, nor longer than the timeout.
 pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
     let stdin = io::stdin();
     let patience = Timespec {
@@ -35,7 +35,7 @@ pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
 /// Reads standard input, up to a little more than `most` bytes; nothing from a terminal.
 pub fn read_stdin(most: usize) -> io::Result<Vec<u8>> {
     const PIPE: usize = 64 << 10;
-    // Large payloads are read in steps: growing costs nothing here, and memory that is not needed would.
+    // Large payloads are read in steps: growing is free with the hook allocator, unused memory is not.
     const STEP: usize = 256 << 10;
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -59,7 +59,7 @@ pub fn read_stdin(most: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A large payload: fewer switches between us and the agent. Not a pipe, or not allowed: no matter.
+/// Enlarges the pipe for a large payload: fewer context switches. Fails harmlessly if stdin is not a pipe.
 #[cfg(target_os = "linux")]
 fn make_pipe_larger(stdin: &io::Stdin) {
     rustix::pipe::fcntl_setpipe_size(stdin, 1 << 20).ok();

@@ -1,4 +1,4 @@
-//! Wakes a process when something arrives in a folder.
+//! Waits for files that are moved into a folder.
 
 use std::{io, os::windows::ffi::OsStrExt as _, path::Path, thread, time::Duration};
 
@@ -13,36 +13,36 @@ use windows_sys::Win32::{
 
 use super::shutdown::{check, event};
 
-/// Rings when a file comes into a folder, or goes.
+/// Wakes up when a file is created or removed in a folder.
 #[derive(Debug)]
 pub struct DirWatcher(HANDLE);
 
 impl DirWatcher {
-    /// Watches a folder. What arrives from now on is not missed.
+    /// Starts to watch a folder. Files that arrive from now on are not missed.
     pub fn watch(folder: &Path) -> io::Result<Self> {
         let path: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
-        // SAFETY: the path ends with zero.
+        // SAFETY: the path is null-terminated.
         match unsafe { FindFirstChangeNotificationW(path.as_ptr(), FALSE, FILE_NOTIFY_CHANGE_FILE_NAME) } {
             INVALID_HANDLE_VALUE => Err(io::Error::last_os_error()),
             handle => Ok(Self(handle)),
         }
     }
 
-    /// Sleeps until something arrived, at most so long. One answer for all that arrived until then.
+    /// Sleeps until a file arrives, at most `most`, and then collects further arrivals for `gather`.
     pub fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
         let most = u32::try_from(most.as_millis()).unwrap_or(u32::MAX - 1);
         let end = event();
         let both = [self.0, end.unwrap_or_default()];
         let count = 1 + u32::from(end.is_some());
-        // SAFETY: `count` handles are there, and open for as long as this runs.
+        // SAFETY: the array has `count` handles, which are open during the call.
         match unsafe { WaitForMultipleObjects(count, both.as_ptr(), FALSE, most) } {
             WAIT_FAILED => Err(io::Error::last_os_error()),
             WAIT_OBJECT_0 => {
                 thread::sleep(gather);
-                // SAFETY: the handle is open as long as `self` lives.
+                // SAFETY: the handle is open while `self` exists.
                 check(unsafe { FindNextChangeNotification(self.0) })
             }
-            // Time is up, or this process is asked to end: the caller looks around.
+            // Timeout or shutdown request: the caller checks its state.
             _ => Ok(()),
         }
     }

@@ -23,34 +23,34 @@ use windows_sys::Win32::{
 
 use crate::OwnerOnly;
 
-/// A person's own folder is closed to others here, and what is made in it inherits that.
+/// Does nothing: a user's profile folder is closed to other users, and new files inherit that.
 impl OwnerOnly for OpenOptions {
     fn private(&mut self) -> &mut Self {
         self
     }
 }
 
-/// As with files.
+/// Does nothing, as with files.
 impl OwnerOnly for DirBuilder {
     fn private(&mut self) -> &mut Self {
         self
     }
 }
 
-/// Says whether others than its owner may read a file or folder; here modes do not tell.
+/// Returns `None`: this system has no file modes.
 pub fn is_open_to_others(_path: &Path) -> Option<bool> {
     None
 }
 
-/// What the names of programs and scripts end with.
+/// Extensions of programs and scripts.
 const PROGRAMS: [&str; 4] = ["exe", "com", "cmd", "bat"];
 
-/// Returns the names that a program's file may have. Not those of scripts: they cannot be given lines of text.
+/// Returns the file names that a program may have. Without scripts: they cannot take multi-line arguments.
 pub fn program_names(name: &str) -> impl Iterator<Item = String> + use<> {
     [format!("{name}.exe")].into_iter()
 }
 
-/// Says whether a file can be run.
+/// Returns true if a file is executable.
 pub fn is_program(path: &Path) -> bool {
     let is_named_so = path
         .extension()
@@ -58,8 +58,8 @@ pub fn is_program(path: &Path) -> bool {
     is_named_so && path.is_file()
 }
 
-/// Spells a program's path so that every shell understands it; `None` when it is no text. To some shells here a backslash
-/// means something else, and the system takes either; a name with blanks has a short one, unless that is switched off.
+/// Formats a program's path so that every shell understands it; `None` if it is not valid Unicode. Some shells take a
+/// backslash as an escape, and Windows accepts slashes; a name with spaces has a short form, unless that is disabled.
 pub fn shell_path(path: &Path) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || r":/\.-_+~".contains(c);
     let text = path.to_str()?;
@@ -70,12 +70,12 @@ pub fn shell_path(path: &Path) -> Option<String> {
     Some(short.unwrap_or_else(|| text.to_owned()).replace('\\', "/"))
 }
 
-/// Returns the name of at most eight letters and three that old programs know a file by, and everything above it.
+/// Returns the 8.3 form of a path.
 fn short_name(path: &Path) -> Option<String> {
     let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
     let mut short = vec![0; 1024];
     let room = u32::try_from(short.len()).ok()?;
-    // SAFETY: the path ends with zero, and as many letters as there is room for are written.
+    // SAFETY: the path is null-terminated, and at most `room` characters are written.
     let length = unsafe { GetShortPathNameW(path.as_ptr(), short.as_mut_ptr(), room) };
     let length = usize::try_from(length)
         .ok()
@@ -83,35 +83,35 @@ fn short_name(path: &Path) -> Option<String> {
     String::from_utf16(&short[..length]).ok()
 }
 
-/// Fails when a folder cannot be listed and written.
+/// Fails if a folder cannot be listed and written.
 pub fn can_write(folder: &Path) -> io::Result<()> {
     fs::read_dir(folder)?;
-    // Who may write is told by lists that only the system can work out.
+    // Access depends on ACLs that only the system can evaluate.
     let trial = folder.join(format!("trial.{}", std::process::id()));
     File::create(&trial)?;
     fs::remove_file(trial)
 }
 
-/// Returns how much room a disk has for us.
+/// Returns the free space that this user may use.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
     let mut free = 0;
-    // SAFETY: the path ends with zero; the number is ours, and what is not asked for may be null.
+    // SAFETY: the path is null-terminated; the number is a local variable, and unused results may be null.
     match unsafe { GetDiskFreeSpaceExW(path.as_ptr(), &raw mut free, ptr::null_mut(), ptr::null_mut()) } {
         0 => Err(io::Error::last_os_error()),
         _ => Ok(free),
     }
 }
 
-/// Returns what tells a file from every other, however it is called; links are followed.
+/// Returns volume and file index, which identify a file under all its names; links are followed.
 pub fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    // Folders are opened with this flag only. To look at, not to read: nobody is in anybody's way.
+    // Folders need this flag. Opened for metadata only, so that no other access is blocked.
     let file = OpenOptions::new()
         .access_mode(0)
         .custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
         .open(path)?;
     let mut about = BY_HANDLE_FILE_INFORMATION::default();
-    // SAFETY: the handle is open as long as `file` lives, and what is filled in is ours.
+    // SAFETY: the handle is open while `file` exists, and the result is a local variable.
     match unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut about) } {
         0 => Err(io::Error::last_os_error()),
         _ => Ok((
@@ -121,7 +121,7 @@ pub fn identity(path: &Path) -> io::Result<(u64, u64)> {
     }
 }
 
-/// Reads from a place in a file. Where the file stands afterwards is not said.
+/// Reads from an offset. The file position afterwards is unspecified.
 pub fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.seek_read(bytes, at)? {
@@ -135,7 +135,7 @@ pub fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Resu
     Ok(())
 }
 
-/// Writes to a place in a file. Where the file stands afterwards is not said.
+/// Writes to an offset. The file position afterwards is unspecified.
 pub fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.seek_write(bytes, at)? {
@@ -155,7 +155,7 @@ pub fn write_parts(file: &mut File, parts: &[IoSlice<'_>]) -> io::Result<()> {
     file.write_all(&whole)
 }
 
-/// Renames a file, in the place of another if there is one.
+/// Renames a file and replaces an existing one.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     retry_while_busy(|| fs::rename(&from, &to))
 }
@@ -165,8 +165,8 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     retry_while_busy(|| fs::remove_file(&path))
 }
 
-/// Does something again while another program looks into the file: those that look for viruses or make copies do so for
-/// a few milliseconds whenever a file is new, and nobody else may rename or remove it then.
+/// Retries while another program has the file open: virus scanners and backup programs open every new file for a few
+/// milliseconds, and it cannot be renamed or removed then.
 fn retry_while_busy(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
     const PAUSE: Duration = Duration::from_millis(10);
     let is_held = |error: &io::Error| {
@@ -184,19 +184,19 @@ fn retry_while_busy(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
     act()
 }
 
-/// Has the disk keep what was renamed in a folder: the file system's own journal does.
+/// Does nothing: the journal of the file system keeps renames.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     fs::metadata(folder).map(drop)
 }
 
-/// Opens what stands for a folder to lock it: a file in it, for folders cannot be locked here.
+/// Opens a lock file in a folder: folders themselves cannot be locked here.
 pub fn open_to_lock(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     options.open(folder.join("folder.lock"))
 }
 
-/// Opens a file to read it; fails on a link that is not to be followed.
+/// Opens a file for reading; fails on a link unless `follows_links` is set.
 pub fn open_nonblocking(path: &Path, follows_links: bool) -> io::Result<File> {
     if !follows_links && fs::symlink_metadata(path)?.is_symlink() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -204,12 +204,12 @@ pub fn open_nonblocking(path: &Path, follows_links: bool) -> io::Result<File> {
     File::open(path)
 }
 
-/// Takes bytes as a path, if they can be one.
+/// Converts bytes to a path, if they are valid.
 pub fn path_from_bytes(bytes: &[u8]) -> Option<PathBuf> {
     str::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
-/// Resolves links. The answer is spelled as people and agents spell it, without the prefix of the system's own spelling.
+/// Resolves links. Returns the usual form of the path, without the `\\?\` prefix.
 pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     let canonical = fs::canonicalize(path)?;
     let spelled = canonical.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
@@ -220,7 +220,7 @@ pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     })
 }
 
-/// Says whether a tidy absolute path is canonical already; here nothing tells at once.
+/// Returns `None`: this system has no such call.
 pub fn canonical_already(_path: &Path) -> Option<bool> {
     None
 }

@@ -1,7 +1,7 @@
-//! A file as memory.
+//! Files in memory, with the interface of memory-mapped files.
 //!
-//! Read as a whole: a file that somebody has mapped cannot be replaced here, and whoever makes it anew must not have to
-//! wait for whoever searches.
+//! Read as a whole: here a mapped file cannot be replaced, and the process that rewrites it must not have to wait for
+//! searches.
 
 use std::{
     fs::File,
@@ -9,7 +9,7 @@ use std::{
     ops::Deref,
 };
 
-/// A whole file.
+/// Content of a whole file.
 #[derive(Debug)]
 pub struct MappedFile(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! This process, and those that it starts.
+//! This process and its child processes.
 
 use std::{
     io,
@@ -30,45 +30,45 @@ use windows_sys::Win32::{
 
 use super::shutdown::{check, owned};
 
-/// Makes way for others: what people wait for matters more.
+/// Lowers the priority of this process: interactive programs come first.
 pub fn lower_priority() {
-    // SAFETY: the handle stands for this process and is never closed. Not allowed: then it is as fast as everyone else.
+    // SAFETY: the pseudo handle of this process is never closed. On failure the process keeps its priority.
     unsafe { SetPriorityClass(GetCurrentProcess(), BELOW_NORMAL_PRIORITY_CLASS) };
 }
 
-/// Leaves the terminal that this process was started in; here [`configure_detached`] has done it.
+/// Does nothing: [`configure_detached`] has already detached the process.
 pub fn detach_from_terminal() {}
 
-/// Returns a folder in which a process may stay without being in anybody's way: not on a disk that may be taken out.
+/// Returns a folder for background processes: not on a removable disk.
 pub fn detached_cwd() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Prepares to start a program that keeps nothing of ours: no console, and none of our streams. Whoever started us would
-/// wait for those to be closed.
+/// Prepares to start a program in the background: without a console and without our streams, because the program that
+/// started us would wait for those to be closed.
 pub fn configure_detached(command: &mut Command) -> &mut Command {
     for stream in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
-        // SAFETY: asks for a handle of ours and changes who inherits it. A stream that is not there is none to inherit.
+        // SAFETY: changes the inheritance of a standard handle of this process. A missing stream is not inherited anyway.
         unsafe { SetHandleInformation(GetStdHandle(stream), HANDLE_FLAG_INHERIT, 0) };
     }
     command.creation_flags(CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP)
 }
 
-/// Writing past a limit on the size of files is an error like any other here.
+/// Does nothing: there is no such signal here.
 pub fn ignore_sigxfsz() {}
 
-/// A program, and whatever it starts.
+/// A program and its child processes.
 #[derive(Debug)]
 pub struct ProcessGroup(OwnedHandle);
 
-/// Starts a program as the first of its family.
+/// Starts a program in a job object of its own.
 pub fn spawn_group(command: &mut Command) -> io::Result<(Child, ProcessGroup)> {
-    // SAFETY: without a name and with nobody inheriting it; what is made is owned from here on.
+    // SAFETY: a new job without name and security attributes; the handle is owned from here on.
     let job = owned(unsafe { CreateJobObjectW(ptr::null(), ptr::null()) })?;
     let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
     limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
     let size = u32::try_from(size_of_val(&limits)).map_err(io::Error::other)?;
-    // SAFETY: the limits are of the kind that is named, and as long as is said.
+    // SAFETY: the structure is of the named class and has the given size.
     check(unsafe {
         SetInformationJobObject(
             job.as_raw_handle(),
@@ -81,7 +81,7 @@ pub fn spawn_group(command: &mut Command) -> io::Result<(Child, ProcessGroup)> {
     // SAFETY: both handles are open.
     let assigned = check(unsafe { AssignProcessToJobObject(job.as_raw_handle(), child.as_raw_handle()) });
     if let Err(error) = assigned {
-        // It would outlive us.
+        // Outside of the job it would outlive this process.
         child.kill().ok();
         return Err(error);
     }
@@ -89,12 +89,12 @@ pub fn spawn_group(command: &mut Command) -> io::Result<(Child, ProcessGroup)> {
 }
 
 impl ProcessGroup {
-    /// Ends all of them at once.
+    /// Kills all processes of the group.
     pub fn end(&self) {
-        // SAFETY: the handle is open. Gone already, as it should be.
+        // SAFETY: the handle is open. Fails if they have exited, which is fine.
         unsafe { TerminateJobObject(self.0.as_raw_handle(), 1) };
     }
 }
 
-/// Has the system map a part of a buffer in one go; here each page is mapped when it is touched.
+/// Does nothing: here each page is mapped on first access.
 pub fn prefault(_part: &mut [MaybeUninit<u8>]) {}

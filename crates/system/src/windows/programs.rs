@@ -1,19 +1,19 @@
-//! What other programs are called, and where they keep their things.
+//! Names and paths of other programs.
 
-/// Programs that open an address in the person's browser, with what comes before the address; the first that can does it.
+/// Programs that open an address in the browser, with the arguments before the address; the first that works is used.
 pub const BROWSERS: &[(&str, &[&str])] = &[("rundll32.exe", &["url.dll,FileProtocolHandler"])];
 
-/// The folder below the home in which programs keep their settings.
+/// Folder in the user's home in which programs store their settings.
 pub const SETTINGS_FOLDER: &str = "AppData/Roaming";
 
-/// The command that ends a process which does not listen.
+/// Command that kills a process which does not respond.
 pub const END_BY_FORCE: &str = "taskkill /F /PID";
 
-/// The command that takes the write protection off a file.
+/// Command that removes the write protection of a file.
 pub const UNPROTECT: &str = "attrib -r";
 
-/// The variable that names the person's own folder.
+/// Variable with the path of the user's home folder.
 pub const HOME_VARIABLE: &str = "USERPROFILE";
 
-/// The command that gives a folder with everything in it back to its owner.
+/// Command that returns ownership of a folder and its content to the user.
 pub const TAKE_OVER: &str = r#"icacls /reset /T"#;

@@ -1,7 +1,7 @@
-//! Asking a process to end, and hearing it.
+//! Requests and detects the shutdown of a process.
 //!
-//! There are no signals between processes here. A process that can be asked has an event whose name has its number; the
-//! keys of its console set the same event.
+//! There are no signals between processes here. A process that accepts requests has an event with its process id in the
+//! name; Ctrl-C in its console sets the same event.
 
 use std::{
     io,
@@ -27,7 +27,7 @@ use windows_sys::{
     core::BOOL,
 };
 
-/// What is set when this process is asked to end.
+/// Event and flag that are set when this process should exit.
 struct End {
     event: OwnedHandle,
     asked: Arc<AtomicBool>,
@@ -35,40 +35,40 @@ struct End {
 
 static END: OnceLock<End> = OnceLock::new();
 
-/// Asks a process to end; fails for one that does not listen.
+/// Sends a process the request to exit; fails if it accepts none.
 pub fn terminate(pid: u32) -> io::Result<()> {
-    // SAFETY: the name ends with zero; what is opened is owned from here on.
+    // SAFETY: the name is null-terminated; the handle is owned from here on.
     set(&owned(unsafe {
         OpenEventW(EVENT_MODIFY_STATE, FALSE, name(pid).as_ptr())
     })?)
 }
 
-/// Returns what becomes true when somebody asks this process to end. Who asks twice ends it at once, as it would anyone.
+/// Returns a flag that is set when this process should exit. A second request kills it at once.
 pub fn shutdown_flag() -> io::Result<Arc<AtomicBool>> {
     if let Some(end) = END.get() {
         return Ok(Arc::clone(&end.asked));
     }
     let name = name(std::process::id());
-    // SAFETY: the name ends with zero; what is made is owned from here on.
+    // SAFETY: the name is null-terminated; the handle is owned from here on.
     let event = owned(unsafe { CreateEventW(ptr::null(), TRUE, FALSE, name.as_ptr()) })?;
     let asked = Arc::default();
     let end = END.get_or_init(|| End { event, asked });
     thread::Builder::new().name("end".to_owned()).spawn(|| {
-        // SAFETY: the event is open for as long as the process lives.
+        // SAFETY: the event is open until the process exits.
         unsafe { WaitForSingleObject(end.event.as_raw_handle(), INFINITE) };
         end.asked.store(true, Ordering::Relaxed);
     })?;
-    // SAFETY: the function is there for as long as the process lives.
+    // SAFETY: the function exists until the process exits.
     check(unsafe { SetConsoleCtrlHandler(Some(on_key), TRUE) })?;
     Ok(Arc::clone(&end.asked))
 }
 
-/// Returns the event that is set when this process is asked to end, for whoever waits for something else as well.
+/// Returns the event that is set when this process should exit, for waits on several handles.
 pub(super) fn event() -> Option<HANDLE> {
     END.get().map(|end| end.event.as_raw_handle())
 }
 
-/// Called by the system on a thread of its own; `FALSE` leaves it to the system, which ends the process.
+/// Handles console keys, on a thread of the system; `FALSE` lets the system end the process.
 unsafe extern "system" fn on_key(_key: u32) -> BOOL {
     match END.get() {
         Some(end) if !end.asked.swap(true, Ordering::Relaxed) && set(&end.event).is_ok() => TRUE,
@@ -84,7 +84,7 @@ fn name(pid: u32) -> Vec<u16> {
 }
 
 fn set(event: &OwnedHandle) -> io::Result<()> {
-    // SAFETY: the handle is open as long as `event` lives.
+    // SAFETY: the handle is open while `event` exists.
     check(unsafe { SetEvent(event.as_raw_handle()) })
 }
 
@@ -95,11 +95,11 @@ pub(super) fn check(result: BOOL) -> io::Result<()> {
     }
 }
 
-/// Takes what a call has opened or made; null means that it has not.
+/// Takes ownership of a handle; null means that the call failed.
 pub(super) fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: whoever calls this has just got it and gives it away.
+    // SAFETY: the caller has just received the handle and gives up its ownership.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }

@@ -14,17 +14,17 @@ use windows_sys::Win32::System::{
     Pipes::PeekNamedPipe,
 };
 
-/// Returns how wide the terminal is that standard output goes to.
+/// Returns the width of the terminal on standard output.
 pub fn columns() -> Option<usize> {
     let mut screen = CONSOLE_SCREEN_BUFFER_INFO::default();
-    // SAFETY: asks for a handle of ours, and fills in what is ours.
+    // SAFETY: the standard handle belongs to this process, and the result is a local variable.
     if unsafe { GetConsoleScreenBufferInfo(GetStdHandle(STD_OUTPUT_HANDLE), &raw mut screen) } == 0 {
         return None;
     }
     usize::try_from(i32::from(screen.srWindow.Right) - i32::from(screen.srWindow.Left) + 1).ok()
 }
 
-/// Reads the first byte that a program sends to standard input; does not wait longer, and not for a person.
+/// Reads the first byte that a program sends to standard input; does not wait for a terminal, nor longer than the timeout.
 pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
     const POLL_INTERVAL: Duration = Duration::from_millis(5);
     let stdin = io::stdin();
@@ -42,10 +42,10 @@ pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
     (stdin.lock().read(&mut first).ok()? == 1).then_some(first[0])
 }
 
-/// Says whether standard input is an open pipe with nothing in it; a file has all that it will have.
+/// Returns true if standard input is an open and empty pipe; a file never gets more content.
 fn has_nothing_yet() -> bool {
     let mut waiting = 0;
-    // SAFETY: asks for a handle of ours; the number is ours, and what is not asked for may be null.
+    // SAFETY: the standard handle belongs to this process; the number is a local variable, and unused results may be null.
     let is_open_pipe = unsafe {
         PeekNamedPipe(
             GetStdHandle(STD_INPUT_HANDLE),
