@@ -1,17 +1,17 @@
-//! What tokens cost: a short table that goes out of date, and what the user says instead.
+//! Prices of tokens: a built-in list that goes out of date, and the user's overrides.
 
 use std::str::FromStr;
 
-/// What a million tokens cost, in micro-dollars.
+/// Price of a million tokens, in micro-dollars.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// What the name of a model begins with.
+    /// Prefix of the model's name.
     model: String,
     tokens_in: u64,
     tokens_out: u64,
 }
 
-/// List prices in dollars for a million tokens, in and out; the first that fits counts.
+/// List prices in dollars per million input and output tokens; the first matching prefix counts.
 const LIST: &str = "\
 claude-haiku-5=0.10/0.50
 claude-haiku-4=1/5
@@ -33,15 +33,15 @@ gemini-2.5-flash-lite=0.10/0.40
 gemini-2.5-flash=0.30/2.50
 gemini-2.5-pro=1.25/10";
 
-/// Why a text is no price.
+/// Error for a text that is not a price.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no price: expected a model and dollars for a million tokens in and out, such as gpt-5-mini=0.25/2"
+    "`{0}` is not a price: expected a model and dollars per million input and output tokens, such as gpt-5-mini=0.25/2"
 )]
 pub struct NotAPrice(String);
 
 impl Price {
-    /// Returns what a call cost, in micro-dollars.
+    /// Returns the cost of a call, in micro-dollars.
     pub fn cost(&self, tokens_in: u64, tokens_out: u64) -> u64 {
         let part = |tokens: u64, price: u64| tokens.saturating_mul(price).div_ceil(1_000_000);
         part(tokens_in, self.tokens_in) + part(tokens_out, self.tokens_out)
@@ -67,7 +67,7 @@ impl FromStr for Price {
     }
 }
 
-/// Reads dollars with at most six decimals, without the detours of floating point.
+/// Parses dollars with at most six decimals, without floating point.
 fn micro_dollars(text: &str) -> Option<u64> {
     let (dollars, cents) = text.trim().split_once('.').unwrap_or((text.trim(), "0"));
     let is_digits =
@@ -79,9 +79,9 @@ fn micro_dollars(text: &str) -> Option<u64> {
     Some(dollars.parse::<u64>().ok()? * 1_000_000 + millionths)
 }
 
-/// Finds the price of a model: what the user says, else the list; `None` when nobody knows.
+/// Finds the price of a model: the user's, else the list's; `None` if it is unknown.
 pub fn price(model: &str, own: &[Price]) -> Option<Price> {
-    // OpenRouter puts the maker in front.
+    // OpenRouter prefixes the name with the vendor.
     let name = model.rsplit('/').next().unwrap_or(model);
     let fits = |price: &&Price| model.starts_with(&price.model) || name.starts_with(&price.model);
     own.iter().find(fits).cloned().or_else(|| {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_is_right_about_prices() {
+    fn prices_of_the_user_override_the_list() {
         let own: Vec<Price> = vec!["claude-haiku=2/10".parse().unwrap()];
         assert_eq!(
             price("claude-haiku-4-5", &own).unwrap().cost(1_000_000, 1_000),

@@ -1,7 +1,7 @@
-//! Who can be asked: one small trait, three providers, and what can go wrong with each of them, told apart.
+//! Providers: one small trait, three implementations, and their distinct errors.
 //!
-//! A provider makes one stateless call. Whether a call may be made, when it is tried again and what is kept of it is left to
-//! whoever calls.
+//! A provider makes one stateless call. The caller decides whether a call may be made, when it is retried and what is kept
+//! of the answer.
 
 mod anthropic;
 mod claude_cli;
@@ -18,61 +18,61 @@ pub use trouble::Trouble;
 
 use crate::Prompt;
 
-/// The most tokens that an answer may have.
+/// Maximum number of tokens of an answer.
 const MAX_ANSWER_TOKENS: u32 = 2_000;
 
-/// How long one call may take: a local model without a graphics card is slow.
+/// Time limit of one call: a local model without a graphics card is slow.
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Someone who answers.
+/// Back end that answers prompts.
 pub trait Provider: Send + Sync + fmt::Debug {
-    /// Asks once. Returns soon after `stop` became true, whatever the other side does.
+    /// Makes one call. Returns soon after `stop` is set, even while waiting for the server.
     fn ask(&self, prompt: &Prompt, stop: &AtomicBool) -> Result<Reply, Trouble>;
 }
 
-/// What came back.
+/// Answer of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The answer.
+    /// Text of the answer.
     pub text: String,
-    /// What it took, if the provider counts.
+    /// Token counts, if the provider reports them.
     pub usage: Option<Usage>,
 }
 
-/// Tokens, as a provider counts them.
+/// Token counts of a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// What was sent, cached parts included.
+    /// Input tokens, cached ones included.
     pub tokens_in: u64,
-    /// What was answered.
+    /// Output tokens.
     pub tokens_out: u64,
 }
 
-/// Where a provider is and how one gets in.
+/// Address and credentials of a provider.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// The address, without the path of the call.
+    /// Base address, without the path of the call.
     pub base_url: String,
-    /// The model.
+    /// Name of the model.
     pub model: String,
-    /// The key, if there is one.
+    /// API key, if there is one.
     pub key: Option<ApiKey>,
-    /// The proxy to go through, if any.
+    /// Proxy, if there is one.
     pub proxy: Option<String>,
 }
 
-/// A key. It is never shown.
+/// API key. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Takes a key as it stands in the environment or a file; `None` when there is nothing in it.
+    /// Parses a key from the environment or a file; `None` if it is empty.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// Returns a text without the key: some servers repeat what they were given.
+    /// Removes the key from a text: some servers repeat it.
     fn hide(&self, text: &str) -> String {
         text.replace(&self.0, "[key]")
     }

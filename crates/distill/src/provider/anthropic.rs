@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 use super::{Endpoint, MAX_ANSWER_TOKENS, Provider, Reply, Trouble, Usage, http};
 use crate::Prompt;
 
-/// The version of the API that is spoken.
+/// Version of the API.
 const VERSION: &str = "2023-06-01";
 
-/// The Messages API, at Anthropic or whoever imitates it.
+/// Client of the Messages API, of Anthropic or a compatible server.
 #[derive(Debug)]
 pub struct Anthropic {
     endpoint: Endpoint,
 }
 
 impl Anthropic {
-    /// Where it is, unless the settings say otherwise.
+    /// Default address.
     pub const ADDRESS: &'static str = "https://api.anthropic.com";
-    /// Who is asked, unless the settings say otherwise.
+    /// Default model.
     pub const MODEL: &'static str = "claude-haiku-5-5";
 
-    /// Prepares to ask.
+    /// Creates a client.
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint }
     }
@@ -49,7 +49,7 @@ impl Provider for Anthropic {
 
 fn read(answer: &Value) -> Result<Reply, Trouble> {
     if answer["stop_reason"] == "refusal" {
-        return Err(Trouble::Refused("the model does not want to answer".to_owned()));
+        return Err(Trouble::Refused("the model refused to answer".to_owned()));
     }
     let Some(blocks) = answer["content"].as_array() else {
         return Err(Trouble::Nonsense("the answer has no content".to_owned()));
@@ -61,7 +61,7 @@ fn read(answer: &Value) -> Result<Reply, Trouble> {
     })
 }
 
-/// Reads how many tokens were counted; what was cached was sent too.
+/// Reads the token counts; cached tokens count as input.
 pub(super) fn usage(usage: &Value) -> Option<Usage> {
     let count = |name: &str| usage[name].as_u64();
     let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];

@@ -1,6 +1,6 @@
 //! The installed `claude` as a one-shot generator: no hooks, no tools, no session file, the user's own subscription.
 //!
-//! Owns what it is started with and what its output means; starting programs is left to whoever gives us a way to do it.
+//! Defines the arguments and parses the output; the caller supplies the function that runs the program.
 
 use std::{fmt, sync::atomic::AtomicBool, time::Duration};
 
@@ -9,57 +9,57 @@ use serde_json::Value;
 use super::{CALL_TIMEOUT, MAX_ANSWER_TOKENS, Provider, Reply, Trouble, Usage, anthropic, trouble};
 use crate::Prompt;
 
-/// What `claude` is to be started with.
+/// Arguments and input of a `claude` process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// The arguments.
+    /// Command-line arguments.
     pub arguments: Vec<String>,
     /// Variables besides those that it needs to find its own account.
     pub variables: Vec<(&'static str, String)>,
-    /// What it reads.
+    /// Standard input.
     pub input: String,
-    /// When it has taken too long.
+    /// Time limit.
     pub timeout: Duration,
 }
 
-/// How it ended.
+/// Result of a `claude` process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaudeOutput {
-    /// Whether it says that all went well.
+    /// True if it exited with status 0.
     pub success: bool,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it complained about.
+    /// Standard error.
     pub stderr: String,
 }
 
-/// Why it did not end by itself.
+/// Reason why a process did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// There is no such program.
+    /// The program was not found.
     Missing,
-    /// It took too long and was killed.
+    /// It exceeded the time limit and was killed.
     TimedOut,
-    /// It was killed because somebody asked us to stop.
+    /// It was killed because the worker stops.
     Stopped,
-    /// The system did not want it.
+    /// It could not be started.
     Failed(String),
 }
 
 /// Runs `claude` to its end.
 pub type RunClaude = Box<dyn Fn(&Invocation, &AtomicBool) -> Result<ClaudeOutput, RunError> + Send + Sync>;
 
-/// The `claude` program.
+/// Provider that runs the `claude` program.
 pub struct ClaudeCli {
     model: String,
     run: RunClaude,
 }
 
 impl ClaudeCli {
-    /// Who is asked, unless the settings say otherwise.
+    /// Default model.
     pub const MODEL: &'static str = "haiku";
 
-    /// Prepares to ask through a way to run it.
+    /// Creates a provider with a function that runs the program.
     pub fn new(model: String, run: RunClaude) -> Self {
         Self { model, run }
     }
@@ -88,14 +88,14 @@ impl ClaudeCli {
         Invocation {
             arguments: words.map(str::to_owned).to_vec(),
             variables: vec![
-                // Hooks that an administrator enforces still run: they must not record this.
+                // Hooks that an administrator enforces still run; they must not record this call.
                 ("BACKSTORY_INTERNAL", "1".to_owned()),
                 ("CLAUDE_CODE_DISABLE_THINKING", "1".to_owned()),
-                // No looking for updates, no telemetry: this is no session of anybody's.
+                // No update check and no telemetry: this is not a session of the user.
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
                 ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", MAX_ANSWER_TOKENS.to_string()),
             ],
-            // Arguments are seen by everyone on the machine, input is not.
+            // Arguments are visible to every user of the machine, input is not.
             input: prompt.user.clone(),
             timeout: CALL_TIMEOUT,
         }
@@ -114,7 +114,7 @@ impl Provider for ClaudeCli {
     fn ask(&self, prompt: &Prompt, stop: &AtomicBool) -> Result<Reply, Trouble> {
         match (self.run)(&self.invocation(prompt), stop) {
             Ok(ran) => read(&ran),
-            Err(RunError::Missing) => Err(Trouble::NotSetUp("there is no `claude` on the PATH".to_owned())),
+            Err(RunError::Missing) => Err(Trouble::NotSetUp("`claude` is not on the PATH".to_owned())),
             Err(RunError::TimedOut) => Err(Trouble::BrokenOff {
                 usage: None,
                 said: "`claude` took too long".to_owned(),
@@ -122,13 +122,13 @@ impl Provider for ClaudeCli {
             Err(RunError::Stopped) => Err(Trouble::Stopped),
             Err(RunError::Failed(why)) => Err(Trouble::Unreachable {
                 retry_after: None,
-                said: format!("`claude` did not run: {}", trouble::short(&why)),
+                said: format!("could not run `claude`: {}", trouble::short(&why)),
             }),
         }
     }
 }
 
-/// Reads the one JSON object that it prints. `subtype` says success even where the API failed; `is_error` does not.
+/// Parses the JSON object that it prints. `subtype` is `success` even if the API failed; `is_error` is reliable.
 fn read(ran: &ClaudeOutput) -> Result<Reply, Trouble> {
     let answer: Option<Value> = serde_json::from_str(ran.stdout.trim()).ok();
     let Some(answer) = answer.filter(Value::is_object) else {
@@ -144,7 +144,7 @@ fn read(ran: &ClaudeOutput) -> Result<Reply, Trouble> {
         return Err(failed(u16::try_from(status).unwrap_or_default(), text, usage));
     }
     if answer["stop_reason"] == "refusal" {
-        return Err(Trouble::Refused("the model does not want to answer".to_owned()));
+        return Err(Trouble::Refused("the model refused to answer".to_owned()));
     }
     Ok(Reply {
         text: text.to_owned(),
@@ -166,7 +166,7 @@ fn failed(status: u16, said: &str, usage: Option<Usage>) -> Trouble {
             said: trouble::short(said),
         },
         0 if is_logged_out => Trouble::BadKey(trouble::short(said)),
-        // Killed, or given up half-way: it says what that took, or nobody knows.
+        // Killed or aborted: it reports its usage, or none is known.
         0 => Trouble::BrokenOff {
             usage,
             said: trouble::short(said),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_with_what_it_took() {
+    fn an_answer_is_parsed_with_its_usage() {
         let text = r#"{"type":"result","subtype":"success","is_error":false,"result":"<nothing/>","usage":{"input_tokens":3,
             "cache_read_input_tokens":900,"output_tokens":4}}"#;
         let reply = outcome(true, text).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn its_failures_are_told_apart() {
+    fn failures_are_classified() {
         let error = |status: u16, said: &str| {
             format!(
                 r#"{{"subtype":"success","is_error":true,"api_error_status":{status},"result":"{said}"}}"#

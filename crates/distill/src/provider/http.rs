@@ -1,4 +1,4 @@
-//! One HTTP call that can be given up: what the two APIs share.
+//! Cancelable HTTP calls, shared by the two APIs.
 
 use std::{
     io,
@@ -15,23 +15,23 @@ use ureq::{Agent, Proxy};
 
 use super::{CALL_TIMEOUT, Endpoint, Trouble, trouble};
 
-/// The longest answer that is read.
+/// Maximum size of an answer.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// How often a call looks whether it is still wanted.
+/// Time between two checks of the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// What a server answered.
+/// Response of a server.
 pub(super) struct Response {
     status: u16,
     retry_after: Option<Duration>,
     body: String,
 }
 
-/// Posts JSON and returns the answer of a call that went well.
+/// Posts JSON and returns the response of a successful call.
 ///
-/// A blocked read cannot be interrupted, so the call has a thread of its own. When it is not wanted any more, that thread is
-/// left behind; it ends with its time-out or with the process.
+/// A blocked read cannot be interrupted, so the call has a thread of its own. When the call is canceled, that thread is
+/// left behind; it ends with its timeout or with the process.
 pub(super) fn post(
     endpoint: &Endpoint,
     path: &str,
@@ -46,7 +46,7 @@ pub(super) fn post(
     let spawned = thread::Builder::new()
         .name("model call".to_owned())
         .spawn(move || {
-            // Nobody listens any more when the call was given up.
+            // The receiver is gone if the call was canceled.
             send.send(call(&agent, &url, headers, &body)).ok();
         });
     spawned.map_err(|error| unreachable(&error.to_string()))?;
@@ -60,7 +60,7 @@ pub(super) fn post(
                     false => broken_off(&said),
                 });
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(broken_off("the call broke down")),
+            Err(RecvTimeoutError::Disconnected) => return Err(broken_off("the call failed unexpectedly")),
             Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(Trouble::Stopped),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -74,7 +74,7 @@ fn agent(endpoint: &Endpoint) -> Result<Agent, Trouble> {
         .timeout_global(Some(CALL_TIMEOUT))
         .timeout_connect(Some(Duration::from_secs(20)))
         .http_status_as_error(false)
-        // A redirect would take the key to somebody else.
+        // A redirect would send the key to another server.
         .max_redirects(0)
         .proxy(proxy)
         .user_agent(concat!("backstory/", env!("CARGO_PKG_VERSION")))
@@ -110,14 +110,14 @@ fn call(
     })
 }
 
-/// Tells an answer from an error. Both APIs, and those that imitate them, put errors into `error`.
+/// Distinguishes an answer from an error. Both APIs, and compatible ones, put errors into `error`.
 fn judge(endpoint: &Endpoint, response: &Response) -> Result<Value, Trouble> {
     let body: Option<Value> = serde_json::from_str(&response.body).ok();
     if (200..300).contains(&response.status) {
         return body.ok_or_else(|| Trouble::Nonsense("the server did not answer with JSON".to_owned()));
     }
     let error = body.as_ref().map(|body| match &body[0] {
-        // Gemini's wraps it into a list.
+        // Gemini wraps it in a list.
         Value::Object(first) => &first["error"],
         _ => &body["error"],
     });
@@ -146,14 +146,14 @@ fn hide(endpoint: &Endpoint, text: &str) -> String {
     }
 }
 
-/// Whether there was no connection that the question could have gone through.
+/// Returns true if no connection was made, so that the request was not sent.
 fn never_left(error: &ureq::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, InvalidData, NetworkDown, NetworkUnreachable};
     use ureq::{Error, Timeout};
     match error {
         Error::Io(error) => matches!(
             error.kind(),
-            // The last is a certificate that nobody trusts.
+            // The last is an untrusted certificate.
             ConnectionRefused | HostUnreachable | NetworkDown | NetworkUnreachable | InvalidData
         ),
         Error::Timeout(step) => matches!(step, Timeout::Resolve | Timeout::Connect),

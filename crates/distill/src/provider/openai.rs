@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, which most others speak too: OpenRouter, Gemini, Ollama, LM Studio, vLLM.
+//! OpenAI's chat completions API, which many servers offer: OpenRouter, Gemini, Ollama, LM Studio, vLLM.
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use super::{Endpoint, MAX_ANSWER_TOKENS, Provider, Reply, Trouble, Usage, http};
 use crate::Prompt;
 
-/// Chat completions, wherever they are spoken.
+/// Client of a chat completions API.
 #[derive(Debug)]
 pub struct OpenAi {
     endpoint: Endpoint,
 }
 
 impl OpenAi {
-    /// Where it is, unless the settings say otherwise.
+    /// Default address.
     pub const ADDRESS: &'static str = "https://api.openai.com/v1";
-    /// Who is asked at that address, unless the settings say otherwise. Anywhere else, nobody can know.
+    /// Default model at that address. Other servers have no default.
     pub const MODEL: &'static str = "gpt-4.1-mini";
 
-    /// Prepares to ask.
+    /// Creates a client.
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint }
     }
@@ -28,13 +28,13 @@ impl OpenAi {
 impl Provider for OpenAi {
     fn ask(&self, prompt: &Prompt, stop: &AtomicBool) -> Result<Reply, Trouble> {
         if self.endpoint.model.is_empty() {
-            return Err(Trouble::NotSetUp("`distill.model` names no model".to_owned()));
+            return Err(Trouble::NotSetUp("`distill.model` is not set".to_owned()));
         }
         let is_openai = self.endpoint.base_url == Self::ADDRESS;
         if is_openai && self.endpoint.key.is_none() {
             return Err(Trouble::NotSetUp("there is no API key".to_owned()));
         }
-        // Local servers want no key.
+        // Local servers need no key.
         let key = self.endpoint.key.as_ref();
         let headers = key.map(|key| ("authorization", format!("Bearer {}", key.0)));
         let mut body = json!({
@@ -44,7 +44,7 @@ impl Provider for OpenAi {
                 {"role": "user", "content": prompt.user},
             ],
         });
-        // OpenAI's newer models refuse the old name, most of those who imitate it know no other.
+        // OpenAI's newer models reject the old name; most compatible servers accept only that.
         let most = if is_openai {
             "max_completion_tokens"
         } else {
@@ -65,7 +65,7 @@ fn read(answer: &Value) -> Result<Reply, Trouble> {
     let choice = &answer["choices"][0];
     let message = &choice["message"];
     if choice["finish_reason"] == "content_filter" || message["refusal"].is_string() {
-        return Err(Trouble::Refused("the model does not want to answer".to_owned()));
+        return Err(Trouble::Refused("the model refused to answer".to_owned()));
     }
     let Some(text) = message["content"].as_str() else {
         return Err(Trouble::Nonsense("the answer has no content".to_owned()));

@@ -1,57 +1,57 @@
-//! What can go wrong with a provider.
+//! Errors of providers.
 
 use std::time::Duration;
 
 use super::Usage;
 
-/// Why there is no answer.
+/// Reason for a missing answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// Something is missing: a key, a program, a model of that name.
+    /// Something is not configured: a key, a program, a model of that name.
     #[error("not set up: {0}")]
     NotSetUp(String),
-    /// The key is not accepted.
+    /// The key was rejected.
     #[error("the key is not accepted: {0}")]
     BadKey(String),
-    /// Too many calls in too short a time.
+    /// Too many calls in a short time.
     #[error("rate limited: {said}")]
     RateLimited {
-        /// How long to wait, if the server says.
+        /// Delay that the server requests.
         retry_after: Option<Duration>,
-        /// What the server said.
+        /// Message of the server.
         said: String,
     },
-    /// The account has nothing left to spend.
+    /// The account has no quota left.
     #[error("the quota is spent: {said}")]
     QuotaSpent {
-        /// How long to wait, if the server says.
+        /// Delay that the server requests.
         retry_after: Option<Duration>,
-        /// What the server said.
+        /// Message of the server.
         said: String,
     },
-    /// The provider does not want to answer this.
+    /// The provider refuses to answer this prompt.
     #[error("refused: {0}")]
     Refused(String),
-    /// It cannot be reached, or has too much to do: nobody has begun to answer.
+    /// It cannot be reached, or is overloaded: the call was not processed.
     #[error("not reachable: {said}")]
     Unreachable {
-        /// How long to wait, if the server says.
+        /// Delay that the server requests.
         retry_after: Option<Duration>,
-        /// What went wrong.
+        /// Error message.
         said: String,
     },
-    /// It has the question, and there is no answer: that may have been paid for.
+    /// The call was sent and has no answer: it may have been billed.
     #[error("the answer broke off: {said}")]
     BrokenOff {
-        /// What it took, if the provider counts.
+        /// Token counts, if the provider reports them.
         usage: Option<Usage>,
-        /// What went wrong.
+        /// Error message.
         said: String,
     },
-    /// What came back makes no sense.
+    /// The answer cannot be parsed.
     #[error("no answer that could be read: {0}")]
     Nonsense(String),
-    /// Somebody asked us to stop before the answer was there.
+    /// The call was canceled by a shutdown.
     #[error("stopped before the answer came")]
     Stopped,
 }
@@ -72,8 +72,8 @@ impl Trouble {
         }
     }
 
-    /// Returns how long to leave the provider alone after so many failures in a row; `None` when only this one question is
-    /// affected. What the server says counts, within bounds.
+    /// Returns the backoff of the provider after `failures` failures in a row; `None` if only this one prompt is
+    /// affected. A delay that the server requests applies, within bounds.
     pub fn pause(&self, failures: u32) -> Option<Duration> {
         const MINUTE: Duration = Duration::from_secs(60);
         let bounded = |asked: &Option<Duration>, usual: Duration, longest: Duration| {
@@ -92,7 +92,7 @@ impl Trouble {
     }
 }
 
-/// Tells troubles apart by what an HTTP API says: its status, its own name for the error, and its message.
+/// Classifies an error by the status, the error code and the message of an HTTP API.
 pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Option<Duration>) -> Trouble {
     let said = match message.trim() {
         "" => format!("status {status}"),
@@ -120,7 +120,7 @@ pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Opt
         404 => Trouble::NotSetUp(said),
         429 => Trouble::RateLimited { retry_after, said },
         503 | 529 => Trouble::Unreachable { retry_after, said },
-        // One that says when to come back has not begun either.
+        // With a requested delay, the call was not processed.
         408 | 409 | 500.. if retry_after.is_none() => Trouble::BrokenOff { usage: None, said },
         408 | 409 | 500.. => Trouble::Unreachable { retry_after, said },
         400..500 => Trouble::Refused(said),
@@ -128,7 +128,7 @@ pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Opt
     }
 }
 
-/// The beginning of what somebody said, on one line.
+/// Returns the start of a message, on one line.
 pub(super) fn short(text: &str) -> String {
     const MAX: usize = 200;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_api_says_is_told_apart() {
+    fn errors_of_apis_are_classified() {
         let wait = Some(Duration::from_secs(7));
         for (status, code, message, name) in [
             (401, "authentication_error", "invalid x-api-key", "bad-key"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_follow_the_server_within_bounds_and_grow_while_it_is_away() {
+    fn backoffs_follow_the_server_within_bounds_and_grow() {
         let limited = |seconds| Trouble::RateLimited {
             retry_after: seconds,
             said: String::new(),
