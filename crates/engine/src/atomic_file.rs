@@ -1,4 +1,4 @@
-//! Files that are replaced in one step, so that a crash leaves the old one or the new one.
+//! Replaces files atomically: a crash leaves the old file or the new one.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -8,13 +8,13 @@ use std::{
 
 use backstory_system::{self as system, OwnerOnly as _, open_to_lock, sync_folder};
 
-/// Replaces a file, or makes it for its owner alone; a link is followed. Its folder must be there.
+/// Replaces a file, or creates it for its owner alone; a link is followed. Its folder must exist.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let target = follow_links(path)?;
     write_atomically(&target, content)
 }
 
-/// Replaces a file that is no link; its mode is kept.
+/// Replaces a file that is not a link; its mode is kept.
 pub fn write_atomically(target: &Path, content: &[u8]) -> io::Result<()> {
     let old = fs::metadata(target).map(|old| old.permissions()).ok();
     let mut name = target.file_name().unwrap_or_default().to_owned();
@@ -24,7 +24,7 @@ pub fn write_atomically(target: &Path, content: &[u8]) -> io::Result<()> {
     match result {
         Ok(()) => sync_folder(folder_of(target)),
         Err(error) => {
-            // The first error is the one to tell; the rest of it is a stray file of a few bytes.
+            // The first error is reported; at worst a small temporary file stays.
             let _gone = system::remove_file(&temporary);
             Err(error)
         }
@@ -32,7 +32,7 @@ pub fn write_atomically(target: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn write_new(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
-    // Left behind by a crashed process that had our number.
+    // Left over from a crashed process with the same id.
     if fs::symlink_metadata(path).is_ok() {
         system::remove_file(path)?;
     }
@@ -48,7 +48,7 @@ fn write_new(path: &Path, content: &[u8], permissions: Option<Permissions>) -> i
     file.sync_all()
 }
 
-/// Locks a folder, making it when it is not there.
+/// Locks a folder, which is created if it does not exist.
 pub fn lock(folder: &Path) -> io::Result<File> {
     if !folder.exists() {
         DirBuilder::new().recursive(true).private().create(folder)?;
@@ -59,7 +59,7 @@ pub fn lock(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file that is there only to be locked.
+/// Opens a file that serves as a lock.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -73,7 +73,7 @@ pub fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Returns where a file really is, so that a link into a folder of dotfiles survives a change.
+/// Resolves the links of a path, so that a link into a folder of dotfiles survives a change.
 pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..32 {
@@ -83,10 +83,10 @@ pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
                 path = path.parent().unwrap_or(Path::new("")).join(link);
             }
             Ok(_) => return Ok(path),
-            // Nothing there yet.
+            // The file does not exist yet.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(path),
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other("it leads to itself"))
+    Err(io::Error::other("the link leads to itself"))
 }

@@ -1,6 +1,6 @@
-//! The folder of backups: what its files are called, which are kept, which is the last good one.
+//! The folder of backups: file names, retention, and the newest intact backup.
 //!
-//! | name | taken | kept |
+//! | name | made | kept |
 //! |---|---|---|
 //! | `daily-TIME.db` | by the worker, once a day | the newest `retention.backups` |
 //! | `backstory-TIME.db` | by hand | until you delete them |
@@ -20,16 +20,16 @@ use backstory_system as system;
 
 use crate::home::Home;
 
-/// Why a copy was made.
+/// Reason for a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackupKind {
-    /// Taken by the worker once a day.
+    /// Made by the worker once a day.
     Daily,
-    /// Taken by `backstory backup`.
+    /// Made by `backstory backup`.
     ByHand,
-    /// Taken before a migration.
+    /// Made before a migration.
     BeforeSchema,
-    /// Taken before `backstory restore`.
+    /// Made before `backstory restore`.
     BeforeRestore,
     /// Damaged database, set aside when it was rebuilt.
     Damaged,
@@ -55,7 +55,7 @@ impl BackupKind {
         }
     }
 
-    /// How many are kept; `None` is all of them.
+    /// Returns the number of backups that are kept; `None` means all.
     fn max_kept(self, daily: usize) -> Option<usize> {
         const FEW: usize = 2;
         match self {
@@ -66,7 +66,7 @@ impl BackupKind {
     }
 }
 
-/// A file of the folder.
+/// File in the folder of backups.
 #[derive(Clone, Debug)]
 pub struct BackupFile {
     /// Absolute path.
@@ -79,14 +79,14 @@ pub struct BackupFile {
     pub bytes: u64,
 }
 
-/// Returns the path of a copy that is made now.
+/// Returns the path of a new backup.
 pub fn path_for(home: &Home, reason: BackupKind, now: Timestamp) -> PathBuf {
     let time = jiff::Timestamp::from_millisecond(now.as_millis()).unwrap_or_default();
     let name = format!("{}{}.db", reason.prefix(), time.strftime("%Y%m%dT%H%M%S%3fZ"));
     home.backups().join(name)
 }
 
-/// Lists the copies, the newest first. Files with other names are not ours.
+/// Lists the backups, newest first. Skips files with other names.
 pub fn list(home: &Home) -> io::Result<Vec<BackupFile>> {
     let folder = match fs::read_dir(home.backups()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -115,7 +115,7 @@ pub fn list(home: &Home) -> io::Result<Vec<BackupFile>> {
     Ok(copies)
 }
 
-/// Finds the newest copy that is whole.
+/// Finds the newest intact backup.
 pub fn last_good(home: &Home) -> io::Result<Option<PathBuf>> {
     let copies = list(home)?.into_iter();
     let mut good = copies
@@ -124,7 +124,7 @@ pub fn last_good(home: &Home) -> io::Result<Option<PathBuf>> {
     Ok(good.next().map(|copy| copy.path))
 }
 
-/// Removes the copies that are not kept any longer, and what killed processes left unfinished.
+/// Removes backups beyond the retention limits, and unfinished files of killed processes.
 pub fn prune(home: &Home, daily: usize, now: SystemTime) -> io::Result<()> {
     let copies = list(home)?;
     for reason in BackupKind::ALL {
@@ -133,15 +133,15 @@ pub fn prune(home: &Home, daily: usize, now: SystemTime) -> io::Result<()> {
             remove(&copy.path)?;
         }
     }
-    // One that is being made is younger.
+    // A backup that is being made is newer than this.
     sweep(home, now - Duration::from_secs(3600))
 }
 
-/// Removes every copy but one, unless it was taken by hand: it may hold what was forgotten since. Returns those taken by
+/// Removes every backup but one, unless it was made by hand: it may contain forgotten memories. Returns those made by
 /// hand.
 pub fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<BackupFile>> {
-    // First also what is being made: it may be of an earlier moment. Whoever makes it tries again tomorrow. One that got its
-    // name just before is found among the others.
+    // Unfinished backups first: they may be of an earlier state, and their process tries again tomorrow. One that is finished
+    // in between is found among the others.
     let swept = sweep(home, SystemTime::from(jiff::Timestamp::MAX));
     let (by_hand, others): (Vec<_>, Vec<_>) = list(home)?
         .into_iter()
@@ -150,11 +150,11 @@ pub fn remove_all_but(home: &Home, kept: &Path) -> io::Result<Vec<BackupFile>> {
     for copy in others {
         remove(&copy.path)?;
     }
-    // Where one that is being made cannot be removed, the others are gone all the same.
+    // The finished backups are gone even if an unfinished one could not be removed.
     swept.map(|()| by_hand)
 }
 
-/// Removes a copy and what stands beside it.
+/// Removes a backup and its companion files.
 fn remove(path: &Path) -> io::Result<()> {
     for suffix in ["-wal", "-shm", ".json", ""] {
         let mut name = path.as_os_str().to_owned();
@@ -167,7 +167,7 @@ fn remove(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes copies that were begun and not finished before a time.
+/// Removes unfinished backups that are older than a time.
 fn sweep(home: &Home, before: SystemTime) -> io::Result<()> {
     let folder = match fs::read_dir(home.backups()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -175,7 +175,7 @@ fn sweep(home: &Home, before: SystemTime) -> io::Result<()> {
     };
     for entry in folder {
         let entry = entry?;
-        // Beside it, SQLite may have left its journal.
+        // SQLite may have left a journal next to it.
         if !entry.file_name().to_string_lossy().contains(UNFINISHED) {
             continue;
         }
@@ -185,7 +185,7 @@ fn sweep(home: &Home, before: SystemTime) -> io::Result<()> {
             false => Ok(()),
         });
         match removed {
-            // It was finished at this moment.
+            // It was finished in this moment.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,
         }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_that_is_finished_while_the_others_go_goes_too() {
+    fn a_backup_that_is_finished_during_removal_is_removed_too() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         fs::create_dir(home.backups()).unwrap();
@@ -212,7 +212,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for copy in &copies {
-                    // Swept already.
+                    // Already removed.
                     fs::rename(unfinished(copy), copy).ok();
                 }
             });

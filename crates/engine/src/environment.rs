@@ -5,10 +5,10 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `BACKSTORY_HOME` | the folder that holds everything; `~/.backstory` when unset |
+//! | `BACKSTORY_HOME` | folder for all data; `~/.backstory` when unset |
 //! | `BACKSTORY_DISABLED` | `1`: hooks record nothing |
 //! | `BACKSTORY_INTERNAL` | `1`: hooks do nothing at all; set for the worker's own model calls |
-//! | `BACKSTORY_DEBUG` | `1`: hooks say on stderr what they did |
+//! | `BACKSTORY_DEBUG` | `1`: hooks report their outcome on stderr |
 //! | `BACKSTORY_NO_WORKER` | `1`: hooks and commands do not start the worker |
 //! | `BACKSTORY_<SECTION>_<KEY>` | overrides a setting: see `backstory config list` |
 
@@ -51,7 +51,7 @@ impl Environment {
         Self(Source::Process)
     }
 
-    /// Returns an environment of these variables and no others.
+    /// Returns an environment with only these variables.
     pub fn fixed<'v>(variables: impl IntoIterator<Item = (&'v str, &'v str)>) -> Self {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Self(Source::Fixed(Arc::new(
@@ -59,7 +59,7 @@ impl Environment {
         )))
     }
 
-    /// Says whether a switch is on: set to anything but nothing, `0`, `false`, `no` or `off`.
+    /// Returns true if a switch is on: set, and not empty, `0`, `false`, `no` or `off`.
     pub fn is_on(&self, name: &str) -> bool {
         self.variable(name).is_some_and(|value| {
             !["", "0", "false", "no", "off"]
@@ -68,7 +68,7 @@ impl Environment {
         })
     }
 
-    /// Returns the folder that holds everything, if the environment tells.
+    /// Returns the folder for all data, if the environment determines one.
     pub fn backstory_home(&self) -> Option<PathBuf> {
         match self.variable("BACKSTORY_HOME").filter(|path| !path.is_empty()) {
             Some(path) => std::path::absolute(path).ok(),
@@ -76,7 +76,7 @@ impl Environment {
         }
     }
 
-    /// Says whether another folder than the usual one is named.
+    /// Returns true if a folder other than the default is set.
     pub fn has_other_home(&self) -> bool {
         self.backstory_home() != self.user_home().map(|home| home.join(".backstory"))
     }
@@ -90,13 +90,13 @@ impl Environment {
         home.filter(|home| home.is_absolute())
     }
 
-    /// Returns the folder that another program's variable names.
+    /// Returns the folder named by a variable of another program.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
         let path = self.variable(name).filter(|path| !path.is_empty())?;
         std::path::absolute(path).ok()
     }
 
-    /// Returns the folders that programs are looked for in.
+    /// Returns the folders of the search path.
     pub fn search_path(&self) -> Vec<PathBuf> {
         let path = self.variable("PATH").unwrap_or_default();
         std::env::split_paths(&path).collect()
@@ -111,19 +111,19 @@ impl Environment {
             .collect()
     }
 
-    /// Returns those of these variables that are set. A hook asks for the few it obeys: copying all of them costs more than
+    /// Returns those of these variables that are set. A hook names the few it needs: copying all of them costs more than
     /// the rest of its work.
     pub fn variables(&self, names: &[&str]) -> Vec<(String, String)> {
         let set = |name: &&str| Some(((*name).to_owned(), self.variable(name)?.into_string().ok()?));
         names.iter().filter_map(set).collect()
     }
 
-    /// Returns a variable that holds text.
+    /// Returns a variable that is valid Unicode.
     pub fn text(&self, name: &str) -> Option<String> {
         self.variable(name)?.into_string().ok()
     }
 
-    /// Returns the proxy that an address is to be reached through. A host of this machine, or one that `NO_PROXY` names, is
+    /// Returns the proxy for an address. A host on this machine, or one listed in `NO_PROXY`, is
     /// reached directly.
     pub fn proxy(&self, address: &str) -> Option<String> {
         let either = |name: &str| {
@@ -151,22 +151,22 @@ impl Environment {
         either(own).or_else(|| either("ALL_PROXY"))
     }
 
-    /// Returns the folders in which programs are looked for.
+    /// Returns the folders that are searched for programs.
     pub fn program_folders(&self) -> Vec<PathBuf> {
         let path = self.variable("PATH").unwrap_or_default();
         let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        // Where its own installer puts `claude`, and a hook's PATH may not lead.
+        // Installation folder of `claude`, which may be missing in the PATH of a hook.
         let more = self
             .user_home()
             .map(|home| [home.join(".local/bin"), home.join(".claude/local")]);
         folders.extend(more.into_iter().flatten());
-        // Never the folder that one happens to be in.
+        // Never the current folder.
         folders.retain(|folder| folder.is_absolute());
         folders
     }
 
-    /// Returns what the worker needs of the environment. An agent's own variables, and the keys among them, stay behind.
-    /// Only those that `more` names go with it.
+    /// Returns the part of the environment that the worker needs. The agent's own variables, and keys among them, are dropped,
+    /// except for those in `more`.
     pub fn for_worker(&self, more: &[String]) -> Vec<(OsString, OsString)> {
         const KEPT: [&str; 20] = [
             "HOME",
@@ -178,7 +178,7 @@ impl Environment {
             "TMPDIR",
             "SHELL",
             "RUST_BACKTRACE",
-            // On Windows; without some of them there is no network, not even to oneself.
+            // On Windows; without some of them not even loopback connections work.
             "APPDATA",
             "COMSPEC",
             "LOCALAPPDATA",
@@ -193,7 +193,7 @@ impl Environment {
         ];
         const PREFIXES: [&str; 3] = ["BACKSTORY_", "LC_", "XDG_"];
         let is_kept = |name: &str| {
-            // Windows writes some of them as `Path`.
+            // Windows spells some of them differently, such as `Path`.
             KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))
                 || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
                 || more.iter().any(|kept| kept == name)
@@ -204,7 +204,7 @@ impl Environment {
             .collect()
     }
 
-    /// Says whether a variable is set to something.
+    /// Returns true if a variable is set and not empty.
     pub fn is_set(&self, name: &str) -> bool {
         self.variable(name).is_some_and(|value| !value.is_empty())
     }
@@ -218,7 +218,7 @@ impl Environment {
             .find(|path| path.is_file())
     }
 
-    /// Returns how many columns the terminal is said to have.
+    /// Returns the number of columns according to `COLUMNS`.
     pub fn columns(&self) -> Option<usize> {
         self.variable("COLUMNS")?.to_str()?.parse().ok()
     }

@@ -23,7 +23,7 @@ use crate::{
 pub struct ForgetReport {
     /// Deleted memories.
     pub forgotten: Forgotten,
-    /// Whether the freed pages were purged too. Otherwise that happens when the processes that read the store now have ended.
+    /// True if the freed pages were purged too. Otherwise that happens when the processes that read the store now have ended.
     pub is_traceless: bool,
     /// Manual backups, which may still contain the memories.
     pub by_hand: Vec<backups::BackupFile>,

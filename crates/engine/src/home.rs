@@ -1,4 +1,4 @@
-//! The folder that holds everything, and what is where in it.
+//! The home folder and the paths inside it.
 
 use std::{
     fs::DirBuilder,
@@ -16,14 +16,14 @@ pub struct Home {
 }
 
 impl Home {
-    /// Returns the home in a given folder.
+    /// Returns the home at a path.
     pub fn at(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
         }
     }
 
-    /// Creates the folder, for its owner alone.
+    /// Creates the folder, readable by its owner alone.
     pub fn create(&self) -> Result<()> {
         let create = DirBuilder::new().recursive(true).private().create(&self.root);
         create.with_context(|| format!("could not create {}", self.root.display()))
@@ -44,22 +44,22 @@ impl Home {
         self.root.join("backstory.db")
     }
 
-    /// What was written and is not in the database's own file yet.
+    /// Returns the path of the database's write-ahead log.
     pub fn database_log(&self) -> PathBuf {
         self.root.join("backstory.db-wal")
     }
 
-    /// Vectors, ready to be mapped.
+    /// Returns the path of the vector file.
     pub fn vectors(&self) -> PathBuf {
         self.root.join("vectors")
     }
 
-    /// What sessions were given.
+    /// Returns the folder of injection logs.
     pub fn injection_logs(&self) -> PathBuf {
         self.root.join("given")
     }
 
-    /// Returns the folder of database copies.
+    /// Returns the folder of backups.
     pub fn backups(&self) -> PathBuf {
         self.root.join("backups")
     }
@@ -69,17 +69,17 @@ impl Home {
         self.root.join("config.toml")
     }
 
-    /// The settings of capture as hooks last read them.
+    /// Returns the path of the cached capture settings of hooks.
     pub fn config_cache(&self) -> PathBuf {
         self.root.join("spool").join("config.cache")
     }
 
-    /// What `install` wrote, and how to undo it.
+    /// Returns the path of the receipt: the files that `install` wrote, and how to undo it.
     pub fn receipt(&self) -> PathBuf {
         self.root.join("installed.json")
     }
 
-    /// Which rules files were written into projects.
+    /// Returns the path of the list of rules files in projects.
     pub fn rules(&self) -> PathBuf {
         self.root.join("rules")
     }
@@ -94,17 +94,17 @@ impl Home {
         self.root.join("worker.json")
     }
 
-    /// Where the worker listens.
+    /// Returns the path of the worker's socket.
     pub fn socket(&self) -> PathBuf {
         self.root.join("worker.sock")
     }
 
-    /// What lets a program in over HTTP.
+    /// Returns the path of the token that authenticates HTTP clients.
     pub fn token(&self) -> PathBuf {
         self.root.join("token")
     }
 
-    /// Touched whenever somebody starts a worker, so that others do not do it at the same time.
+    /// Returns the file that is touched at every start of a worker, so that two processes do not start one at the same time.
     pub fn start_stamp(&self) -> PathBuf {
         self.root.join("spool").join("start")
     }

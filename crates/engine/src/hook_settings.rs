@@ -21,7 +21,7 @@ pub struct HookSettings {
     pub keep: filter::CaptureSettings,
     /// Folders and files that are not captured.
     pub exclude: Exclude,
-    /// Whether a spooled event is flushed to disk.
+    /// Flush policy for spooled events.
     pub durability: Durability,
 }
 

@@ -1,7 +1,7 @@
 //! Imports past sessions: turns an agent's own transcripts into events.
 //!
 //! Past sessions go through the same path as live ones. A transcript becomes the events that hooks would have reported, each
-//! with the steps before it that no hook reports. Event keys are made of time and place in the file, so importing twice
+//! with the steps before it that no hook reports. Event keys consist of time and position in the file, so importing twice
 //! is the same as importing once.
 
 mod places;
@@ -19,24 +19,24 @@ use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Time
 use backstory_transcript::{self as transcript, Position, Record, RecordKind, SessionFacts, Transcript};
 use serde_json::{Value, json};
 
-use crate::turns::{self, TurnRecord, TurnRecords};
+use crate::turns::{self, TranscriptStep, TurnRecords};
 
 pub use places::Places;
 
-/// A transcript as events.
+/// Events of a transcript.
 #[derive(Debug, Default)]
 pub struct TranscriptEvents {
     /// The events, in the order in which they are to be ingested.
     pub events: Vec<Event>,
     /// The project of the session.
     pub project: Option<ProjectIdentity>,
-    /// The number of lines that are no JSON.
+    /// Number of lines that are not JSON.
     pub damaged: u64,
     /// The first few of them.
     pub damaged_lines: Vec<DamagedLine>,
 }
 
-/// A line of a transcript that is no JSON.
+/// Line of a transcript that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedLine {
     /// The file.
@@ -45,7 +45,7 @@ pub struct DamagedLine {
     pub line: u64,
 }
 
-/// Says whether an event is a prompt of the person.
+/// Returns true if an event is a prompt of the user.
 pub fn is_prompt(event: &Event) -> bool {
     if event.kind != EventKind::UserPromptSubmit {
         return false;
@@ -54,12 +54,12 @@ pub fn is_prompt(event: &Event) -> bool {
     !is_machine_made(payload["prompt"].as_str().unwrap_or_default())
 }
 
-/// Says whether an event is a tool use.
+/// Returns true if an event is a tool use.
 pub fn is_tool_use(event: &Event) -> bool {
     matches!(event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure)
 }
 
-/// A session is taken to have ended after this long.
+/// Time without new lines after which a session counts as ended.
 const ENDED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Reads a session and its sub-agents.
@@ -84,7 +84,7 @@ pub fn read(
     for agent in &transcript.agents {
         builder.agent = Some(agent.agent_id.clone());
         builder.prompt_id = None;
-        // Sub-agents of private turns are private: the session's own file knows.
+        // Sub-agents of private turns are private, and only the session's own file marks them.
         let from = Position::default().with_private_turns_of(&position);
         builder.file(&agent.path, from, settings)?;
         builder.end_agent();
@@ -135,36 +135,36 @@ fn by_time(session: Vec<Event>, agents: Vec<Event>) -> Vec<Event> {
     timed.into_iter().map(|(_, event)| event).collect()
 }
 
-/// The reason for which a turn of the transcript is over.
+/// Reason for the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TurnStop {
     NextPrompt,
     EndOfFile,
 }
 
-/// Writes the records of a transcript as the events that hooks would have reported.
+/// Converts the records of a transcript to the events that hooks would have reported.
 #[derive(Debug, Default)]
 struct EventBuilder {
     session_id: String,
-    /// The sub-agents that have a transcript of their own.
+    /// Sub-agents that have a transcript of their own.
     agent_ids: BTreeSet<String>,
     agent: Option<String>,
-    /// The id of the prompt under way.
+    /// Id of the current prompt.
     prompt_id: Option<String>,
     facts: SessionFacts,
-    /// The first working folder of the session: the agent may change it.
+    /// First working folder of the session: the agent may change it.
     cwd: Option<PathBuf>,
-    /// The branch at each prompt.
+    /// Branch at each prompt.
     branches: Vec<Option<String>>,
-    /// The records of the turn under way.
+    /// Records of the current turn.
     records: TurnRecords,
-    /// The records of sub-agents that older clients wrote into the session's own file.
+    /// Records of sub-agents that older clients wrote into the session's own file.
     sidechains: BTreeMap<String, TurnRecords>,
-    /// Set while a turn of the session is under way.
+    /// True while a turn of the session is open.
     in_turn: bool,
-    /// The ids of the user's prompts.
+    /// Ids of the user's prompts.
     prompt_ids: BTreeSet<String>,
-    /// Time and offset of the record that the next event stands for.
+    /// Time and offset of the record that the next event represents.
     last: (i64, u64),
     events: Vec<Event>,
     damaged: u64,
@@ -239,8 +239,8 @@ impl EventBuilder {
         self.event(EventKind::UserPromptSubmit, json!({"prompt": text}));
     }
 
-    /// In a terminal a fork does not mark what it copies, but gives it the id of its first own prompt: when that id comes
-    /// again, everything so far belongs to another session.
+    /// Drops copied records of a fork. In a terminal, a fork does not mark what it copies but gives it the id of its first own
+    /// prompt: when that id appears again, everything so far belongs to another session.
     fn forget_copies(&mut self, prompt_id: &str) {
         let is_known = !self.prompt_ids.insert(prompt_id.to_owned());
         if is_known && self.prompt_ids.len() == 1 {
@@ -252,8 +252,8 @@ impl EventBuilder {
         }
     }
 
-    /// A notice about a sub-agent that worked in the background has its report. A sub-agent with a transcript of its own
-    /// reports there.
+    /// Records the report in a notice about a background sub-agent. A sub-agent with a transcript of its own reports
+    /// there.
     fn background_report(&mut self, notice: &str) {
         let Some(report) = backstory_transcript::task_report(notice) else {
             return;
@@ -265,7 +265,7 @@ impl EventBuilder {
         }
     }
 
-    /// Ends the turn under way: its calls become events, and everything else goes with the event that follows it.
+    /// Ends the current turn: its calls become events, and everything else goes with the event that follows it.
     fn end_turn(&mut self, stop: TurnStop) {
         let records = self.records.take();
         let sidechains = std::mem::take(&mut self.sidechains);
@@ -296,8 +296,8 @@ impl EventBuilder {
         }
     }
 
-    /// Writes the calls among some records as events, with the steps before each; returns what is left after the last.
-    fn calls(&mut self, records: Vec<TurnRecord>, agent: Option<&str>) -> Rest {
+    /// Emits the calls among some records as events, with the steps before each; returns the records after the last call.
+    fn calls(&mut self, records: Vec<TranscriptStep>, agent: Option<&str>) -> Rest {
         let mut rest = Rest::default();
         let mut message_id = None;
         let mut call = 0u64;
@@ -372,7 +372,7 @@ impl EventBuilder {
         }
         let agent = self.agent.as_deref().unwrap_or("session");
         self.events.push(Event {
-            // Sorts among the keys of live events, and is the same every time.
+            // Sorts among the keys of live events, and is deterministic.
             key: format!(
                 "{:020}-import-{}-{agent}-{offset:012}-{kind}",
                 i128::from(at_ms) * 1_000_000,
@@ -389,10 +389,10 @@ impl EventBuilder {
     }
 }
 
-/// The records after the last call of a turn.
+/// Records after the last call of a turn.
 #[derive(Debug, Default)]
 struct Rest {
     steps: Vec<TurnStep>,
-    /// The last message of the agent among them.
+    /// Last message of the agent among them.
     last_message: Option<String>,
 }

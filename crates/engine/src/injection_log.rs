@@ -1,7 +1,7 @@
-//! What sessions were given, one small log per session: so that nothing is said twice, and `why` can tell.
+//! Injection log, one file per session: prevents repeated injections and is the data of `backstory why`.
 //!
-//! Written by hooks, which never write to the database; only ever appended to, because hooks of one session run side by
-//! side. Holds handles, reasons and paths, never what a memory says.
+//! Written by hooks, which never write to the database, and only appended to, because hooks of one session run
+//! concurrently. Holds handles, reasons and paths, never the content of a memory.
 
 use std::{
     cell::OnceCell,
@@ -20,31 +20,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 
-/// A memory that was given to a session, or left out.
+/// Records that a memory was injected or skipped. The field names are a file format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InjectionRecord {
-    /// The time.
+    /// Time of the decision.
     pub at: Timestamp,
-    /// Beside what: `start`, `prompt`, `file` or `failure`.
+    /// Trigger: `start`, `prompt`, `file` or `failure`.
     pub moment: String,
-    /// Which memory; absent when a file was looked at and nothing was worth saying.
+    /// Handle of the memory; absent if there was nothing to inject about a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The file in question.
+    /// File of the lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Why it was given, or why not.
+    /// Reason for the decision.
     pub reason: String,
-    /// About how many tokens it took.
+    /// Approximate size in tokens.
     pub tokens: usize,
-    /// Whether it was told.
+    /// True if the memory was injected.
     pub told: bool,
-    /// Whether only its title was: then it may be told in full later.
+    /// True if only its title was injected; it may be injected in full later.
     #[serde(default)]
     pub brief: bool,
 }
 
-/// What one session was given.
+/// Log of one session.
 #[derive(Debug)]
 pub struct InjectionLog {
     path: PathBuf,
@@ -52,7 +52,7 @@ pub struct InjectionLog {
 }
 
 impl InjectionLog {
-    /// Returns the log of a session. It is read when something is asked: who only adds to it need not know what it holds.
+    /// Returns the log of a session. It is read lazily, because some hooks only append.
     pub fn of(home: &Home, session_id: &str) -> Self {
         Self {
             path: home.injection_logs().join(private::file_name(session_id)),
@@ -60,7 +60,7 @@ impl InjectionLog {
         }
     }
 
-    /// Returns what earlier hooks noted. A line that a crash cut short is passed over.
+    /// Returns the records of earlier hooks. Skips a line that a crash has truncated.
     fn entries(&self) -> &[InjectionRecord] {
         self.entries.get_or_init(|| {
             let text = fs::read_to_string(&self.path).unwrap_or_default();
@@ -69,14 +69,14 @@ impl InjectionLog {
         })
     }
 
-    /// Returns the memories that the session was told in full.
+    /// Returns the memories that were injected in full.
     pub fn injected(&self) -> HashSet<Handle> {
         let told = self.entries().iter().filter(|entry| entry.told && !entry.brief);
         told.filter_map(|entry| entry.id.as_deref()?.parse().ok())
             .collect()
     }
 
-    /// Says how many memories the session was told, in full or by their titles.
+    /// Returns the number of injected memories, in full or by title.
     pub fn count_injected(&self) -> usize {
         let told = self.entries().iter().filter(|entry| entry.told);
         told.filter_map(|entry| entry.id.as_deref())
@@ -84,14 +84,14 @@ impl InjectionLog {
             .len()
     }
 
-    /// Says whether the session was told about a file, or nothing was worth telling.
+    /// Returns true if there was a lookup of the file, even without an injection.
     pub fn has_file_injection(&self, path: &str) -> bool {
         self.entries()
             .iter()
             .any(|entry| entry.file.as_deref() == Some(path))
     }
 
-    /// Notes what is given now.
+    /// Appends records.
     pub fn append(&self, entries: &[InjectionRecord]) -> io::Result<()> {
         const USUAL_LENGTH: usize = 160;
         let mut lines = Vec::with_capacity(entries.len() * USUAL_LENGTH);
@@ -104,12 +104,12 @@ impl InjectionLog {
         }
         let mut options = OpenOptions::new();
         let mut file = options.append(true).create(true).private().open(&self.path)?;
-        // In one piece: another hook may append at the same time.
+        // In one write: another hook may append at the same time.
         file.write_all(&lines)
     }
 }
 
-/// Returns what all sessions were given of one memory: the session's file name with each entry.
+/// Returns the records of a memory in all sessions, each with the session's file name.
 pub fn of_memory(home: &Home, handle: Handle) -> io::Result<Vec<(String, InjectionRecord)>> {
     let mut found = Vec::new();
     let folder = match fs::read_dir(home.injection_logs()) {
@@ -131,7 +131,7 @@ pub fn of_memory(home: &Home, handle: Handle) -> io::Result<Vec<(String, Injecti
     Ok(found)
 }
 
-/// Removes the logs of sessions that are not known any more.
+/// Removes the logs of sessions that no longer exist.
 pub fn forget(home: &Home, is_known: impl Fn(&str) -> Result<bool>) -> Result<()> {
     let folder = match fs::read_dir(home.injection_logs()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -139,7 +139,7 @@ pub fn forget(home: &Home, is_known: impl Fn(&str) -> Result<bool>) -> Result<()
     };
     for file in folder {
         let file = file?;
-        // A name that had to be spelt differently is not recognised, and its session may be told something twice.
+        // A session id that is not a valid file name is not recognized; that session may see a memory twice.
         if !is_known(&file.file_name().to_string_lossy())? {
             system::remove_file(file.path())?;
         }

@@ -1,7 +1,7 @@
-//! Reads memories that were written one JSON object a line, by us or by others.
+//! Parses memories from lines of JSON, our own or those of other programs.
 //!
-//! Lenient: only the kind and some text are required, unknown fields are passed over, a list may be a single text. What is
-//! private or secret is cut here, before anything else sees it.
+//! Lenient: only the kind and a text are required, unknown fields are ignored, a list may be a single string. Removes
+//! private spans and secrets here, before any other code sees the text.
 
 use backstory_capture::payload;
 use backstory_model::{MemoryKind, Timestamp};
@@ -11,19 +11,19 @@ use serde_json::{Map, Value};
 
 use backstory_capture::sanitize::TextSanitizer;
 
-/// The longest id or name, in bytes.
+/// Maximum length of an id or a name, in bytes.
 const MAX_NAME_LEN: usize = 1024;
 
-/// The most entries of a list.
+/// Maximum number of entries of a list.
 const MAX_ENTRIES: usize = 1_000;
 
-/// Reads a line; says in a person's words why it cannot be taken.
+/// Parses a line. The error is a message for the user.
 pub fn read(bytes: &[u8], redact: bool) -> Result<MemoryRecord, String> {
     let text = payload::to_text(bytes);
     let fields: Map<String, Value> = match serde_json::from_str(&text) {
         Ok(fields) => fields,
-        Err(error) if error.is_data() => return Err("no JSON object".to_owned()),
-        Err(error) => return Err(format!("no JSON (at column {})", error.column())),
+        Err(error) if error.is_data() => return Err("not a JSON object".to_owned()),
+        Err(error) => return Err(format!("invalid JSON (at column {})", error.column())),
     };
     let mut reader = Reader {
         fields,
@@ -49,7 +49,7 @@ impl Reader {
         let named = match self.fields.get("kind") {
             Some(Value::String(named)) => named,
             None | Some(Value::Null) => return Err("no `kind`".to_owned()),
-            Some(_) => return Err("`kind` is no text".to_owned()),
+            Some(_) => return Err("`kind` is not a string".to_owned()),
         };
         MemoryKind::from_name(named).ok_or_else(|| {
             let known: Vec<&str> = MemoryKind::ALL.iter().map(|kind| kind.name()).collect();
@@ -144,7 +144,7 @@ impl Reader {
 
     fn says_nothing(&self, wanted: &str) -> String {
         if self.wash.has_removed() {
-            "nothing is left of it once private spans are cut".to_owned()
+            "it is empty without its private spans".to_owned()
         } else {
             format!("no {wanted}")
         }
@@ -155,19 +155,19 @@ impl Reader {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(self.wash.text(text)),
             Some(Value::Number(number)) => Ok(Some(number.to_string())),
-            Some(_) => Err(format!("`{name}` is no text")),
+            Some(_) => Err(format!("`{name}` is not a string")),
         }
     }
 
-    /// Ids are random by nature, and no secrets.
+    /// Reads an id or a name, without redaction: ids are random, but not secret.
     fn name(&self, name: &str) -> Result<Option<String>, String> {
         let text = match self.fields.get(name) {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::String(text)) => text.trim().to_owned(),
             Some(Value::Number(number)) => number.to_string(),
-            Some(_) => return Err(format!("`{name}` is no text")),
+            Some(_) => return Err(format!("`{name}` is not a string")),
         };
-        // One that is cut could be another's.
+        // A truncated id could collide with another.
         if text.len() > MAX_NAME_LEN {
             return Err(format!("`{name}` is longer than {MAX_NAME_LEN} bytes"));
         }
@@ -186,14 +186,14 @@ impl Reader {
                 Value::Null => {}
                 Value::String(text) => texts.extend(self.wash.text(text)),
                 Value::Number(number) => texts.push(number.to_string()),
-                _ => return Err(format!("`{name}` is no list of texts")),
+                _ => return Err(format!("`{name}` is not a list of strings")),
             }
         }
         Ok(texts)
     }
 
     fn time(&self) -> Result<Option<Timestamp>, String> {
-        let wrong = || Err("`created_at` is no time such as 2026-01-31T12:00:00Z".to_owned());
+        let wrong = || Err("`created_at` is not a time such as 2026-01-31T12:00:00Z".to_owned());
         match self.fields.get("created_at") {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => match parse_time(text) {
@@ -205,7 +205,7 @@ impl Reader {
     }
 }
 
-/// Reads a time; one without a zone is UTC.
+/// Parses a time; one without a zone is UTC.
 fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let stamp = text.parse::<jiff::Timestamp>().ok().or_else(|| {
@@ -215,7 +215,7 @@ fn parse_time(text: &str) -> Option<Timestamp> {
     Some(Timestamp::from_millis(stamp.as_millisecond()))
 }
 
-/// The first line of a text, as a title.
+/// Returns the first line of a text, as a title.
 fn title(text: &str) -> Option<String> {
     const MAX_TITLE_LEN: usize = 100;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
@@ -261,7 +261,7 @@ mod tests {
             line(r#"{"kind":"observation","title":"t","facts":"one"}"#).facts,
             ["one"]
         );
-        // Half an emoji, as Python writes one.
+        // A lone surrogate, as Python's json module writes it.
         assert_eq!(
             line(r#"{"kind":"note","text":"a\ud83d"}"#).text.as_deref(),
             Some("a\u{fffd}")
@@ -269,10 +269,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_taken_says_why() {
+    fn an_invalid_line_has_a_reason() {
         let cases = [
-            ("{", "no JSON (at column 1)"),
-            ("[1]", "no JSON object"),
+            ("{", "invalid JSON (at column 1)"),
+            ("[1]", "not a JSON object"),
             ("{}", "no `kind`"),
             (
                 r#"{"kind":"memo"}"#,
@@ -282,16 +282,16 @@ mod tests {
             (r#"{"kind":"note","text":" "}"#, "no `text`"),
             (
                 r#"{"kind":"note","text":"<private>x</private>"}"#,
-                "nothing is left of it once private spans are cut",
+                "it is empty without its private spans",
             ),
-            (r#"{"kind":"note","text":{}}"#, "`text` is no text"),
+            (r#"{"kind":"note","text":{}}"#, "`text` is not a string"),
             (
                 r#"{"kind":"observation","title":"t","facts":[[]]}"#,
-                "`facts` is no list of texts",
+                "`facts` is not a list of strings",
             ),
             (
                 r#"{"kind":"note","text":"x","created_at":"yesterday"}"#,
-                "`created_at` is no time such as 2026-01-31T12:00:00Z",
+                "`created_at` is not a time such as 2026-01-31T12:00:00Z",
             ),
         ];
         for (json, reason) in cases {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_others_write_them() {
+    fn common_time_formats_are_parsed() {
         let expected = Some(Timestamp::from_millis(1_769_860_800_000));
         for time in [
             "2026-01-31T12:00:00Z",

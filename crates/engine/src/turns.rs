@@ -1,7 +1,7 @@
-//! Puts turns together from events and transcript records.
+//! Assembles turns from events and transcript records.
 //!
-//! Hook events are the base: they say which tools ran. The transcript adds what no hook reports: prose, messages typed while
-//! the agent works, answers to its questions, task lists, refusals, interruptions and compaction summaries. An import stores
+//! Hook events are the base: they report the tools that ran. The transcript adds what no hook reports: prose, messages typed
+//! while the agent works, answers to its questions, task lists, refusals, interruptions and compaction summaries. An import stores
 //! these additions in the payload of the event that follows them (`steps`), so a turn that was imported and the same turn
 //! that was recorded live go through [`assemble`] and give the same input to the distiller.
 
@@ -15,31 +15,31 @@ use backstory_model::EventKind;
 use backstory_store::TurnEvent;
 use serde_json::Value;
 
-pub(crate) use records::{TurnRecord, TurnRecords};
+pub(crate) use records::{TranscriptStep, TurnRecords};
 pub use session::turns_of_session;
 
-/// What is known of a turn besides its events.
+/// Properties of a turn besides its events.
 #[derive(Clone, Debug, Default)]
 pub struct TurnHead {
-    /// The number in the session, from 1.
+    /// Number in the session, from 1.
     pub number: u32,
-    /// The start, in milliseconds since 1970.
+    /// Start, in milliseconds since 1970.
     pub started_ms: i64,
-    /// The prompt.
+    /// Prompt of the turn.
     pub prompt: Option<String>,
-    /// Set when a program wrote the prompt.
+    /// True if a program wrote the prompt.
     pub machine_made: bool,
-    /// The working tree.
+    /// Root of the working tree.
     pub root: Option<String>,
-    /// The branch.
+    /// Git branch.
     pub branch: Option<String>,
-    /// Set when it is over.
+    /// True if the turn is over.
     pub is_ended: bool,
-    /// Set when the next turn continues it: the user added something while the agent worked.
+    /// True if the next turn continues it: the user added something while the agent worked.
     pub goes_on: bool,
 }
 
-/// Puts a turn together from its events, in order, and what its transcript adds.
+/// Assembles a turn from its events, in order, and the additions of its transcript.
 pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> TurnInput {
     let mut reading = EventReading {
         end: match (head.is_ended, head.goes_on) {
@@ -67,12 +67,12 @@ pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> T
     }
 }
 
-/// The steps of one event: those that an import stored before it, and its own.
+/// Steps of one event: those that an import stored before it, and its own.
 #[derive(Debug, Default)]
 struct EventSteps {
     before: Vec<TurnStep>,
     own: Option<TurnStep>,
-    /// The position of the call among the calls of its turn, for an imported event.
+    /// Index of the call among the calls of its turn, for an imported event.
     call: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ struct EventReading {
 
 impl EventReading {
     fn event(&mut self, event: &TurnEvent) {
-        // Checked when it was ingested.
+        // The payload was checked when it was ingested.
         let mut payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
         let mut steps = EventSteps {
             before: stored_steps(&mut payload),
@@ -176,8 +176,8 @@ fn stored_steps(payload: &mut Value) -> Vec<TurnStep> {
     steps
 }
 
-/// Puts the steps of events and of the transcript into one order: that of the transcript for the agent's own calls and
-/// everything it adds, that of the events for the rest.
+/// Merges the steps of events and of the transcript: in the order of the transcript for the agent's own calls and
+/// everything it adds, in the order of the events for the rest.
 fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<TurnStep> {
     let place: HashMap<String, usize> = added
         .iter()
@@ -225,7 +225,7 @@ fn call_id(step: &TurnStep) -> Option<&str> {
     }
 }
 
-/// Says whether a step of the transcript has no event: all but calls that hooks report, which may be recorded later.
+/// Returns true if a step of the transcript has no event: all but calls that hooks report, which may be recorded later.
 fn is_unreported(step: &TurnStep) -> bool {
     match step {
         TurnStep::Tool(tool) => !is_reported(tool),
@@ -233,8 +233,8 @@ fn is_unreported(step: &TurnStep) -> bool {
     }
 }
 
-/// Says whether hooks report a call: it ended, the user did not refuse it or type it, and it is no question to the user and no
-/// task list, which are not recorded as events.
+/// Returns true if hooks report a call: it ended, the user did not refuse it or type it, and it is neither a question to the
+/// user nor a task list, which are not recorded as events.
 pub(crate) fn is_reported(tool: &ToolUse) -> bool {
     let is_typed = tool.id.as_deref().is_some_and(|id| id.starts_with("typed-"));
     let is_statement = matches!(tool.name.as_str(), "AskUserQuestion" | "TodoWrite");

@@ -12,18 +12,18 @@ use backstory_capture::project;
 use backstory_model::ProjectIdentity;
 use backstory_transcript::SessionPlace;
 
-/// Branches that say nothing about the repository.
+/// Branch names that many repositories have.
 const COMMON_BRANCHES: [&str; 8] = ["", "main", "master", "develop", "dev", "trunk", "HEAD", "staging"];
 
-/// The projects of the folders in which sessions ran.
+/// Projects of the folders in which sessions ran.
 #[derive(Debug, Default)]
 pub struct Places {
     projects: BTreeMap<PathBuf, ProjectIdentity>,
 }
 
 impl Places {
-    /// Locates the folders of sessions. A repository in the user's home folder itself, or above it, is not taken for the
-    /// project of a folder that is gone.
+    /// Locates the folders of sessions. A repository in the user's home folder itself, or above it, is not used as the
+    /// project of a deleted folder.
     pub fn of(sessions: &[SessionPlace], user_home: Option<&Path>) -> Self {
         let mut folders: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
         for session in sessions {
@@ -63,12 +63,12 @@ impl Places {
     }
 }
 
-/// Removes a slash at the end and doubled ones.
+/// Removes a trailing slash and doubled ones.
 fn tidy(folder: &Path) -> PathBuf {
     folder.components().collect()
 }
 
-/// Locates a folder that may be gone: the repository around it, unless that is in the user's home folder itself or above.
+/// Locates a folder that may be deleted: the repository around it, unless that is in the user's home folder or above.
 fn located(folder: &Path, user_home: Option<&Path>) -> ProjectIdentity {
     let found = project::locate(folder).facts;
     let is_around = Path::new(&found.root) != folder;
@@ -80,7 +80,7 @@ fn located(folder: &Path, user_home: Option<&Path>) -> ProjectIdentity {
     }
 }
 
-/// Takes a folder for a project of its own.
+/// Returns the identity of a folder that is a project of its own.
 fn folder_identity(folder: &Path) -> ProjectIdentity {
     let path = folder.to_string_lossy().into_owned();
     ProjectIdentity {
@@ -115,7 +115,7 @@ fn above(
     let mut parents = folder.ancestors().skip(1);
     parents.find_map(|parent| {
         let branches = folders.get(parent)?;
-        // Without a branch it is a folder in which projects lie, not a repository.
+        // Without a branch it is a folder of projects, not a repository.
         let is_repository = branches.iter().any(|branch| !branch.is_empty());
         projects.get(parent).filter(|_| is_repository).cloned()
     })
@@ -142,7 +142,7 @@ fn by_branch(
             beside || name.starts_with(&format!("{}-", project.name))
         });
         if let Some(project) = project.filter(|_| is_beside) {
-            // Two projects with such a branch: neither is certain.
+            // Two projects have such a branch: the choice would be arbitrary.
             if found.is_some_and(|known| known.key != project.key) {
                 return None;
             }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_a_repository_that_is_gone_stay_together() {
+    fn sessions_of_a_deleted_repository_stay_together() {
         let root = Path::new("/nowhere/work/app");
         let folders = ["", ".worktrees/1", ".claude/worktrees/a/src", "cmd/tool"].map(|sub| root.join(sub));
         let sessions: Vec<_> = folders.iter().map(|folder| session(folder, "main")).collect();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_beside_joins_by_its_branch_when_one_project_has_it() {
+    fn a_sibling_folder_joins_the_only_project_with_its_branch() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (app, gone) = (root.join("app"), root.join("app-login"));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_in_the_home_folder_is_no_project_of_deleted_folders() {
+    fn deleted_folders_do_not_join_a_repository_in_the_home_folder() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().canonicalize().unwrap();
         repository(&home);

@@ -1,4 +1,4 @@
-//! Changing one key in the text of `config.toml` while everything else in it stays.
+//! Changes one key in the text of `config.toml` and keeps everything else.
 
 use anyhow::{Context, Result, bail};
 use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, Value};
@@ -12,12 +12,12 @@ pub(super) fn set(text: &str, key: &SettingKey, value: &toml::Value) -> Result<S
     match section.get_mut(key.name) {
         Some(Item::Value(old)) => replace(old, value),
         _ => {
-            // Removed first: a sub-section of that name would keep its place and its shape.
+            // Removed first: a sub-section of that name would keep its position and form.
             section.remove(key.name);
             section.insert(key.name, Item::Value(to_edit(value)));
         }
     }
-    // A value put into `{ … }` is preceded by the space that stood before the brace.
+    // A value inserted into `{ … }` gets the space that was before the brace.
     if let Some(inline) = document.get_mut(key.section).and_then(Item::as_inline_table_mut)
         && !inline.to_string().contains('\n')
     {
@@ -31,7 +31,7 @@ pub(super) fn unset(text: &str, key: &SettingKey) -> Result<String> {
     let document = Document::parse(text)?;
     let table = document.get(key.section).and_then(Item::as_table);
     if let Some((name, Item::Value(value))) = table.and_then(|table| table.get_key_value(key.name)) {
-        // Cut out of the text rather than the document, which would take the comments above along.
+        // Cut from the text, not from the document, which would also remove the comments above.
         let (start, end) = name
             .span()
             .zip(value.span())
@@ -45,18 +45,18 @@ pub(super) fn unset(text: &str, key: &SettingKey) -> Result<String> {
     }
     let mut document: DocumentMut = text.parse()?;
     let section = document.get_mut(key.section).and_then(Item::as_table_like_mut);
-    // Printing a document may end its last line, so one without the key is not printed.
+    // Printing a document may add a final newline, so one without the key is not printed.
     Ok(match section.and_then(|section| section.remove(key.name)) {
         Some(_) => with_line_ends_of(text, &document.to_string()),
         None => text.to_owned(),
     })
 }
 
-/// Returns the section to write into, made at the end of the document when there is none.
+/// Returns the section to write into; appends it if it does not exist.
 fn section<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut dyn TableLike> {
     if !document.contains_key(name) {
         let mut table = Table::new();
-        // What stands below the last value would otherwise end up below the new section.
+        // Text below the last value would otherwise end up below the new section.
         let above = document
             .trailing()
             .as_str()
@@ -75,11 +75,11 @@ fn section<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut dyn 
     }
     match document.get_mut(name).and_then(Item::as_table_like_mut) {
         Some(section) => Ok(section),
-        None => bail!("`{name}` is no section there; write it as [{name}] first"),
+        None => bail!("`{name}` is not a section; write it as [{name}] first"),
     }
 }
 
-/// Puts a new value in the place of an old one, with the comments around it.
+/// Replaces a value and keeps the comments around it.
 fn replace(old: &mut Value, value: &toml::Value) {
     let mut new = match (&*old, value) {
         (Value::Array(items), toml::Value::Array(wanted)) => Value::Array(edited(items, wanted)),
@@ -89,14 +89,14 @@ fn replace(old: &mut Value, value: &toml::Value) {
     *old = new;
 }
 
-/// An item of a list with what belongs to it: the lines above and the comment behind.
+/// Item of a list with its comments: the lines above and the rest of its line.
 struct Slot {
     above: String,
     item: Value,
     behind: String,
 }
 
-/// Turns one list into another in which each item that stays keeps its line and its comments.
+/// Turns one list into another in which each remaining item keeps its line and its comments.
 fn edited(items: &Array, wanted: &[toml::Value]) -> Array {
     let (slots, mut closing) = slots(items);
     let first_above = slots.first().map_or("", |slot| slot.above.as_str());
@@ -127,7 +127,7 @@ fn edited(items: &Array, wanted: &[toml::Value]) -> Array {
     list
 }
 
-/// Takes a list apart into its items and what stands before its closing bracket.
+/// Splits a list into its items and the text before its closing bracket.
 fn slots(items: &Array) -> (Vec<Slot>, String) {
     let plain = |text: Option<&RawString>| text.and_then(RawString::as_str).unwrap_or_default().to_owned();
     let mut slots: Vec<Slot> = Vec::new();
@@ -146,9 +146,9 @@ fn slots(items: &Array) -> (Vec<Slot>, String) {
     (slots, closing)
 }
 
-/// Splits what stands between two items: the rest of the first one's line is the first one's.
+/// Splits the text between two items: the rest of the first one's line belongs to the first.
 ///
-/// That comment comes after the comma, so the parser counts it to the second.
+/// That comment comes after the comma, so the parser assigns it to the second.
 fn share(slots: &mut [Slot], gap: String) -> String {
     match (slots.last_mut(), gap.split_once('\n')) {
         (Some(slot), Some((behind, _))) => {
@@ -169,7 +169,7 @@ fn to_edit(value: &toml::Value) -> Value {
     }
 }
 
-/// Restores the line ends of an editor that writes two characters for each.
+/// Restores CRLF line ends.
 fn with_line_ends_of(original: &str, text: &str) -> String {
     if original.contains("\r\n") {
         text.replace("\r\n", "\n").replace('\n', "\r\n")

@@ -1,4 +1,4 @@
-//! `config.toml` on disk: read whole, changed key by key, replaced in one step.
+//! `config.toml` on disk: read as a whole, changed by key, replaced atomically.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,43 +7,43 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use super::keys::SettingKey;
-use super::{SettingsProblem, Source, document, resolve};
+use super::{SettingSource, SettingsProblem, document, resolve};
 use crate::{atomic_file, error::HintedError};
 
-/// What a new file starts with.
+/// Header of a new file.
 const HEAD: &str = "\
 # Settings of backstory. `backstory config list` shows all of them with their values;
 # only what differs from the defaults has to stand here.
 ";
 
-/// What is to become of one key.
+/// Change of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingChange {
-    /// It gets this value, which must be checked.
+    /// Sets a value, which must be checked.
     Set(toml::Value),
-    /// Its list loses and gains items; each one removed must be there.
+    /// Adds and removes items of a list; each removed item must exist.
     Edit {
-        /// Items to append unless they are there.
+        /// Items to append unless they exist.
         add: Vec<String>,
-        /// Items to take out.
+        /// Items to remove.
         remove: Vec<String>,
     },
-    /// It returns to its default.
+    /// Resets the key to its default.
     Unset,
 }
 
-/// What a change did.
+/// Result of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changed {
-    /// The value that the file, or else the default, now gives the key.
+    /// Value of the key in the file, or else its default.
     pub value: toml::Value,
-    /// Whether the file had to be written.
+    /// True if the file was written.
     pub written: bool,
-    /// What else is wrong in the file.
+    /// Other problems in the file.
     pub problems: Vec<SettingsProblem>,
 }
 
-/// Reads the file; there need not be one.
+/// Reads the file, which may not exist.
 pub fn read(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -52,12 +52,12 @@ pub fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Changes one key in the file and leaves the rest of it as it is.
+/// Changes one key in the file and keeps the rest.
 pub fn change(path: &Path, key: &'static SettingKey, change: &SettingChange) -> Result<Changed> {
     rewrite(path, |text| changed(path, text, key, change))
 }
 
-/// Changes several keys in one step: all of them or none.
+/// Changes several keys at once: all of them or none.
 pub fn change_all(path: &Path, changes: &[(&'static SettingKey, SettingChange)]) -> Result<()> {
     rewrite(path, |mut text| {
         for (key, change) in changes {
@@ -67,12 +67,12 @@ pub fn change_all(path: &Path, changes: &[(&'static SettingKey, SettingChange)])
     })
 }
 
-/// Puts another text in the place of the file's, unless it is the same.
+/// Replaces the text of the file, unless it is unchanged.
 fn rewrite<T>(path: &Path, make: impl FnOnce(Option<String>) -> Result<(Option<String>, T)>) -> Result<T> {
     let target = atomic_file::follow_links(path)
         .with_context(|| format!("could not follow the link {}", path.display()))?;
     let folder = atomic_file::folder_of(&target);
-    // Two changes at once must not each write the file they read. The folder is locked because the file is replaced.
+    // Two concurrent changes must not overwrite each other. The folder is locked because the file itself is replaced.
     let _locked = atomic_file::lock(folder)
         .with_context(|| format!("could not open the folder {}", folder.display()))?;
 
@@ -86,7 +86,7 @@ fn rewrite<T>(path: &Path, make: impl FnOnce(Option<String>) -> Result<(Option<S
     Ok(made)
 }
 
-/// Returns the text with one key changed, and what that did.
+/// Returns the text with one key changed, and the result of the change.
 fn changed(
     path: &Path,
     text: Option<String>,
@@ -95,7 +95,7 @@ fn changed(
 ) -> Result<(Option<String>, Changed)> {
     let before = resolve(path, text.as_deref(), &[]);
     if let Some(problem) = before.problems.iter().find(|problem| problem.is_syntax()) {
-        let hint = format_args!("correct {} by hand first; it was not changed", path.display());
+        let hint = format_args!("fix {} manually first; it was not changed", path.display());
         bail!(HintedError::new(problem).hint(hint));
     }
     let wanted = match change {
@@ -104,7 +104,7 @@ fn changed(
         SettingChange::Unset => None,
     };
     let now = before.entry(key);
-    if matches!(now.source, Source::File { .. }) && wanted.as_ref() == Some(&now.value) {
+    if matches!(now.source, SettingSource::File { .. }) && wanted.as_ref() == Some(&now.value) {
         let same = Changed {
             value: now.value.clone(),
             written: false,
@@ -122,7 +122,7 @@ fn changed(
     if wanted.is_some_and(|wanted| wanted != value)
         || after.problems.iter().any(|problem| problem.concerns(key))
     {
-        bail!("could not change {key} in {}; edit it by hand", path.display());
+        bail!("could not change {key} in {}; edit it manually", path.display());
     }
     let written = new != text.as_deref().unwrap_or_default();
     let done = Changed {
@@ -130,11 +130,11 @@ fn changed(
         written,
         problems: after.problems,
     };
-    // A file that is not there does not become an empty one.
+    // A missing file does not become an empty one.
     Ok((if written { Some(new) } else { text }, done))
 }
 
-/// Returns a list after some items left and others came.
+/// Returns a list after removing and adding items.
 fn edited(now: &super::Resolved, key: &SettingKey, add: &[String], remove: &[String]) -> Result<toml::Value> {
     if !key.kind.is_list() {
         bail!("{key} is not a list; expected {}", key.kind);

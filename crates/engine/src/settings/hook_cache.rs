@@ -1,11 +1,11 @@
-//! The capture settings in a form that a hook reads in microseconds.
+//! Capture settings in a form that a hook reads in microseconds.
 //!
-//! A hook must not parse TOML. It takes the [`Stamp`] of `config.toml`, reads the cache beside it and decodes it;
-//! only when that yields nothing does it read the file the long way and write the cache anew. The stamp is taken
+//! A hook must not parse TOML. It takes the [`Stamp`] of `config.toml`, reads the cache next to it and decodes it;
+//! only when that fails does it parse the file and renew the cache. The stamp is taken
 //! before the file is read: if the file changes in between, the next hook sees another stamp and reads it again.
 //!
-//! The cache holds what the file and the defaults say. The environment differs from hook to hook, so it is laid
-//! over afterwards, by [`overlay`].
+//! The cache holds the values of the file and the defaults. The environment differs between hooks, so [`overlay`] applies
+//! it afterwards.
 
 use std::fs::{self, Metadata};
 use std::path::Path;
@@ -17,21 +17,23 @@ use backstory_text::hash64;
 
 use super::keys::{KEYS, SettingKey};
 use super::resolve::from_variable;
-use super::{Capture, ContextSettings, DEFAULTS, FullField, to_words};
+use backstory_recall::FullField;
 
-/// What tells one version of `config.toml` from another.
+use super::{Capture, ContextSettings, DEFAULTS, to_words};
+
+/// Identifies a version of `config.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// When it was last written, in nanoseconds since 1970.
+    /// Time of the last change, in nanoseconds since 1970.
     pub mtime_ns: u128,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
 impl Stamp {
-    /// Returns the stamp of a file that is there; links are to be followed (`fs::metadata`).
+    /// Returns the stamp of an existing file; the caller follows links (`fs::metadata`).
     pub fn of(file: &Metadata) -> Self {
-        // A system that keeps no times, or a time before 1970: then its size tells.
+        // Without file times, or with a time before 1970, the size has to do.
         let since_1970 = file
             .modified()
             .ok()
@@ -42,16 +44,16 @@ impl Stamp {
         }
     }
 
-    /// Returns the stamp of the file at a path, if there is one that can be looked at.
+    /// Returns the stamp of the file at a path; `None` if it cannot be read.
     pub fn of_file(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|file| Self::of(&file))
     }
 }
 
-/// Changes with the format and with every default, so that a new version never obeys an old version's cache.
+/// Changes with the format and with every default, so that a new version never uses an old version's cache.
 const VERSION: u64 = hash64(DEFAULTS.as_bytes());
 
-/// The variables that a hook obeys.
+/// Variables that a hook reads.
 pub const VARIABLES: [&str; 5] = [
     "BACKSTORY_CAPTURE_SKIP_TOOLS",
     "BACKSTORY_CAPTURE_EXCLUDE",
@@ -60,7 +62,7 @@ pub const VARIABLES: [&str; 5] = [
     "BACKSTORY_CAPTURE_DURABILITY",
 ];
 
-/// What `defaults.toml` says about capture, for the hooks of all who never set anything: no file is read at all.
+/// Returns the capture defaults of `defaults.toml`. A hook without a settings file reads no file at all.
 pub fn defaults() -> Capture {
     let skip_tools = [
         "ListMcpResourcesTool",
@@ -78,7 +80,7 @@ pub fn defaults() -> Capture {
     }
 }
 
-/// What `defaults.toml` says about what is given back, likewise.
+/// Returns the context defaults of `defaults.toml`.
 pub fn default_context() -> ContextSettings {
     ContextSettings {
         observations: 50,
@@ -103,7 +105,7 @@ pub fn default_context() -> ContextSettings {
     }
 }
 
-/// Writes the cache.
+/// Encodes the cache.
 pub fn encode(capture: &Capture, stamp: Stamp) -> String {
     let Capture {
         skip_tools,
@@ -126,13 +128,13 @@ pub fn encode(capture: &Capture, stamp: Stamp) -> String {
     text.push_str(&format!(
         "max_payload_kb={max_payload_kb}\nredact={redact}\ndurability={durability}\n"
     ));
-    // Against damage, not against people, who could as well edit `config.toml`.
+    // Protects against damage, not against users, who could as well edit `config.toml`.
     let sum = hash64(text.as_bytes());
     text.push_str(&format!("end={sum:016x}\n"));
     text
 }
 
-/// Reads the cache, unless it belongs to another file or another version, or is damaged.
+/// Decodes the cache; `None` if it belongs to another file or another version, or is damaged.
 pub fn decode(text: &str, stamp: Stamp) -> Option<Capture> {
     let body = text.strip_prefix(&head(stamp))?;
     let (body, end) = body.split_at_checked(body.rfind("end=")?)?;
@@ -161,7 +163,7 @@ pub fn decode(text: &str, stamp: Stamp) -> Option<Capture> {
     })
 }
 
-/// Lays the `BACKSTORY_CAPTURE_…` variables over the file's settings; a bad one changes nothing.
+/// Applies the `BACKSTORY_CAPTURE_…` variables to the settings of the file; an invalid one is ignored.
 pub fn overlay(mut capture: Capture, env: &[(String, String)]) -> Capture {
     for (variable, text) in env
         .iter()
@@ -176,7 +178,7 @@ pub fn overlay(mut capture: Capture, env: &[(String, String)]) -> Capture {
     capture
 }
 
-/// Sets one field from checked words.
+/// Sets one field from checked strings.
 fn assign(capture: &mut Capture, key: &SettingKey, words: Vec<String>) {
     let word = words.first().map_or("", String::as_str);
     match key.name {
@@ -251,20 +253,20 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_the_defaults_hold() {
+    fn without_a_file_the_defaults_apply() {
         assert_eq!(defaults(), Settings::default().capture);
         assert_eq!(default_context(), Settings::default().context);
     }
 
     #[test]
-    fn a_hook_obeys_every_variable_of_capture() {
+    fn a_hook_reads_every_variable_of_capture() {
         let keys = KEYS.iter().filter(|key| key.section == "capture");
         assert_eq!(keys.map(SettingKey::variable).collect::<Vec<_>>(), VARIABLES);
     }
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(capture in any_capture(), mtime_ns: u128, size: u64) {
+        fn encoding_round_trips(capture in any_capture(), mtime_ns: u128, size: u64) {
             let stamp = Stamp { mtime_ns, size };
             prop_assert_eq!(decode(&encode(&capture, stamp), stamp), Some(capture));
         }
@@ -285,7 +287,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_survived(text: String) {
+        fn no_text_makes_it_panic(text: String) {
             prop_assert_eq!(decode(&text, STAMP), None);
             prop_assert_eq!(decode(&format!("{}{text}", head(STAMP)), STAMP), None);
         }
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_file_has_another_stamp() {
+    fn a_changed_file_has_another_stamp() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let before = Stamp::of(&file.as_file().metadata().unwrap());
         std::io::Write::write_all(&mut file, b"x").unwrap();

@@ -1,21 +1,21 @@
-//! The table of keys: where each stands and what it accepts.
+//! Table of all keys: name, section and accepted values.
 
 use std::fmt;
 
 use super::suggest;
 
-/// One thing that can be set.
+/// Key of a setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SettingKey {
-    /// The section of `config.toml` it stands in.
+    /// Section of `config.toml`.
     pub section: &'static str,
-    /// Its name within the section.
+    /// Name within the section.
     pub name: &'static str,
-    /// What it accepts.
+    /// Accepted values.
     pub kind: Kind,
 }
 
-/// What a key accepts; displayed, it completes the sentence "expected …".
+/// Accepted values of a key; its display form completes the sentence "expected …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `true` or `false`.
@@ -24,16 +24,16 @@ pub enum Kind {
     OnOff,
     /// A whole number within bounds.
     Number {
-        /// The smallest.
+        /// Minimum.
         min: u32,
-        /// The largest.
+        /// Maximum.
         max: u32,
     },
     /// Zero for "no limit", or a whole number within bounds.
     Limit {
-        /// The smallest limit.
+        /// Minimum.
         min: u32,
-        /// The largest limit.
+        /// Maximum.
         max: u32,
     },
     /// One of these words.
@@ -46,7 +46,7 @@ pub enum Kind {
     Variable,
     /// The IANA name of a time zone, possibly empty.
     TimeZone,
-    /// An address that only this machine reaches.
+    /// A loopback address.
     Loopback,
     /// Any number of strings.
     List,
@@ -58,7 +58,7 @@ pub enum Kind {
 
 const TYPES: &[&str] = &["decision", "bugfix", "feature", "refactor", "discovery", "change"];
 
-/// Every key, in the order of `defaults.toml`.
+/// All keys, in the order of `defaults.toml`.
 pub static KEYS: &[SettingKey] = &[
     key("capture", "skip_tools", Kind::List),
     key("capture", "exclude", Kind::List),
@@ -152,7 +152,7 @@ impl SettingKey {
         KEYS.iter().find(|key| key.section == section && key.name == name)
     }
 
-    /// Returns the key that was most likely meant; the same section is preferred.
+    /// Returns the most similar key; prefers the same section.
     pub fn nearest(section: Option<&str>, name: &str) -> Option<&'static Self> {
         KEYS.iter()
             .filter_map(|key| {
@@ -163,7 +163,7 @@ impl SettingKey {
             .map(|(_, key)| key)
     }
 
-    /// Returns the environment variable that overrides it.
+    /// Returns the environment variable that overrides the key.
     pub fn variable(&self) -> String {
         format!("BACKSTORY_{}_{}", self.section, self.name).to_ascii_uppercase()
     }
@@ -176,7 +176,7 @@ impl fmt::Display for SettingKey {
 }
 
 impl Kind {
-    /// Says whether it takes several values.
+    /// Returns true if the key takes several values.
     pub const fn is_list(self) -> bool {
         matches!(self, Self::List | Self::Prices | Self::ListOf(_))
     }
@@ -200,7 +200,7 @@ impl fmt::Display for Kind {
             }
             Self::TimeZone => f.write_str("a time zone such as Europe/Berlin, or empty"),
             Self::Loopback => f.write_str(
-                "127.0.0.1 or another address that only this machine reaches (for others, put a program in front that speaks TLS, asks who is there and forwards to it)",
+                "127.0.0.1 or another loopback address (for access from other machines, use a reverse proxy with TLS and a login)",
             ),
             Self::List => f.write_str("a list of strings"),
             Self::Prices => f.write_str("a list of prices such as gpt-5-mini=0.25/2"),

@@ -1,17 +1,17 @@
-//! Finds a setting by its name, and shows one as programs see it.
+//! Finds a setting by its name, and renders one as JSON.
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value as Json, json};
 
 use super::keys::{KEYS, SettingKey, section_names};
-use super::resolve::{SettingEntry, Source};
+use super::resolve::{SettingEntry, SettingSource};
 
-/// One setting as programs see it.
+/// Returns a setting as JSON.
 pub fn setting_json(entry: &SettingEntry) -> Json {
     let (source, line) = match entry.source {
-        Source::Default => ("default", None),
-        Source::File { line } => ("file", Some(line)),
-        Source::Environment => ("environment", None),
+        SettingSource::Default => ("default", None),
+        SettingSource::File { line } => ("file", Some(line)),
+        SettingSource::Environment => ("environment", None),
     };
     json!({
         "key": entry.key.to_string(),
@@ -23,7 +23,7 @@ pub fn setting_json(entry: &SettingEntry) -> Json {
     })
 }
 
-/// Finds a key by its name, or says which one was probably meant.
+/// Finds a key by its name, or suggests a similar one.
 pub fn key_named(name: &str) -> Result<&'static SettingKey> {
     SettingKey::named(name).ok_or_else(|| {
         let wrong = name.escape_debug();
@@ -40,7 +40,7 @@ pub fn key_named(name: &str) -> Result<&'static SettingKey> {
             .map_or((None, name), |(section, rest)| (Some(section), rest));
         match SettingKey::nearest(section, rest) {
             Some(key) => anyhow!("unknown setting `{wrong}`; did you mean `{key}`?"),
-            None => anyhow!("unknown setting `{wrong}`; `backstory config list` names them all"),
+            None => anyhow!("unknown setting `{wrong}`; `backstory config list` lists them"),
         }
     })
 }

@@ -1,8 +1,7 @@
-//! The settings: what can be set, what it is set to, and by whom.
+//! Settings: keys, checks, `config.toml` and the `BACKSTORY_<SECTION>_<KEY>` variables.
 //!
-//! Owns the keys, their checks, `config.toml` and the `BACKSTORY_<SECTION>_<KEY>` variables. The defaults are
-//! written down once, in `defaults.toml`. Reading the environment and telling people about problems are left
-//! to the caller; what a setting does is left to the part that obeys it.
+//! The defaults are written down once, in `defaults.toml`. The caller reads the environment and reports problems; the
+//! effect of a setting is implemented by the module that uses it.
 
 mod document;
 mod file;
@@ -23,6 +22,7 @@ use std::time::Duration;
 use backstory_capture::{filter, spool::Durability};
 use backstory_distill::Price;
 use backstory_model::ObservationType;
+use backstory_recall::FullField;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub use file::{SettingChange, change, change_all, read};
@@ -30,42 +30,42 @@ pub use keys::{KEYS, Kind, SettingKey, section_names};
 pub use lookup::{key_named, setting_json};
 pub use problem::SettingsProblem;
 pub use reference::{meanings, reference};
-pub use resolve::{Resolved, SettingEntry, Source, repeatable, resolve};
+pub use resolve::{Resolved, SettingEntry, SettingSource, repeatable, resolve};
 pub use value::{from_words, to_words};
 
-/// The defaults, commented for people.
+/// Defaults with comments for users.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
-/// Reads the file's text and the environment.
+/// Parses the text of the file and the environment.
 ///
-/// An unknown key or a bad value is reported, and what stood before it stands: the file's value behind a bad
-/// variable, the default behind a bad line. `path` only names the file in the reports.
+/// An unknown key or a bad value is reported and ignored: a bad variable leaves the value of the file, a bad line the
+/// default. `path` only names the file in the reports.
 pub fn load(path: &Path, text: Option<&str>, env: &[(String, String)]) -> (Settings, Vec<SettingsProblem>) {
     let resolved = resolve(path, text, env);
     (resolved.settings(), resolved.problems)
 }
 
-/// Everything that can be set, checked and typed.
+/// All settings, checked and typed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// What hooks record.
+    /// Settings of capture.
     pub capture: Capture,
-    /// How events become memories.
+    /// Settings of distilling.
     pub distill: Distill,
     /// Context injection.
     pub context: ContextSettings,
-    /// The background process.
+    /// Settings of the background process.
     pub worker: WorkerSettings,
-    /// The viewer and the HTTP interface.
+    /// Settings of the viewer and the HTTP interface.
     pub http: Http,
-    /// How long things are kept.
+    /// Retention of data.
     pub retention: RetentionSettings,
-    /// How things are shown to people.
+    /// Settings of the display.
     pub ui: Ui,
 }
 
-/// What hooks record.
+/// Settings of capture.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
@@ -75,14 +75,14 @@ pub struct Capture {
     pub exclude: Vec<String>,
     /// Maximum size of one event, in kilobytes.
     pub max_payload_kb: u32,
-    /// Whether secrets are replaced before anything reaches the disk.
+    /// True if secrets are redacted before anything is written to disk.
     pub redact: bool,
-    /// What an event survives once its hook has ended.
+    /// Guarantee for an event once its hook has exited.
     pub durability: Durability,
 }
 
 impl Capture {
-    /// Returns what decides over the content of an event.
+    /// Returns the settings of the payload filter.
     pub fn capture_settings(&self) -> filter::CaptureSettings {
         filter::CaptureSettings {
             skip_tools: self.skip_tools.clone(),
@@ -92,34 +92,34 @@ impl Capture {
     }
 }
 
-/// How events become memories.
+/// Settings of distilling.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distill {
     /// The provider that distills.
     pub provider: ProviderName,
-    /// The model to ask, if not the provider's own choice.
+    /// Model, if not the provider's default.
     #[serde(deserialize_with = "empty_is_none")]
     pub model: Option<String>,
-    /// Where the provider is reached, if not at its public address.
+    /// Address of the provider, if not its public one.
     #[serde(deserialize_with = "empty_is_none")]
     pub base_url: Option<String>,
-    /// The variable that holds the API key, if not the provider's usual one.
+    /// Variable that holds the API key, if not the provider's usual one.
     #[serde(deserialize_with = "empty_is_none")]
     pub api_key_env: Option<String>,
-    /// The file that holds the API key, if one does.
+    /// File that holds the API key.
     #[serde(deserialize_with = "empty_is_none")]
     pub api_key_file: Option<String>,
-    /// The most tokens a day; 0 spends nothing.
+    /// Maximum number of tokens a day; 0 allows none.
     pub daily_tokens: u32,
-    /// The most tokens a session; 0 spends nothing.
+    /// Maximum number of tokens a session; 0 allows none.
     pub session_tokens: u32,
-    /// What models cost, beyond the list that is built in.
+    /// Prices of models, in addition to the built-in list.
     #[serde(deserialize_with = "prices")]
     pub prices: Vec<Price>,
-    /// How many model calls may run at once.
+    /// Maximum number of concurrent model calls.
     pub concurrency: u8,
-    /// The most tokens of one turn that are shown to the model.
+    /// Maximum number of tokens of a digest.
     pub max_input_tokens: u32,
 }
 
@@ -127,43 +127,41 @@ pub struct Distill {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSettings {
-    /// How many observations a new session is shown at most.
+    /// Maximum number of observations at session start.
     pub observations: u32,
-    /// How many past sessions they may come from.
+    /// Maximum number of past sessions that they come from.
     pub sessions: u32,
-    /// How many of the newest are shown in full.
+    /// Number of observations that are shown in full.
     pub full: u32,
-    /// What an observation shown in full consists of.
+    /// Field of an observation that is shown in full.
+    #[serde(deserialize_with = "full_field")]
     pub full_field: FullField,
-    /// Which types are shown; never empty.
+    /// Included types; never empty.
     pub types: Vec<ObservationType>,
-    /// Which concepts are shown; empty means all.
+    /// Included concepts; empty means all.
     pub concepts: Vec<String>,
-    /// The most tokens of the block at the start of a session.
+    /// Maximum number of tokens of the context block.
     pub budget_tokens: u32,
-    /// The most tokens of what is said beside a prompt, a file or an error.
+    /// Maximum number of tokens of an injection at a prompt, a file or an error.
     pub prompt_tokens: u32,
     /// Inject context at session start.
     pub on_start: bool,
-    /// Whether a prompt is answered with past work that resembles it.
+    /// Inject related memories at a prompt.
     pub on_prompt: bool,
-    /// Whether a file's history is told before it is read or changed.
+    /// Inject the history of a file before it is read or changed.
     pub on_file: bool,
-    /// Whether an error is answered with how it was solved before.
+    /// Inject the solution of a known error.
     pub on_error: bool,
 }
 
 impl ContextSettings {
-    /// Returns how much a new session is told.
+    /// Returns the limits of the context block.
     pub fn limits(&self) -> backstory_recall::Limits {
         backstory_recall::Limits {
             observations: self.observations as usize,
             sessions: self.sessions as usize,
             full: self.full as usize,
-            full_field: match self.full_field {
-                FullField::Narrative => backstory_recall::FullField::Narrative,
-                FullField::Facts => backstory_recall::FullField::Facts,
-            },
+            full_field: self.full_field,
             types: self.types.clone(),
             concepts: self.concepts.clone(),
             tokens: self.budget_tokens as usize,
@@ -171,43 +169,43 @@ impl ContextSettings {
     }
 }
 
-/// The background process.
+/// Settings of the background process.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerSettings {
     /// Idle timeout in minutes.
     pub idle_minutes: u32,
-    /// Whether it serves the viewer and the HTTP interface.
+    /// True if the worker serves the viewer and the HTTP interface.
     #[serde(deserialize_with = "on_is_true")]
     pub http: bool,
 }
 
-/// The viewer and the HTTP interface.
+/// Settings of the viewer and the HTTP interface.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// Where to listen; only this machine reaches it.
+    /// Listen address; loopback only.
     pub bind: std::net::IpAddr,
-    /// The port to try first; 0 takes a free one.
+    /// Preferred port; 0 takes a free one.
     pub port: u16,
 }
 
-/// How long things are kept.
+/// Retention of data.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetentionSettings {
-    /// After how many days passages are dropped, if ever.
+    /// Age in days at which passages are deleted, if ever.
     #[serde(deserialize_with = "zero_is_none")]
     pub passages_days: Option<NonZeroU32>,
-    /// The size in megabytes above which the oldest passages are dropped, if there is a limit.
+    /// Size in megabytes above which the oldest passages are deleted, if there is a limit.
     #[serde(deserialize_with = "zero_is_none")]
     pub max_db_mb: Option<NonZeroU32>,
-    /// How many daily backups are kept; 0 takes none.
+    /// Number of daily backups that are kept; 0 makes none.
     pub backups: u32,
 }
 
 impl RetentionSettings {
-    /// Returns how long things are kept, as the store counts it.
+    /// Returns the retention limits in the units of the store.
     pub fn to_retention(&self) -> backstory_store::Retention {
         backstory_store::Retention {
             passages_max_age: self
@@ -218,11 +216,11 @@ impl RetentionSettings {
     }
 }
 
-/// How things are shown to people.
+/// Settings of the display.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ui {
-    /// The IANA name of the time zone of shown times, if not the system's.
+    /// IANA name of the time zone for displayed times, if not the system's.
     #[serde(deserialize_with = "empty_is_none")]
     pub timezone: Option<String>,
 }
@@ -231,18 +229,18 @@ pub struct Ui {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderName {
-    /// Rules, no model.
+    /// Built-in rules, no model.
     Builtin,
     /// The installed `claude` program.
     ClaudeCli,
     /// Anthropic's Messages API.
     Anthropic,
-    /// Any endpoint that speaks OpenAI's protocol.
+    /// Any endpoint with OpenAI's protocol.
     Openai,
 }
 
 impl ProviderName {
-    /// Returns the name used in settings, in the database and outside.
+    /// Returns the name in settings, in the database and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Builtin => "builtin",
@@ -253,16 +251,6 @@ impl ProviderName {
     }
 }
 
-/// What an observation shown in full consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FullField {
-    /// Its narrative.
-    Narrative,
-    /// Its facts.
-    Facts,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self::from_table(defaults().clone())
@@ -270,7 +258,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Types a table in which every key is present and checked.
+    /// Deserializes a table in which every key is present and checked.
     fn from_table(table: toml::Table) -> Self {
         Self::deserialize(table).expect("a test reads the extremes of every kind of value into its field")
     }
@@ -281,6 +269,14 @@ fn defaults() -> &'static toml::Table {
     static TABLE: LazyLock<toml::Table> =
         LazyLock::new(|| DEFAULTS.parse().expect("a test parses the embedded defaults"));
     &TABLE
+}
+
+fn full_field<'de, D: Deserializer<'de>>(text: D) -> Result<FullField, D::Error> {
+    match String::deserialize(text)?.as_str() {
+        "narrative" => Ok(FullField::Narrative),
+        "facts" => Ok(FullField::Facts),
+        other => Err(D::Error::unknown_variant(other, &["narrative", "facts"])),
+    }
 }
 
 fn empty_is_none<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {

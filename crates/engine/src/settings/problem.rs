@@ -1,10 +1,10 @@
-//! What is wrong with the settings, in a line each.
+//! Problems of the settings, one line each.
 
 use std::fmt;
 
 use super::keys::SettingKey;
 
-/// One unknown key, bad value or unreadable file, with its place and a way out.
+/// Unknown key, bad value or unreadable file, with its position and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsProblem {
     place: String,
@@ -20,7 +20,7 @@ enum About {
 }
 
 impl SettingsProblem {
-    /// Nothing in the file could be read.
+    /// Returns the problem of a file that cannot be parsed.
     pub(super) fn syntax(place: String, message: &str) -> Self {
         let message = format!(
             ": not valid TOML: {}; nothing in the file counts until this is mended",
@@ -33,7 +33,7 @@ impl SettingsProblem {
         }
     }
 
-    /// A known key has a bad value; `given` is how it is set, such as ` = "many"`.
+    /// Returns the problem of a bad value; `given` is the assignment, such as ` = "many"`.
     pub(super) fn value(place: String, given: &str, key: &'static SettingKey) -> Self {
         let message = format!("{given}: expected {}", key.kind);
         Self {
@@ -43,7 +43,7 @@ impl SettingsProblem {
         }
     }
 
-    /// There is no such thing; `known` is what there is instead.
+    /// Returns the problem of an unknown name; `known` suggests an alternative.
     pub(super) fn unknown(place: String, what: &str, known: &str) -> Self {
         Self {
             place,
@@ -52,7 +52,7 @@ impl SettingsProblem {
         }
     }
 
-    /// A section is written as something else.
+    /// Returns the problem of a section that has another form.
     pub(super) fn shape(place: String, message: &str) -> Self {
         Self {
             place,
@@ -61,7 +61,7 @@ impl SettingsProblem {
         }
     }
 
-    /// Says whether this key is not what somebody wanted it to be.
+    /// Returns true if the key does not have the value that the user set.
     pub fn concerns(&self, key: &SettingKey) -> bool {
         match self.about {
             About::WholeFile => true,
@@ -70,7 +70,7 @@ impl SettingsProblem {
         }
     }
 
-    /// Says whether the file as a whole could not be read.
+    /// Returns true if the file as a whole could not be parsed.
     pub fn is_syntax(&self) -> bool {
         self.about == About::WholeFile
     }
@@ -82,7 +82,7 @@ impl fmt::Display for SettingsProblem {
     }
 }
 
-/// Makes text from outside fit for a terminal: one line, no control characters, not too long.
+/// Escapes and truncates text for one line of a terminal.
 pub(super) fn shown(text: &str) -> String {
     const MAX: usize = 80;
     let mut line = String::new();

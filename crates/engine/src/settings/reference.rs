@@ -1,4 +1,4 @@
-//! The reference for people, made from `defaults.toml`.
+//! Renders the settings reference from `defaults.toml`.
 
 use std::fmt::Write as _;
 
@@ -51,21 +51,21 @@ const TABLE_HEAD: &str = "\
 |---|---|---|---|---|
 ";
 
-/// Returns what each key does, in the order of [`KEYS`].
+/// Returns the description of each key, in the order of [`KEYS`].
 pub fn meanings() -> Vec<String> {
     let document: DocumentMut = DEFAULTS.parse().expect("a test parses the embedded defaults");
     KEYS.iter().map(|key| meaning(&document, key).text).collect()
 }
 
-/// What the comment above a key says.
+/// Comment above a key.
 pub(super) struct Meaning {
-    /// What it does.
+    /// Description.
     pub(super) text: String,
-    /// What it accepts.
+    /// Accepted values.
     pub(super) values: String,
 }
 
-/// Reads the comment above a key of `defaults.toml`.
+/// Parses the comment above a key of `defaults.toml`.
 pub(super) fn meaning(document: &DocumentMut, key: &SettingKey) -> Meaning {
     let table = document.get(key.section).and_then(Item::as_table);
     let lines = comment(
@@ -80,7 +80,7 @@ pub(super) fn meaning(document: &DocumentMut, key: &SettingKey) -> Meaning {
     }
 }
 
-/// Returns the lines of the comment right above something, without their marks.
+/// Returns the lines of the comment directly above an item, without their markers.
 fn comment(above: Option<&RawString>) -> Vec<&str> {
     let above = above.and_then(RawString::as_str).unwrap_or_default();
     let block = above.trim_end().rsplit("\n\n").next().unwrap_or_default();

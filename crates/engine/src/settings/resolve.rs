@@ -1,4 +1,4 @@
-//! Which value counts: the environment's, the file's or the default.
+//! Resolves each setting: the environment overrides the file, which overrides the default.
 
 use std::path::Path;
 
@@ -9,41 +9,41 @@ use super::problem::{SettingsProblem, shown};
 use super::suggest::nearest;
 use super::{Settings, defaults, value};
 
-/// Every setting with its origin, and what was wrong on the way.
+/// All settings with their sources, and the problems found.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// One entry per key, in the order of [`KEYS`].
     pub entries: Vec<SettingEntry>,
-    /// What was wrong: the file's problems by line, then the environment's.
+    /// Problems: those of the file by line, then those of the environment.
     pub problems: Vec<SettingsProblem>,
 }
 
-/// One setting as it stands.
+/// Resolved setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingEntry {
-    /// Which setting.
+    /// Key of the setting.
     pub key: &'static SettingKey,
-    /// Its value, checked.
+    /// Checked value.
     pub value: toml::Value,
-    /// Who said so.
-    pub source: Source,
+    /// Source of the value.
+    pub source: SettingSource,
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// Nobody set it.
+pub enum SettingSource {
+    /// Not set.
     Default,
     /// The settings file, on this line.
     File {
         /// Counted from 1.
         line: usize,
     },
-    /// Its environment variable.
+    /// The environment variable.
     Environment,
 }
 
-/// Reads the file's text and the environment, keeping where each value comes from.
+/// Parses the text of the file and the environment, and records the source of each value.
 pub fn resolve(path: &Path, text: Option<&str>, env: &[(String, String)]) -> Resolved {
     let mut resolved = Resolved::with_defaults();
     if let Some(text) = text {
@@ -70,7 +70,7 @@ impl Resolved {
             SettingEntry {
                 key,
                 value,
-                source: Source::Default,
+                source: SettingSource::Default,
             }
         };
         Self {
@@ -101,13 +101,13 @@ impl Resolved {
             .expect("every key has an entry")
     }
 
-    fn put(&mut self, key: &'static SettingKey, value: toml::Value, source: Source) {
+    fn put(&mut self, key: &'static SettingKey, value: toml::Value, source: SettingSource) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == key) {
             *entry = SettingEntry { key, value, source };
         }
     }
 
-    /// Takes in one variable, if it is a setting or means to be one.
+    /// Reads one variable, if it is a setting or resembles one.
     fn read_variable(&mut self, variable: &str, text: &str) {
         let Some(rest) = variable.strip_prefix("BACKSTORY_") else {
             return;
@@ -120,14 +120,14 @@ impl Resolved {
         let Some(key) = KEYS.iter().find(|key| key.variable() == variable) else {
             let known = match SettingKey::nearest(Some(section), name) {
                 Some(key) => format!("did you mean {}?", key.variable()),
-                None => String::from("`backstory config list --json` names them all"),
+                None => String::from("`backstory config list --json` lists them"),
             };
             return self
                 .problems
                 .push(SettingsProblem::unknown(shown(variable), "variable", &known));
         };
         match from_variable(key.kind, text) {
-            Ok(Some(value)) => self.put(key, value, Source::Environment),
+            Ok(Some(value)) => self.put(key, value, SettingSource::Environment),
             Ok(None) => {}
             Err(BadValue) => {
                 let given = format!("={}", repeatable(key, text));
@@ -138,11 +138,11 @@ impl Resolved {
     }
 }
 
-/// The text is not of the expected kind.
+/// Error for a text that is not of the expected kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadValue;
 
-/// Reads the text of a variable; one that is empty counts as not set, unless empty is a value of this kind.
+/// Parses a variable; an empty one counts as not set, unless empty is a value of this kind.
 pub(super) fn from_variable(kind: Kind, text: &str) -> Result<Option<toml::Value>, BadValue> {
     let words: Vec<&str> = if kind.is_list() {
         text.split(',').collect()
@@ -156,7 +156,7 @@ pub(super) fn from_variable(kind: Kind, text: &str) -> Result<Option<toml::Value
     }
 }
 
-/// Reads one file into the settings.
+/// Parses one file into the settings.
 struct FileReader<'a> {
     name: String,
     text: &'a str,
@@ -241,11 +241,11 @@ impl FileReader<'_> {
             );
             return Err(SettingsProblem::value(place, &given, key));
         };
-        self.resolved.put(key, value, Source::File { line });
+        self.resolved.put(key, value, SettingSource::File { line });
         Ok(())
     }
 
-    /// Returns the line on which a key of a table stands.
+    /// Returns the line of a key in a table.
     fn line(&self, table: &dyn TableLike, name: &str) -> usize {
         let (key, item) = table.get_key_value(name).unzip();
         let span = key
@@ -268,7 +268,7 @@ fn unknown_at_top(place: String, name: &str, is_section: bool) -> SettingsProble
 }
 
 fn unknown_key(place: String, section: Option<&str>, name: &str) -> SettingsProblem {
-    // A name with a dot in it was written in quotes, which is what is wrong with it.
+    // A name with a dot was written in quotes, which is the mistake.
     let quoted = if name.contains('.') {
         format!("\"{}\"", shown(name))
     } else {
@@ -277,12 +277,12 @@ fn unknown_key(place: String, section: Option<&str>, name: &str) -> SettingsProb
     let full = section.map_or_else(|| quoted.clone(), |section| format!("{section}.{quoted}"));
     let known = match SettingKey::named(name).or_else(|| SettingKey::nearest(section, name)) {
         Some(key) => format!("did you mean `{key}`?"),
-        None => String::from("`backstory config list` names them all"),
+        None => String::from("`backstory config list` lists them"),
     };
     SettingsProblem::unknown(place, &format!("key `{full}`"), &known)
 }
 
-/// Returns a bad value as it may be repeated: where a variable's name belongs, the secret itself is often put.
+/// Returns a bad value in a form that may be printed: instead of a variable's name, users often enter the secret itself.
 pub fn repeatable(key: &SettingKey, text: &str) -> String {
     if key.kind == Kind::Variable {
         return String::from("(not shown)");
@@ -295,7 +295,7 @@ pub fn repeatable(key: &SettingKey, text: &str) -> String {
     }
 }
 
-/// Returns the parser's message without the jargon: a missing character is worth naming, a grammar rule is not.
+/// Simplifies the parser's message: keeps missing characters, drops grammar rules.
 fn plain(message: &str) -> &str {
     match message.split_once(", expected ") {
         Some((plain, expected)) if !expected.starts_with('`') => plain,

@@ -1,6 +1,6 @@
-//! Which known name a mistyped one resembles.
+//! Suggests the known name that is most similar to a mistyped one.
 
-/// Returns the likeliest of `names`, if any is like `typed`.
+/// Returns the most similar of `names`, if any is similar enough.
 pub(super) fn nearest<'a>(names: &[&'a str], typed: &str) -> Option<&'a str> {
     let near = names
         .iter()
@@ -8,13 +8,13 @@ pub(super) fn nearest<'a>(names: &[&'a str], typed: &str) -> Option<&'a str> {
     near.min_by_key(|(far, _)| *far).map(|(_, name)| name)
 }
 
-/// Says how far `typed` is from `name`, or nothing when nobody would mistake one for the other.
+/// Returns the distance between `typed` and `name`; `None` if they are too different.
 ///
 /// Up to a third of the letters may be wrong; a part of the name (`idle` for `idle_minutes`) is the last resort.
 pub(super) fn edit_similarity(name: &str, typed: &str) -> Option<usize> {
     let typed = typed.to_lowercase();
     let longest = name.chars().count().max(typed.chars().count());
-    // The distance takes time in proportion to both lengths; nothing this long is a slip of the finger.
+    // The distance takes time proportional to both lengths; nothing this long is a typo.
     if longest > 64 {
         return None;
     }
@@ -26,7 +26,7 @@ pub(super) fn edit_similarity(name: &str, typed: &str) -> Option<usize> {
     part.then_some(longest)
 }
 
-/// Counts the letters to insert, delete or replace to turn one word into the other.
+/// Returns the number of letters to insert, delete or replace to turn one word into the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn only_likely_names_are_proposed() {
+    fn only_similar_names_are_suggested() {
         let names = ["observations", "sessions", "full", "full_field", "idle_minutes"];
         let table = [
             ("observation", Some("observations")),
@@ -72,7 +72,7 @@ mod tests {
             ("ful", Some("full")),
             ("idle", Some("idle_minutes")),
             ("fullfield", Some("full_field")),
-            ("colour", None),
+            ("shade", None),
             ("", None),
         ];
         for (typed, expected) in table {

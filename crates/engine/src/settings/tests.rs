@@ -12,7 +12,7 @@ fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the problems of a file's text and some variables, a line each.
+/// Returns the problems of a text and some variables, one per line.
 fn problems(text: &str, env: &[(&str, &str)]) -> String {
     let (_, problems) = load(
         Path::new("/home/me/.backstory/config.toml"),
@@ -26,7 +26,7 @@ fn loaded(text: &str, env: &[(&str, &str)]) -> Settings {
     load(Path::new("config.toml"), Some(text), &variables(env)).0
 }
 
-/// Values at the edges of what a kind accepts.
+/// Returns the extreme values of a kind.
 fn extremes(kind: Kind) -> Vec<toml::Value> {
     match kind {
         Kind::Flag => vec![true.into(), false.into()],
@@ -50,7 +50,7 @@ fn extremes(kind: Kind) -> Vec<toml::Value> {
 }
 
 #[test]
-fn the_defaults_are_the_keys_and_good_values() {
+fn the_defaults_cover_all_keys_with_valid_values() {
     let written: Vec<String> = defaults()
         .iter()
         .flat_map(|(section, keys)| {
@@ -87,7 +87,7 @@ fn every_accepted_value_reaches_its_field() {
             let entry = SettingEntry {
                 key,
                 value: value.clone(),
-                source: Source::File { line: 2 },
+                source: SettingSource::File { line: 2 },
             };
             assert_eq!(*resolved.entry(key), entry);
             let is_default = defaults()[key.section][key.name] == value;
@@ -102,7 +102,7 @@ fn every_accepted_value_reaches_its_field() {
 }
 
 #[test]
-fn the_defaults_mean_what_the_documents_promise() {
+fn the_defaults_match_the_specification() {
     let Settings {
         capture,
         distill,
@@ -144,7 +144,7 @@ fn the_defaults_mean_what_the_documents_promise() {
 }
 
 #[test]
-fn unknown_keys_are_named_with_the_nearest() {
+fn unknown_keys_are_reported_with_a_suggestion() {
     let text = r#"
 budget_tokens = 5
 skip = 1
@@ -154,7 +154,7 @@ captures.redact = false
 [capture]
 skip_tool = []
 budget_tokens = 1
-colour = "red"
+shade = "red"
 "a\u001bb" = 1
 
 [contxt]
@@ -170,15 +170,15 @@ full = 99
     config.toml:5: unknown section `[captures]`; did you mean `[capture]`?
     config.toml:8: unknown key `capture.skip_tool`; did you mean `capture.skip_tools`?
     config.toml:9: unknown key `capture.budget_tokens`; did you mean `context.budget_tokens`?
-    config.toml:10: unknown key `capture.colour`; `backstory config list` names them all
-    config.toml:11: unknown key `capture.a\u{1b}b`; `backstory config list` names them all
+    config.toml:10: unknown key `capture.shade`; `backstory config list` lists them
+    config.toml:11: unknown key `capture.a\u{1b}b`; `backstory config list` lists them
     config.toml:13: unknown section `[contxt]`; did you mean `[context]`?
     config.toml:16: unknown section `[plugins]`; there are capture, distill, context, worker, http, retention, ui
     "#);
 }
 
 #[test]
-fn bad_values_are_named_with_what_is_expected() {
+fn bad_values_are_reported_with_the_expected_kind() {
     let text = r#"
 context.full = -1
 [capture]
@@ -221,7 +221,7 @@ timezone = "Europe/Atlantis"
 }
 
 #[test]
-fn sections_of_another_shape_are_named() {
+fn sections_of_another_form_are_reported() {
     let table = [
         "capture = 5",
         "[[context]]\nfull = 1\n[[context]]",
@@ -280,7 +280,7 @@ fn variables_are_checked_like_the_file() {
         ("BACKSTORY_DISTILL_API_KEY_ENV", "sk-ant-api03-secret"),
         ("BACKSTORY_DISTILL_MODEL", "a\nb\u{1b}c"),
         ("BACKSTORY_CAPTURE_SKIPTOOLS", "x"),
-        ("BACKSTORY_CAPTURE_COLOUR", "x"),
+        ("BACKSTORY_CAPTURE_SHADE", "x"),
         ("BACKSTORY_CAPTURE_BUDGET_TOKENS", "1"),
         ("BACKSTORY_HTTP", "off"),
         ("BACKSTORY_HOME", "/x"),
@@ -298,9 +298,9 @@ fn variables_are_checked_like_the_file() {
     BACKSTORY_DISTILL_API_KEY_ENV=(not shown): expected the name of an environment variable (not the key itself), or empty
     BACKSTORY_DISTILL_MODEL=a b\u{1b}c: expected a string, or empty
     BACKSTORY_CAPTURE_SKIPTOOLS: unknown variable; did you mean BACKSTORY_CAPTURE_SKIP_TOOLS?
-    BACKSTORY_CAPTURE_COLOUR: unknown variable; `backstory config list --json` names them all
+    BACKSTORY_CAPTURE_SHADE: unknown variable; `backstory config list --json` lists them
     BACKSTORY_CAPTURE_BUDGET_TOKENS: unknown variable; did you mean BACKSTORY_CONTEXT_BUDGET_TOKENS?
-    BACKSTORY_HTTP: unknown variable; `backstory config list --json` names them all
+    BACKSTORY_HTTP: unknown variable; `backstory config list --json` lists them
     ");
     assert_eq!(loaded("context.full = 7", &env).context.full, 7);
 }
@@ -336,7 +336,7 @@ fn the_reference_has_every_key() {
     let page = reference();
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     assert_eq!(rows.len(), KEYS.len());
-    insta::assert_snapshot!(rows[4], @r#"| `durability` | `"normal"` | normal or full | `BACKSTORY_CAPTURE_DURABILITY` | What an event survives once its hook has ended: `normal` any crash of a program, `full` also a power cut, at the price of waiting for the disk in every hook. |"#);
+    insta::assert_snapshot!(rows[4], @r#"| `durability` | `"normal"` | normal or full | `BACKSTORY_CAPTURE_DURABILITY` | Guarantee for a recorded event: `normal` survives a crash of any program, `full` also a power failure, but every hook waits for the disk. |"#);
 }
 
 proptest! {
@@ -358,13 +358,13 @@ proptest! {
         if !problems.iter().any(SettingsProblem::is_syntax) {
             let key = &KEYS[key];
             for value in extremes(key.kind) {
-                // A section of another shape is refused; any other text is still TOML, with the key set.
+                // A section of another form is refused; any other text is still TOML, with the key set.
                 if let Ok(new) = document::set(&text, key, &value) {
                     let resolved = resolve(Path::new("config.toml"), Some(&new), &[]);
                     prop_assert_eq!(&resolved.entry(key).value, &value, "{}\n{}", text, new);
                     let without = document::unset(&new, key).unwrap();
                     let resolved = resolve(Path::new("config.toml"), Some(&without), &[]);
-                    prop_assert_eq!(resolved.entry(key).source, Source::Default, "{}\n{}", new, without);
+                    prop_assert_eq!(resolved.entry(key).source, SettingSource::Default, "{}\n{}", new, without);
                     prop_assert!(!resolved.problems.iter().any(SettingsProblem::is_syntax), "{}", without);
                 }
             }

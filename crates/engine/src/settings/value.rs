@@ -1,11 +1,11 @@
-//! Checking values, from a TOML document or from words, into one form: what `defaults.toml` would hold.
+//! Converts values from TOML or strings to the form of `defaults.toml`, and checks them.
 
 use backstory_distill::Price;
 use toml::Value;
 
 use super::keys::Kind;
 
-/// Reads a value of `config.toml`, if it is of this kind.
+/// Converts a value of `config.toml`; `None` if it is not of this kind.
 pub(super) fn from_toml(kind: Kind, value: &toml_edit::Value) -> Option<Value> {
     use toml_edit::Value as Toml;
     match value {
@@ -24,9 +24,9 @@ pub(super) fn from_toml(kind: Kind, value: &toml_edit::Value) -> Option<Value> {
     }
 }
 
-/// Reads words of a command line or the environment, if they are of this kind.
+/// Parses strings of a command line or the environment; `None` if they are not of this kind.
 ///
-/// Empty words are no items of a list, so that one empty word is the empty list.
+/// Empty strings are not items of a list, so that one empty string is the empty list.
 pub fn from_words(kind: Kind, words: &[&str]) -> Option<Value> {
     let words = words.iter().map(|word| word.trim());
     if kind.is_list() {
@@ -46,7 +46,7 @@ pub fn from_words(kind: Kind, words: &[&str]) -> Option<Value> {
     }
 }
 
-/// Returns a value as bare words: one, or the items of a list.
+/// Returns a value as plain strings: one, or the items of a list.
 pub fn to_words(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().flat_map(to_words).collect(),
@@ -124,7 +124,7 @@ fn is_variable_name(text: &str) -> bool {
 
 fn is_time_zone(name: &str) -> bool {
     let known = jiff::tz::db();
-    // A machine without a time zone database cannot tell a good name from a bad one.
+    // Without a time zone database a good name cannot be told from a bad one.
     known.get(name).is_ok()
         || (known.is_definitively_empty() && !name.contains(|c: char| c.is_control() || c == ' '))
 }

@@ -6,29 +6,29 @@ use backstory_distill::{ToolOutcome, ToolUse, TurnStep};
 use backstory_transcript::{RecordKind, refusal};
 use serde_json::{Value, value::RawValue};
 
-/// A step with its place in the transcript.
+/// Step with its position in the transcript.
 #[derive(Debug)]
-pub(crate) struct TurnRecord {
-    /// The step; a tool call has its result.
+pub(crate) struct TranscriptStep {
+    /// Step; a tool call includes its result.
     pub(crate) step: TurnStep,
-    /// The time, in milliseconds since 1970; that of the result for a tool call.
+    /// Time in milliseconds since 1970; that of the result for a tool call.
     pub(crate) at_ms: i64,
-    /// The offset of the line, of the result for a tool call.
+    /// Offset of the line; that of the result for a tool call.
     pub(crate) offset: u64,
-    /// The message of which a prose is a part.
+    /// Id of the message that the prose is part of.
     pub(crate) message_id: Option<String>,
 }
 
-/// The records of a turn, in the order of the transcript. A call stands where it was made.
+/// Records of a turn, in the order of the transcript. A call is at the position at which it was made.
 #[derive(Debug, Default)]
 pub(crate) struct TurnRecords {
-    records: Vec<TurnRecord>,
-    /// The calls that have no result yet.
+    records: Vec<TranscriptStep>,
+    /// Calls without a result so far.
     open: HashMap<String, usize>,
 }
 
 impl TurnRecords {
-    /// Adds a record. Prompts and facts are no steps.
+    /// Adds a record. Prompts and facts are not steps.
     pub(crate) fn push(&mut self, kind: RecordKind, at_ms: i64, offset: u64) {
         let mut message = None;
         let step = match kind {
@@ -66,7 +66,7 @@ impl TurnRecords {
             }
             RecordKind::Prompt { .. } | RecordKind::Facts(_) => return,
         };
-        self.records.push(TurnRecord {
+        self.records.push(TranscriptStep {
             step,
             at_ms,
             offset,
@@ -85,8 +85,8 @@ impl TurnRecords {
         }
     }
 
-    /// Takes all records out.
-    pub(crate) fn take(&mut self) -> Vec<TurnRecord> {
+    /// Removes and returns all records.
+    pub(crate) fn take(&mut self) -> Vec<TranscriptStep> {
         self.open.clear();
         std::mem::take(&mut self.records)
     }
@@ -97,7 +97,7 @@ impl TurnRecords {
     }
 }
 
-/// Tells a refusal of the user from a failure.
+/// Distinguishes a refusal of the user from a failure.
 pub(crate) fn failure(text: &str) -> ToolOutcome {
     match refusal(text) {
         Some(words) => ToolOutcome::Refused(words),

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::{TurnHead, assemble};
 
-/// A turn as its events are collected.
+/// Turn whose events are being collected.
 struct Draft<'e> {
     head: TurnHead,
     prompt_id: Option<String>,
     events: Vec<&'e Event>,
 }
 
-/// Puts the turns of a session together from its events, which are in the order in which the store would ingest them.
+/// Assembles the turns of a session from its events, which are in the order in which the store would ingest them.
 pub fn turns_of_session(events: &[Event], root: Option<&str>) -> Vec<TurnInput> {
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for event in events {
@@ -41,7 +41,7 @@ pub fn turns_of_session(events: &[Event], root: Option<&str>) -> Vec<TurnInput> 
                 events: Vec::new(),
             });
         }
-        // Work in the background belongs to the prompt that asked for it.
+        // Background work belongs to the prompt that requested it.
         let is_of_prompt = |draft: &Draft<'_>| draft.prompt_id.is_some() && draft.prompt_id == prompt_id;
         let at = drafts.iter().rposition(is_of_prompt).unwrap_or(drafts.len() - 1);
         if let Some(draft) = drafts.get_mut(at).filter(|_| !opens) {
