@@ -1,4 +1,4 @@
-//! Notes what `--version` tells about the build: the target, and the commit where it is known.
+//! Sets the build information of `--version`: the target, and the commit if it is known.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ fn main() {
     let target = env::var("TARGET").unwrap_or_default();
     println!("cargo::rustc-env=BACKSTORY_TARGET={target}");
     println!("cargo::rerun-if-changed=build.rs");
-    // Of our own repository only: an unpacked archive may lie in another's.
+    // Only of this repository: an unpacked archive may be inside another one.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     if !root.join(".git").exists() {
         return;
@@ -25,7 +25,7 @@ fn main() {
     }
 }
 
-/// Asks git, which need not be there.
+/// Asks git, which may be absent.
 fn commit(root: &Path) -> Option<String> {
     let output = Command::new("git")
         .args(["rev-parse", "--short=12", "HEAD"])

@@ -1,4 +1,4 @@
-//! What can be typed, and where it goes.
+//! Command-line definition and dispatch. The commands themselves are in `command/`; hooks never get here (see `main`).
 
 use std::{
     io::{self, ErrorKind},
@@ -27,7 +27,7 @@ use crate::{
 
 /// Long-term memory for coding agents.
 ///
-/// Agents report what happens in a session through their hooks; backstory keeps it and gives it back when it helps.
+/// Agents report what happens in a session through their hooks; backstory stores it and recalls it when it is relevant.
 /// Everything is in one folder, ~/.backstory or `$BACKSTORY_HOME`, and nothing leaves this machine unless you choose a model
 /// (`distill.provider`).
 #[derive(Parser)]
@@ -54,7 +54,7 @@ enum Command {
     Session(session::Show),
     Index(index::Index),
     Show(show::ShowArguments),
-    Timeline(timeline::Timeline),
+    Timeline(timeline::TimelineArguments),
     Remember(remember::Remember),
     Pin(pin::Pin),
     Unpin(pin::Unpin),
@@ -77,15 +77,15 @@ enum Command {
     /// Print one short line for Claude Code's status line (agents call this)
     ///
     /// Reads the status line's JSON on stdin. In ~/.claude/settings.json: "statusLine": {"type": "command", "command":
-    /// "backstory statusline"}. Says how many memories the project has and how many of them this session was given.
+    /// "backstory statusline"}. Prints how many memories the project has and how many were injected into this session.
     Statusline,
-    /// Record what an agent reports (agents call this)
+    /// Record an event of an agent (agents call this)
     ///
-    /// Reads one JSON object on stdin, records it, and exits 0 whatever happens. Events: session-start,
+    /// Reads one JSON object on stdin, records it, and always exits 0. Events: session-start,
     /// user-prompt-submit, pre-tool-use, post-tool-use, post-tool-use-failure, stop, subagent-stop, pre-compact,
-    /// session-end. With `BACKSTORY_DEBUG=1` it says on stderr what became of the event.
+    /// session-end. With `BACKSTORY_DEBUG=1` it reports on stderr what happened to the event.
     Hook {
-        /// What happened
+        /// Name of the event
         event: String,
         /// The agent program
         #[arg(long, default_value = "claude-code")]
@@ -96,11 +96,11 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        // Some editors call the hooks of Claude Code's settings without their arguments, and take status 2 as a wish to
+        // Some editors call the hooks of Claude Code's settings without their arguments, and take status 2 as a request to
         // stop the agent.
         Err(_) if std::env::args_os().len() == 1 && is_report_on_stdin() => return ExitCode::SUCCESS,
         Err(error) => {
-            // Broken pipe or closed stderr: the exit code says it all.
+            // Broken pipe or closed stderr: the exit code has to be enough.
             error.print().ok();
             return if error.use_stderr() {
                 ExitCode::from(2)
@@ -122,7 +122,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Says whether a program waits with what a hook would be given. A person's pipe that stays empty is not waited for long.
+/// Returns true if stdin starts with a JSON object, as a hook payload does. An empty pipe is not awaited for long.
 fn is_report_on_stdin() -> bool {
     read_first_stdin_byte(Duration::from_millis(300)) == Some(b'{')
 }
@@ -178,7 +178,7 @@ fn run(command: Command) -> Result<ExitStatus> {
         Command::Worker(arguments) => worker::run(&engine()?, &arguments),
         Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
         Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
-        // Reached by `hook --help` only, which clap answers itself; main takes every other hook.
+        // Reached by `hook --help` only, which clap answers itself; `main` handles every other hook.
         Command::Hook { .. } | Command::Statusline => Ok(ExitStatus::Done),
     }
 }
@@ -197,13 +197,13 @@ fn rebuild_damaged_database(error: &anyhow::Error) {
             anstream::eprintln!("{rebuilt}");
             output::print_hint("run the command again");
         }
-        // It was read while another process replaced it.
+        // The damage was seen while another process replaced the database.
         Ok(None) => {}
         Err(error) => output::print_error(&error),
     }
 }
 
-/// Somebody piped us into `head`: that is no failure.
+/// Returns true if the reader of our output, such as `head`, has exited: not a failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()

@@ -1,4 +1,4 @@
-//! One file per subcommand: its arguments, its help text and what it does.
+//! Subcommands, one file each with arguments, help text and implementation, and what several of them share.
 
 pub(crate) mod backup;
 pub(crate) mod completions;
@@ -41,14 +41,14 @@ use backstory_engine::{
 use backstory_model::{Handle, ObservationType, Timestamp};
 use backstory_store::{Project, Store};
 
-/// How a command ended, as the shell sees it.
+/// Result of a command, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// It did what was asked.
+    /// The command succeeded.
     Done,
-    /// It failed, or found nothing.
+    /// The command failed, or found nothing.
     Failed,
-    /// It was not told enough, and did nothing.
+    /// An argument or a confirmation is missing; nothing was done.
     Refused,
 }
 
@@ -71,12 +71,12 @@ pub(crate) fn open_for_writing(engine: &Engine) -> Result<Store> {
     Ok(opened.store)
 }
 
-/// Opens the store for a command that reads. Events that still wait in the spool are taken in first: by the worker if one
-/// lives, else here. `None` when nothing was ever recorded.
+/// Opens the store for a command that reads. Spooled events are ingested first: by the worker if it is running, else here.
+/// Returns `None` when nothing was ever recorded.
 pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
     const TIMEOUT: Duration = Duration::from_millis(500);
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
-    // What is wrong in the settings is said by every command, not only by those that need one of them.
+    // Every command reports problems of the settings, not only commands that need one of them.
     engine.checked_settings()?;
     let spool = engine.home.spool();
     let waiting = spool.waiting().context("could not list the spool")?;
@@ -84,7 +84,7 @@ pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
         return Ok(None);
     }
     if !waiting.is_empty() && worker_process::is_running(&engine.home) {
-        // A worker that hangs must not hang us: after a while we do its work.
+        // A worker that hangs must not block the command: after the timeout the command ingests the events itself.
         let last = waiting.last();
         for _ in 0..TIMEOUT.as_millis() / POLL_INTERVAL.as_millis() {
             if !spool.waiting()?.iter().any(|key| Some(key) <= last) {
@@ -102,17 +102,17 @@ pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
             );
         }
         Ok(_) => {}
-        // What is there can still be shown; the events are safe where they are.
-        Err(error) => anstream::eprintln!("{} events still wait in the spool: {error:#}", waiting.len()),
+        // Existing memories can still be shown, and the events are safe in the spool.
+        Err(error) => anstream::eprintln!("{} events are still in the spool: {error:#}", waiting.len()),
     }
-    // Where no worker has lived since, nobody else has noticed. In a store that is busy now, the next one will.
+    // Without a worker no other process marks interrupted sessions. If the store is busy, the next command does it.
     store
         .mark_interrupted(engine.clock.timestamp(), Timestamp::EPOCH)
         .ok();
     Ok(Some(store))
 }
 
-/// Opens the store for a command that changes memories; all of them must be there.
+/// Opens the store for a command that changes memories. Fails if one of them does not exist.
 pub(crate) fn open_store_with(engine: &Engine, handles: &[Handle]) -> Result<Store> {
     let store = open_store(engine)?;
     for &handle in handles {
@@ -127,7 +127,7 @@ pub(crate) fn open_store_with(engine: &Engine, handles: &[Handle]) -> Result<Sto
     store.context("no memories yet")
 }
 
-/// Says that nothing goes by a handle.
+/// Returns the error for a handle that no memory has.
 pub(crate) fn unknown(handle: Handle) -> anyhow::Error {
     let hint = "`backstory search` finds memories, `backstory session` lists those of a session";
     HintedError::new(format_args!("no {} with id {handle}", handle.kind.name()))
@@ -135,7 +135,7 @@ pub(crate) fn unknown(handle: Handle) -> anyhow::Error {
         .into()
 }
 
-/// Reads the type of an observation from the command line.
+/// Parses the type of an observation.
 pub(crate) fn observation_type(name: &str) -> Result<ObservationType, String> {
     ObservationType::from_name(&name.to_lowercase()).ok_or_else(|| {
         let known: Vec<&str> = ObservationType::ALL.iter().map(|one| one.name()).collect();
@@ -143,7 +143,7 @@ pub(crate) fn observation_type(name: &str) -> Result<ObservationType, String> {
     })
 }
 
-/// Finds the project that a person names: an id, a display name, or any path inside it.
+/// Finds the project that the user names: an id, a display name, or any path inside it.
 pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
     let as_path = Path::new(named);
     if as_path.exists() {
@@ -154,12 +154,12 @@ pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
         }
     }
     store.project(named).map_err(|error| {
-        let hint = "a project goes by its folder name, its path or its id; `backstory sessions` shows them";
+        let hint = "name a project by its folder name, its path or its id; `backstory sessions` lists them";
         HintedError::new(error).hint(hint).into()
     })
 }
 
-/// Finds the project of the current folder; `None` when nothing is remembered of it.
+/// Finds the project of the current folder; `None` if it has no memories.
 pub(crate) fn current_project(store: &Store) -> Result<Option<Project>> {
     let folder = std::env::current_dir().context("could not find the current folder")?;
     let key = backstory_capture::project::locate(&folder).facts.key;

@@ -13,10 +13,10 @@ mod worker;
 
 pub(crate) use finding::{CheckContext, Finding, Severity};
 
-/// A group of checks, as it is shown.
+/// Group of checks under its title.
 type Group = (&'static str, fn(&CheckContext<'_>) -> Vec<Finding>);
 
-/// All groups, in the order in which they are shown.
+/// Lists all groups in display order.
 pub(crate) const GROUPS: [Group; 9] = [
     ("home", home::check),
     ("settings", provider::check),

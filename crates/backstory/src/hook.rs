@@ -1,7 +1,7 @@
-//! The hook path: stdin to spool in well under a millisecond, whatever happens.
+//! The hook path: stdin to spool in well under a millisecond.
 //!
-//! Never fails, never blocks, never prints what the agent does not honour. Not on this path: argument parser, SQLite
-//! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waiting for anyone.
+//! Never fails, never blocks, and prints only output that the host honors. Not on this path: argument parser, SQLite
+//! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waits for other processes.
 
 mod file_lookup;
 mod name;
@@ -37,17 +37,17 @@ pub(crate) fn run(words: &[String]) {
     if !debug {
         panic::set_hook(Box::new(|_| {}));
     }
-    // An agent reads a failing hook as a wish to stop it: a bug of ours must not do that.
+    // A host takes a failing hook as a request to stop: a panic here must not cause that.
     let outcome = panic::catch_unwind(|| handle(words, environment))
         .unwrap_or(RecordOutcome::Failed("a panic".to_owned()));
     if debug {
-        // Nobody to tell when stderr is closed.
+        // If stderr is closed, the outcome cannot be reported.
         writeln!(io::stderr(), "backstory: {outcome}").ok();
     }
 }
 
 fn handle(words: &[String], environment: Environment) -> RecordOutcome {
-    // Leaked: the process ends in a moment, and giving pages back one by one takes time.
+    // Leaked: the process exits soon, and freeing the pages takes time.
     let input = read_stdin(MAX_INPUT_BYTES).map(|input| &*input.leak());
     #[cfg(debug_assertions)]
     assert!(
@@ -76,14 +76,14 @@ fn handle(words: &[String], environment: Environment) -> RecordOutcome {
     let Some(hook) = Hook::from_name(name) else {
         return record::unknown_event(&engine, name);
     };
-    // A host that is not in the table is taken for one that speaks as the first host does.
+    // An unknown host is assumed to send the payloads of the first host.
     let spec = spec.unwrap_or(host::HOSTS[0]);
     let outcome = match (hook, input) {
         (Hook::PreToolUse, input) => {
             if let Some(look) = input.ok().and_then(|input| FileLookup::read(&engine, input)) {
                 output::print_file(&engine, spec, &look);
             }
-            return RecordOutcome::Nothing("nothing is recorded before a tool is used");
+            return RecordOutcome::Nothing("no event is recorded before a tool use");
         }
         (Hook::Record(kind), Ok(input)) => record::record(&engine, kind, &host, input, None),
         (Hook::Record(_), Err(error)) => RecordOutcome::Failed(format!("could not read stdin: {error}")),
@@ -92,7 +92,7 @@ fn handle(words: &[String], environment: Environment) -> RecordOutcome {
     outcome
 }
 
-/// Puts what another host sent into our words. What is no JSON stays as it is: it is counted where all such is.
+/// Maps the payload of another host to ours. Input that is not JSON stays as it is; the caller counts it.
 fn translated<'w>(
     translate: host::Normalize,
     name: &'w str,
@@ -110,13 +110,13 @@ fn translated<'w>(
     };
     match translate(&report) {
         Some(ours) => Ok((ours.event, ours.json.leak().as_bytes())),
-        // An event that we do not know is counted by its name.
+        // An unknown event is counted by its name.
         None if Hook::from_name(name).is_none() => Ok((name, input)),
-        None => Err(RecordOutcome::Nothing("the host means something else by it")),
+        None => Err(RecordOutcome::Nothing("not an event of ours")),
     }
 }
 
-/// Reads `--host NAME` or `--host=NAME`; anything else means the first host we served.
+/// Parses `--host NAME` or `--host=NAME`; anything else means the first host of the table.
 fn host(words: &[String]) -> Host {
     let named = words
         .iter()
@@ -128,8 +128,8 @@ fn host(words: &[String]) -> Host {
     named.and_then(Host::new).unwrap_or_else(Host::claude_code)
 }
 
-/// The most that is read of what a host sends. No agent sends this much; past it the JSON is torn and the event is counted
-/// as unreadable.
+/// Maximum input of a hook. No agent sends this much; beyond it the JSON is truncated and the event is counted as
+/// unreadable.
 pub(crate) const MAX_INPUT_BYTES: usize = 64 << 20;
 
 #[cfg(test)]

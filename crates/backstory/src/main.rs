@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let command = args.next().unwrap_or_default();
     let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();
     let asks_for_help = words.iter().any(|word| word == "-h" || word == "--help");
-    // Looked at before anything else: these run for every step of an agent, and must not pay for a parser.
+    // Checked before anything else: both run at every step of an agent and must not pay for the argument parser.
     if command == "hook" && !asks_for_help {
         hook::run(&words);
         return ExitCode::SUCCESS;

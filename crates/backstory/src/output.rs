@@ -1,4 +1,4 @@
-//! What people see: text from sessions made safe, times made short, lines that fit.
+//! Formatting for the terminal: escapes control characters, wraps lines, shortens times, sizes and amounts.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) fn print_hint(hint: impl std::fmt::Display) {
     anstream::eprintln!("{DIM}hint: {hint}{DIM:#}");
 }
 
-/// Returns how wide a line may be.
+/// Returns the width of the terminal, within limits.
 pub(crate) fn width() -> usize {
     Environment::process()
         .columns()
@@ -49,7 +49,7 @@ pub(crate) fn width() -> usize {
         .clamp(40, 200)
 }
 
-/// Breaks text from a session into lines of a width, at blanks where it can. Its own line breaks stay; controls go.
+/// Wraps text from a session at a width, at spaces where possible. Keeps its line breaks and removes control characters.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim().lines() {
@@ -80,7 +80,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Counts things in words: `1 event`, `2 events`.
+/// Formats a number with its noun: `1 event`, `2 events`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     if number == 1 {
         format!("1 {thing}")
@@ -89,7 +89,7 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     }
 }
 
-/// Says how large a file is.
+/// Formats a file size.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
@@ -99,7 +99,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Writes a number with commas between thousands.
+/// Formats a number with commas between thousands.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -112,7 +112,7 @@ pub(crate) fn thousands(number: u64) -> String {
     out
 }
 
-/// Writes millionths of a dollar: whole cents, and more of it where that would be nothing.
+/// Formats an amount of micro-dollars: in cents, with more digits if that would show zero.
 pub(crate) fn dollars(micro_dollars: u64) -> String {
     let (whole, part) = (micro_dollars / 1_000_000, micro_dollars % 1_000_000);
     match micro_dollars {
@@ -125,7 +125,7 @@ pub(crate) fn dollars(micro_dollars: u64) -> String {
     }
 }
 
-/// Says how long something lasts.
+/// Formats a duration.
 pub(crate) fn span(duration: Duration) -> String {
     let seconds = u64::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
     match seconds {
@@ -135,7 +135,7 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
-/// Says how long ago something was.
+/// Formats the time since a moment, such as `5m ago`.
 pub(crate) fn ago(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.since(then).as_secs();
     match seconds {
@@ -146,7 +146,7 @@ pub(crate) fn ago(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// Writes a time as people in a time zone do.
+/// Formats a time in a time zone.
 pub(crate) fn local(at: Timestamp, zone: &TimeZone, format: &str) -> String {
     jiff::Timestamp::from_millisecond(at.as_millis())
         .map(|time| time.to_zoned(zone.clone()).strftime(format).to_string())
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_broken_at_blanks() {
+    fn text_is_wrapped_at_spaces() {
         assert_eq!(wrap("one two three", 13), ["one two three"]);
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_easy_to_read() {
+    fn numbers_are_formatted_with_units() {
         let cases = [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")];
         for (number, text) in cases {
             assert_eq!(thousands(number), text);

@@ -1,11 +1,11 @@
-//! A line on the terminal that says how far long work is.
+//! Progress line of long operations, on stderr.
 
 use std::{
     io::{self, IsTerminal, Write},
     time::{Duration, Instant},
 };
 
-/// Says how far it is, on a terminal; says nothing elsewhere.
+/// Shows progress on a terminal, and nothing elsewhere.
 #[derive(Debug)]
 pub(crate) struct Progress {
     shown: Option<Instant>,
@@ -13,7 +13,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Begins; a command that prints JSON is not watched.
+    /// Starts the display; a command that prints JSON shows none.
     pub(crate) fn new(json: bool) -> Self {
         Self {
             shown: None,
@@ -21,17 +21,17 @@ impl Progress {
         }
     }
 
-    /// Says how far it is, if that was not said a moment ago.
+    /// Shows the progress, at most a few times per second.
     pub(crate) fn show(&mut self, how_far: &str) {
         const INTERVAL: Duration = Duration::from_millis(100);
         if self.is_on && self.shown.is_none_or(|shown| shown.elapsed() > INTERVAL) {
             self.shown = Some(Instant::now());
-            // A terminal that went away is no reason to stop.
+            // A closed terminal is no reason to stop.
             write!(io::stderr(), "\r{how_far}\x1b[K").ok();
         }
     }
 
-    /// Says how far it is, with a bar.
+    /// Shows a progress bar.
     pub(crate) fn bar(&mut self, done: usize, all: usize, what: &str) {
         const WIDTH: usize = 24;
         let filled = (done * WIDTH).checked_div(all).unwrap_or(WIDTH).min(WIDTH);
@@ -39,7 +39,7 @@ impl Progress {
         self.show(&format!("{bar} {done} of {all} {what}"));
     }
 
-    /// Takes the line away.
+    /// Erases the line.
     pub(crate) fn end(&self) {
         if self.is_on {
             write!(io::stderr(), "\r\x1b[K").ok();

@@ -1,4 +1,4 @@
-//! What `install` wrote: kept in the home, so that `uninstall` can put everything back.
+//! Record of the files that `install` wrote (`installed.json`), so that `uninstall` can restore them.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use backstory_system::{self as system, OwnerOnly as _};
 use backstory_text::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-/// Everything that was written, by host.
+/// Holds the written files by host.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     version: u32,
@@ -22,27 +22,27 @@ pub(crate) struct Receipt {
     pub(crate) hosts: BTreeMap<String, Vec<InstalledFile>>,
 }
 
-/// The version of the receipt itself.
+/// Format version of the receipt.
 const VERSION: u32 = 1;
 
-/// One file that was written.
+/// Describes one written file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstalledFile {
-    /// The file, as the host knows it.
+    /// Path of the file, as the host knows it.
     pub(crate) path: PathBuf,
-    /// What it held without us; `None` when there was no file.
+    /// Content without our entries; `None` if the file did not exist.
     pub(crate) before: Option<FileBackup>,
-    /// Whether that is, byte for byte, what was there: entries of an older installation are taken out of it.
+    /// True if `before` is, byte for byte, the earlier file; false if entries of an older installation were removed from it.
     #[serde(default)]
     pub(crate) is_exact: bool,
-    /// The fingerprint of what we wrote.
+    /// Hash of the content that was written.
     pub(crate) after: String,
-    /// Folders that were made for it, the outermost first.
+    /// Folders that were created for it, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// A copy of a file.
+/// Locates a backup of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileBackup {
     pub(crate) sha256: String,
@@ -50,7 +50,7 @@ pub(crate) struct FileBackup {
 }
 
 impl Receipt {
-    /// Reads the receipt; without one, nothing was installed.
+    /// Reads the receipt; an absent one means that nothing is installed.
     pub(crate) fn read(home: &Home) -> Result<Self> {
         let path = home.receipt();
         let text = match fs::read(&path) {
@@ -69,7 +69,7 @@ impl Receipt {
         Ok(receipt)
     }
 
-    /// Writes the receipt, or removes it when nothing is installed any more.
+    /// Writes the receipt, or removes it if nothing is installed.
     pub(crate) fn write(&mut self, home: &Home) -> Result<()> {
         let path = home.receipt();
         self.version = VERSION;
@@ -87,18 +87,18 @@ impl Receipt {
             .with_context(|| format!("could not write {}", path.display()))
     }
 
-    /// Returns what was written to a file for a host.
+    /// Returns the record of a file of a host.
     pub(crate) fn written(&self, host: &str, path: &Path) -> Option<&InstalledFile> {
         self.hosts.get(host)?.iter().find(|written| written.path == path)
     }
 }
 
-/// Says whether Claude Code's settings call our hooks; read by hooks, so the receipt is not parsed for it.
+/// Returns true if Claude Code's settings call our hooks. Hooks ask this, so the receipt is not parsed.
 pub(crate) fn has_claude_code(home: &Home) -> bool {
     fs::read_to_string(home.receipt()).is_ok_and(|text| text.contains("\"claude-code\""))
 }
 
-/// Keeps a copy of a file in the home. The same content is kept once.
+/// Stores a backup of a file in the home. Equal content is stored once.
 pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Result<FileBackup> {
     let sha256 = sha256_hex(content);
     let folder = home.backups().join("install");

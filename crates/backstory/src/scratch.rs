@@ -1,4 +1,4 @@
-//! Folders for what is tried out and thrown away.
+//! Temporary folders.
 
 use std::{
     fs,
@@ -8,12 +8,12 @@ use std::{
 use anyhow::{Context, Result};
 use backstory_engine::clock::Clock;
 
-/// A folder that is gone when this is dropped.
+/// Temporary folder that is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes one among the system's temporary files.
+    /// Creates a folder in the system's temporary folder.
     pub(crate) fn new(purpose: &str) -> Result<Self> {
         let name = format!(
             "backstory-{purpose}-{}-{}",
@@ -21,7 +21,7 @@ impl Scratch {
             Clock::system().timestamp().as_millis()
         );
         let path = std::env::temp_dir().join(name);
-        // Not `create_dir_all`: a folder that is there already is somebody else's.
+        // Not `create_dir_all`: an existing folder belongs to another program.
         fs::create_dir(&path).with_context(|| format!("could not create {}", path.display()))?;
         Ok(Self(path))
     }
@@ -33,7 +33,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left over is in the system's folder for temporary files.
+        // On failure the rest stays in the system's temporary folder.
         fs::remove_dir_all(&self.0).ok();
     }
 }

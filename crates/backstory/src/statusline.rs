@@ -1,8 +1,8 @@
 //! `backstory statusline`: one short line for the bar below Claude Code's prompt.
 //!
-//! The agent runs it whenever a message changes, so it is nearly as fast as a hook: around the argument parser, the store
-//! read-only, and it stops waiting for a locked store after 50 ms. On any error it prints nothing and exits 0. Unlike a hook it
-//! keeps no agent waiting, so it looks without a thread beside it to run away from: that would cost an eighth of its time.
+//! The host runs it at every message, so it is nearly as fast as a hook: no argument parser, a read-only store, and at most
+//! 50 ms of waiting for a locked database. On any error it prints nothing and exits 0. Unlike a hook it does not delay an
+//! agent, so it has no thread with a deadline: that would cost an eighth of its time.
 
 use std::{
     io::{self, Write},
@@ -22,14 +22,14 @@ use backstory_system::read_stdin;
 
 use crate::hook;
 
-/// So many memories are counted: a number that large says enough.
+/// Maximum number of memories that are counted.
 const MAX: u32 = 999;
 
 pub(crate) fn run() {
     panic::set_hook(Box::new(|_| {}));
-    // A bug of ours costs the line, nothing else.
+    // A panic costs the line, nothing else.
     if let Ok(Some(line)) = panic::catch_unwind(render) {
-        // An agent that has closed the pipe does not want to know.
+        // The host has closed the pipe, so it does not want the output.
         io::stdout().write_all(line.as_bytes()).ok();
     }
 }
@@ -47,7 +47,7 @@ fn render() -> Option<String> {
     read_counts(&engine.home, &folder, session.as_deref())
 }
 
-/// Where the session works: newer clients say it in `workspace`.
+/// Returns the folder of the session: newer clients send it in `workspace`.
 fn folder(payload: &Payload<'_>) -> Option<String> {
     let workspace = payload.raw("workspace").and_then(|raw| Payload::read(raw).ok());
     let current = workspace
@@ -61,7 +61,7 @@ fn folder(payload: &Payload<'_>) -> Option<String> {
 fn read_counts(home: &Home, folder: &str, session: Option<&str>) -> Option<String> {
     let memories = match home.database().exists() {
         true => {
-            // Leaked: the process ends in a moment, and closing takes time.
+            // Leaked: the process exits soon, and closing takes time.
             let store = Box::leak(Box::new(Store::open_immutable(&home.database()).ok()?));
             store
                 .count_memories(&project::locate(Path::new(folder)).facts.key, MAX)

@@ -1,8 +1,8 @@
-//! What `--version` tells.
+//! Text of `--version`.
 
 use std::sync::LazyLock;
 
-/// The version and the facts of the build, one a line.
+/// Returns the version and the build information, one item per line.
 pub(crate) fn long() -> &'static str {
     static LONG: LazyLock<String> = LazyLock::new(|| {
         let profile = if cfg!(debug_assertions) {

@@ -1,4 +1,4 @@
-//! `backstory backup`: a copy of everything that is remembered.
+//! `backstory backup`: copies the database to a file.
 
 use std::path::PathBuf;
 
@@ -16,12 +16,12 @@ use crate::output::size;
 
 /// Back up the database to one file
 ///
-/// Works while agents and the worker do. The copy is checked from end to end before it gets its name, and only you can
-/// read it. The worker takes one by itself every day and keeps the last seven (`retention.backups`); those taken by hand
-/// stay until you delete them. `backstory restore` brings a copy back.
+/// Works while agents and the worker are running. The copy is verified before it gets its name, and only you can read it.
+/// The worker makes one every day and keeps the last seven (`retention.backups`); your own backups stay until you delete
+/// them. `backstory restore` restores a backup.
 #[derive(clap::Args)]
 pub(crate) struct Backup {
-    /// Where to [default: a file with the time in its name in the folder `backups`]
+    /// Target file [default: a file with the time in its name in the folder `backups`]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Print JSON
@@ -37,19 +37,19 @@ pub(crate) fn run(engine: &Engine, arguments: &Backup) -> Result<ExitStatus> {
         Some(file) => std::path::absolute(file)?,
         None => backups::path_for(&engine.home, BackupKind::ByHand, engine.clock.timestamp()),
     };
-    // Our own folder is made when it is missing; another that is not there is a slip of the hand.
+    // Our own folder is created if it is missing; any other missing folder is probably a typo.
     let folder = path.parent().filter(|_| arguments.file.is_some());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        let error = HintedError::new(format_args!("there is no folder {}", folder.display()));
+        let error = HintedError::new(format_args!("no such folder: {}", folder.display()));
         bail!(error.hint("create it first, or name another"));
     }
     if path.exists() {
-        let error = HintedError::new(format_args!("{} exists already", path.display()));
+        let error = HintedError::new(format_args!("{} already exists", path.display()));
         bail!(error.hint("name another file, or delete that one first"));
     }
     let bytes = store.back_up(&path).hint_context(
-        "could not make a backup",
-        "is there room on the disk, and may you write there?",
+        "could not create the backup",
+        "check the free disk space and your permissions",
     )?;
     match arguments.json {
         true => println!("{}", json!({"path": path, "bytes": bytes})),

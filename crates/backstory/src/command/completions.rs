@@ -1,4 +1,4 @@
-//! `backstory completions` and `backstory man`: what shells and manuals want to know about the command line.
+//! `backstory completions` and `backstory man`: shell completions and manual pages.
 
 use backstory_engine::error::HintedError;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub(crate) struct Completions {
 /// For packagers, and for `backstory man search | man -l -`.
 #[derive(clap::Args)]
 pub(crate) struct Man {
-    /// The command; two words for a command of a command
+    /// The command; two words for a nested command
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub(crate) fn man(arguments: &Man, mut command: Command) -> Result<ExitStatus> {
         found = match found.find_subcommand(word) {
             Some(found) => found,
             None => bail!(
-                HintedError::new(format_args!("there is no command `{word}`"))
+                HintedError::new(format_args!("no such command: `{word}`"))
                     .hint("`backstory --help` lists them")
             ),
         };

@@ -6,8 +6,8 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 use backstory_engine::settings::{
-    KEYS, Resolved, SettingChange, SettingEntry, SettingKey, Source, change, from_words, key_named, read,
-    reference, repeatable, resolve, setting_json, to_words,
+    KEYS, Resolved, SettingChange, SettingEntry, SettingKey, SettingSource, change, from_words, key_named,
+    read, reference, repeatable, resolve, setting_json, to_words,
 };
 use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
@@ -64,14 +64,14 @@ struct SetArgs {
     remove: Vec<String>,
 }
 
-/// What is left to do for the caller when the command ran.
+/// Holds what the caller has to do after the command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ConfigOutcome {
     /// Lines for stderr.
     pub messages: Vec<String>,
-    /// Whether the exit status is 1 although the command did what it could.
+    /// True if the exit status is 1 although the command did what it could.
     pub failed: bool,
-    /// Whether it was changed which model is asked, and how.
+    /// True if the provider or its options changed.
     pub concerns_model: bool,
 }
 
@@ -127,7 +127,7 @@ fn list(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
     let widths = values.iter().flatten().map(|line| line.chars().count());
     let value_width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
     for (SettingEntry { key, source, .. }, lines) in resolved.entries.iter().zip(values) {
-        let is_default = *source == Source::Default;
+        let is_default = *source == SettingSource::Default;
         let (mark, style, place) = if is_default {
             (' ', Style::new(), dim)
         } else {
@@ -149,10 +149,10 @@ fn list(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// The widest value that the others are aligned to.
+/// Maximum width of the value column.
 const WIDEST: usize = 32;
 
-/// Returns the lines that show a value: one, unless it is a wide list.
+/// Formats a value: one line, or several for a wide list.
 fn cell(value: &toml::Value) -> Vec<String> {
     let line = shown(value);
     if value.is_array() && line.chars().count() > WIDEST {
@@ -178,7 +178,7 @@ fn get(key: &SettingKey, json: bool, resolved: &Resolved, out: &mut dyn Write) -
             writeln!(out, "{word}")?;
         }
     }
-    // A script that reads this value must not take the default for what its owner wrote.
+    // A script that reads this value must not mistake the default for the user's own value.
     let failed = resolved.problems.iter().any(|problem| problem.concerns(key));
     Ok(ConfigOutcome {
         messages: lines(&resolved.problems),
@@ -187,7 +187,7 @@ fn get(key: &SettingKey, json: bool, resolved: &Resolved, out: &mut dyn Write) -
     })
 }
 
-/// Reads what `set` is asked to do, before the file is touched.
+/// Parses the arguments of `set`, before the file is touched.
 fn wanted(key: &SettingKey, args: &SetArgs) -> Result<SettingChange> {
     if args.values.is_empty() {
         return Ok(SettingChange::Edit {
@@ -215,20 +215,17 @@ fn changed(
     let done = change(path, key, wanted)?;
     let value = shown(&done.value);
     let what = match (done.written, wanted) {
-        (true, SettingChange::Unset) => format!("{key} is back at its default, {value}"),
+        (true, SettingChange::Unset) => format!("{key} is reset to its default, {value}"),
         (true, _) => format!("{key} is now {value}"),
         (false, SettingChange::Unset) => format!(
             "{key} is not set in {}; it is at its default, {value}",
             path.display()
         ),
-        (false, _) => format!("{key} is {value} already"),
+        (false, _) => format!("{key} is already {value}"),
     };
     let mut messages = vec![what];
-    if resolve(path, None, env).entry(key).source == Source::Environment {
-        messages.push(format!(
-            "warning: {} is set and overrides it here",
-            key.variable()
-        ));
+    if resolve(path, None, env).entry(key).source == SettingSource::Environment {
+        messages.push(format!("warning: {} is set and overrides this", key.variable()));
     }
     messages.extend(done.problems.iter().map(|problem| format!("warning: {problem}")));
     Ok(ConfigOutcome {
@@ -247,16 +244,16 @@ fn shown(value: &toml::Value) -> String {
     }
 }
 
-fn source_shown(source: Source, path: &Path) -> String {
+fn source_shown(source: SettingSource, path: &Path) -> String {
     match source {
-        Source::Default => String::from("default"),
-        Source::File { line } => {
+        SettingSource::Default => String::from("default"),
+        SettingSource::File { line } => {
             format!(
                 "{}:{line}",
                 path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
             )
         }
-        Source::Environment => String::from("environment"),
+        SettingSource::Environment => String::from("environment"),
     }
 }
 

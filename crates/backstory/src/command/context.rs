@@ -1,4 +1,4 @@
-//! `backstory context`: exactly what a new session would be told.
+//! `backstory context`: prints the context block of a new session.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::output::{self, BOLD, DIM};
 
 /// Show the context that a new session gets
 ///
-/// Exits 1 when there is nothing to tell.
+/// Exits 1 when there is no context.
 #[derive(clap::Args)]
 pub(crate) struct ContextArguments {
-    /// Of this project: its folder name, a path inside it, or its id
+    /// Project: its folder name, a path inside it, or its id
     #[arg(long, value_name = "P", conflicts_with = "cwd")]
     project: Option<String>,
-    /// As if the session were started in this folder
+    /// Folder in which the session would start
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Show why each memory is told or left out
+    /// Show why each memory is included or skipped
     #[arg(long)]
     explain: bool,
     /// Print JSON
@@ -33,8 +33,8 @@ pub(crate) struct ContextArguments {
 }
 
 pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitStatus> {
-    let told = build(engine, arguments)?;
-    let Some(told) = told else {
+    let block = build(engine, arguments)?;
+    let Some(block) = block else {
         match arguments.json {
             true => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
             false => {
@@ -44,15 +44,15 @@ pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitS
         return Ok(ExitStatus::Failed);
     };
     if arguments.json {
-        let entries: Vec<Value> = told.entries.iter().map(as_json).collect();
+        let entries: Vec<Value> = block.entries.iter().map(as_json).collect();
         println!(
             "{:#}",
-            json!({"context": told.text, "tokens": tokens(&told.text), "entries": entries})
+            json!({"context": block.text, "tokens": tokens(&block.text), "entries": entries})
         );
     } else if arguments.explain {
-        explain(&told);
+        explain(&block);
     } else {
-        println!("{}", told.text);
+        println!("{}", block.text);
     }
     Ok(ExitStatus::Done)
 }
@@ -63,7 +63,7 @@ fn build(engine: &Engine, arguments: &ContextArguments) -> Result<Option<Context
         return Ok(None);
     };
     let folder = match &arguments.cwd {
-        Some(folder) if !folder.is_dir() => bail!("there is no folder {}", folder.display()),
+        Some(folder) if !folder.is_dir() => bail!("no such folder: {}", folder.display()),
         Some(folder) => std::path::absolute(folder)?,
         None => std::env::current_dir().context("could not find the current folder")?,
     };
@@ -95,7 +95,7 @@ fn as_json(entry: &ContextEntry) -> Value {
     })
 }
 
-fn explain(told: &ContextBlock) {
+fn explain(block: &ContextBlock) {
     let width = output::width();
     let print = |entry: &ContextEntry| {
         let handle = entry.handle.to_string();
@@ -107,12 +107,12 @@ fn explain(told: &ContextBlock) {
         };
         println!("        {DIM}{}{tokens}{DIM:#}", entry.reason);
     };
-    let (shown, left): (Vec<&ContextEntry>, Vec<&ContextEntry>) =
-        told.entries.iter().partition(|entry| entry.is_included);
-    println!("Included (~{} tokens):", tokens(&told.text));
-    shown.into_iter().for_each(print);
-    if !left.is_empty() {
-        println!("\nLeft out:");
-        left.into_iter().for_each(print);
+    let (included, skipped): (Vec<&ContextEntry>, Vec<&ContextEntry>) =
+        block.entries.iter().partition(|entry| entry.is_included);
+    println!("Included (~{} tokens):", tokens(&block.text));
+    included.into_iter().for_each(print);
+    if !skipped.is_empty() {
+        println!("\nSkipped:");
+        skipped.into_iter().for_each(print);
     }
 }

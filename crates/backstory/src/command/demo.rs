@@ -24,23 +24,23 @@ use crate::{
     scratch::Scratch,
 };
 
-/// Show what is remembered: a sample session through the real hooks, in a temporary home
+/// Run a sample session through the real hooks, in a temporary home
 ///
-/// Needs no set-up and touches nothing of yours.
+/// Needs no setup and does not touch your data.
 #[derive(clap::Args)]
 pub(crate) struct Demo {}
 
-/// The sample session: what the hook is told, and what a person should know about it. `CWD` is filled in.
+/// Sample session: event, explanation for the user, and payload. `CWD` is replaced.
 const STORY: [(&str, &str, &str); 8] = [
-    ("session-start", "a session begins", r#""source":"startup""#),
+    ("session-start", "the session starts", r#""source":"startup""#),
     (
         "user-prompt-submit",
-        "you ask for something, and mark a part as private",
+        "you enter a prompt with a private part",
         r#""prompt_id":"p1","prompt":"Retry the token refresh once on 401. <private>The customer is Initech.</private>""#,
     ),
     (
         "post-tool-use",
-        "the agent looks into a file that holds a key",
+        "the agent reads a file that contains a key",
         r#""prompt_id":"p1","tool_name":"Read","tool_input":{"file_path":"CWD/config.py"},"tool_response":{"type":"text","file":{"filePath":"CWD/config.py","content":"RETRIES = 0\nAPI_KEY = \"sk-proj-Zx81kd02mcQp7Lr4Vt9Yb6Hn3Wj5\"\n"}},"tool_use_id":"t1""#,
     ),
     (
@@ -55,12 +55,12 @@ const STORY: [(&str, &str, &str); 8] = [
     ),
     (
         "post-tool-use",
-        "mends the import and runs them again",
+        "fixes the import and runs them again",
         r#""prompt_id":"p1","tool_name":"Bash","tool_input":{"command":"pytest -q"},"tool_response":{"stdout":"12 passed in 0.31s","stderr":""},"tool_use_id":"t4""#,
     ),
     (
         "stop",
-        "says what it did",
+        "reports what it did",
         r#""prompt_id":"p1","last_assistant_message":"Token refresh now retries once on a 401; all 12 tests pass.""#,
     ),
     (
@@ -101,12 +101,12 @@ pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
         );
     }
     process::run_self(&["worker", "run", "--once"], &home, b"")?;
-    println!("\n{BOLD}What is remembered{BOLD:#}  {DIM}$ backstory session demo{DIM:#}");
+    println!("\n{BOLD}Stored memories{BOLD:#}  {DIM}$ backstory session demo{DIM:#}");
     show(&home, &["session", "demo"])?;
-    println!("\n{BOLD}What the next session in this project is told at its start{BOLD:#}");
+    println!("\n{BOLD}Context of the next session in this project{BOLD:#}");
     let start = payload(&project, "next-session", r#""source":"startup""#);
     let output = process::run_self(&["hook", "session-start"], &home, start.as_bytes())?;
-    let answer: Value = serde_json::from_slice(&output.stdout).context("a new session was told nothing")?;
+    let answer: Value = serde_json::from_slice(&output.stdout).context("a new session got no context")?;
     for line in answer["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap_or_default()
@@ -114,13 +114,13 @@ pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
     {
         println!("  {DIM}│{DIM:#} {line}");
     }
-    // What it knows of the file is out of date from now on.
+    // From now on its memories of the file are stale.
     create(
         &edited,
         "def renew(token):\n    return retry_thrice(refresh, token)\n",
     )?;
     println!(
-        "\n{BOLD}Somebody changes auth.py; later you look for it{BOLD:#}  {DIM}$ backstory search why are tokens tried again{DIM:#}"
+        "\n{BOLD}auth.py is changed; later you search for it{BOLD:#}  {DIM}$ backstory search why are tokens tried again{DIM:#}"
     );
     process::run_self(&["index", "--wait"], &home, b"")?;
     show(
@@ -137,26 +137,26 @@ pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
     let leaked = ["Initech", "Zx81kd02mcQp"]
         .iter()
         .find(|secret| holds(&home, secret.as_bytes()).unwrap_or(true));
-    ensure!(leaked.is_none(), "a private word was written to disk");
+    ensure!(leaked.is_none(), "a private text was written to disk");
     println!(
-        "\nNeither the private sentence nor the API key is anywhere on the disk, and no hook took longer than {:.1} ms.",
+        "\nNeither the private sentence nor the API key is on the disk, and no hook took longer than {:.1} ms.",
         slowest.as_secs_f64() * 1e3
     );
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
         open_viewer_and_wait(&home, &end)?;
     } else {
         println!(
-            "{DIM}In a terminal, the demo ends with a look at all of this in the browser: `backstory open`.{DIM:#}"
+            "{DIM}In a terminal, the demo ends by opening the viewer in the browser (`backstory open`).{DIM:#}"
         );
     }
     Ok(ExitStatus::Done)
 }
 
-/// Lets a person look at the demo's memory in the browser until they have seen enough.
+/// Opens the viewer on the memories of the demo until the user presses Enter.
 fn open_viewer_and_wait(home: &Path, end: &Arc<AtomicBool>) -> Result<()> {
     process::run_self(&["worker", "start"], home, b"")?;
     let looked = wait(home, end);
-    // However it ended: no worker stays behind.
+    // In every case: the demo leaves no worker behind.
     process::run_self(&["worker", "stop"], home, b"")?;
     looked
 }
@@ -168,7 +168,7 @@ fn wait(home: &Path, end: &Arc<AtomicBool>) -> Result<()> {
         return Ok(());
     }
     println!("\n{BOLD}See it in the browser{BOLD:#}, until you press Enter or Ctrl-C: {link}");
-    // Whatever is typed, or nothing at all: it ends.
+    // Any input ends the demo, also the end of stdin.
     let typed = Arc::clone(end);
     thread::spawn(move || {
         io::stdin().read_line(&mut String::new()).ok();
@@ -185,7 +185,7 @@ fn create(path: &Path, text: &str) -> Result<()> {
     create.with_context(|| format!("could not create {}", path.display()))
 }
 
-/// Makes what an agent would send.
+/// Returns the payload that an agent would send.
 fn payload(project: &Path, session: &str, fields: &str) -> String {
     let cwd = project.to_string_lossy().replace('\\', "/");
     format!(
@@ -194,7 +194,7 @@ fn payload(project: &Path, session: &str, fields: &str) -> String {
     )
 }
 
-/// Runs a command in the demo's home and shows what it prints.
+/// Runs a command in the demo's home and prints its output.
 fn show(home: &Path, arguments: &[&str]) -> Result<()> {
     let output = process::run_self(arguments, home, b"")?;
     ensure!(
@@ -208,7 +208,7 @@ fn show(home: &Path, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Looks for bytes in every file below a folder.
+/// Searches all files in a folder for bytes.
 fn holds(folder: &Path, bytes: &[u8]) -> Result<bool> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! `backstory distill`: ask a model about the past.
+//! `backstory distill`: distills past turns again with a model.
 
 mod ask;
 
@@ -28,20 +28,20 @@ use ask::{DistillReport, ask};
 
 /// Distill past turns again with a model
 ///
-/// Says what it will take and asks. Without --session or --since it takes the turns that wait for a model. What the model
-/// writes replaces what was there, except what you pinned or edited. The budget (`distill.daily_tokens`) holds here too.
+/// Shows an estimate and asks for confirmation. Without --session or --since it takes the turns that wait for a model. The
+/// result replaces existing memories, except pinned and edited ones. The budget (`distill.daily_tokens`) applies.
 #[derive(clap::Args)]
 pub(crate) struct DistillArguments {
-    /// The turns of one session: its id, or the beginning of it
+    /// Turns of one session: its id, or a prefix of it
     #[arg(long, value_name = "S", conflicts_with = "since")]
     session: Option<String>,
-    /// Turns that began after a date, or so long ago: 2026-01-31, 90d
+    /// Turns since a date, or within a period: 2026-01-31, 90d
     #[arg(long, value_name = "DATE", value_parser = time_arg::parse_time_arg)]
     since: Option<TimeArg>,
-    /// Who is asked, if not `distill.provider`: claude-cli, anthropic, openai
+    /// Provider to use instead of `distill.provider`: claude-cli, anthropic, openai
     #[arg(long, value_name = "P", value_parser = provider)]
     provider: Option<ProviderName>,
-    /// Say what it would take, and ask nobody
+    /// Show the estimate only, call no model
     #[arg(long)]
     dry_run: bool,
     /// Skip the confirmation
@@ -52,24 +52,23 @@ pub(crate) struct DistillArguments {
     json: bool,
 }
 
-/// What it would take.
+/// Estimate of a run.
 struct Plan {
     turns: Vec<(PastTurn, u64)>,
     tokens_in: u64,
     tokens_out: u64,
-    /// Tokens that may still be spent today.
+    /// Rest of the daily budget, in tokens.
     left: u64,
 }
 
 pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitStatus> {
     let settings = chosen(engine.checked_settings()?, arguments.provider);
     let Some(model) = Model::from_settings(&settings, &engine.environment) else {
-        bail!(HintedError::new("no model is set up").hint("`backstory config set distill.provider claude-cli`, or name one with --provider; see docs/models.md"));
+        bail!(HintedError::new("no model is configured").hint("`backstory config set distill.provider claude-cli`, or name one with --provider; see docs/models.md"));
     };
     let Some(mut store) = open_store(engine)? else {
         bail!(
-            HintedError::new("no memories yet")
-                .hint("`backstory import claude-code` takes past sessions over")
+            HintedError::new("no memories yet").hint("`backstory import claude-code` imports past sessions")
         );
     };
     let asking = ModelConfig {
@@ -95,15 +94,15 @@ pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitS
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Not a terminal, so no model was called. Pass --yes.");
-            print_hint("say --yes to go on, --dry-run to only look");
+            print_hint("pass --yes to call the model, --dry-run to show the estimate");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
-            println!("Nobody was asked.");
+            println!("No model was called.");
             return Ok(ExitStatus::Failed);
         }
     }
-    // Whoever asks by hand wants to know now whether the provider is well again.
+    // A user who runs this by hand wants to know now whether the provider works again.
     store.end_pause(&asking.model.place, engine.clock.timestamp())?;
     drop(store);
     let start = engine.clock.timestamp();
@@ -113,7 +112,7 @@ pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitS
     report(engine, &outcome, &plan, start, arguments)
 }
 
-/// The settings with another provider, whose model and address are its own.
+/// Returns the settings with another provider, and its default model and address.
 fn chosen(mut settings: Settings, provider: Option<ProviderName>) -> Settings {
     if let Some(provider) = provider.filter(|provider| *provider != settings.distill.provider) {
         let distill = &mut settings.distill;
@@ -183,7 +182,7 @@ fn report_plan(plan: &Plan, model: &Model, arguments: &DistillArguments) {
         return;
     }
     if plan.turns.is_empty() {
-        println!("No turn to ask about.");
+        println!("No turns to distill.");
         return;
     }
     println!(
@@ -197,7 +196,7 @@ fn report_plan(plan: &Plan, model: &Model, arguments: &DistillArguments) {
     );
     let wanted = plan.tokens_in + plan.tokens_out;
     let rest = if wanted > plan.left {
-        ": not enough for all of it"
+        ", not enough for all turns"
     } else {
         ""
     };
@@ -209,9 +208,9 @@ fn report_plan(plan: &Plan, model: &Model, arguments: &DistillArguments) {
 
 fn is_meant() -> Result<bool> {
     let mut answer = String::new();
-    let ask = write!(io::stderr(), "Ask the model? [y/N] ").and_then(|()| io::stderr().flush());
+    let ask = write!(io::stderr(), "Call the model? [y/N] ").and_then(|()| io::stderr().flush());
     ask.and_then(|()| io::stdin().read_line(&mut answer))
-        .context("could not ask")?;
+        .context("could not read the answer")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
@@ -247,7 +246,7 @@ fn report(
                 .unwrap_or_default()
         );
         if let Some(why) = &outcome.ended {
-            println!("{} not asked about: {why}.", count(rest as u64, "turn"));
+            println!("{} skipped: {why}.", count(rest as u64, "turn"));
         }
     }
     Ok(match outcome.ended {

@@ -1,4 +1,4 @@
-//! `backstory doctor`: every part looked over.
+//! `backstory doctor`: runs all checks and prints their findings.
 
 use anstream::println;
 use anstyle::Style;
@@ -15,7 +15,7 @@ use crate::{
 /// Check the installation and suggest fixes
 ///
 /// Home, settings, database, backups, capture, worker, hosts, disk and clock, and a round trip from hook to search in a
-/// throw-away home. Changes nothing. Exits 1 when something is broken; warnings are no failure.
+/// temporary home. Changes nothing. Exits 1 when something is broken; warnings are no failure.
 #[derive(clap::Args)]
 pub(crate) struct Doctor {
     /// Print JSON
@@ -24,10 +24,10 @@ pub(crate) struct Doctor {
 }
 
 pub(crate) fn run(engine: &Engine, arguments: &Doctor) -> Result<ExitStatus> {
-    let patient = examine(engine);
+    let context = examine(engine);
     let mut all = Vec::new();
     for (group, check) in GROUPS {
-        let findings = check(&patient);
+        let findings = check(&context);
         if !arguments.json {
             print(group, &findings);
         }
@@ -90,7 +90,7 @@ const fn sign(level: Severity) -> (&'static str, Style) {
     }
 }
 
-/// Prints a group: its name once, then a line for each finding and one for its remedy.
+/// Prints a group: its name once, then one line per finding and one per remedy.
 fn print(group: &str, findings: &[Finding]) {
     const INDENT: usize = 14;
     let mut name = group;

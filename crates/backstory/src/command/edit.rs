@@ -1,4 +1,4 @@
-//! `backstory edit`: put a memory right.
+//! `backstory edit`: changes fields of a memory.
 
 use anstream::println;
 use anyhow::{Result, bail};
@@ -13,46 +13,46 @@ use super::{ExitStatus, observation_type, open_store_with};
 /// Edit a memory
 ///
 /// Observations have a title, subtitle, narrative, facts and a type; summaries request, investigated, learned, completed,
-/// next steps and notes; notes a text and a type; prompts a text. What is edited stays when its turn is distilled again.
+/// next steps and notes; notes a text and a type; prompts a text. Edited memories stay when their turn is distilled again.
 #[derive(clap::Args)]
 pub(crate) struct EditArguments {
-    /// What names it: 123, S12, P34, N5
+    /// Handle: 123, S12, P34 or N5
     #[arg(value_name = "HANDLE")]
     handle: Handle,
-    /// What is true since
+    /// Title: what is true since
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// The circumstances
+    /// Subtitle: the circumstances
     #[arg(long, value_name = "TEXT")]
     subtitle: Option<String>,
-    /// What happened and why
+    /// Narrative: what happened and why
     #[arg(long, value_name = "TEXT")]
     narrative: Option<String>,
-    /// The words of a note or a prompt
+    /// Text of a note or a prompt
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// A fact; those given replace all that were there
+    /// A fact; replaces all existing facts, may be repeated
     #[arg(long = "fact", value_name = "TEXT")]
     facts: Vec<String>,
-    /// What it is: decision, bugfix, feature, refactor, discovery, change
+    /// Type: decision, bugfix, feature, refactor, discovery, change
     #[arg(long = "type", value_name = "T", value_parser = observation_type)]
     kind: Option<ObservationType>,
-    /// What was asked
+    /// What the user asked for
     #[arg(long, value_name = "TEXT")]
     request: Option<String>,
-    /// What was looked at
+    /// What was investigated
     #[arg(long, value_name = "TEXT")]
     investigated: Option<String>,
-    /// What was found out
+    /// What was learned
     #[arg(long, value_name = "TEXT")]
     learned: Option<String>,
-    /// What was done
+    /// What was completed
     #[arg(long, value_name = "TEXT")]
     completed: Option<String>,
-    /// What is left to do
+    /// Next steps
     #[arg(long, value_name = "TEXT")]
     next_steps: Option<String>,
-    /// Open problems and anything else
+    /// Open problems and other remarks
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
 }
@@ -65,10 +65,8 @@ pub(crate) fn run(engine: &Engine, arguments: &EditArguments) -> Result<ExitStat
     let kind = handle.kind.name();
     if fields.is_empty() {
         bail!(
-            HintedError::new(format_args!(
-                "a {kind} is what was said, word by word: it cannot be edited"
-            ))
-            .hint(format_args!("`backstory forget {handle}` removes it"))
+            HintedError::new(format_args!("a {kind} is verbatim text and cannot be edited"))
+                .hint(format_args!("`backstory forget {handle}` removes it"))
         );
     }
     let article = if handle.kind == MemoryKind::Observation {
@@ -81,7 +79,7 @@ pub(crate) fn run(engine: &Engine, arguments: &EditArguments) -> Result<ExitStat
         bail!(error.hint(format_args!("it has {}", fields.join(", "))));
     }
     if changed.is_empty() {
-        let error = HintedError::new("nothing to change was given");
+        let error = HintedError::new("no field was given");
         bail!(error.hint(format_args!("{article} {kind} has {}", fields.join(", "))));
     }
     open_store_with(engine, &[handle])?.edit(handle, &edit, engine.clock.timestamp())?;
@@ -90,7 +88,7 @@ pub(crate) fn run(engine: &Engine, arguments: &EditArguments) -> Result<ExitStat
 }
 
 fn read(arguments: &EditArguments, redact: bool) -> Result<MemoryEdit> {
-    let given = [
+    let fields = [
         ("title", &arguments.title),
         ("subtitle", &arguments.subtitle),
         ("narrative", &arguments.narrative),
@@ -103,16 +101,16 @@ fn read(arguments: &EditArguments, redact: bool) -> Result<MemoryEdit> {
         ("notes", &arguments.notes),
     ];
     let mut texts = Vec::new();
-    for (name, text) in given {
+    for (name, text) in fields {
         let Some(text) = text else { continue };
-        let washed = TextSanitizer::new(redact).text(text.trim()).unwrap_or_default();
-        if washed.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
+        let sanitized = TextSanitizer::new(redact).text(text.trim()).unwrap_or_default();
+        if sanitized.is_empty() && (!text.trim().is_empty() || ["title", "text"].contains(&name)) {
             bail!(
-                HintedError::new(format_args!("nothing is left of the {name}"))
-                    .hint("say it without private spans; nothing was changed")
+                HintedError::new(format_args!("the {name} is empty without its private spans"))
+                    .hint("nothing was changed")
             );
         }
-        texts.push((name, washed));
+        texts.push((name, sanitized));
     }
     let facts: Vec<String> = arguments
         .facts

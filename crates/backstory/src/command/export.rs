@@ -1,4 +1,4 @@
-//! `backstory export`: memories as lines.
+//! `backstory export`: writes memories as lines of JSON.
 
 use std::io::{self, BufWriter, Write};
 
@@ -7,9 +7,9 @@ use backstory_engine::engine::Engine;
 
 use super::{ExitStatus, open_store, project};
 
-/// Write memories to standard output, one JSON object a line
+/// Write memories to standard output, one JSON object per line
 ///
-/// `backstory import jsonl` reads them again, here or elsewhere.
+/// `backstory import jsonl` reads them, here or on another machine.
 #[derive(clap::Args)]
 pub(crate) struct Export {
     /// Only this project: its folder name, a path inside it, or its id

@@ -1,4 +1,4 @@
-//! `backstory forget`: make memories go for good.
+//! `backstory forget`: deletes memories permanently.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -21,25 +21,25 @@ use crate::output::{self, BOLD, DIM, count, print_hint};
 
 /// Permanently delete memories, sessions or a project
 ///
-/// Says what will go and asks. A handle names one memory and removes nothing else: an observation's evidence stays, of a
-/// prompt the words go and the turn stays. A forgotten session is not imported again. A new backup takes the place of those
-/// that were made by themselves; those taken by hand keep what they have, and are named.
+/// Shows what will be deleted and asks for confirmation. A handle names one memory and removes nothing else: an
+/// observation's evidence stays, and a forgotten prompt leaves its turn. A forgotten session is not imported again. A new
+/// backup replaces the automatic ones; backups made by hand keep the data and are listed.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["handles", "session", "project", "before", "words"])))]
 pub(crate) struct Forget {
-    /// What names the memories: 123, S12, P34, N5, V678
+    /// Handles: 123, S12, P34, N5, V678
     #[arg(value_name = "HANDLE", conflicts_with_all = ["session", "project", "before", "words"])]
     handles: Vec<Handle>,
-    /// A session with everything in it: its id, or the beginning of it
+    /// A session with everything in it: its id, or a prefix of it
     #[arg(long, value_name = "S", conflicts_with_all = ["project", "before", "words"])]
     session: Option<String>,
-    /// A project with all its sessions; with --before or --match only what is in it
+    /// A project with all its sessions; with --before or --match only the matching part
     #[arg(long, value_name = "P")]
     project: Option<String>,
-    /// What was over before a date, or so long ago: 2026-01-31, 90d
+    /// Everything that ended before a date, or longer ago than a period: 2026-01-31, 90d
     #[arg(long, value_name = "DATE", conflicts_with = "words", value_parser = time_arg::parse_time_arg)]
     before: Option<TimeArg>,
-    /// Memories that contain all of these words, and the raw record of what happened that does
+    /// Memories and recorded events that contain all of these words
     #[arg(long = "match", value_name = "WORDS")]
     words: Option<String>,
     /// Skip the confirmation
@@ -53,7 +53,7 @@ pub(crate) struct Forget {
     json: bool,
 }
 
-/// What was named on the command line, found in the store.
+/// Targets from the command line, resolved in the store.
 #[derive(Default)]
 struct ForgetTargets {
     session: Option<Session>,
@@ -107,7 +107,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
-            print_hint("say --yes to forget it, --dry-run to only look");
+            print_hint("pass --yes to delete, --dry-run to list only");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
@@ -126,7 +126,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     }
     for copy in done.by_hand {
         anstream::eprintln!(
-            "This backup was taken by hand and may still hold it: {}",
+            "This backup was made by hand and may still contain it: {}",
             copy.path.display()
         );
     }
@@ -162,7 +162,7 @@ fn is_meant() -> Result<bool> {
     let mut answer = String::new();
     let ask = write!(io::stderr(), "Delete permanently? [y/N] ").and_then(|()| io::stderr().flush());
     ask.and_then(|()| io::stdin().read_line(&mut answer))
-        .context("could not ask")?;
+        .context("could not read the answer")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 

@@ -1,4 +1,4 @@
-//! `backstory import`: past sessions and other stores' memories become memories here.
+//! `backstory import`: imports past sessions, and memories of other stores.
 
 mod claude_mem;
 mod jsonl;
@@ -44,19 +44,19 @@ pub(crate) struct Import {
 
 #[derive(clap::Subcommand)]
 enum Source {
-    /// Read Claude Code's own transcripts; doing it again adds only what is new
+    /// Import Claude Code's transcripts; a repeated import adds only new events
     ClaudeCode(ClaudeCode),
-    /// Take over the memories of claude-mem; doing it again adds only what is new
+    /// Import the memories of claude-mem; a repeated import adds only new memories
     ///
-    /// Its database is only read. It knows a project by its folder's name alone, so memories go to the project that their
-    /// session is known to belong to: from our own record, or from the folder that newer versions note. What cannot be
-    /// placed is kept apart in a project called `claude-mem:NAME`, unless --map says where it belongs; --dry-run shows
-    /// what would go where. Run `backstory import claude-code` first: then most sessions are known.
+    /// Its database is only read. It identifies a project by its folder name alone, so memories go to the project that their
+    /// session is known to belong to: from our own record, or from the folder that newer versions store. Memories without a
+    /// known project go into one called `claude-mem:NAME`, unless --map names its folder; --dry-run shows the assignment.
+    /// Run `backstory import claude-code` first: then most sessions are known.
     ClaudeMem(claude_mem::ClaudeMemArguments),
-    /// Read memories from lines of JSON, as `backstory export` writes them
+    /// Import memories from lines of JSON, as `backstory export` writes them
     ///
     /// Each line is an object with a `kind` (observation, summary, prompt, note, passage) and some text; every other
-    /// field may be missing. What names no project belongs to the current folder's, except notes: they hold everywhere.
+    /// field may be missing. A line without a project belongs to the current folder's, except for notes: they become global.
     /// A line that was imported before changes nothing.
     Jsonl(jsonl::Jsonl),
 }
@@ -66,10 +66,10 @@ struct ClaudeCode {
     /// Folders or files to read [default: ~/.claude/projects]
     #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Say what would be imported, and change nothing
+    /// Show what would be imported, change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Only sessions that went on after a date, or after so long ago: 2026-01-31, 90d
+    /// Only sessions that were active after a date, or within a period: 2026-01-31, 90d
     #[arg(long, value_name = "DATE", value_parser = time_arg::parse_time_arg)]
     since: Option<TimeArg>,
     /// Only this project: its folder name, its path or its id
@@ -80,7 +80,7 @@ struct ClaudeCode {
     json: bool,
 }
 
-/// What an import did, or would do.
+/// Counts of an import, done or planned.
 #[derive(Debug, Default)]
 struct SessionImportCounts {
     sessions: u64,
@@ -89,7 +89,7 @@ struct SessionImportCounts {
     tools: u64,
     new_events: u64,
     damaged: u64,
-    /// File and line of the first damaged lines of each transcript.
+    /// File and line number of the first damaged lines of each transcript.
     unreadable: Vec<String>,
     bytes: u64,
 }
@@ -106,7 +106,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     let settings = engine.checked_settings()?;
     let sessions = find(engine, arguments, &models::zone(&settings))?;
     let start = Instant::now();
-    // Events that wait in the spool are taken in first: what they tell is not wanted from the transcript.
+    // Spooled events are ingested first: they take precedence over the transcript.
     let mut store = open_store(engine)?;
     if !arguments.dry_run {
         engine.home.create()?;
@@ -114,7 +114,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
             Some(store) => store,
             None => open_for_writing(engine)?,
         };
-        // What a power cut takes can be imported again.
+        // An import that a power failure undoes can be repeated.
         opened.set_bulk_mode()?;
         store = Some(opened);
     }
@@ -152,7 +152,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     };
     progress.end();
     report(arguments, &tally, distilled, start);
-    // The worker embeds what was imported, now or by an import that was cut off.
+    // The worker embeds the imported memories, also those of an interrupted import.
     let has_work = match &store {
         Some(store) => !store.documents_to_embed(EmbedOrder::Newest, 1)?.is_empty(),
         None => false,
@@ -163,7 +163,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Finds the wanted transcripts with place and time of their sessions, oldest session first.
+/// Finds the selected transcripts with project and time of their sessions, oldest session first.
 fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<(Transcript, SessionPlace)>> {
     let folders = match arguments.folders.as_slice() {
         [] => vec![
@@ -182,10 +182,10 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
             "name the folder that holds Claude Code's transcripts",
         )?;
         for path in found.unreadable {
-            anstream::eprintln!("not readable: {}", path.display());
+            anstream::eprintln!("could not read {}", path.display());
         }
         for transcript in found.transcripts {
-            // One that cannot be read is reported when it is imported.
+            // The import itself reports a file that cannot be read.
             let place = transcript::peek(&transcript.path).unwrap_or_default();
             sessions.push((transcript, place));
         }
@@ -194,21 +194,21 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
         let from = since.timestamp(engine.clock.timestamp(), zone)?;
         sessions.retain(|(transcript, place)| last_time(transcript, place) >= from);
     }
-    // The times of the files change when they are copied: what supersedes what must not depend on them.
+    // Not by file time, which changes when a file is copied: the order decides which memory supersedes which.
     sessions.sort_by(|(one, at), (other, other_at)| {
         (last_time(one, at), &one.path).cmp(&(last_time(other, other_at), &other.path))
     });
     Ok(sessions)
 }
 
-/// Returns the time at which a session was last active; that of its file if no line has one.
+/// Returns the last activity of a session; the time of its file if no line has one.
 fn last_time(transcript: &Transcript, place: &SessionPlace) -> Timestamp {
     place
         .last_ms
         .map_or_else(|| Timestamp::from(transcript.modified), Timestamp::from_millis)
 }
 
-/// Reads transcripts on one core while the other stores what was read before.
+/// Reads transcripts on one thread and stores them on another.
 fn import_all(
     wanted: &[(&Transcript, String)],
     arguments: &ClaudeCode,
@@ -218,7 +218,7 @@ fn import_all(
     tally: &mut SessionImportCounts,
 ) -> Result<()> {
     thread::scope(|scope| {
-        // A few at most: a session can be large.
+        // A small limit: a session can be large.
         let (send, receive) = sync_channel(2);
         scope.spawn(move || {
             for (transcript, stamp) in wanted {
@@ -231,7 +231,7 @@ fn import_all(
             tell(tally.sessions);
             match told {
                 Ok(told) => take(transcript, stamp, told, arguments, store.as_deref_mut(), tally)?,
-                // One that cannot be read must not keep the others out; it is tried again next time.
+                // One unreadable transcript must not stop the others; the next import tries it again.
                 Err(error) => anstream::eprintln!("{error:#}"),
             }
         }
@@ -265,7 +265,7 @@ fn take(
     tally.damaged += told.damaged;
     for damaged in &told.damaged_lines {
         let place = format!("{}:{}", damaged.path.display(), damaged.line);
-        anstream::eprintln!("not readable: {place}");
+        anstream::eprintln!("could not read {place}");
         tally.unreadable.push(place);
     }
     let new = new_events(told.events, &transcript.session_id, store.as_deref())?;
@@ -292,12 +292,12 @@ fn take(
     Ok(())
 }
 
-/// Returns those of a session's events that are not known and may be.
+/// Returns the events of a session that are neither known nor forgotten.
 fn new_events(events: Vec<Event>, session_id: &str, store: Option<&Store>) -> Result<Vec<Event>> {
     let Some(store) = store else { return Ok(events) };
-    // What was seen live is there already, and better: only what came before is taken from the transcript.
+    // Events that were captured live are complete: only earlier ones come from the transcript.
     let live_from = store.first_live_event(session_id)?.unwrap_or(Timestamp::MAX);
-    // What a person wanted gone does not come back by the back door.
+    // An import must not restore what the user has deleted.
     let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(Timestamp::MIN);
     let mut new = Vec::new();
     for event in events {
@@ -308,7 +308,7 @@ fn new_events(events: Vec<Event>, session_id: &str, store: Option<&Store>) -> Re
     Ok(new)
 }
 
-/// Tells one state of a session's files from another.
+/// Returns a fingerprint of the state of a session's files.
 fn stamp(transcript: &Transcript) -> String {
     let of = |size: u64, modified: SystemTime| {
         let at = modified
@@ -326,11 +326,11 @@ fn stamp(transcript: &Transcript) -> String {
         .join(" ")
 }
 
-/// Makes memories of what was imported: here, unless a worker is at it.
+/// Distills the imported events, unless a worker is running and does it.
 fn distil(engine: &Engine, store: &mut Store, settings: &Settings, progress: &mut Progress) -> Result<usize> {
     let Some(_lock) = worker_process::WorkerLock::take(&engine.home).context("could not lock worker.lock")?
     else {
-        anstream::eprintln!("The worker makes memories of it in the background.");
+        anstream::eprintln!("The worker distills the imported events in the background.");
         return Ok(0);
     };
     store.recover(engine.clock.timestamp())?;
@@ -340,7 +340,7 @@ fn distil(engine: &Engine, store: &mut Store, settings: &Settings, progress: &mu
         store,
         &worker::DistillOptions {
             keep: settings.capture.capture_settings(),
-            // History is not asked for: `backstory distill` does that, and says what it will take.
+            // No model for history: `backstory distill` does that, after showing an estimate.
             with_model: Model::from_settings(settings, &engine.environment).is_some(),
         },
         &engine.clock,
@@ -354,7 +354,7 @@ fn distil(engine: &Engine, store: &mut Store, settings: &Settings, progress: &mu
 
 fn report(arguments: &ClaudeCode, tally: &SessionImportCounts, distilled: usize, start: Instant) {
     let seconds = start.elapsed().as_secs_f64();
-    // Sizes fit a float well enough to be shown.
+    // An f64 is exact enough for display.
     #[expect(clippy::cast_precision_loss, reason = "see above")]
     let megabytes = tally.bytes as f64 / 1e6;
     if arguments.json {

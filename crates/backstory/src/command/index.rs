@@ -1,4 +1,4 @@
-//! `backstory index`: how many memories can be found by meaning.
+//! `backstory index`: progress of the semantic index.
 
 use std::{
     io::{self, IsTerminal},
@@ -19,14 +19,14 @@ use crate::output;
 
 /// Show the progress of the semantic index
 ///
-/// Words are found at once. Meaning follows in the background: notes, observations, summaries and prompts before
-/// passages.
+/// Lexical search works at once. The semantic index follows in the background: notes, observations, summaries and prompts
+/// before passages.
 #[derive(clap::Args)]
 pub(crate) struct Index {
-    /// Wait until every memory has its vector
+    /// Wait until the index is complete
     #[arg(long)]
     wait: bool,
-    /// Make all vectors anew
+    /// Rebuild all vectors
     #[arg(long)]
     rebuild: bool,
     /// Print JSON
@@ -38,7 +38,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Index) -> Result<ExitStatus> {
     let Some(mut store) = open_store(engine)? else {
         match arguments.json {
             true => println!("{}", json!({"documents": 0, "embedded": 0, "vectors": 1.0})),
-            false => println!("Nothing is remembered yet."),
+            false => println!("No memories yet."),
         }
         return Ok(ExitStatus::Done);
     };
@@ -60,7 +60,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Index) -> Result<ExitStatus> {
         );
     } else {
         println!(
-            "{} of {} can be found by meaning ({:.0} %).",
+            "{} of {} indexed ({:.0} %).",
             coverage.embedded,
             output::count(coverage.documents, "memory").replace("memorys", "memories"),
             coverage.share() * 100.0
@@ -69,7 +69,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Index) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Works on all cores but the one of a worker that is at it from the other end.
+/// Embeds on all cores but one, which is for a worker that starts at the other end.
 fn wait(engine: &Engine, store: &mut Store) -> Result<()> {
     const BATCH_SIZE: usize = 256;
     store.set_bulk_mode()?;

@@ -1,4 +1,4 @@
-//! `backstory install`: teach the agents on this machine to report what they do and to be told what is remembered.
+//! `backstory install` and `uninstall`: adds and removes our hooks and MCP server in the settings of the agents.
 
 mod apply;
 mod diff;
@@ -27,17 +27,17 @@ use crate::{
     receipt::Receipt,
 };
 use diff::DiffLine;
-use plan::FileChange;
+use plan::HostFileChange;
 
 /// Set up the agents on this machine
 ///
-/// Shows what will be written and asks. Copies of what was there are kept, everything else in the files stays as it is,
-/// and `backstory uninstall` puts them back. Doing it again brings older entries of ours up to date.
+/// Shows the changes and asks for confirmation. Backups of the files are kept, everything else in them stays as it is, and
+/// `backstory uninstall` restores them. Running it again updates older entries.
 ///
 /// Hosts: claude-code, codex, cursor, gemini-cli, opencode, windsurf, copilot-cli, vscode.
 #[derive(clap::Args)]
 pub(crate) struct Install {
-    /// The agents to set up; without any, those found on this machine
+    /// Agents to set up [default: those found on this machine]
     #[arg(value_name = "HOST", value_parser = host)]
     hosts: Vec<&'static HostSpec>,
     /// All agents found on this machine
@@ -49,24 +49,23 @@ pub(crate) struct Install {
 
 /// Undo `backstory install`
 ///
-/// Files that are as install left them become what they were, byte for byte. From others only our own entries are taken
-/// out. Memories stay where they are.
+/// Restores files that are unchanged since, byte for byte. In all others only our entries are removed. Memories stay.
 #[derive(clap::Args)]
 pub(crate) struct Uninstall {
-    /// The agents; without any, all that were set up
+    /// Agents [default: all that were set up]
     #[arg(value_name = "HOST", value_parser = host)]
     hosts: Vec<&'static HostSpec>,
     #[command(flatten)]
     manner: ConfirmArgs,
 }
 
-/// How it is done.
+/// Confirmation and output options.
 #[derive(clap::Args)]
 struct ConfirmArgs {
     /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
-    /// Show what would be written, and change nothing
+    /// Show the changes, write nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
     /// Print JSON
@@ -88,7 +87,7 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
     };
     if hosts.is_empty() {
         let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
-        let error = HintedError::new("no agent was found here");
+        let error = HintedError::new("no agent was found on this machine");
         bail!(error.hint(format_args!("name one: {}", names.join(", "))));
     }
     let program = paths::program()?;
@@ -114,7 +113,7 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
         let is_new = changes
             .iter()
             .any(|change| change.host.name == host.name && change.is_needed());
-        let done = if is_new { "set up" } else { "set up already" };
+        let done = if is_new { "set up" } else { "already set up" };
         println!("{GOOD}{} is {done}.{GOOD:#}", host.title);
         if let Some(afterwards) = host.post_install_note {
             println!("  {afterwards}");
@@ -125,7 +124,7 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
             "{BUSY}BACKSTORY_HOME is set here: agents must be started with it too, or they use ~/.backstory.{BUSY:#}"
         );
     }
-    println!("{DIM}The next session is remembered; `backstory uninstall` puts everything back.{DIM:#}");
+    println!("{DIM}The next session is recorded; `backstory uninstall` undoes this.{DIM:#}");
     Ok(ExitStatus::Done)
 }
 
@@ -139,9 +138,9 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
     for host in &hosts {
         changes.extend(plan::uninstall(&receipt, host)?);
     }
-    if !changes.iter().any(FileChange::is_needed) {
+    if !changes.iter().any(HostFileChange::is_needed) {
         if !arguments.manner.dry_run {
-            // The files may be gone while the receipt still speaks of them.
+            // The files may be gone although the receipt still lists them.
             for host in &hosts {
                 receipt.hosts.remove(host.name);
             }
@@ -149,11 +148,11 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
         }
         match arguments.manner.json {
             true => println!("{}", as_json(&changes, arguments.manner.dry_run)),
-            false => println!("Nothing of ours is installed."),
+            false => println!("Nothing is installed."),
         }
         return Ok(ExitStatus::Done);
     }
-    let changes = match ask(&arguments.manner, changes, "Put this back? [y/N]")? {
+    let changes = match ask(&arguments.manner, changes, "Restore these files? [y/N]")? {
         Confirmation::Ahead(changes) => changes,
         Confirmation::Away(status) => return Ok(status),
     };
@@ -162,10 +161,10 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
     for rules in of_changes(&changes).iter().filter_map(|host| host.rules) {
         rules_files += rules_file::remove_all(&engine.home, rules)?;
     }
-    // Nobody reports to it any more.
+    // No host reports to it anymore.
     let has_stopped = receipt.hosts.is_empty()
         && worker_process::stop(&engine.home).hint_context(
-            "everything is put back, but the worker did not end",
+            "everything is restored, but the worker did not exit",
             format_args!("it may hang; `{END_BY_FORCE}` loses nothing"),
         )?;
     if arguments.manner.json {
@@ -175,9 +174,9 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
     for change in changes.iter().filter(|change| change.is_needed()) {
         let shown = paths::shown(&change.path);
         match (&change.new, change.is_exact) {
-            (None, _) => println!("{shown} is removed."),
-            (Some(_), true) => println!("{shown} is what it was before."),
-            (Some(_), false) => println!("{shown}: only our entries were taken out."),
+            (None, _) => println!("{shown} was removed."),
+            (Some(_), true) => println!("{shown} was restored."),
+            (Some(_), false) => println!("{shown}: only our entries were removed."),
         }
     }
     if rules_files > 0 {
@@ -187,25 +186,25 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
         );
     }
     if has_stopped {
-        println!("The worker has ended.");
+        println!("The worker was stopped.");
     }
     println!(
-        "{DIM}Memories are where they were: {}{DIM:#}",
+        "{DIM}Your memories are still in {}{DIM:#}",
         paths::shown(engine.home.root())
     );
     Ok(ExitStatus::Done)
 }
 
-/// What a person decided.
+/// Decision of the user.
 enum Confirmation {
-    /// These.
-    Ahead(Vec<FileChange>),
-    /// Nothing; the command ends so.
+    /// Apply these changes.
+    Ahead(Vec<HostFileChange>),
+    /// Apply nothing and exit with this status.
     Away(ExitStatus),
 }
 
-/// Shows the plan and asks, unless told not to.
-fn ask(manner: &ConfirmArgs, changes: Vec<FileChange>, question: &str) -> Result<Confirmation> {
+/// Shows the plan and asks for confirmation, unless --yes was passed.
+fn ask(manner: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> Result<Confirmation> {
     for change in &changes {
         if !manner.json {
             print(change, !manner.yes);
@@ -225,19 +224,19 @@ fn ask(manner: &ConfirmArgs, changes: Vec<FileChange>, question: &str) -> Result
         }
         return Ok(Confirmation::Away(ExitStatus::Done));
     }
-    if manner.yes || !changes.iter().any(FileChange::is_needed) {
+    if manner.yes || !changes.iter().any(HostFileChange::is_needed) {
         return Ok(Confirmation::Ahead(changes));
     }
     if !io::stdin().is_terminal() {
         anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
-        print_hint("say --yes to go ahead, --dry-run to only look");
+        print_hint("pass --yes to apply, --dry-run to show the changes");
         return Ok(Confirmation::Away(ExitStatus::Refused));
     }
     let mut answer = String::new();
     let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
     asked
         .and_then(|()| io::stdin().read_line(&mut answer))
-        .context("could not ask")?;
+        .context("could not read the answer")?;
     let answer = answer.to_lowercase();
     let words: Vec<&str> = answer
         .split([' ', ',', '\n'])
@@ -257,8 +256,8 @@ fn ask(manner: &ConfirmArgs, changes: Vec<FileChange>, question: &str) -> Result
     Ok(Confirmation::Ahead(chosen))
 }
 
-/// Says whether the host will read the file as it will be. Seen with the real client: it says nothing when it does not.
-fn is_read_by_host(change: &FileChange) -> bool {
+/// Returns true if the host can read the file after the change. Tested with the real client: it ignores a bad file silently.
+fn is_read_by_host(change: &HostFileChange) -> bool {
     let Some(new) = change.new.as_deref().filter(|_| change.host.wants_plain_json) else {
         return true;
     };
@@ -266,7 +265,7 @@ fn is_read_by_host(change: &FileChange) -> bool {
     new.trim_ascii().is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(new).is_ok()
 }
 
-fn of_changes(changes: &[FileChange]) -> Vec<&'static HostSpec> {
+fn of_changes(changes: &[HostFileChange]) -> Vec<&'static HostSpec> {
     let mut hosts: Vec<&'static HostSpec> = Vec::new();
     for change in changes {
         if !hosts.iter().any(|host| host.name == change.host.name) {
@@ -276,10 +275,10 @@ fn of_changes(changes: &[FileChange]) -> Vec<&'static HostSpec> {
     hosts
 }
 
-/// Shows what becomes of a file and, for a person who decides, what it loses and gains.
-fn print(change: &FileChange, in_full: bool) {
+/// Prints the state of a file after the change and, for a decision, its diff.
+fn print(change: &HostFileChange, in_full: bool) {
     let what = match (&change.current, &change.new) {
-        _ if !change.is_needed() => "stays as it is",
+        _ if !change.is_needed() => "unchanged",
         (None, _) => "is made",
         (Some(_), None) => "is removed",
         (Some(_), Some(_)) => "is changed",
@@ -307,7 +306,7 @@ fn print(change: &FileChange, in_full: bool) {
     println!();
 }
 
-/// Files of others may hold anything: what would move the cursor is not shown, and no line is endless.
+/// Escapes and truncates a line of a foreign file, which may contain control sequences.
 fn visible(line: &str) -> String {
     const WIDEST: usize = 160;
     line.chars()
@@ -316,8 +315,8 @@ fn visible(line: &str) -> String {
         .collect()
 }
 
-fn as_json(changes: &[FileChange], is_dry: bool) -> Value {
-    let file = |change: &FileChange| {
+fn as_json(changes: &[HostFileChange], is_dry: bool) -> Value {
+    let file = |change: &HostFileChange| {
         let action = match (&change.current, &change.new) {
             _ if !change.is_needed() => "none",
             (None, _) => "create",

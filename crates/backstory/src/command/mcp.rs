@@ -1,4 +1,4 @@
-//! `backstory mcp`: the memory as tools for an agent.
+//! `backstory mcp`: MCP server on standard input and output.
 
 use anyhow::{Context, Result};
 use backstory_engine::engine::Engine;
@@ -9,7 +9,7 @@ use super::ExitStatus;
 /// Run the MCP server (for agents)
 ///
 /// Speaks the Model Context Protocol on standard input and output. Tools: search, timeline, `get_observations`, remember,
-/// `file_history`. Looks in the project of the folder that it was started in. Works with no worker running.
+/// `file_history`. Searches the project of the folder in which it was started. Needs no running worker.
 #[derive(clap::Args)]
 pub(crate) struct Mcp {}
 

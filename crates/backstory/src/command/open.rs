@@ -1,4 +1,4 @@
-//! `backstory open`: the viewer, in the browser.
+//! `backstory open`: opens the viewer in the browser.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use crate::{output::DIM, process};
 
 /// Open the viewer in the browser
 ///
-/// Starts the worker if it does not run, and logs the browser in by a link that works once. The login lasts.
+/// Starts the worker if it is not running, and logs the browser in with a one-time link. The login lasts.
 #[derive(clap::Args)]
 pub(crate) struct Open {
     /// The page to open, such as search, sessions or context
@@ -33,7 +33,7 @@ pub(crate) struct Open {
 
 pub(crate) fn run(engine: &Engine, arguments: &Open) -> Result<ExitStatus> {
     if !engine.checked_settings()?.worker.http {
-        bail!(HintedError::new("the viewer is switched off").hint("backstory config set worker.http on"));
+        bail!(HintedError::new("the viewer is off").hint("backstory config set worker.http on"));
     }
     if !is_page(&arguments.page) {
         let error = HintedError::new(format_args!("the viewer has no page `{}`", arguments.page));
@@ -45,18 +45,18 @@ pub(crate) fn run(engine: &Engine, arguments: &Open) -> Result<ExitStatus> {
         return Ok(ExitStatus::Done);
     }
     match process::open_in_browser(&url) {
-        true => println!("Opened the viewer in your browser. {DIM}It is logged in from now on.{DIM:#}"),
+        true => println!("Opened the viewer in your browser. {DIM}The browser is logged in.{DIM:#}"),
         false => {
             println!("{url}");
             anstream::eprintln!(
-                "{DIM}No browser could be opened: follow the link. It works once, for two minutes.{DIM:#}"
+                "{DIM}Could not open a browser: follow the link. It works once, within two minutes.{DIM:#}"
             );
         }
     }
     Ok(ExitStatus::Done)
 }
 
-/// Says whether the viewer has a page, or a page of that kind: which sessions and memories there are, it says itself.
+/// Returns true if the viewer has a page of this name or kind. Ids are not checked; the viewer reports unknown ones.
 fn is_page(page: &str) -> bool {
     let path = page
         .split(['?', '#'])
@@ -70,7 +70,7 @@ fn is_page(page: &str) -> bool {
             .any(|known| *known == path || known.split_once('/').is_some_and(|(kind, _)| is_one_of(kind)))
 }
 
-/// Returns a link that logs a browser in once; starts the worker if it does not run.
+/// Returns a link that logs a browser in once; starts the worker if it is not running.
 pub(crate) fn link(engine: &Engine, page: &str) -> Result<String> {
     if !worker_process::is_running(&engine.home) {
         engine.home.create()?;
@@ -79,9 +79,9 @@ pub(crate) fn link(engine: &Engine, page: &str) -> Result<String> {
     }
     let bind = engine.checked_settings()?.http.bind;
     let mut answer = None;
-    // A worker that just started opens its door in a moment.
+    // A worker that has just started opens its endpoint a moment later.
     for _ in 0..200 {
-        // Only the port of the worker that lives: another program must not be told the token.
+        // Only the port of the running worker: another program must not get the token.
         let port = worker_process::worker_info(&engine.home)
             .and_then(|facts| facts["port"].as_u64()?.try_into().ok());
         if let Some(port) = port {
@@ -91,11 +91,12 @@ pub(crate) fn link(engine: &Engine, page: &str) -> Result<String> {
         std::thread::sleep(Duration::from_millis(25));
     }
     let failed = |message: &str| {
-        HintedError::new(message).hint("`backstory worker restart`, then look into logs/worker.log")
+        HintedError::new(message).hint("`backstory worker restart`, then see logs/worker.log")
     };
-    let answer = answer.ok_or_else(|| failed("the worker cannot be reached"))?;
+    let answer = answer.ok_or_else(|| failed("could not reach the worker"))?;
     let url = answer["url"].as_str();
-    let url = url.ok_or_else(|| failed("the worker cannot create a login link: is it another version?"))?;
+    let url =
+        url.ok_or_else(|| failed("the worker did not create a login link; it may be another version"))?;
     Ok(url.to_owned())
 }
 
@@ -103,7 +104,7 @@ fn ask(engine: &Engine, address: SocketAddr, page: &str) -> Result<Value> {
     let token = fs::read_to_string(engine.home.token()).context("could not read the worker's token")?;
     let body = json!({"page": page}).to_string();
     let (token, length) = (token.trim(), body.len());
-    let mut stream = TcpStream::connect(address).context("the worker cannot be reached")?;
+    let mut stream = TcpStream::connect(address).context("could not reach the worker")?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     write!(
         stream,

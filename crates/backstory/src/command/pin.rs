@@ -1,4 +1,4 @@
-//! `backstory pin`, `backstory unpin`: keep memories in sight.
+//! `backstory pin`, `backstory unpin`: protect memories from replacement and show them first.
 
 use anstream::println;
 use anyhow::Result;
@@ -10,7 +10,7 @@ use super::{ExitStatus, open_store_with};
 /// Pin memories: shown first, never replaced
 #[derive(clap::Args)]
 pub(crate) struct Pin {
-    /// What names them: 123, S12, P34, N5, V678
+    /// Handles: 123, S12, P34, N5, V678
     #[arg(value_name = "HANDLE", required = true)]
     handles: Vec<Handle>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Pin {
 /// Unpin memories
 #[derive(clap::Args)]
 pub(crate) struct Unpin {
-    /// What names them: 123, S12, P34, N5, V678
+    /// Handles: 123, S12, P34, N5, V678
     #[arg(value_name = "HANDLE", required = true)]
     handles: Vec<Handle>,
 }

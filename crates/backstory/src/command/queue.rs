@@ -1,4 +1,4 @@
-//! `backstory queue`: what waits to be distilled, and what failed.
+//! `backstory queue`: pending and failed items, and their retry.
 
 use anstream::println;
 use anyhow::Result;
@@ -16,7 +16,7 @@ pub(crate) struct QueueArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// How many events to list
+    /// Maximum number of events
     #[arg(long, default_value_t = 20, value_name = "N")]
     limit: u32,
     #[command(subcommand)]
@@ -27,7 +27,7 @@ pub(crate) struct QueueArguments {
 enum Action {
     /// Retry failed items: the given ones, or all
     Retry {
-        /// The numbers that `backstory queue` shows
+        /// Numbers shown by `backstory queue`
         #[arg(value_name = "ID")]
         ids: Vec<i64>,
     },
@@ -48,7 +48,7 @@ pub(crate) fn run(engine: &Engine, arguments: &QueueArguments) -> Result<ExitSta
             items: Vec::new(),
         },
     };
-    // What cannot be taken in (a newer version's events) waits too.
+    // Events that cannot be ingested, such as those of a newer version, count as pending.
     let spooled = engine.home.spool().waiting()?.len();
     let now = engine.clock.timestamp();
     if arguments.json {
@@ -72,7 +72,7 @@ fn retry(engine: &Engine, ids: &[EventId]) -> Result<ExitStatus> {
         (0, 0) => println!("No event has failed."),
         (0, _) => println!("None of these events has failed."),
         (1, _) => println!("Retrying 1 event."),
-        _ => println!("{retried} events get another round."),
+        _ => println!("Retrying {retried} events."),
     }
     Ok(if retried == 0 && !ids.is_empty() {
         ExitStatus::Failed
@@ -96,7 +96,7 @@ fn print(queue: &Queue, spooled: usize, now: Timestamp) {
             EventState::Pending => (GOOD, "pending"),
             EventState::Processing => (BUSY, "processing"),
             EventState::Failed => (BAD, "failed"),
-            // Not listed.
+            // Done items are not listed.
             EventState::Done => (DIM, "done"),
         };
         let tool = output::one_line(item.tool_name.as_deref().unwrap_or(""), 16);
@@ -110,7 +110,7 @@ fn print(queue: &Queue, spooled: usize, now: Timestamp) {
         );
         if let Some(error) = &item.error {
             println!(
-                "        {DIM}try {}: {}{DIM:#}",
+                "        {DIM}attempt {}: {}{DIM:#}",
                 item.tries,
                 output::one_line(error, output::width() - 16)
             );
@@ -125,6 +125,6 @@ fn print(queue: &Queue, spooled: usize, now: Timestamp) {
         );
     }
     if queue.failed > 0 {
-        println!("{DIM}`backstory queue retry` gives failed events another round{DIM:#}");
+        println!("{DIM}`backstory queue retry` retries failed events{DIM:#}");
     }
 }

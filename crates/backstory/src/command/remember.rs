@@ -1,4 +1,4 @@
-//! `backstory remember`: save a note.
+//! `backstory remember`: saves a note.
 
 use std::{
     io::{self, Read},
@@ -20,22 +20,22 @@ use crate::output::{self, DIM};
 
 /// Save a note for this project
 ///
-/// Private spans and secrets are cut out before it is stored. The same words twice are one note.
+/// Private spans and secrets are removed before it is stored. The same text is saved once.
 #[derive(clap::Args)]
 pub(crate) struct Remember {
-    /// The words; `-` reads them from standard input
+    /// Text of the note; `-` reads it from standard input
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Keep it in sight: every session of the project starts with it
+    /// Pin the note: every session of the project starts with it
     #[arg(long)]
     pin: bool,
-    /// It holds in every project, not only in that of the current folder
+    /// Save it for all projects, not only for that of the current folder
     #[arg(long)]
     global: bool,
-    /// What it is: decision, bugfix, feature, refactor, discovery, change
+    /// Type: decision, bugfix, feature, refactor, discovery, change
     #[arg(long = "type", value_name = "T", value_parser = super::observation_type)]
     kind: Option<ObservationType>,
-    /// A file it is about; can be given several times
+    /// A file it is about; may be repeated
     #[arg(long = "file", value_name = "F")]
     files: Vec<PathBuf>,
     /// Print JSON
@@ -43,27 +43,24 @@ pub(crate) struct Remember {
     json: bool,
 }
 
-/// More than this is no note; what is stored is shorter still.
+/// Maximum input; the stored note is shorter still.
 const MAX_INPUT_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
     let redact = engine.checked_settings()?.capture.redact;
-    let mut given = arguments.text.clone();
-    if given == "-" {
+    let mut input = arguments.text.clone();
+    if input == "-" {
         let mut bytes = Vec::new();
         let read = io::stdin().take(MAX_INPUT_BYTES).read_to_end(&mut bytes);
         read.context("could not read the note from standard input")?;
-        given = String::from_utf8_lossy(&bytes).into_owned();
+        input = String::from_utf8_lossy(&bytes).into_owned();
     }
-    let mut wash = TextSanitizer::new(redact);
-    let Some(text) = wash.text(given.trim()) else {
-        if wash.has_removed() {
-            bail!(
-                HintedError::new("nothing is left of the note once private spans are cut")
-                    .hint("nothing was saved")
-            );
+    let mut sanitizer = TextSanitizer::new(redact);
+    let Some(text) = sanitizer.text(input.trim()) else {
+        if sanitizer.has_removed() {
+            bail!(HintedError::new("the note is empty without its private spans").hint("nothing was saved"));
         }
-        bail!(HintedError::new("the note is empty").hint("say what to remember: backstory remember \"…\""));
+        bail!(HintedError::new("the note is empty").hint("pass a text: backstory remember \"…\""));
     };
     let cwd = std::env::current_dir().context("could not find the current folder")?;
     let facts = project::locate(&cwd).facts;
@@ -100,16 +97,16 @@ pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
     match (saved.is_new, arguments.pin) {
         (true, false) => println!("Saved {handle} {DIM}{place}{DIM:#}"),
         (true, true) => println!("Saved {handle} {DIM}{place}, pinned{DIM:#}"),
-        (false, false) => println!("Already there as {handle} {DIM}{place}{DIM:#}"),
-        (false, true) => println!("Already there as {handle}, pinned now {DIM}{place}{DIM:#}"),
+        (false, false) => println!("Already saved as {handle} {DIM}{place}{DIM:#}"),
+        (false, true) => println!("Already saved as {handle}, now pinned {DIM}{place}{DIM:#}"),
     }
-    if text.trim() != given.trim() {
-        anstream::eprintln!("{DIM}What is private or secret was cut out.{DIM:#}");
+    if text.trim() != input.trim() {
+        anstream::eprintln!("{DIM}Private spans and secrets were removed.{DIM:#}");
     }
     Ok(ExitStatus::Done)
 }
 
-/// Names a file as memories do: relative to the working tree it is in.
+/// Returns the path of a file relative to its working tree, as memories cite it.
 fn in_project(facts: &ProjectIdentity, cwd: &Path, file: &Path) -> String {
     let mut path = PathBuf::new();
     for part in cwd.join(file).components() {
@@ -130,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_from_the_root() {
+    fn file_paths_are_relative_to_the_root() {
         let facts = ProjectIdentity {
             key: "k".to_owned(),
             name: "n".to_owned(),

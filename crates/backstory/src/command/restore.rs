@@ -1,4 +1,4 @@
-//! `backstory restore`: everything as it was when a backup was taken.
+//! `backstory restore`: replaces the database by a backup, or lists the backups.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -19,8 +19,8 @@ use crate::output::{self, DIM, print_hint};
 
 /// Restore the database from a backup
 ///
-/// What is remembered now is kept aside first, in the folder `backups`. A worker that runs is stopped and started again.
-/// What was forgotten after the backup was taken comes back. Without a file, lists the backups that are there.
+/// The current database is saved in the folder `backups` first. A running worker is stopped and started again.
+/// Memories that were deleted after the backup come back. Without a file, lists the backups.
 #[derive(clap::Args)]
 pub(crate) struct Restore {
     /// The backup
@@ -41,9 +41,9 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
     check_backup(file).map_err(|error| {
         let hint = match error {
             StoreError::Newer { .. } => "update backstory first; nothing was changed",
-            _ => "nothing was changed; `backstory restore` lists the backups that are there",
+            _ => "nothing was changed; `backstory restore` lists the backups",
         };
-        // In words only: it is not our own database that is damaged.
+        // As text only: the damaged database is not our own.
         HintedError::new(format_args!("{} cannot be restored", file.display()))
             .hint(hint)
             .caused_by(anyhow!(error_chain(&error.into())))
@@ -51,7 +51,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
-            print_hint("say --yes to put it in place");
+            print_hint("pass --yes to restore it");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {
@@ -61,30 +61,27 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
     }
     let kept = repair::with_worker_stopped(engine, || repair::restore(engine, file)).hint_context(
         "could not restore the backup",
-        "what was there is still there, or in the folder `backups`",
+        "the earlier database is in place, or in the folder `backups`",
     )?;
     if arguments.json {
         println!("{}", json!({"restored": file, "kept": kept}));
     } else {
         println!("Restored {}.", file.display());
         if let Some(kept) = kept {
-            println!("{DIM}What was there is kept in {}.{DIM:#}", kept.display());
+            println!("{DIM}The earlier database is saved in {}.{DIM:#}", kept.display());
         }
     }
-    // It makes the vectors, and memories of what came in meanwhile.
+    // It rebuilds the vectors and ingests events that arrived meanwhile.
     worker_process::ensure(engine);
     Ok(ExitStatus::Done)
 }
 
 fn is_meant() -> Result<bool> {
     let mut answer = String::new();
-    let ask = write!(
-        io::stderr(),
-        "Put it in the place of everything that is remembered now? [y/N] "
-    )
-    .and_then(|()| io::stderr().flush());
+    let ask =
+        write!(io::stderr(), "Replace the current database? [y/N] ").and_then(|()| io::stderr().flush());
     ask.and_then(|()| io::stdin().read_line(&mut answer))
-        .context("could not ask")?;
+        .context("could not read the answer")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
@@ -108,7 +105,7 @@ fn list(engine: &Engine, json: bool) -> Result<ExitStatus> {
         }
     }
     if copies.is_empty() {
-        anstream::eprintln!("There are no backups yet.");
+        anstream::eprintln!("No backups yet.");
         return Ok(ExitStatus::Failed);
     }
     Ok(ExitStatus::Done)

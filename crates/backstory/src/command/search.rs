@@ -1,4 +1,4 @@
-//! `backstory search`: finds memories by words and by meaning.
+//! `backstory search`: hybrid search on the command line.
 
 use std::{
     io::{self, BufRead},
@@ -23,18 +23,18 @@ use serde_json::{Value, json};
 use super::{ExitStatus, current_project, observation_type, open_store, project};
 use crate::output::{self, BOLD, BUSY, DIM, print_hint};
 
-/// Find memories by words and by meaning
+/// Search memories by words and by meaning
 ///
-/// Looks in the project of the current folder. Any text will do: names are found by their parts, words in any of their
-/// forms, and memories that say the same in other words. Exits 1 when nothing was found.
+/// Searches the project of the current folder. Matches parts of identifiers, inflected words, and memories that say the
+/// same in other words. Exits 1 when nothing was found.
 #[derive(clap::Args)]
 pub(crate) struct Search {
-    /// What to look for
+    /// Query
     words: Vec<String>,
     /// Only this project: its folder name, a path inside it, or its id
     #[arg(long, value_name = "P")]
     project: Option<String>,
-    /// In all projects
+    /// Search all projects
     #[arg(long, conflicts_with = "project")]
     all: bool,
     /// Only memories of this type: decision, bugfix, feature, refactor, discovery, change
@@ -43,16 +43,16 @@ pub(crate) struct Search {
     /// Only memories with this concept, such as gotcha or how-it-works
     #[arg(long, value_name = "C")]
     concept: Option<String>,
-    /// Only memories about this file: a path or its end
+    /// Only memories that cite this file: a path or its end
     #[arg(long, value_name = "F")]
     file: Option<String>,
-    /// Only this session: its id or the beginning of it
+    /// Only this session: its id or a prefix of it
     #[arg(long, value_name = "S")]
     session: Option<String>,
-    /// Not older than a date, or than so long ago: 2026-03-01, 7d, 12h
+    /// Only newer than a date or a period: 2026-03-01, 7d, 12h
     #[arg(long, value_name = "D", value_parser = time_arg::parse_time_arg)]
     since: Option<TimeArg>,
-    /// Not younger than a date, or than so long ago
+    /// Only older than a date or a period
     #[arg(long, value_name = "D", value_parser = time_arg::parse_time_arg)]
     until: Option<TimeArg>,
     /// Only this kind: observation, summary, prompt, note, passage
@@ -64,7 +64,7 @@ pub(crate) struct Search {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Read one question per line, and print one line of JSON for each
+    /// Read one query per line, and print one line of JSON for each
     #[arg(long, conflicts_with = "words")]
     stdin: bool,
 }
@@ -137,11 +137,11 @@ pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Where is looked.
+/// Projects that are searched.
 enum SearchScope {
     Project(Project),
     Everywhere,
-    /// The folder belongs to no project that anything is remembered of.
+    /// The project of the folder has no memories.
     Nowhere,
 }
 
@@ -154,8 +154,7 @@ impl SearchScope {
             ),
             Self::Everywhere => "Nothing found.".to_owned(),
             Self::Nowhere => {
-                "Nothing is remembered of this folder's project yet. `--all` looks in all projects."
-                    .to_owned()
+                "This project has no memories yet. Use `--all` to search all projects.".to_owned()
             }
         };
         anstream::eprintln!("{hint}");
@@ -269,7 +268,7 @@ fn print(hit: &SearchHit, asked: &[String], with_project: bool, now: Timestamp) 
     println!("          {DIM}{right}{DIM:#}{BUSY}{warnings}{BUSY:#}");
 }
 
-/// The words that were asked for, in bold, the rest in a style.
+/// Prints the words of the query in bold and the rest in a style.
 fn marked(text: &str, asked: &[String], rest: Style) -> String {
     let mut out = String::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! `backstory sessions`: the conversations that are remembered.
+//! `backstory sessions`: lists sessions.
 
 use anstream::println;
 use anyhow::Result;
@@ -29,7 +29,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Sessions) -> Result<ExitStatus> {
         if arguments.json {
             println!("{{\"sessions\":[]}}");
         } else {
-            println!("No sessions yet. `backstory demo` shows how they come to be.");
+            println!("No sessions yet. `backstory demo` shows an example.");
         }
         return Ok(ExitStatus::Done);
     };
@@ -56,7 +56,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Sessions) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Colours a status.
+/// Returns the color of a status.
 pub(crate) fn status_style(status: SessionStatus) -> anstyle::Style {
     match status {
         SessionStatus::Active => GOOD,
@@ -67,7 +67,7 @@ pub(crate) fn status_style(status: SessionStatus) -> anstyle::Style {
 }
 
 fn print(session: &Session, now: Timestamp) {
-    /// What stands before the place.
+    /// Width of the columns before the project.
     const BEFORE: usize = 31;
     let style = status_style(session.status);
     let id: String = session.session_id.chars().take(8).collect();

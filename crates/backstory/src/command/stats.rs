@@ -1,4 +1,4 @@
-//! `backstory stats`: how much is remembered, and what models cost.
+//! `backstory stats`: memory counts, model usage and cost.
 
 use anstream::println;
 use anyhow::Result;
@@ -13,7 +13,7 @@ use crate::output::{self, BAD, BOLD, DIM, count, dollars, thousands};
 /// Show memory counts, model usage and cost
 ///
 /// Tokens are those that the provider counted, or an estimate where it does not count. A day begins at midnight in
-/// `ui.timezone`. Costs follow a list of prices, which `distill.prices` puts right.
+/// `ui.timezone`. Costs follow a price list that `distill.prices` overrides.
 #[derive(clap::Args)]
 pub(crate) struct Stats {
     /// Print JSON
@@ -26,7 +26,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Stats) -> Result<ExitStatus> {
     let Some(store) = open_store(engine)? else {
         match arguments.json {
             true => println!("{}", json!({"memories": {}, "sessions": 0})),
-            false => println!("Nothing is remembered yet."),
+            false => println!("No memories yet."),
         }
         return Ok(ExitStatus::Done);
     };
@@ -133,24 +133,27 @@ fn print_state(facts: &StatsReport, now: Timestamp) {
         } else {
             format!("backing off for {}", output::span(rest))
         };
-        let said = output::one_line(&pause.said, 200);
-        println!("{BAD}{:<11}{BAD:#} {}: {said}; {when}", "trouble", pause.provider);
+        let message = output::one_line(&pause.said, 200);
+        println!(
+            "{BAD}{:<11}{BAD:#} {}: {message}; {when}",
+            "trouble", pause.provider
+        );
         if let Some(remedy) = remedy(&pause.reason) {
             println!("{:<11} {DIM}hint: {remedy}{DIM:#}", "");
         }
     }
 }
 
-/// What a person can do about a provider in trouble.
+/// Returns the advice for a provider error.
 pub(crate) fn remedy(reason: &str) -> Option<&'static str> {
     match reason {
         "not-set-up" => Some(
             "see docs/models.md; a key is read from `distill.api_key_file`, or from the environment in which the agent runs",
         ),
         "bad-key" => Some("fix the key, then run `backstory distill`"),
-        "quota-spent" => {
-            Some("nothing is lost: the turns wait, and the built-in rules' memories stand meanwhile")
-        }
+        "quota-spent" => Some(
+            "nothing is lost: the turns stay queued, and the built-in rules write the memories meanwhile",
+        ),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! `backstory timeline`: what happened around a memory.
+//! `backstory timeline`: shows the history around a memory.
 
 use anstream::println;
 use anyhow::{Result, bail};
@@ -17,20 +17,20 @@ use crate::output::{self, BOLD, DIM};
 ///
 /// Prompts, observations, summaries and notes of the same project; passages too when the memory is one.
 #[derive(clap::Args)]
-pub(crate) struct Timeline {
-    /// A handle such as 123, S12, P34, N5, V678; or words, whose best hit is taken
+pub(crate) struct TimelineArguments {
+    /// Handle such as 123, S12, P34, N5, V678; or words, whose best match is used
     #[arg(value_name = "HANDLE|WORDS", required = true)]
     words: Vec<String>,
-    /// How many before it
+    /// Number of entries before it
     #[arg(long, default_value_t = 10, value_name = "N")]
     before: u32,
-    /// How many after it
+    /// Number of entries after it
     #[arg(long, default_value_t = 10, value_name = "N")]
     after: u32,
-    /// Look for the words in this project: its folder name, a path inside it, or its id
+    /// Search this project for the words: its folder name, a path inside it, or its id
     #[arg(long, value_name = "P", conflicts_with = "all")]
     project: Option<String>,
-    /// Look for the words in all projects
+    /// Search all projects for the words
     #[arg(long)]
     all: bool,
     /// Print JSON
@@ -38,7 +38,7 @@ pub(crate) struct Timeline {
     json: bool,
 }
 
-pub(crate) fn run(engine: &Engine, arguments: &Timeline) -> Result<ExitStatus> {
+pub(crate) fn run(engine: &Engine, arguments: &TimelineArguments) -> Result<ExitStatus> {
     let as_handle = match arguments.words.as_slice() {
         [word] => word.parse::<Handle>().ok(),
         _ => None,
@@ -53,7 +53,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Timeline) -> Result<ExitStatus> {
         if arguments.json {
             println!("{}", json!({"anchor": null, "timeline": []}));
         } else {
-            anstream::eprintln!("Nothing fits these words.");
+            anstream::eprintln!("No memory matches these words.");
         }
         return Ok(ExitStatus::Failed);
     };
@@ -86,14 +86,14 @@ pub(crate) fn run(engine: &Engine, arguments: &Timeline) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// The memory that fits the words best.
-fn best_hit(engine: &Engine, store: &Store, arguments: &Timeline) -> Result<Option<Handle>> {
+/// Returns the best match for the words.
+fn best_hit(engine: &Engine, store: &Store, arguments: &TimelineArguments) -> Result<Option<Handle>> {
     let named = match (&arguments.project, arguments.all) {
         (Some(named), _) => Some(project(store, named)?),
         (None, true) => None,
         (None, false) => match current_project(store)? {
             Some(project) => Some(project),
-            // Nothing was ever recorded here.
+            // Nothing was recorded in this project.
             None => return Ok(None),
         },
     };

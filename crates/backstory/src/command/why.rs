@@ -1,4 +1,4 @@
-//! `backstory why`: when a memory was given to a session, and why.
+//! `backstory why`: shows when and why a memory was injected or skipped.
 
 use anstream::println;
 use anyhow::Result;
@@ -15,7 +15,7 @@ use crate::output::{self, BOLD, DIM};
 /// Show when and why a memory was injected or skipped
 #[derive(clap::Args)]
 pub(crate) struct Why {
-    /// A handle such as 123, S12, P34, N5, V678
+    /// Handle such as 123, S12, P34, N5, V678
     handle: Handle,
     /// Print JSON
     #[arg(long)]
@@ -31,11 +31,11 @@ pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
     let Some(memory) = memory else {
         return Err(unknown(handle));
     };
-    let given = injection_log::of_memory(&engine.home, handle)?;
+    let records = injection_log::of_memory(&engine.home, handle)?;
     if arguments.json {
-        let list: Vec<Value> = given
+        let list: Vec<Value> = records
             .iter()
-            .map(|(session, given)| as_json(session, given))
+            .map(|(session, record)| as_json(session, record))
             .collect();
         println!("{:#}", json!({"id": handle, "given": list}));
         return Ok(ExitStatus::Done);
@@ -50,23 +50,23 @@ pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
         "{BOLD}{handle}{BOLD:#} {}",
         output::one_line(title, output::width().saturating_sub(8))
     );
-    if given.is_empty() {
+    if records.is_empty() {
         println!("Never injected or considered.");
         return Ok(ExitStatus::Done);
     }
     let now = engine.clock.timestamp();
-    for (session, given) in &given {
-        let verdict = match given.told {
-            true => format!("injected at {}", place(&given.moment)),
-            false => format!("skipped at {}", place(&given.moment)),
+    for (session, record) in &records {
+        let verdict = match record.told {
+            true => format!("injected at {}", place(&record.moment)),
+            false => format!("skipped at {}", place(&record.moment)),
         };
         println!(
             "  {:>8}  session {}  {verdict}: {}",
-            output::ago(now, given.at),
+            output::ago(now, record.at),
             output::one_line(session, 12),
-            given.reason
+            record.reason
         );
-        if let Some(file) = &given.file {
+        if let Some(file) = &record.file {
             println!("            {DIM}{file}{DIM:#}");
         }
     }
@@ -81,14 +81,14 @@ fn place(moment: &str) -> &str {
     }
 }
 
-fn as_json(session: &str, given: &InjectionRecord) -> Value {
+fn as_json(session: &str, record: &InjectionRecord) -> Value {
     json!({
         "session_id": session,
-        "at": output::rfc3339(given.at),
-        "moment": given.moment,
-        "file": given.file,
-        "reason": given.reason,
-        "tokens": given.tokens,
-        "told": given.told,
+        "at": output::rfc3339(record.at),
+        "moment": record.moment,
+        "file": record.file,
+        "reason": record.reason,
+        "tokens": record.tokens,
+        "told": record.told,
     })
 }

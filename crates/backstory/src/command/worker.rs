@@ -1,4 +1,4 @@
-//! `backstory worker`: the process that takes events in and distils them.
+//! `backstory worker`: runs, starts, stops and inspects the background worker.
 
 use std::{fs, sync::Arc};
 
@@ -28,22 +28,22 @@ pub(crate) struct WorkerArgs {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Run the worker in this terminal until nothing happens for a while (`worker.idle_minutes`)
+    /// Run the worker in this terminal until it is idle for some time (`worker.idle_minutes`)
     Run {
-        /// Take in and distil what waits, then end
+        /// Ingest and distill pending events, then exit
         #[arg(long)]
         once: bool,
-        /// Leave the terminal and session that started it
+        /// Detach from the terminal and session
         #[arg(long, hide = true)]
         detached: bool,
     },
     /// Start the worker in the background
     Start,
-    /// Ask the worker to end
+    /// Stop the worker
     Stop,
-    /// Stop the worker if it runs, and start it
+    /// Stop the worker if it is running, and start it
     Restart,
-    /// Say whether the worker runs and what waits for it; exits 1 when it does not run
+    /// Show whether the worker is running, and pending events; exits 1 when it is not running
     Status {
         /// Print JSON
         #[arg(long)]
@@ -95,32 +95,32 @@ fn work_here(engine: &Engine, once: bool) -> Result<ExitStatus> {
     );
     if taken.torn > 0 {
         println!(
-            "{} torn and set aside in spool/torn.",
+            "{} incomplete, moved to spool/torn.",
             count(taken.torn as u64, "file")
         );
     }
     if taken.left > 0 {
         let files = count(taken.left as u64, "file");
-        println!("{files} left in the spool: from a newer version, or not readable.");
+        println!("{files} left in the spool: from a newer version, or unreadable.");
     }
     Ok(ExitStatus::Done)
 }
 
 fn start(engine: &Engine) -> Result<ExitStatus> {
-    // A worker with settings that it would have to guess does not start; better said here than in a log.
+    // A worker does not start with invalid settings; reported here rather than in a log.
     engine.checked_settings()?;
     if worker_process::is_running(&engine.home) {
-        println!("The worker runs already.");
+        println!("The worker is already running.");
         return Ok(ExitStatus::Done);
     }
     engine.home.create()?;
     worker_process::start_and_wait(engine)
         .hint_context("could not start the worker", "`backstory worker run` shows why")?;
-    println!("The worker runs.");
+    println!("The worker is running.");
     Ok(ExitStatus::Done)
 }
 
-/// Restarts the worker if it runs: it follows the settings, but a key may stand in our environment and not in its own.
+/// Restarts the worker if it is running: it reloads settings itself, but an API key may be in our environment only.
 pub(crate) fn restart_if_running(engine: &Engine) -> Result<()> {
     if worker_process::stop(&engine.home).context("could not stop the worker")? {
         worker_process::start_and_wait(engine)
@@ -137,9 +137,9 @@ fn stop(engine: &Engine) -> Result<ExitStatus> {
     println!(
         "{}",
         if stopped {
-            "The worker has ended."
+            "The worker was stopped."
         } else {
-            "No worker runs."
+            "The worker is not running."
         }
     );
     Ok(ExitStatus::Done)
@@ -155,7 +155,7 @@ fn status(engine: &Engine, json: bool) -> Result<ExitStatus> {
     let spooled = engine.home.spool().waiting()?.len() as u64;
     let queue = match Store::open_read_only(&engine.home.database(), BusyTimeout::Command) {
         Ok(store) => Some(store.queue(0)?),
-        // Not there, or about to be created or brought up to date by the worker.
+        // Missing, or about to be created or migrated by the worker.
         Err(StoreError::Missing(_) | StoreError::Older { .. }) => None,
         Err(error) => return Err(with_hint(error)),
     };
@@ -170,10 +170,10 @@ fn status(engine: &Engine, json: bool) -> Result<ExitStatus> {
     } else {
         match pid {
             Some(pid) => println!(
-                "The worker runs as process {pid}, version {}.",
+                "The worker is running as process {pid}, version {}.",
                 facts["version"].as_str().unwrap_or("?")
             ),
-            None if is_running => println!("The worker runs in another container."),
+            None if is_running => println!("The worker is running in another container."),
             None => println!("The worker is not running. The next event starts it."),
         }
         println!("{} pending, {failed} failed.", count(pending, "event"));

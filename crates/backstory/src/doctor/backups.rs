@@ -1,4 +1,4 @@
-//! The backups: are there any, and is the last one young enough?
+//! Checks the backups: that there are some, and that the last is recent.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::output::{self, count};
 use backstory_engine::backups::{self, BackupKind};
 use backstory_model::Timestamp;
 
-/// A daily backup that is older than this while the store changes is overdue.
+/// Age at which a daily backup is overdue while the store changes.
 const OVERDUE: Duration = Duration::from_secs(3 * 24 * 3600);
 
-pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    if !patient.engine.home.database().exists() {
+pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
+    if !context.engine.home.database().exists() {
         return Vec::new();
     }
-    let copies = match backups::list(&patient.engine.home) {
+    let copies = match backups::list(&context.engine.home) {
         Ok(copies) => copies,
         Err(error) => {
             return vec![Finding::broken(
@@ -23,28 +23,29 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
             )];
         }
     };
-    let wanted = patient.settings.retention.backups > 0;
+    let wanted = context.settings.retention.backups > 0;
     let good = copies.iter().find(|copy| copy.reason != BackupKind::Damaged);
     let age = good.map(|copy| {
-        patient
+        context
             .engine
             .clock
             .now()
             .duration_since(copy.modified)
             .unwrap_or_default()
     });
-    // Nothing is overdue while nothing changes.
-    let changed = std::fs::metadata(patient.engine.home.database()).and_then(|file| file.modified());
+    // No backup is due while nothing changes.
+    let changed = std::fs::metadata(context.engine.home.database()).and_then(|file| file.modified());
     let is_behind = good.is_some_and(|copy| changed.is_ok_and(|at| at > copy.modified + OVERDUE));
     vec![match age {
-        None if wanted => Finding::note("backups", "none yet: the worker takes one a day")
-            .remedy("`backstory backup` takes one now"),
-        None => Finding::warning("backups", "there are none, and `retention.backups` is 0")
-            .remedy("`backstory config unset retention.backups`, or `backstory backup` now and then"),
+        None if wanted => Finding::note("backups", "none yet; the worker makes one a day")
+            .remedy("`backstory backup` makes one now"),
+        None => Finding::warning("backups", "no backups, and `retention.backups` is 0").remedy(
+            "`backstory config unset retention.backups`, or run `backstory backup` from time to time",
+        ),
         Some(age) => {
             let bytes: u64 = copies.iter().map(|copy| copy.bytes).sum();
             let message = format!(
-                "{}, {} in all, the last {}",
+                "{}, {} in total, the last {}",
                 count(copies.len() as u64, "file"),
                 output::size(bytes),
                 output::ago(Timestamp::EPOCH + age, Timestamp::EPOCH)
@@ -52,8 +53,8 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
             match is_behind {
                 false => Finding::ok("backups", message),
                 true => Finding::warning("backups", message).remedy(format!(
-                    "{} says why; `backstory backup` takes one now",
-                    patient.engine.home.log("worker.log").display()
+                    "see {}; `backstory backup` makes one now",
+                    context.engine.home.log("worker.log").display()
                 )),
             }
         }

@@ -1,4 +1,4 @@
-//! Capture: who was heard of last, what waits in the spool, what was lost.
+//! Checks capture: the last events of each host, the spool, and dropped events.
 
 use std::fs;
 
@@ -8,18 +8,18 @@ use backstory_store::{BusyTimeout, Store, StoreError};
 use super::finding::{CheckContext, Finding};
 use crate::output::{self, count};
 
-pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let mut findings = switched_off(patient);
-    findings.extend(last_events(patient));
-    findings.extend(lost(patient));
-    findings.extend(torn(patient));
+pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
+    let mut findings = switched_off(context);
+    findings.extend(last_events(context));
+    findings.extend(lost(context));
+    findings.extend(torn(context));
     findings
 }
 
-fn switched_off(patient: &CheckContext<'_>) -> Vec<Finding> {
+fn switched_off(context: &CheckContext<'_>) -> Vec<Finding> {
     ["BACKSTORY_DISABLED", "BACKSTORY_INTERNAL"]
         .into_iter()
-        .filter(|name| patient.engine.environment.is_on(name))
+        .filter(|name| context.engine.environment.is_on(name))
         .map(|name| {
             Finding::warning(
                 "switched-off",
@@ -30,14 +30,14 @@ fn switched_off(patient: &CheckContext<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// The last hook of each host.
-fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let hosts = Store::open_read_only(&patient.engine.home.database(), BusyTimeout::Command)
+/// Reports the last event of each host.
+fn last_events(context: &CheckContext<'_>) -> Vec<Finding> {
+    let hosts = Store::open_read_only(&context.engine.home.database(), BusyTimeout::Command)
         .and_then(|store| store.hosts());
     let hosts = match hosts {
         Ok(hosts) => hosts,
         Err(StoreError::Missing(_)) => Vec::new(),
-        // What is wrong with the database is said elsewhere.
+        // The check of the database reports its errors.
         Err(_) => return Vec::new(),
     };
     let live: Vec<Finding> = hosts
@@ -47,14 +47,14 @@ fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
             let message = format!(
                 "{}: last event {}, {} recorded",
                 seen.host,
-                output::ago(patient.now, seen.last_at),
+                output::ago(context.now, seen.last_at),
                 count(seen.sessions, "session")
             );
             Finding::ok("last-hook", message)
         })
         .collect();
     match live.is_empty()
-        && patient
+        && context
             .engine
             .home
             .spool()
@@ -64,14 +64,14 @@ fn last_events(patient: &CheckContext<'_>) -> Vec<Finding> {
     {
         true => vec![
             Finding::note("last-hook", "no events received yet")
-                .remedy("`backstory install` sets hooks up; then start a new session"),
+                .remedy("run `backstory install`, then start a new session"),
         ],
         false => live,
     }
 }
 
-fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let counts = match drop_counters::read(&patient.engine.home.spool()) {
+fn lost(context: &CheckContext<'_>) -> Vec<Finding> {
+    let counts = match drop_counters::read(&context.engine.home.spool()) {
         Ok(counts) => counts,
         Err(error) => {
             return vec![Finding::warning(
@@ -80,7 +80,7 @@ fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
             )];
         }
     };
-    let log = patient.engine.home.log("hook.log").display().to_string();
+    let log = context.engine.home.log("hook.log").display().to_string();
     let findings: Vec<Finding> = counts
         .into_iter()
         .filter(|&(_, number)| number > 0)
@@ -89,17 +89,14 @@ fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
             let find = |why: &str| format!("{events} not recorded: {why}");
             match loss {
                 DropReason::Dropped => Finding::warning("lost", find("the spool could not be written"))
-                    .remedy(format!("make room on the disk; {log} says when")),
-                DropReason::Unreadable => Finding::warning("lost", find("no JSON object")).remedy(format!(
-                    "{log} says when; is your agent newer than this backstory?"
-                )),
-                DropReason::Torn => Finding::warning("lost", find("half written when the power went"))
-                    .remedy("`backstory config set capture.durability full` survives that, at a price"),
-                DropReason::UnknownEvent => {
-                    Finding::note("lost", find("of a kind that this version does not know"))
-                        .remedy("update backstory, or take the hook out of your agent's settings")
-                }
-                DropReason::NoSession => Finding::note("lost", find("it named no session")),
+                    .remedy(format!("free disk space; see {log}")),
+                DropReason::Unreadable => Finding::warning("lost", find("not a JSON object"))
+                    .remedy(format!("see {log}; the agent may be newer than this backstory")),
+                DropReason::Torn => Finding::warning("lost", find("incomplete after a power failure"))
+                    .remedy("`backstory config set capture.durability full` prevents that, but is slower"),
+                DropReason::UnknownEvent => Finding::note("lost", find("unknown to this version"))
+                    .remedy("update backstory, or remove the hook from the agent's settings"),
+                DropReason::NoSession => Finding::note("lost", find("no session id")),
             }
         })
         .collect();
@@ -109,15 +106,15 @@ fn lost(patient: &CheckContext<'_>) -> Vec<Finding> {
     }
 }
 
-fn torn(patient: &CheckContext<'_>) -> Option<Finding> {
-    let torn = patient.engine.home.spool().torn().unwrap_or_default().len() as u64;
-    let folder = patient.engine.home.spool().root().join("torn");
+fn torn(context: &CheckContext<'_>) -> Option<Finding> {
+    let torn = context.engine.home.spool().torn().unwrap_or_default().len() as u64;
+    let folder = context.engine.home.spool().root().join("torn");
     let holds = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
     (torn > 0 && holds).then(|| {
         Finding::note(
             "torn",
             format!("{} set aside in {}", count(torn, "torn file"), folder.display()),
         )
-        .remedy("nothing can be made of them; delete them")
+        .remedy("they cannot be recovered; delete them")
     })
 }

@@ -1,4 +1,4 @@
-//! The database: its schema, whether it is whole, and whether it ever was not.
+//! Checks the database: its schema, its integrity, and past repairs.
 
 use std::{
     fs,
@@ -12,22 +12,22 @@ use backstory_store::{BusyTimeout, Store, StoreError};
 use super::finding::{CheckContext, Finding};
 use crate::output;
 
-/// A repair is worth mentioning for so long.
+/// Time for which a repair is reported.
 const MONTH: Duration = Duration::from_hours(30 * 24);
 
-pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let mut findings = vec![whole(patient)];
-    findings.extend(repairs(patient));
+pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
+    let mut findings = vec![whole(context)];
+    findings.extend(repairs(context));
     findings
 }
 
-fn whole(patient: &CheckContext<'_>) -> Finding {
-    let path = patient.engine.home.database();
+fn whole(context: &CheckContext<'_>) -> Finding {
+    let path = context.engine.home.database();
     let start = Instant::now();
     let found = Store::open_read_only(&path, BusyTimeout::Command).and_then(|store| store.check());
     match found {
         Ok(found) if found.is_empty() => {
-            let files = [&path, &patient.engine.home.database_log()];
+            let files = [&path, &context.engine.home.database_log()];
             let size = files
                 .iter()
                 .filter_map(|file| Some(fs::metadata(file).ok()?.len()))
@@ -40,28 +40,24 @@ fn whole(patient: &CheckContext<'_>) -> Finding {
             )
         }
         Ok(found) => damaged(&found.join("; ")),
-        // The folder alone says nothing: `install` keeps its copies there too.
+        // The folder alone proves nothing: `install` also stores its backups there.
         Err(StoreError::Missing(_))
-            if !backups::list(&patient.engine.home).unwrap_or_default().is_empty() =>
+            if !backups::list(&context.engine.home).unwrap_or_default().is_empty() =>
         {
-            Finding::warning("database", "there is none, but there are backups")
-                .remedy("`backstory restore` lists them, `backstory restore FILE` brings one back")
+            Finding::warning("database", "missing, but there are backups")
+                .remedy("`backstory restore` lists them, `backstory restore FILE` restores one")
         }
-        Err(StoreError::Missing(_)) => {
-            Finding::note("database", "there is none yet: the first event makes it")
-        }
+        Err(StoreError::Missing(_)) => Finding::note("database", "none yet; the first event creates it"),
         Err(StoreError::Older { found, .. }) => Finding::note(
             "database",
-            format!(
-                "schema {found} is older; the next command that uses it brings it up to date, after a backup"
-            ),
+            format!("schema {found} is older; the next command migrates it after a backup"),
         ),
         Err(error @ StoreError::Newer { .. }) => {
             Finding::broken("database", error.to_string()).remedy("update backstory; nothing was changed")
         }
         Err(error) if error.is_damage() => damaged(&error_chain(&error.into())),
         Err(error) => Finding::broken("database", error_chain(&error.into()))
-            .remedy("is the disk full, or another program at it?"),
+            .remedy("check for a full disk, or another program that locks it"),
     }
 }
 
@@ -70,15 +66,15 @@ fn damaged(how: &str) -> Finding {
         .remedy("any command that uses it, such as `backstory sessions`, sets it aside and rebuilds it")
 }
 
-fn repairs(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let receipts = repair::receipts(&patient.engine.home).unwrap_or_default();
+fn repairs(context: &CheckContext<'_>) -> Vec<Finding> {
+    let receipts = repair::receipts(&context.engine.home).unwrap_or_default();
     receipts
         .into_iter()
-        .filter(|rebuilt| patient.now.since(rebuilt.at) < MONTH)
+        .filter(|rebuilt| context.now.since(rebuilt.at) < MONTH)
         .map(|rebuilt| {
-            let when = output::ago(patient.now, rebuilt.at);
+            let when = output::ago(context.now, rebuilt.at);
             Finding::warning("repair", format!("{when}: {rebuilt}")).remedy(
-                "`backstory import claude-code` brings back sessions that are missing; delete the damaged file when nothing is",
+                "`backstory import claude-code` restores missing sessions; delete the damaged file when nothing is missing",
             )
         })
         .collect()

@@ -1,4 +1,4 @@
-//! The home: is it there, can it be written, and is it private?
+//! Checks the home folder: that it exists, is writable and is private.
 
 use std::{
     fs,
@@ -9,13 +9,13 @@ use backstory_system::{TAKE_OVER, can_write, is_open_to_others};
 
 use super::finding::{CheckContext, Finding};
 
-pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let root = patient.engine.home.root();
+pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
+    let root = context.engine.home.root();
     if !root.exists() {
-        let message = format!("{} is not there yet: nothing was ever recorded", root.display());
+        let message = format!("{} does not exist yet: nothing was recorded", root.display());
         return vec![
             Finding::note("home", message)
-                .remedy("the first hook makes it; `backstory install` sets hooks up"),
+                .remedy("the first hook creates it; `backstory install` sets up the hooks"),
         ];
     }
     vec![writable(root), private(root)]
@@ -24,7 +24,7 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
 fn writable(root: &Path) -> Finding {
     match can_write(root) {
         Ok(()) => Finding::ok("home", root.display().to_string()),
-        Err(error) => Finding::broken("home", format!("{} cannot be written: {error}", root.display()))
+        Err(error) => Finding::broken("home", format!("{} is not writable: {error}", root.display()))
             .remedy(format!("{TAKE_OVER} {}", root.display())),
     }
 }
@@ -33,7 +33,7 @@ fn private(root: &Path) -> Finding {
     if is_open_to_others(root).is_none() {
         return Finding::note(
             "modes",
-            "as private as the folder that it is in: modes do not tell here",
+            "as private as its parent folder; this system has no file modes",
         );
     }
     let open = open_to_others(root);
@@ -51,7 +51,7 @@ fn is_open(path: &Path) -> bool {
     is_open_to_others(path) == Some(true)
 }
 
-/// Finds what others may read. The folder's own mode keeps everybody out of what is inside, so that comes first.
+/// Lists files that other users may read. The mode of the folder protects everything inside, so it comes first.
 fn open_to_others(root: &Path) -> Vec<PathBuf> {
     let folders = [
         root.to_owned(),

@@ -1,7 +1,7 @@
-//! The hosts: do their settings call us?
+//! Checks the hosts: that their settings call our hooks.
 //!
-//! Looked at are the hosts that `install` has set up, by its receipt, and Claude Code in any case: its hooks may have been
-//! put in by hand or by the plugin.
+//! Covers the hosts that `install` has set up, according to its receipt, and always Claude Code: its hooks may have been
+//! added by hand or by the plugin.
 
 use std::path::Path;
 
@@ -19,9 +19,9 @@ use crate::{
     receipt::Receipt,
 };
 
-pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
+pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let receipt = Receipt::read(&patient.engine.home).unwrap_or_else(|error| {
+    let receipt = Receipt::read(&context.engine.home).unwrap_or_else(|error| {
         let remedy = "move it away, then run `backstory install` again";
         findings.push(Finding::warning("installed", error_chain(&error)).remedy(remedy));
         Receipt::default()
@@ -78,16 +78,16 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
     ]
 }
 
-/// Finds what keeps the entries of a file from being called.
+/// Returns the reason why the entries of a file are not called.
 fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Option<Finding> {
     let (title, shown) = (host.title, paths::shown(&file.path));
     let content = match &file.state {
         State::Gone if file.is_noted => {
-            let message = format!("{title}: {shown} was installed and is gone");
+            let message = format!("{title}: {shown} was installed and is missing");
             return Some(Finding::warning("installed", message).remedy(install(host)));
         }
         State::Odd { why, names_us } if file.is_noted || *names_us => {
-            let message = format!("{title}: {shown} is not understood: {why}");
+            let message = format!("{title}: could not parse {shown}: {why}");
             return Some(
                 Finding::broken(host.name, message).remedy(match host.wants_plain_json {
                     true => "fix the file manually: remove comments and trailing commas",
@@ -99,8 +99,8 @@ fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Optio
         State::Read(content) => content,
     };
     if content.value["disableAllHooks"] == true {
-        let message = format!("{title}: {shown} says disableAllHooks");
-        let remedy = "take that line out: nothing is recorded while it is there";
+        let message = format!("{title}: {shown} sets disableAllHooks");
+        let remedy = "remove that setting: nothing is recorded while it is set";
         return Some(Finding::broken(host.name, message).remedy(remedy));
     }
     if let Some(lost) = content.programs.iter().find(|program| is_lost(program)) {
@@ -109,9 +109,10 @@ fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Optio
     }
     let holds_none = content.programs.is_empty();
     if has_plugin(&content.value) && holds_none {
-        // The plugin's hooks leave the work to those that the receipt speaks of.
+        // The plugin's hooks do nothing while the receipt names hooks in the settings.
         return receipt.hosts.contains_key(host.name).then(|| {
-            let message = format!("{title}: the plugin keeps quiet for hooks that are not in {shown}");
+            let message =
+                format!("{title}: the plugin is inactive because of hooks that are missing in {shown}");
             let remedy = format!("`backstory uninstall {0}`, or `{1}`", host.name, install(host));
             Finding::broken(host.name, message).remedy(remedy)
         });
@@ -136,7 +137,7 @@ fn has_plugin(settings: &Value) -> bool {
     })
 }
 
-/// Says whether a program is named by its whole path and cannot be run. The search path of a host may be another than ours.
+/// Returns true for an absolute path that is not executable. The search path of a host may differ from ours.
 fn is_lost(program: &str) -> bool {
     let program = Path::new(program);
     program.is_absolute() && !is_program(program)

@@ -1,4 +1,4 @@
-//! The settings, and whether the provider that they name can be reached with them.
+//! Checks the settings and the provider that they select.
 
 use super::finding::{CheckContext, Finding};
 use backstory_engine::{models, settings::ProviderName};
@@ -6,8 +6,8 @@ use backstory_store::{BusyTimeout, Store};
 
 use crate::{command::stats, output};
 
-pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = patient
+pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = context
         .problems
         .iter()
         .map(|problem| {
@@ -16,65 +16,63 @@ pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
         })
         .collect();
     if findings.is_empty() {
-        let path = patient.engine.home.config();
+        let path = context.engine.home.config();
         findings.push(match path.exists() {
             true => Finding::ok("settings", path.display().to_string()),
             false => Finding::ok("settings", "all defaults"),
         });
     }
-    findings.push(provider(patient));
-    findings.extend(troubles(patient));
+    findings.push(provider(context));
+    findings.extend(troubles(context));
     findings
 }
 
-/// What went wrong with models lately, and whether the day's tokens are spent.
-fn troubles(patient: &CheckContext<'_>) -> Vec<Finding> {
-    // A database that does not open is told of elsewhere.
-    let Ok(store) = Store::open_read_only(&patient.engine.home.database(), BusyTimeout::Command) else {
+/// Reports provider errors and a spent daily budget.
+fn troubles(context: &CheckContext<'_>) -> Vec<Finding> {
+    // The check of the database reports its errors.
+    let Ok(store) = Store::open_read_only(&context.engine.home.database(), BusyTimeout::Command) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
     for pause in store.provider_pauses().unwrap_or_default() {
-        let said = output::one_line(&pause.said, 200);
-        let finding = Finding::broken("model", format!("{}: {said}", pause.provider));
+        let message = output::one_line(&pause.said, 200);
+        let finding = Finding::broken("model", format!("{}: {message}", pause.provider));
         findings.push(match stats::remedy(&pause.reason) {
             Some(remedy) => finding.remedy(remedy),
-            None => {
-                finding.remedy("it is asked again by itself; the built-in rules write the memories meanwhile")
-            }
+            None => finding.remedy("retried automatically; the built-in rules write the memories meanwhile"),
         });
     }
-    let distill = &patient.settings.distill;
-    let day = models::start_of_day(patient.engine.clock.timestamp(), &models::zone(&patient.settings));
+    let distill = &context.settings.distill;
+    let day = models::start_of_day(context.engine.clock.timestamp(), &models::zone(&context.settings));
     let spent = store.tokens_since(day).unwrap_or_default();
     if distill.provider != ProviderName::Builtin && spent >= u64::from(distill.daily_tokens) {
-        let told = format!(
+        let spent = format!(
             "daily budget of {} tokens is spent",
             output::thousands(distill.daily_tokens.into())
         );
         findings.push(Finding::note(
             "budget",
-            format!("{told}: until tomorrow the built-in rules write the memories"),
+            format!("{spent}: until tomorrow the built-in rules write the memories"),
         ));
     }
     findings
 }
 
-fn provider(patient: &CheckContext<'_>) -> Finding {
-    let distill = &patient.settings.distill;
+fn provider(context: &CheckContext<'_>) -> Finding {
+    let distill = &context.settings.distill;
     let (name, usual) = match distill.provider {
         ProviderName::Builtin => {
             return Finding::ok("provider", "built-in rules: no model, no key, no network");
         }
-        ProviderName::ClaudeCli => return claude_cli(patient),
+        ProviderName::ClaudeCli => return claude_cli(context),
         ProviderName::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
         ProviderName::Openai => ("openai", "OPENAI_API_KEY"),
     };
     let variable = distill.api_key_env.as_deref().unwrap_or(usual);
-    if patient.engine.environment.is_set(variable) {
+    if context.engine.environment.is_set(variable) {
         return Finding::ok("provider", format!("{name}, with the key in {variable}"));
     }
-    // An endpoint on this machine wants no key as a rule.
+    // An endpoint on this machine usually needs no key.
     if distill.provider == ProviderName::Openai && distill.base_url.is_some() {
         return Finding::note(
             "provider",
@@ -83,17 +81,20 @@ fn provider(patient: &CheckContext<'_>) -> Finding {
     }
     Finding::broken(
         "provider",
-        format!("{name} needs a key, and {variable} is not set here"),
+        format!("{name} needs a key, but {variable} is not set here"),
     )
     .remedy(format!(
         "export {variable} where your agent starts, or `backstory config set distill.provider builtin`"
     ))
 }
 
-fn claude_cli(patient: &CheckContext<'_>) -> Finding {
-    match patient.engine.environment.find_program("claude") {
+fn claude_cli(context: &CheckContext<'_>) -> Finding {
+    match context.engine.environment.find_program("claude") {
         Some(path) => Finding::ok("provider", format!("claude-cli, {}", path.display())),
-        None => Finding::broken("provider", "claude-cli is set, and no `claude` is on the PATH")
-            .remedy("install Claude Code, or `backstory config set distill.provider builtin`"),
+        None => Finding::broken(
+            "provider",
+            "claude-cli is selected, but `claude` is not on the PATH",
+        )
+        .remedy("install Claude Code, or `backstory config set distill.provider builtin`"),
     }
 }

@@ -1,4 +1,4 @@
-//! A full round trip with this very binary in a throw-away home: from hooks to a search that finds what they told.
+//! Checks a full round trip in a temporary home: runs hooks, the worker and a search with this binary.
 
 use std::{fs, time::Instant};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::finding::{CheckContext, Finding};
 use crate::{process, scratch::Scratch};
 
-pub(super) fn check(_patient: &CheckContext<'_>) -> Vec<Finding> {
+pub(super) fn check(_context: &CheckContext<'_>) -> Vec<Finding> {
     let start = Instant::now();
     vec![match go() {
         Ok(()) => Finding::ok(
@@ -20,7 +20,7 @@ pub(super) fn check(_patient: &CheckContext<'_>) -> Vec<Finding> {
             ),
         ),
         Err(error) => Finding::broken("round-trip", error_chain(&error))
-            .remedy("run `backstory demo` to see where it ends; please report it"),
+            .remedy("run `backstory demo` to see the failing step, and please report it"),
     }]
 }
 
@@ -28,7 +28,7 @@ fn go() -> Result<()> {
     let scratch = Scratch::new("doctor")?;
     let (home, project) = (scratch.path().join("home"), scratch.path().join("orchard"));
     fs::create_dir_all(project.join(".git")).context("could not create a sample project")?;
-    let told = [
+    let events = [
         (
             "user-prompt-submit",
             json!({"prompt": "graft the pear tree onto quince"}),
@@ -43,13 +43,13 @@ fn go() -> Result<()> {
             json!({"last_assistant_message": "The pear is grafted onto a quince rootstock."}),
         ),
     ];
-    for (event, mut payload) in told {
+    for (event, mut payload) in events {
         payload["session_id"] = json!("doctor");
         payload["cwd"] = json!(project);
         let output = process::run_self(&["hook", event], &home, payload.to_string().as_bytes())?;
         ensure!(
             output.status.success(),
-            "the hook {event} ended with {}",
+            "the hook {event} exited with {}",
             output.status
         );
     }

@@ -1,4 +1,4 @@
-//! The worker and its queue: does what comes in become memories?
+//! Checks the worker and its queue.
 
 use std::{fs, time::Duration};
 
@@ -10,20 +10,20 @@ use serde_json::Value;
 use super::finding::{CheckContext, Finding};
 use crate::output::{self, count};
 
-/// An event that waits longer than this is stuck: a worker needs a second.
+/// Age at which a pending event counts as stuck: a worker needs about a second.
 const STUCK: Duration = Duration::from_mins(15);
 
-pub(super) fn check(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let mut findings = vec![process(patient)];
-    findings.extend(queue(patient));
+pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
+    let mut findings = vec![process(context)];
+    findings.extend(queue(context));
     findings
 }
 
-fn process(patient: &CheckContext<'_>) -> Finding {
-    let Some(pid) = worker_process::holder(&patient.engine.home) else {
+fn process(context: &CheckContext<'_>) -> Finding {
+    let Some(pid) = worker_process::holder(&context.engine.home) else {
         return Finding::ok("worker", "not running; the next event starts it");
     };
-    let facts: Value = fs::read(patient.engine.home.worker_json())
+    let facts: Value = fs::read(context.engine.home.worker_json())
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or_default();
@@ -36,20 +36,20 @@ fn process(patient: &CheckContext<'_>) -> Finding {
             ),
         )
         .remedy("backstory worker restart"),
-        _ => Finding::ok("worker", format!("runs as process {pid}")),
+        _ => Finding::ok("worker", format!("running as process {pid}")),
     }
 }
 
-fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
-    let spooled = patient.engine.home.spool().waiting().unwrap_or_default();
-    // A file's name begins with its time in nanoseconds.
+fn queue(context: &CheckContext<'_>) -> Vec<Finding> {
+    let spooled = context.engine.home.spool().waiting().unwrap_or_default();
+    // The name of a spooled file starts with its time in nanoseconds.
     let oldest_spooled = spooled
         .first()
         .and_then(|key| key.split('-').next()?.parse::<i64>().ok())
         .map(|at| Timestamp::from_millis(at / 1_000_000));
-    let queue = Store::open_read_only(&patient.engine.home.database(), BusyTimeout::Command)
+    let queue = Store::open_read_only(&context.engine.home.database(), BusyTimeout::Command)
         .and_then(|store| store.queue(0));
-    // What is wrong with the database is said elsewhere.
+    // The check of the database reports its errors.
     let queue = queue.ok();
     let waiting = spooled.len() as u64 + queue.as_ref().map_or(0, |queue| queue.pending + queue.processing);
     let failed = queue.as_ref().map_or(0, |queue| queue.failed);
@@ -61,24 +61,24 @@ fn queue(patient: &CheckContext<'_>) -> Vec<Finding> {
     if failed > 0 {
         findings.push(
             Finding::warning("failed", format!("{} failed", count(failed, "event")))
-                .remedy("`backstory queue` says why, `backstory queue retry` tries again"),
+                .remedy("`backstory queue` shows why, `backstory queue retry` retries"),
         );
     }
-    let stuck = oldest.filter(|oldest| waiting > 0 && patient.now.since(*oldest) > STUCK);
+    let stuck = oldest.filter(|oldest| waiting > 0 && context.now.since(*oldest) > STUCK);
     findings.push(match (waiting, stuck) {
-        (0, _) => Finding::ok("queue", "nothing waits"),
-        (_, None) => Finding::ok("queue", format!("{} on the way", count(waiting, "event"))),
+        (0, _) => Finding::ok("queue", "nothing pending"),
+        (_, None) => Finding::ok("queue", format!("{} pending", count(waiting, "event"))),
         (_, Some(oldest)) => Finding::warning(
             "queue",
             format!(
-                "{} waiting, the oldest since {}",
+                "{} pending, the oldest {}",
                 count(waiting, "event"),
-                output::ago(patient.now, oldest)
+                output::ago(context.now, oldest)
             ),
         )
         .remedy(format!(
-            "backstory worker restart; {} says why one ended",
-            patient.engine.home.log("worker.log").display()
+            "backstory worker restart; see {}",
+            context.engine.home.log("worker.log").display()
         )),
     });
     findings

@@ -1,4 +1,4 @@
-//! A tool is about to be used on a file: nothing is recorded, but something may be known about the file.
+//! Request for the history of a file, from the hook that runs before a tool use. Records no event.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use backstory_capture::{hook_payload::HookPayload, payload, private::PrivateTurn
 use backstory_engine::{engine::Engine, hook_settings};
 use backstory_model::Timestamp;
 
-/// Which file, in which session.
+/// Names the file and the session.
 #[derive(Clone, Debug)]
 pub(crate) struct FileLookup {
     pub(crate) session_id: String,
@@ -16,7 +16,7 @@ pub(crate) struct FileLookup {
 }
 
 impl FileLookup {
-    /// Reads a payload; `None` when it is about no file, capture is off there, or the turn is private.
+    /// Parses a payload; `None` if it names no file, capture is off in the project, or the turn is private.
     pub(crate) fn read(engine: &Engine, input: &[u8]) -> Option<Self> {
         if engine.environment.is_on("BACKSTORY_DISABLED") {
             return None;
@@ -31,7 +31,7 @@ impl FileLookup {
             return None;
         }
         let session_id = payload.session_id()?;
-        // What is told is noted, with the file: of a private turn nothing is.
+        // An injection is logged with the name of the file, and nothing of a private turn may be logged.
         if PrivateTurns::of(&engine.home.spool(), &session_id)
             .ok()?
             .covers(&payload)

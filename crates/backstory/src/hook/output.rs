@@ -1,4 +1,4 @@
-//! What a hook prints: at most one JSON object, and only what the agent honours for that event.
+//! Output of a hook: at most one JSON object, and only what the host honors for that event.
 
 use std::{
     io::{self, Write},
@@ -25,15 +25,15 @@ use backstory_store::{BusyTimeout, Store};
 
 use super::{file_lookup::FileLookup, name::Hook};
 
-/// An agent waits no longer than this for what it may be told. Tests run many of us at once, and not optimised.
+/// Time limit of recall in a hook. Tests run many hooks at once, and without optimization.
 const RECALL_TIMEOUT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });
 
-/// So many memories that were left out at the start of a session are noted.
+/// Number of skipped memories that are logged at session start.
 const MAX_SKIPPED: usize = 20;
 
-/// Answers an event that was recorded, or was not.
+/// Prints the output for an event, recorded or not.
 pub(crate) fn print(engine: &Engine, host: &HostSpec, hook: Hook, outcome: &RecordOutcome) {
-    let told = match outcome {
+    let injection = match outcome {
         RecordOutcome::Recorded(event) => injection_for(engine, host, event),
         _ => None,
     };
@@ -41,7 +41,7 @@ pub(crate) fn print(engine: &Engine, host: &HostSpec, hook: Hook, outcome: &Reco
         hook,
         Hook::Record(EventKind::SessionStart | EventKind::UserPromptSubmit)
     );
-    match (told, host.silence) {
+    match (injection, host.silence) {
         (Some(answer), _) => write(&answer),
         (None, DefaultOutput::AfterWork(text)) if !is_start => write(text),
         (None, DefaultOutput::Always(text)) => write(text),
@@ -49,20 +49,20 @@ pub(crate) fn print(engine: &Engine, host: &HostSpec, hook: Hook, outcome: &Reco
     }
 }
 
-/// Looks for what an event gives occasion to say, if the host listens then.
+/// Finds the injection for an event, if the host accepts one then.
 fn injection_for(engine: &Engine, host: &HostSpec, event: &Event) -> Option<String> {
-    let (moment, look): (InjectionTrigger, FindInjection<Event>) = match event.kind {
-        // What stands in the file is in the conversation already.
+    let (trigger, find): (InjectionTrigger, FindInjection<Event>) = match event.kind {
+        // The conversation already contains the rules file.
         EventKind::SessionStart if has_rules(host, event) => return None,
         EventKind::SessionStart => (InjectionTrigger::Start, session_start),
         EventKind::UserPromptSubmit => (InjectionTrigger::Prompt, prompt),
         EventKind::PostToolUseFailure => (InjectionTrigger::Failure, failure),
         _ => return None,
     };
-    with_deadline(engine, event, host.form(moment)?, look)
+    with_deadline(engine, event, host.form(trigger)?, find)
 }
 
-/// Says whether the project has a file that its host reads by itself.
+/// Returns true if the project has a rules file that the host reads itself.
 fn has_rules(host: &HostSpec, event: &Event) -> bool {
     let root = event
         .project
@@ -73,60 +73,60 @@ fn has_rules(host: &HostSpec, event: &Event) -> bool {
         .is_some_and(|(rules, root)| Path::new(root).join(rules.path).exists())
 }
 
-/// Answers before a tool is used on a file.
-pub(crate) fn print_file(engine: &Engine, host: &HostSpec, look: &FileLookup) {
-    let told = host
+/// Prints the history of a file before a tool use.
+pub(crate) fn print_file(engine: &Engine, host: &HostSpec, lookup: &FileLookup) {
+    let injection = host
         .form(InjectionTrigger::File)
-        .and_then(|form| with_deadline(engine, look, form, file));
-    if let Some(answer) = told {
-        write(&answer);
+        .and_then(|form| with_deadline(engine, lookup, form, file));
+    if let Some(text) = injection {
+        write(&text);
     }
 }
 
 fn write(text: &str) {
-    // An agent that has closed the pipe does not want to know.
+    // The host has closed the pipe, so it does not want the output.
     io::stdout().write_all(text.as_bytes()).ok();
 }
 
-/// Looks for what is worth telling about something.
+/// Finds the injection for an event or a file.
 type FindInjection<T> = fn(&Engine, &T) -> Option<HookOutput>;
 
-/// Looks for what is worth telling, and gives up silently when that takes too long.
+/// Finds an injection, and gives up silently when that takes longer than [`RECALL_TIMEOUT`].
 fn with_deadline<T: Clone + Send + 'static>(
     engine: &Engine,
     about: &T,
     form: OutputFormat,
-    look: FindInjection<T>,
+    find: FindInjection<T>,
 ) -> Option<String> {
     if !engine.home.database().exists() {
         return None;
     }
     let (send, receive) = channel();
     let (engine, about) = (engine.clone(), about.clone());
-    // Not joined: if it is late, the process ends under it. It only reads.
+    // Not joined: if the thread is late, the process exits under it. It only reads.
     thread::Builder::new()
-        .spawn(move || send.send(look(&engine, &about)))
+        .spawn(move || send.send(find(&engine, &about)))
         .ok()?;
-    let answer = receive.recv_timeout(RECALL_TIMEOUT).ok()??;
-    // Noted before it is said: rather not said again than said twice.
-    answer.log.append(&answer.given).ok()?;
-    (!answer.text.is_empty()).then(|| format!("{}\n", form.answer(&answer.text)))
+    let output = receive.recv_timeout(RECALL_TIMEOUT).ok()??;
+    // Logged before it is printed: a lost injection is better than one that is injected twice.
+    output.log.append(&output.records).ok()?;
+    (!output.text.is_empty()).then(|| format!("{}\n", form.answer(&output.text)))
 }
 
-/// What is told, and what is noted of it.
+/// Holds the text of an injection and its log records.
 struct HookOutput {
     text: String,
     log: InjectionLog,
-    given: Vec<InjectionRecord>,
+    records: Vec<InjectionRecord>,
 }
 
-/// Opens the store to read. Leaked: the process ends in a moment, and closing takes time.
+/// Opens the store read-only. Leaked: the process exits soon, and closing takes time.
 fn open(engine: &Engine) -> Option<&'static Store> {
     let store = Store::open_read_only(&engine.home.database(), BusyTimeout::Hook).ok()?;
     Some(Box::leak(Box::new(store)))
 }
 
-/// Reads what may be said. Those who never set anything about it do not pay for a parser.
+/// Reads the settings of injections. Without any such setting, TOML is not parsed.
 fn settings_of(engine: &Engine) -> ContextSettings {
     let text = settings::read(&engine.home.config()).ok().flatten();
     let variables = engine.environment.settings();
@@ -139,7 +139,7 @@ fn settings_of(engine: &Engine) -> ContextSettings {
         .context
 }
 
-/// What happened before in this project. A resumed session has it in its conversation already.
+/// Returns the context block. A resumed session already has it in its conversation.
 fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     let source = HookPayload::read(&event.payload)
         .ok()?
@@ -150,24 +150,24 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
         return None;
     }
     let facts = event.project.as_ref()?;
-    let look = |store: &Store| {
+    let build = |store: &Store| {
         let project = store.project_of(facts)?;
-        let situation = ContextRequest {
+        let request = ContextRequest {
             project: &project,
             branch: facts.branch.as_deref(),
             compacted_session: (source.as_deref() == Some("compact")).then_some(event.session_id.as_str()),
             now: event.at,
         };
-        context(store, &situation, &settings.limits())
+        context(store, &request, &settings.limits())
     };
-    let told = Store::read_snapshot(&engine.home.database(), look).ok()??;
-    // Of what is left out the first are enough to tell why: they were the nearest to being told.
-    let mut left_out = 0;
-    let noted = told.entries.into_iter().filter(|entry| {
-        left_out += usize::from(!entry.is_included);
-        entry.is_included || left_out <= MAX_SKIPPED
+    let block = Store::read_snapshot(&engine.home.database(), build).ok()??;
+    // The first skipped memories were the closest to inclusion; they are enough to explain the selection.
+    let mut skipped = 0;
+    let logged = block.entries.into_iter().filter(|entry| {
+        skipped += usize::from(!entry.is_included);
+        entry.is_included || skipped <= MAX_SKIPPED
     });
-    let given = noted.map(|entry| InjectionRecord {
+    let records = logged.map(|entry| InjectionRecord {
         at: event.at,
         moment: "start".to_owned(),
         id: Some(entry.handle.to_string()),
@@ -178,13 +178,13 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
         brief: entry.is_title_only,
     });
     Some(HookOutput {
-        text: told.text,
+        text: block.text,
         log: InjectionLog::of(&engine.home, &event.session_id),
-        given: given.collect(),
+        records: records.collect(),
     })
 }
 
-/// What bears on a prompt of a person.
+/// Returns memories that are relevant to a prompt of the user.
 fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
     let settings = settings_of(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
@@ -193,19 +193,19 @@ fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
         return None;
     }
     let here = SessionContext::find(engine, event.project.as_ref()?, &event.session_id, event.at)?;
-    let look = || {
+    let find = || {
         at_prompt(
             here.store,
             &engine.home.vectors(),
             &prompt,
-            &here.listener(&settings),
+            &here.target(&settings),
         )
     };
-    let said = here.store.read_transaction(look).ok()??;
-    Some(here.answer("prompt", None, Some(said)))
+    let injection = here.store.read_transaction(find).ok()??;
+    Some(here.into_output("prompt", None, Some(injection)))
 }
 
-/// How a failure was solved that was seen before.
+/// Returns the earlier solution of a known failure.
 fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
     let settings = settings_of(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
@@ -215,25 +215,25 @@ fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
     }
     let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
     let here = SessionContext::find(engine, &facts, &event.session_id, event.at)?;
-    let said = at_failure(
+    let injection = at_failure(
         here.store,
         &engine.home.vectors(),
         &error,
-        &here.listener(&settings),
+        &here.target(&settings),
     )
     .ok()??;
-    Some(here.answer("failure", None, Some(said)))
+    Some(here.into_output("failure", None, Some(injection)))
 }
 
-/// What is known about a file; asked once per session and file.
-fn file(engine: &Engine, look: &FileLookup) -> Option<HookOutput> {
+/// Returns the history of a file, once per session and file.
+fn file(engine: &Engine, lookup: &FileLookup) -> Option<HookOutput> {
     let settings = settings_of(engine);
     if !settings.on_file {
         return None;
     }
-    let facts = project::locate(look.cwd.as_ref()).facts;
-    let here = SessionContext::find(engine, &facts, &look.session_id, look.at)?;
-    let path = Path::new(&look.cwd).join(&look.path);
+    let facts = project::locate(lookup.cwd.as_ref()).facts;
+    let here = SessionContext::find(engine, &facts, &lookup.session_id, lookup.at)?;
+    let path = Path::new(&lookup.cwd).join(&lookup.path);
     let path = relative_path(
         &path.to_string_lossy(),
         [facts.worktree.as_deref().unwrap_or(&facts.root)],
@@ -241,17 +241,17 @@ fn file(engine: &Engine, look: &FileLookup) -> Option<HookOutput> {
     if here.log.has_file_injection(&path) {
         return None;
     }
-    let said = at_file(here.store, &path, &here.listener(&settings)).ok()?;
-    Some(here.answer("file", Some(&path), said))
+    let injection = at_file(here.store, &path, &here.target(&settings)).ok()?;
+    Some(here.into_output("file", Some(&path), injection))
 }
 
-/// The session that is spoken to, and where it is.
+/// Holds the session that receives the injection, and its project.
 struct SessionContext {
     store: &'static Store,
     project: backstory_store::Project,
     session_id: String,
     log: InjectionLog,
-    told: std::collections::HashSet<Handle>,
+    injected: std::collections::HashSet<Handle>,
     now: Timestamp,
 }
 
@@ -263,26 +263,26 @@ impl SessionContext {
             project: store.project_with_id(&facts.key).ok()??,
             store,
             session_id: session_id.to_owned(),
-            told: log.injected(),
+            injected: log.injected(),
             log,
             now: at,
         })
     }
 
-    fn listener(&self, settings: &ContextSettings) -> InjectionTarget<'_> {
+    fn target(&self, settings: &ContextSettings) -> InjectionTarget<'_> {
         InjectionTarget {
             project: &self.project,
             session_id: &self.session_id,
-            given: &self.told,
+            injected: &self.injected,
             now: self.now,
             tokens: settings.prompt_tokens as usize,
         }
     }
 
-    fn answer(self, moment: &str, file: Option<&str>, said: Option<Injection>) -> HookOutput {
+    fn into_output(self, trigger: &str, file: Option<&str>, injection: Option<Injection>) -> HookOutput {
         let entry = |id: Option<Handle>, reason: String, tokens: usize| InjectionRecord {
             at: self.now,
-            moment: moment.to_owned(),
+            moment: trigger.to_owned(),
             id: id.map(|id| id.to_string()),
             file: file.map(ToOwned::to_owned),
             reason,
@@ -290,27 +290,23 @@ impl SessionContext {
             told: id.is_some(),
             brief: false,
         };
-        let Some(said) = said else {
-            let nothing = entry(
-                None,
-                "nothing is known that is worth an interruption".to_owned(),
-                0,
-            );
+        let Some(injection) = injection else {
+            let nothing = entry(None, "no relevant memories".to_owned(), 0);
             return HookOutput {
                 text: String::new(),
-                given: vec![nothing],
+                records: vec![nothing],
                 log: self.log,
             };
         };
-        let given = said
+        let records = injection
             .memories
             .into_iter()
             .map(|(handle, reason, tokens)| entry(Some(handle), reason, tokens))
             .collect();
         HookOutput {
-            text: said.text,
+            text: injection.text,
             log: self.log,
-            given,
+            records,
         }
     }
 }

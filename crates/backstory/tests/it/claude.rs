@@ -141,7 +141,7 @@ fn what_claude_complains_about_is_told_apart() {
     home.drain();
     assert_eq!(
         home.rows("select said from provider_pause"),
-        ["not set up: there is no `claude` on the PATH"]
+        ["not set up: `claude` is not on the PATH"]
     );
 }
 

@@ -153,9 +153,9 @@ fn notes_are_told_without_a_pin() {
         home.ok(&["remember", &format!("Port {n} is taken")]);
     }
     let explained = home.ok(&["context", "--explain"]);
-    let (told, left_out) = explained.split_once("Left out:").unwrap();
-    assert!(told.contains("Port 1 is taken") && told.contains("a recent note"));
-    assert!(left_out.contains("Port 0 is taken") && left_out.contains("newer notes are included"));
+    let (included, skipped) = explained.split_once("Skipped:").unwrap();
+    assert!(included.contains("Port 1 is taken") && included.contains("a recent note"));
+    assert!(skipped.contains("Port 0 is taken") && skipped.contains("newer notes are included"));
 }
 
 #[test]
@@ -274,6 +274,6 @@ fn a_folder_that_is_not_there_is_named() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
-        "error: there is no folder /nowhere/at/all\n"
+        "error: no such folder: /nowhere/at/all\n"
     );
 }

@@ -259,7 +259,7 @@ fn a_backup_that_does_not_fit_leaves_nothing_and_the_store_as_it_was() {
     let output = home.run_with_small_files(64, &["backup"], b"");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).contains("is there room on the disk"),
+        text(&output.stderr).contains("check the free disk space"),
         "{}",
         text(&output.stderr)
     );
@@ -362,7 +362,7 @@ fn no_event_is_taken_in_while_the_database_is_replaced() {
     // What is there is shown; the event is safe where it is.
     assert!(output.status.success() && !output.stdout.is_empty());
     assert!(
-        text(&output.stderr).contains("1 events still wait in the spool: the database is being replaced"),
+        text(&output.stderr).contains("1 events are still in the spool: the database is being replaced"),
         "{}",
         text(&output.stderr)
     );
@@ -427,7 +427,7 @@ fn on_a_full_disk_nothing_is_lost_and_a_repair_waits_for_room() {
     home.report("stop", &json!({}));
     assert_eq!(home.spooled().len(), 1, "there is room for an event");
 
-    // Damaged at the worst of times: it stays as it is until there is room.
+    // Damaged at the worst of times: it stays until there is free space.
     flip(&database(&home), 0, 16);
     let damaged = fs::read(database(&home)).unwrap();
     let output = home.run(&["sessions"], b"");

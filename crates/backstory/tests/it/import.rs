@@ -343,7 +343,7 @@ fn an_import_at_work_is_waited_for_and_never_told_to_end() {
         "{said}"
     );
     assert!(said.contains("hint: try again when it has ended"), "{said}");
-    assert_eq!(home.ok(&["worker", "stop"]), "No worker runs.\n");
+    assert_eq!(home.ok(&["worker", "stop"]), "The worker is not running.\n");
 
     let waiting = home.command(&restore).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));

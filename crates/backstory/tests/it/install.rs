@@ -139,13 +139,13 @@ fn whatever_was_there_is_there_after_install_upgrade_and_uninstall() {
                 "{name}: {line}\n{installed}"
             );
         }
-        assert!(install(&home).contains("set up already"), "{name}");
+        assert!(install(&home).contains("already set up"), "{name}");
         assert_eq!(fs::read_to_string(claude(&home)).unwrap(), installed, "{name}");
         let said = home.ok(&["uninstall", "--yes"]);
-        assert!(said.contains("is what it was before"), "{name}: {said}");
+        assert!(said.contains("was restored"), "{name}: {said}");
         assert_eq!(fs::read(claude(&home)).unwrap(), before, "{name}");
         assert!(!home.path().join("installed.json").exists(), "{name}");
-        assert!(home.ok(&["uninstall"]).contains("Nothing of ours is installed"));
+        assert!(home.ok(&["uninstall"]).contains("Nothing is installed"));
     }
 }
 
@@ -209,7 +209,7 @@ fn entries_of_an_older_version_are_replaced_and_go_in_the_end() {
     assert_eq!(installed.matches("\"hook\"").count(), EVENTS.len());
     let said = home.ok(&["uninstall", "--yes"]);
     assert!(
-        said.contains("settings.json: only our entries were taken out"),
+        said.contains("settings.json: only our entries were removed"),
         "{said}"
     );
     assert_eq!(fs::read_to_string(claude(&home)).unwrap(), without);
@@ -231,14 +231,14 @@ fn what_cannot_be_understood_is_refused_and_nothing_at_all_is_changed() {
             "line 2, column 18",
         ),
         ("half", b"{\"hooks\": {", "line 1"),
-        ("a list", b"[1]", "something else than an object"),
-        ("hooks are a list", b"{\"hooks\": []}", "another type"),
+        ("a list", b"[1]", "not an object"),
+        ("hooks are a list", b"{\"hooks\": []}", "an unexpected type"),
         (
             "an event is an object",
             b"{\"hooks\": {\"Stop\": {}}}",
-            "another type",
+            "an unexpected type",
         ),
-        ("no text", b"{\"a\": \"\xff\xfe\"}", "it is no text"),
+        ("no text", b"{\"a\": \"\xff\xfe\"}", "not valid UTF-8"),
         ("loose", b"{model: 'opus'}", "line 1"),
     ];
     for (name, before, reason) in cases {
@@ -359,7 +359,7 @@ fn only_what_is_asked_for_is_written_and_it_is_said_before() {
     let none = Home::new();
     let output = none.run(&["install"], b"");
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no agent was found here"));
+    assert!(text(&output.stderr).contains("no agent was found on this machine"));
     let unknown = none.run(&["install", "emacs"], b"");
     assert_eq!(unknown.status.code(), Some(2));
 }
@@ -451,6 +451,6 @@ fn the_worker_ends_with_the_last_host() {
     assert!(!first.contains("worker"), "{first}");
     assert_eq!(served.get("/health").status, 200);
     let last = served.home.ok(&["uninstall", "--yes"]);
-    assert!(last.contains("The worker has ended."), "{last}");
+    assert!(last.contains("The worker was stopped."), "{last}");
     assert_eq!(served.home.run(&["worker", "status"], b"").status.code(), Some(1));
 }

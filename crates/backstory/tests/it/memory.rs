@@ -186,12 +186,12 @@ fn a_note_is_saved_once_for_its_project() {
     assert_eq!(saved, "Saved N1 in acme\n");
     assert_eq!(
         home.ok(&["remember", " Deploys go through staging first\n"]),
-        "Already there as N1 in acme\n"
+        "Already saved as N1 in acme\n"
     );
     assert_eq!(home.json(&["show", "N1", "--json"])[0]["pinned"], false);
     assert_eq!(
         home.ok(&["remember", "--pin", "Deploys go through staging first"]),
-        "Already there as N1, pinned now in acme\n"
+        "Already saved as N1, now pinned in acme\n"
     );
     assert_eq!(
         home.json(&[
@@ -230,8 +230,8 @@ fn nothing_private_or_secret_is_saved_by_hand_either() {
         ],
         b"",
     );
-    assert_eq!(text(&output.stderr), "What is private or secret was cut out.\n");
-    assert!(fails(&home, &["remember", "<private>zebra"]).contains("nothing is left"));
+    assert_eq!(text(&output.stderr), "Private spans and secrets were removed.\n");
+    assert!(fails(&home, &["remember", "<private>zebra"]).contains("is empty without its private spans"));
     assert!(fails(&home, &["remember", "  "]).contains("the note is empty"));
     home.ok(&[
         "edit",
@@ -239,7 +239,10 @@ fn nothing_private_or_secret_is_saved_by_hand_either() {
         "--text",
         &format!("kept <private>zebra</private> {token}"),
     ]);
-    assert!(fails(&home, &["edit", "N1", "--text", "<private>zebra</private>"]).contains("nothing is left"));
+    assert!(
+        fails(&home, &["edit", "N1", "--text", "<private>zebra</private>"])
+            .contains("is empty without its private spans")
+    );
     home.assert_nowhere("zebra");
     home.assert_nowhere("ghp_0123");
     assert_eq!(found(&home, "note", "kept"), 1);

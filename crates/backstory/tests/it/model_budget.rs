@@ -41,7 +41,7 @@ fn a_budget_is_passed_by_one_call_at_most_however_many_ask_at_once() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
     assert!(
-        said.contains("3 turns not asked about: the day's tokens are spent."),
+        said.contains("3 turns skipped: the daily budget is spent."),
         "{said}"
     );
     assert_eq!(server.asked().len(), 1);
@@ -156,10 +156,10 @@ fn the_past_is_asked_about_only_when_somebody_says_so() {
     home.drain();
     let output = home.run(&["distill", "--since", "1d", "--dry-run"], b"");
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no model is set up"));
+    assert!(text(&output.stderr).contains("no model is configured"));
     let home = home.with("BACKSTORY_DISTILL_PROVIDER", "anthropic");
     // Turns of before a model was set up do not wait for one.
-    assert_eq!(home.ok(&["distill", "--dry-run"]), "No turn to ask about.\n");
+    assert_eq!(home.ok(&["distill", "--dry-run"]), "No turns to distill.\n");
     let plan = home.json(&["distill", "--since", "1d", "--dry-run", "--json"]);
     assert_eq!(
         (&plan["turns"], &plan["tokens_out"]),

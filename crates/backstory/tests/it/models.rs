@@ -165,7 +165,7 @@ fn a_models_memories_replace_those_of_the_rules() {
                 );
             }
         }
-        // What was never asked again is not asked about: the turn is done.
+        // What was never asked again is skipped: the turn is done.
         home.drain();
         assert_eq!(server.asked().len(), 1);
         home.assert_nowhere(KEY);

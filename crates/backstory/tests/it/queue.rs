@@ -57,7 +57,7 @@ fn torn_files_are_set_aside_and_counted_and_hold_up_nobody() {
     let printed = home.ok(&["worker", "run", "--once"]);
     assert_eq!(
         printed,
-        "Ingested 1 event, distilled 1 event.\n2 files torn and set aside in spool/torn.\n"
+        "Ingested 1 event, distilled 1 event.\n2 files incomplete, moved to spool/torn.\n"
     );
     assert_eq!((home.lost("torn"), home.spooled().len()), (2, 0));
     assert_eq!(fs::read_dir(home.path().join("spool/torn")).unwrap().count(), 2);
@@ -75,7 +75,7 @@ fn an_event_of_a_newer_version_waits_for_that_version() {
     home.report("stop", &json!({}));
     assert_eq!(
         home.ok(&["worker", "run", "--once"]),
-        "Ingested 1 event, distilled 1 event.\n1 file left in the spool: from a newer version, or not readable.\n"
+        "Ingested 1 event, distilled 1 event.\n1 file left in the spool: from a newer version, or unreadable.\n"
     );
     assert_eq!(home.spooled().len(), 1);
     let queue = home.run(&["queue", "--json"], b"");

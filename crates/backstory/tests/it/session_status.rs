@@ -164,7 +164,7 @@ fn a_session_fails_with_its_events_and_comes_back_with_them() {
     let first = life.home.json(&["queue", "--json"])["items"][0]["id"].clone();
     life.home.ok(&["queue", "retry", &first.to_string()]);
     assert_eq!(life.status("s1"), "failed", "most of it is still given up");
-    assert!(life.home.ok(&["queue", "retry"]).contains("get another round"));
+    assert!(life.home.ok(&["queue", "retry"]).contains("Retrying "));
     assert_eq!(
         (life.status("s1"), life.status("s2")),
         (json!("completed"), json!("completed"))

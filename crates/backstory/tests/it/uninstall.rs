@@ -84,7 +84,7 @@ fn looking_does_not_forget_what_was_written() {
     let receipt = home.path().join("installed.json");
     for arguments in [&["uninstall", "--dry-run"][..], &["uninstall"]] {
         assert!(receipt.exists());
-        assert_eq!(home.ok(arguments), "Nothing of ours is installed.\n");
+        assert_eq!(home.ok(arguments), "Nothing is installed.\n");
     }
     assert!(!receipt.exists());
 }

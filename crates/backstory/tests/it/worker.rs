@@ -158,15 +158,15 @@ fn the_worker_is_started_asked_and_stopped() {
     assert_eq!(run(&["worker", "status"]), (Some(1), stopped.to_owned()));
     assert_eq!(
         run(&["worker", "stop"]),
-        (Some(0), "No worker runs.\n".to_owned())
+        (Some(0), "The worker is not running.\n".to_owned())
     );
     assert_eq!(
         run(&["worker", "start"]),
-        (Some(0), "The worker runs.\n".to_owned())
+        (Some(0), "The worker is running.\n".to_owned())
     );
     assert_eq!(
         run(&["worker", "start"]),
-        (Some(0), "The worker runs already.\n".to_owned())
+        (Some(0), "The worker is already running.\n".to_owned())
     );
     let first = home.json(&["worker", "status", "--json"]);
     assert_eq!((&first["running"], &first["pending"]), (&json!(true), &json!(0)));
@@ -176,7 +176,7 @@ fn the_worker_is_started_asked_and_stopped() {
     assert_ne!(first["pid"], second["pid"]);
     assert_eq!(
         run(&["worker", "stop"]),
-        (Some(0), "The worker has ended.\n".to_owned())
+        (Some(0), "The worker was stopped.\n".to_owned())
     );
     assert_eq!(run(&["worker", "status"]).0, Some(1));
     assert!(!home.path().join("worker.json").exists(), "it ended in order");

@@ -11,7 +11,7 @@ struct Cli {
     config: ConfigArgs,
 }
 
-/// A folder for one `config.toml`.
+/// Folder with one `config.toml`.
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -160,24 +160,24 @@ fn get_prints_the_bare_value() {
     $ get capture.exclude
     /a b
     /c
-    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` names them all
+    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` lists them
     stderr: config.toml:5: http.port = -1: expected a whole number from 0 to 65535
     $ get capture.exclude --json
     ["/a b","/c"]
-    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` names them all
+    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` lists them
     stderr: config.toml:5: http.port = -1: expected a whole number from 0 to 65535
     $ get worker.http
     on
-    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` names them all
+    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` lists them
     stderr: config.toml:5: http.port = -1: expected a whole number from 0 to 65535
     $ get http.port
     37777
-    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` names them all
+    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` lists them
     stderr: config.toml:5: http.port = -1: expected a whole number from 0 to 65535
     status 1
     $ get ui.timezone --json
     ""
-    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` names them all
+    stderr: config.toml:4: unknown key `ui.x`; `backstory config list` lists them
     stderr: config.toml:5: http.port = -1: expected a whole number from 0 to 65535
     $ get full
     stderr: error: unknown setting `full`; did you mean `context.full`?
@@ -186,7 +186,7 @@ fn get_prints_the_bare_value() {
     stderr: error: `context` is a section; its settings are context.observations, context.sessions, context.full, context.full_field, context.types, context.concepts, context.budget_tokens, context.prompt_tokens, context.on_start, context.on_prompt, context.on_file, context.on_error
     status 1
     $ get nothing.like.it
-    stderr: error: unknown setting `nothing.like.it`; `backstory config list` names them all
+    stderr: error: unknown setting `nothing.like.it`; `backstory config list` lists them
     status 1
     $ path
     HOME/config.toml
@@ -194,7 +194,7 @@ fn get_prints_the_bare_value() {
 }
 
 #[test]
-fn set_makes_a_private_file() {
+fn set_creates_a_file_that_only_the_owner_can_read() {
     let home = Home::empty();
     insta::assert_snapshot!(home.run(&["set", "context.full", "7"]), @"stderr: context.full is now 7");
     insta::assert_snapshot!(home.text(), @"
@@ -216,7 +216,7 @@ fn set_makes_a_private_file() {
 }
 
 #[test]
-fn set_refuses_what_is_not_expected() {
+fn set_rejects_invalid_values() {
     let before = "# mine\ncontext.full = 7\n";
     let home = Home::new(before);
     let table: &[&[&str]] = &[
@@ -305,7 +305,7 @@ fn lists_are_set_and_edited() {
     }
     assert_eq!(
         home.run(&["unset", "capture.exclude"]),
-        "stderr: capture.exclude is back at its default, (empty)\n"
+        "stderr: capture.exclude is reset to its default, (empty)\n"
     );
     home.run(&["set", "capture.skip_tools", "--remove", "Skill"]);
     assert_eq!(
@@ -315,11 +315,11 @@ fn lists_are_set_and_edited() {
 }
 
 #[test]
-fn a_broken_file_is_not_touched_but_a_bad_key_beside_is_no_obstacle() {
+fn set_rejects_a_broken_file_and_ignores_other_invalid_keys() {
     let broken = Home::new("[context]\nfull = = 7\n");
     insta::assert_snapshot!(broken.run(&["set", "context.full", "7"]), @"
     stderr: error: config.toml:2:8: not valid TOML: extra `=`; nothing in the file counts until this is mended
-    hint: correct HOME/config.toml by hand first; it was not changed
+    hint: fix HOME/config.toml manually first; it was not changed
     status 1
     ");
     insta::assert_snapshot!(broken.run(&["get", "context.full"]), @"
@@ -333,7 +333,7 @@ fn a_broken_file_is_not_touched_but_a_bad_key_beside_is_no_obstacle() {
     let env = [("BACKSTORY_CONTEXT_FULL", "3")];
     insta::assert_snapshot!(odd.run_with(&env, &["set", "context.full", "7"]), @"
     stderr: context.full is now 7
-    stderr: warning: BACKSTORY_CONTEXT_FULL is set and overrides it here
+    stderr: warning: BACKSTORY_CONTEXT_FULL is set and overrides this
     stderr: warning: config.toml:3: context.sessions = 0: expected a whole number from 1 to 50
     ");
     assert_eq!(odd.text(), "[context]\nfull = 7\nsessions = 0\n");
@@ -371,16 +371,16 @@ fn a_link_and_the_mode_of_its_target_survive() {
 }
 
 #[test]
-fn what_changes_nothing_writes_nothing() {
+fn a_change_without_effect_does_not_write_the_file() {
     let home = Home::empty();
     insta::assert_snapshot!(home.run(&["unset", "context.full"]), @"stderr: context.full is not set in HOME/config.toml; it is at its default, 5");
     assert!(!home.file().exists());
     home.run(&["set", "context.full", "7"]);
-    insta::assert_snapshot!(home.run(&["set", "context.full", "7"]), @"stderr: context.full is 7 already");
+    insta::assert_snapshot!(home.run(&["set", "context.full", "7"]), @"stderr: context.full is already 7");
 }
 
 #[test]
-fn changes_at_the_same_time_are_all_kept() {
+fn concurrent_changes_are_all_kept() {
     let home = Home::empty();
     let names = [
         "context.observations",

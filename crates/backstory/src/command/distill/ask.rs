@@ -1,4 +1,4 @@
-//! Asks a model about many turns, several at once.
+//! Calls a model for many turns, several at a time.
 
 use std::{
     sync::{
@@ -20,18 +20,18 @@ use backstory_store::{MODEL_LEASE, Permit, Store};
 
 use crate::progress::Progress;
 
-/// What came of it.
+/// Holds the result of a run.
 #[derive(Debug, Default)]
 pub(super) struct DistillReport {
-    /// Turns whose memories the model wrote.
+    /// Turns with memories from the model.
     pub(super) kept: usize,
-    /// Turns that are left to the rules.
+    /// Turns that keep the memories of the built-in rules.
     pub(super) left: usize,
-    /// Why it ended before all was asked.
+    /// Reason why the run ended early.
     pub(super) ended: Option<String>,
 }
 
-/// What the threads of one run share.
+/// State shared by the threads of one run.
 struct Run<'r> {
     engine: &'r Engine,
     asking: &'r ModelConfig,
@@ -40,7 +40,7 @@ struct Run<'r> {
     stop: AtomicBool,
 }
 
-/// Asks about turns, the last first, several at once, until all are done or it makes no sense to go on.
+/// Calls the model for each turn, several at a time, until all are done or a retry is pointless.
 pub(super) fn ask(
     engine: &Engine,
     asking: &ModelConfig,
@@ -51,7 +51,7 @@ pub(super) fn ask(
     let run = Run {
         engine,
         asking,
-        // Taken from the end: the oldest first, so that what is superseded is known when its successor comes.
+        // Taken from the end, so the oldest comes first: a superseded memory must exist before its successor.
         waiting: Mutex::new(turns),
         outcome: Mutex::default(),
         stop: AtomicBool::new(false),
@@ -90,14 +90,14 @@ impl Run<'_> {
             let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(id) = next else { break };
             let Some(claim) = store.claim_turn(id, engine.clock.timestamp(), MODEL_LEASE)? else {
-                // The worker is at it.
+                // The worker has claimed this turn.
                 self.note(|outcome| outcome.left += 1);
                 continue;
             };
             match caller.distill(&mut store, claim)? {
                 CallOutcome::Kept => self.note(|outcome| outcome.kept += 1),
                 CallOutcome::Left(_) => self.note(|outcome| outcome.left += 1),
-                CallOutcome::Waits(Permit::DaySpent) => self.end("the day's tokens are spent".to_owned()),
+                CallOutcome::Waits(Permit::DaySpent) => self.end("the daily budget is spent".to_owned()),
                 CallOutcome::Waits(_) => self.wait_or_end(&store, id, "the provider is backing off")?,
                 CallOutcome::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
             }
@@ -105,7 +105,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Waits until the provider can be asked again, if that is soon.
+    /// Waits for the end of the provider's backoff, if that is soon.
     fn wait_or_end(&self, store: &Store, id: TurnId, why: &str) -> Result<()> {
         const SOON: Duration = Duration::from_secs(90);
         const SHORTLY: Duration = Duration::from_millis(100);

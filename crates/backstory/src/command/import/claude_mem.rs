@@ -1,4 +1,4 @@
-//! `backstory import claude-mem`: another tool's memories.
+//! `backstory import claude-mem`: imports the memories of claude-mem.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -23,13 +23,13 @@ use crate::{
 
 #[derive(clap::Args)]
 pub(super) struct ClaudeMemArguments {
-    /// Its database [default: ~/.claude-mem/claude-mem.db]
+    /// Database of claude-mem [default: ~/.claude-mem/claude-mem.db]
     #[arg(value_name = "DB")]
     database: Option<PathBuf>,
-    /// Where a project of that name is; may be given several times
+    /// Folder of the project with that name; may be repeated
     #[arg(long, value_name = "NAME=DIR", value_parser = map)]
     map: Vec<(String, PathBuf)>,
-    /// Say what would be imported and where it would go, and change nothing
+    /// Show what would be imported and into which projects, change nothing
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -42,21 +42,21 @@ fn map(text: &str) -> Result<(String, PathBuf), String> {
     let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
     match folder.is_dir() {
         true => Ok((name.to_owned(), folder)),
-        false => Err(format!("{} is no folder", folder.display())),
+        false => Err(format!("{} is not a folder", folder.display())),
     }
 }
 
-/// How many lines become one transaction.
+/// Lines per transaction.
 const BATCH: usize = 2_000;
 
 #[derive(Default)]
 struct Tally {
     imported: u64,
     unchanged: u64,
-    /// Prompts that the store has from the agent itself, and memories of sessions that were forgotten.
+    /// Prompts that the store already has from the agent, and memories of forgotten sessions.
     left_out: u64,
     damaged: u64,
-    /// How many memories go from which name to which project.
+    /// Number of memories by project name and target project.
     places: BTreeMap<(String, String), u64>,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
     progress.end();
     report(arguments, &path, &tally);
     if tally.imported > 0 && !arguments.dry_run {
-        // It makes the vectors.
+        // It embeds the memories.
         worker_process::ensure(engine);
     }
     Ok(ExitStatus::Done)
@@ -132,14 +132,14 @@ fn find(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<PathBuf> {
 }
 
 fn open_error(error: StoreError, path: &std::path::Path) -> anyhow::Error {
-    // In words only: it is not our own database that may be damaged.
+    // As text only: the damaged database is not our own.
     HintedError::new(format_args!("could not read {}", path.display()))
         .hint("name claude-mem's database; it is only read")
         .caused_by(anyhow!(error_chain(&error.into())))
         .into()
 }
 
-/// Decides about one memory: whether it is new, and where it belongs.
+/// Decides whether a memory is imported, and into which project.
 fn choose(
     memory: &ForeignMemory,
     had: &HashSet<String>,
@@ -173,7 +173,7 @@ fn choose(
     }
 }
 
-/// Knows where memories belong.
+/// Maps sessions and project names to projects.
 struct ProjectResolver {
     mapped: HashMap<String, PathBuf>,
     folders: HashMap<String, PathBuf>,
@@ -183,7 +183,7 @@ struct ProjectResolver {
 #[derive(Clone)]
 struct ResolvedProject {
     facts: ProjectIdentity,
-    /// Whether the store has the session's prompts from the agent itself.
+    /// True if the store has the session's prompts from the agent itself.
     is_live: bool,
     is_forgotten: bool,
 }
@@ -212,7 +212,7 @@ impl ProjectResolver {
         let facts = match (self.mapped.contains_key(&memory.project), session, folder) {
             (false, Some(session), _) if is_live => facts(session.project_id, session.project),
             (_, _, Some(folder)) => project::locate(folder).facts,
-            // No remote and no path looks like this, so it can be no other's.
+            // No remote and no path has this form, so it cannot collide.
             _ => facts(format!("claude-mem:{}", memory.project), memory.project.clone()),
         };
         let place = ResolvedProject {
@@ -235,7 +235,7 @@ fn facts(key: String, name: String) -> ProjectIdentity {
     }
 }
 
-/// Every line names its project.
+/// Returns a placeholder project: every line names its own.
 fn unknown_project() -> ProjectIdentity {
     facts(String::new(), String::new())
 }
@@ -274,17 +274,14 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, tally: &Tally)
         .find(|(_, key)| key.starts_with("claude-mem:"));
     if let Some((name, _)) = apart {
         println!(
-            "{DIM}Where some belong is not known: they are kept apart. `--map {}=DIR` says where.{DIM:#}",
+            "{DIM}Some have no known project and are kept apart. Use `--map {}=DIR` to assign them.{DIM:#}",
             output::one_line(name, 40)
         );
     }
     for (number, what) in [
-        (tally.unchanged, "were imported before"),
-        (
-            tally.left_out,
-            "are known from the agent itself, or were forgotten",
-        ),
-        (tally.damaged, "say nothing that can be kept"),
+        (tally.unchanged, "already imported"),
+        (tally.left_out, "already recorded from the agent, or forgotten"),
+        (tally.damaged, "without usable text"),
     ] {
         if number > 0 {
             println!("{DIM}{number} {what}.{DIM:#}");

@@ -1,4 +1,4 @@
-//! `backstory import jsonl`: memories from lines.
+//! `backstory import jsonl`: imports memories from lines of JSON.
 
 use std::{
     fs::File,
@@ -34,21 +34,21 @@ pub(super) struct Jsonl {
     json: bool,
 }
 
-/// How many lines become one transaction, and how many bytes of them at most.
+/// Limits of one transaction, in lines and bytes.
 const BATCH_LINES: usize = 4_000;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// A line past this length is no memory.
+/// Maximum length of a line.
 const MAX_LINE_LEN: u64 = 8 << 20;
 
-/// How many lines that cannot be taken are named.
+/// Maximum number of skipped lines that are reported one by one.
 const MAX_NAMED: u64 = 5;
 
-/// Lines that were read together.
+/// Lines of one transaction.
 #[derive(Default)]
 struct Batch {
     lines: Vec<PreparedLine>,
-    /// The number of each line that cannot be taken, and why.
+    /// Number of each skipped line, and the reason.
     damaged: Vec<(u64, String)>,
     bytes: usize,
 }
@@ -66,13 +66,13 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
     let here = project::locate(&std::env::current_dir().context("could not find the current folder")?).facts;
     engine.home.create()?;
     let mut store = open_for_writing(engine)?;
-    // What a power cut takes can be imported again.
+    // An import that a power failure undoes can be repeated.
     store.set_bulk_mode()?;
     let start = Instant::now();
     let mut progress = Progress::new(arguments.json);
     let mut tally = JsonlImportCounts::default();
     let read = thread::scope(|scope| {
-        // One batch is stored while the next is read: a few at most are in memory.
+        // One batch is stored while the next is read; the small limit bounds memory.
         let (send, receive) = sync_channel(1);
         let reader = scope.spawn(move || read_all(input, redact, &send));
         for batch in receive {
@@ -96,7 +96,7 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
     }
     progress.end();
     report(arguments, &tally, start);
-    // It makes the vectors.
+    // It embeds the memories.
     worker_process::ensure(engine);
     match read {
         Ok(read) => read.with_context(|| format!("could not read {}", arguments.file.display()))?,
@@ -109,7 +109,7 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
     })
 }
 
-/// After so many new memories the word index is worth putting in order.
+/// Number of new memories from which optimizing the full-text index pays off.
 const MANY: u64 = 2_000;
 
 impl JsonlImportCounts {
@@ -129,7 +129,7 @@ fn open(file: &Path) -> Result<Box<dyn BufRead + Send>> {
     Ok(Box::new(BufReader::with_capacity(1 << 18, opened)))
 }
 
-/// Reads lines and sends them off in batches, until nobody wants them any more.
+/// Reads lines and sends them in batches, until the receiver is gone.
 fn read_all(mut input: Box<dyn BufRead + Send>, redact: bool, send: &SyncSender<Batch>) -> io::Result<()> {
     let mut batch = Batch::default();
     let mut bytes = Vec::new();
@@ -142,7 +142,7 @@ fn read_all(mut input: Box<dyn BufRead + Send>, redact: bool, send: &SyncSender<
             Err(_) => true,
         };
         if is_last {
-            // What came before the error is kept.
+            // Lines before the error are kept.
             send.send(batch).ok();
             return read.map(drop);
         }
@@ -207,7 +207,7 @@ fn report(arguments: &Jsonl, tally: &JsonlImportCounts, start: Instant) {
     }
     if tally.damaged > 0 {
         println!(
-            "{DIM}Passed over {} that could not be taken.{DIM:#}",
+            "{DIM}Skipped {} (unreadable).{DIM:#}",
             count(tally.damaged, "line")
         );
     }

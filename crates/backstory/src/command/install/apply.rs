@@ -1,4 +1,4 @@
-//! Writes what was planned: copies first, the receipt next, then the files; all of them or none.
+//! Applies a plan: backups first, then the receipt, then the files; all files or none.
 
 use std::{
     fs::{self, DirBuilder},
@@ -12,11 +12,11 @@ use backstory_engine::{atomic_file, engine::Engine};
 use backstory_system::{self as system, OwnerOnly as _};
 use backstory_text::sha256_hex;
 
-use super::{paths, plan::FileChange};
+use super::{paths, plan::HostFileChange};
 use crate::receipt::{self, InstalledFile, Receipt};
 
 /// Writes the files of an installation.
-pub(crate) fn install(engine: &Engine, receipt: &mut Receipt, changes: &[FileChange]) -> Result<()> {
+pub(crate) fn install(engine: &Engine, receipt: &mut Receipt, changes: &[HostFileChange]) -> Result<()> {
     check_unchanged(changes)?;
     for change in changes {
         let Some(new) = &change.new else { continue };
@@ -43,13 +43,13 @@ pub(crate) fn install(engine: &Engine, receipt: &mut Receipt, changes: &[FileCha
         files.retain(|known| known.path != written.path);
         files.push(written);
     }
-    // Before the files: however this ends, what was there is known.
+    // Before the files: after any failure the earlier contents are known.
     receipt.write(&engine.home)?;
     write_all(changes)
 }
 
-/// Puts the files back, and forgets that they were written.
-pub(crate) fn uninstall(engine: &Engine, receipt: &mut Receipt, changes: &[FileChange]) -> Result<()> {
+/// Restores the files and removes them from the receipt.
+pub(crate) fn uninstall(engine: &Engine, receipt: &mut Receipt, changes: &[HostFileChange]) -> Result<()> {
     check_unchanged(changes)?;
     for change in changes {
         if let Some(current) = change.current.as_deref().filter(|_| change.is_needed()) {
@@ -63,7 +63,7 @@ pub(crate) fn uninstall(engine: &Engine, receipt: &mut Receipt, changes: &[FileC
             .into_iter()
             .flat_map(|written| written.folders.iter().rev())
         {
-            // Somebody has put something there: it stays.
+            // Not empty: another program uses the folder, so it stays.
             fs::remove_dir(folder).ok();
         }
     }
@@ -73,8 +73,8 @@ pub(crate) fn uninstall(engine: &Engine, receipt: &mut Receipt, changes: &[FileC
     receipt.write(&engine.home)
 }
 
-/// A file that changed since it was shown would lose what came in between.
-fn check_unchanged(changes: &[FileChange]) -> Result<()> {
+/// Checks that no file has changed since the plan was shown: those changes would be lost.
+fn check_unchanged(changes: &[HostFileChange]) -> Result<()> {
     for change in changes {
         let now = match fs::read(&change.path) {
             Ok(content) => Some(content),
@@ -94,8 +94,8 @@ fn check_unchanged(changes: &[FileChange]) -> Result<()> {
     Ok(())
 }
 
-/// Writes all files; when one cannot be written, those before it get back what they had.
-fn write_all(changes: &[FileChange]) -> Result<()> {
+/// Writes all files; when one fails, restores those before it.
+fn write_all(changes: &[HostFileChange]) -> Result<()> {
     for (at, change) in changes
         .iter()
         .enumerate()
@@ -106,7 +106,7 @@ fn write_all(changes: &[FileChange]) -> Result<()> {
         };
         for done in changes[..at].iter().filter(|change| change.is_needed()) {
             let back = put(&done.path, done.current.as_deref());
-            back.with_context(|| format!("could not put {} back", done.path.display()))?;
+            back.with_context(|| format!("could not restore {}", done.path.display()))?;
         }
         let shown = paths::shown(&change.path);
         return Err(error).hint_context(format_args!("could not write {shown}"), "nothing was changed");
@@ -114,7 +114,7 @@ fn write_all(changes: &[FileChange]) -> Result<()> {
     Ok(())
 }
 
-/// A link stays what it is: the file that it leads to is written or removed.
+/// Writes or removes a file. A symbolic link stays; its target is written or removed.
 fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
     let target = atomic_file::follow_links(path)?;
     match content {
@@ -132,7 +132,7 @@ fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
     }
 }
 
-/// Returns the folders that have to be made for a file, the outermost first.
+/// Returns the folders that have to be created for a file, the outermost first.
 fn missing_folders(path: &Path) -> Result<Vec<PathBuf>> {
     let target = atomic_file::follow_links(path)
         .with_context(|| format!("could not follow {}", paths::shown(path)))?;

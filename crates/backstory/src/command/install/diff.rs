@@ -1,21 +1,21 @@
-//! What a change looks like: lines that go and come, with a little around them.
+//! Line diff with a few lines of context.
 
-/// Lines shown around a change.
+/// Lines of context.
 const AROUND: usize = 2;
 
-/// More than this is not compared line by line: what lies between the first and the last change is shown whole.
+/// Maximum size of the comparison table; beyond it everything between the first and the last change is shown.
 const MAX_COMPARED: usize = 4_000_000;
 
-/// A line of a change.
+/// Line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DiffLine<'t> {
-    /// Stands in both.
+    /// In both texts.
     Same(&'t str),
-    /// Goes.
+    /// Removed.
     Old(&'t str),
-    /// Comes.
+    /// Added.
     New(&'t str),
-    /// Lines that are left out.
+    /// Omitted lines.
     Gap,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn diff<'t>(old: &'t str, new: &'t str) -> Vec<DiffLine<'t>> {
     shorten(&lines)
 }
 
-/// Finds the longest run of lines that both have, and what goes and comes between them.
+/// Computes the longest common subsequence of lines and emits the removed and added lines between.
 fn middle<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<DiffLine<'t>>) {
     if old.len() * new.len() > MAX_COMPARED {
         lines.extend(old.iter().map(|line| DiffLine::Old(line)));
@@ -73,7 +73,7 @@ fn middle<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<DiffLine<'t>>) {
     }
 }
 
-/// Leaves out what is far from any change.
+/// Drops lines that are far from any change.
 fn shorten<'t>(lines: &[DiffLine<'t>]) -> Vec<DiffLine<'t>> {
     let changed: Vec<usize> = (0..lines.len())
         .filter(|&at| !matches!(lines[at], DiffLine::Same(_)))
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_shown_with_what_is_around_it() {
+    fn a_change_is_shown_with_context() {
         let old = "a\nb\nc\nd\ne\nf\ng\nh\n";
         let new = "a\nb\nc\nd\nX\nf\ng\nh\nZ\n";
         assert_eq!(shown(old, new), "…\n c\n d\n-e\n+X\n f\n g\n h\n+Z\n");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_takes_no_time() {
+    fn a_large_file_is_not_compared_line_by_line() {
         let old: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
         let new = format!("first\n{}last\n", old.replace("line 10000\n", "other\n"));
         assert!(shown(&old, &new).starts_with("-line 0\n"));

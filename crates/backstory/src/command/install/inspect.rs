@@ -1,4 +1,4 @@
-//! What the files of a host hold of ours, for whoever only looks. Nothing is written here, and nothing judged.
+//! Reads the state of our entries in the files of a host. Writes nothing and draws no conclusions: `doctor` does.
 
 use std::path::PathBuf;
 
@@ -9,42 +9,42 @@ use serde_json::Value;
 use super::{json::Document, owned_entries, plan};
 use crate::receipt::Receipt;
 
-/// A file of a host.
+/// State of a file of a host.
 #[derive(Debug)]
 pub(crate) struct HostFile {
     pub(crate) path: PathBuf,
-    /// Whether the receipt says that it was written.
+    /// True if the receipt lists the file.
     pub(crate) is_noted: bool,
     pub(crate) state: State,
 }
 
-/// What became of a file.
+/// Content of a file, or the reason why it cannot be read.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// It is not there.
+    /// The file does not exist.
     Gone,
-    /// It holds something that the host does not understand, or we do not.
+    /// The host or we cannot parse the file.
     Odd {
         why: String,
-        /// Whether our name is in it.
+        /// True if our name is in it.
         names_us: bool,
     },
-    /// It is understood.
+    /// The file was parsed.
     Read(Content),
 }
 
-/// What a file holds.
+/// Parsed file.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
-    /// All of it, unless it is a program.
+    /// The whole value, unless the file is a program.
     pub(crate) value: Value,
-    /// The programs that our entries call.
+    /// Programs that our entries call.
     pub(crate) programs: Vec<String>,
-    /// What should be there and is not.
+    /// Entries that should be there and are not.
     pub(crate) missing: Vec<&'static str>,
 }
 
-/// Looks into the files of a host: those of today, and those that the receipt names.
+/// Reads the files of a host: the current ones, and those in the receipt.
 pub(crate) fn inspect(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<HostFile>> {
     let files = plan::known_files(receipt, host)?.into_iter();
     Ok(files
@@ -126,7 +126,7 @@ fn add_hooks(content: &mut Content, host: &HostSpec) {
     }
 }
 
-/// A person may want the hooks alone, or have a server of that name: only one that we wrote is missed.
+/// Reports a missing MCP server only if we wrote it: a user may want hooks alone, or have a server of that name.
 fn add_server(content: &mut Content, key: &str, is_noted: bool) {
     let entry = &content.value[key]["backstory"];
     if entry.is_null() && is_noted {

@@ -1,4 +1,4 @@
-//! Our entries in other programs' JSON files: put in and taken out, everything else left as it is.
+//! Adds and removes our entries in JSON files of other programs. Everything else keeps its bytes.
 
 use anyhow::{Result, anyhow, bail};
 use backstory_capture::host::HookRow;
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::owned_entries;
 
-/// The name of our entry among MCP servers.
+/// Name of our entry among MCP servers.
 const SERVER: &str = "backstory";
 
-/// A JSON file, with its comments and blanks.
+/// JSON file with its comments and whitespace.
 pub(super) struct Document {
     root: CstRootNode,
 }
 
 impl Document {
-    /// Reads a file: JSON, comments and commas too many; an empty file is an empty object.
+    /// Parses a file: JSON, comments and trailing commas; an empty file is an empty object.
     pub(super) fn read(text: &str) -> Result<Self> {
         let options = ParseOptions {
             allow_comments: true,
@@ -45,7 +45,7 @@ impl Document {
         self.root.to_string()
     }
 
-    /// Returns what it says; null when it is empty.
+    /// Returns the value; null if the file is empty.
     pub(super) fn value(&self) -> Value {
         let value = self.root.value().and_then(|value| value.to_serde_value());
         value.unwrap_or_default()
@@ -53,24 +53,21 @@ impl Document {
 
     fn object(&self) -> Result<CstObject> {
         let object = self.root.object_value_or_create();
-        object.ok_or_else(|| anyhow!("it holds something else than an object"))
+        object.ok_or_else(|| anyhow!("not an object"))
     }
 
-    /// Puts a hook at the end of the list of its event.
+    /// Appends a hook to the list of its event.
     pub(super) fn add_hook(&self, row: &HookRow, entry: &Value) -> Result<()> {
         let hooks = self.object()?.object_value_or_create("hooks");
         let list = hooks.and_then(|hooks| hooks.array_value_or_create(row.theirs));
         let Some(list) = list else {
-            bail!(
-                "`hooks` or `hooks.{}` is of another type than expected",
-                row.theirs
-            );
+            bail!("`hooks` or `hooks.{}` has an unexpected type", row.theirs);
         };
         list.append(input(entry));
         Ok(())
     }
 
-    /// Says which version of its format the file follows, unless it does.
+    /// Adds the version of the file format, unless it is there.
     pub(super) fn add_version(&self, version: u8) -> Result<()> {
         let object = self.object()?;
         if object.get("version").is_none() {
@@ -79,10 +76,10 @@ impl Document {
         Ok(())
     }
 
-    /// Adds our MCP server, unless a person has one of that name.
+    /// Adds our MCP server, unless the user has one of that name.
     pub(super) fn add_server(&self, key: &str, entry: &Value) -> Result<()> {
         let Some(servers) = self.object()?.object_value_or_create(key) else {
-            bail!("`{key}` is of another type than expected");
+            bail!("`{key}` has an unexpected type");
         };
         if servers.get(SERVER).is_none() {
             servers.append(SERVER, input(entry));
@@ -90,7 +87,7 @@ impl Document {
         Ok(())
     }
 
-    /// Takes out every hook that calls us, and what is empty without it.
+    /// Removes all hooks that call us, and containers that are empty afterwards.
     pub(super) fn remove_hooks(&self) {
         let Some(property) = self.root.object_value().and_then(|object| object.get("hooks")) else {
             return;
@@ -110,7 +107,7 @@ impl Document {
         }
     }
 
-    /// Takes out our MCP server, and the object around it when it is empty without it.
+    /// Removes our MCP server, and its container if it is empty afterwards.
     pub(super) fn remove_server(&self, key: &str) {
         let Some(property) = self.root.object_value().and_then(|object| object.get(key)) else {
             return;
@@ -127,7 +124,7 @@ impl Document {
     }
 }
 
-/// What was there empty before we came goes too: nothing tells the two apart.
+/// Removes a property whose value is empty. One that was empty before `install` goes too: the two look the same.
 fn remove_if_empty(property: CstObjectProp) {
     let is_empty = match (property.array_value(), property.object_value()) {
         (Some(list), _) => list.elements().is_empty(),
@@ -139,13 +136,13 @@ fn remove_if_empty(property: CstObjectProp) {
     }
 }
 
-/// Takes our hooks out of the list of an event; says whether there were any.
+/// Removes our hooks from the list of an event. Returns true if there were any.
 fn clear(list: &CstArray) -> bool {
     let mut has_changed = false;
     for element in list.elements() {
         let group = element.as_object().and_then(|object| object.array_value("hooks"));
         match group {
-            // Others' hooks may stand in the same group.
+            // Hooks of other programs may be in the same group.
             Some(group) => {
                 let ours: Vec<CstNode> = group.elements().into_iter().filter(is_ours).collect();
                 if ours.is_empty() {
@@ -194,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// The hooks of Claude Code, and the entry of each.
+    /// Returns the hooks of Claude Code with their entries.
     fn claude_code() -> Vec<(&'static HookRow, Value)> {
         let spec = host::find("claude-code").unwrap();
         let InstallItem::Hooks { entry, .. } = &spec.parts[0] else {
@@ -255,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_taken_out_again() {
+    fn added_entries_are_removed_again() {
         for text in [
             "{}\n",
             "{\n  \"a\": [1, 2], // why\n  \"b\": {}\n}",
@@ -269,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_hooks_are_taken_out() {
+    fn only_our_own_hooks_are_removed() {
         let ours = [
             r#"{"command": "/opt/bin/backstory", "args": ["hook", "stop"]}"#,
             r#"{"command": "backstory hook stop --host cursor"}"#,
@@ -296,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_with_its_place() {
-        let told = |text: &str| Document::read(text).err().unwrap().to_string();
+    fn invalid_json_is_rejected_with_its_position() {
+        let error = |text: &str| Document::read(text).err().unwrap().to_string();
         assert_eq!(
-            told("{\n  \"a\": \n}"),
+            error("{\n  \"a\": \n}"),
             "line 3, column 1: unexpected close brace"
         );
         for text in ["{", "{\"a\": 1 \"b\": 2}", "{a: 1}", "{'a': 1}", "{} x"] {
-            told(text);
+            error(text);
         }
         let list = Document::read("[]").unwrap();
         assert!(list.add_version(1).is_err());

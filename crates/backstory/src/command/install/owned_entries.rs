@@ -1,10 +1,10 @@
-//! Which entries in other programs' files are ours: those that run this program, and nothing else beside it.
+//! Recognizes our own entries in files of other programs: those that run this program and nothing else.
 //!
-//! A person may call backstory too, in a line of shell or with a home of its own. Such an entry is theirs, and stays.
+//! A user may call backstory too, in a shell command or with another home. Such an entry belongs to the user and stays.
 
 use serde_json::Value;
 
-/// Returns the program of a hook that is ours.
+/// Returns the program of a hook if the hook is ours.
 pub(crate) fn hook_program(hook: &Value) -> Option<String> {
     let command = ["command", "bash"].iter().find_map(|key| hook[key].as_str())?;
     let program = match hook["args"].as_array() {
@@ -19,7 +19,7 @@ pub(crate) fn hook_program(hook: &Value) -> Option<String> {
     is_backstory(&program).then_some(program)
 }
 
-/// Returns the program of an MCP server's entry that is ours. One with an environment is not: it names another home.
+/// Returns the program of an MCP server entry if it is ours. One with an environment is not: it names another home.
 pub(crate) fn server_program(entry: &Value) -> Option<String> {
     let has_environment = entry.as_object()?.keys().any(|key| key.starts_with("env"));
     let words: Option<Vec<&str>> = match &entry["command"] {
@@ -41,12 +41,12 @@ fn is_backstory(path: &str) -> bool {
     name == "backstory" || name.eq_ignore_ascii_case("backstory.exe")
 }
 
-/// Characters that mean themselves to a shell, or at most a variable or a home folder.
+/// Returns true for a character that a shell takes literally, or that starts a variable or a home folder at most.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || "/._-+@%:,=~${}".contains(c)
 }
 
-/// Splits the first word off a shell's command line, without its quotes; `None` when a shell would do more than run it.
+/// Splits off the first word of a shell command, unquoted; `None` if a shell would do more than run it.
 fn first_word(command: &str) -> Option<(String, &str)> {
     let mut word = String::new();
     let mut quote = None;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hook_is_ours_when_it_runs_us_alone() {
+    fn a_hook_is_ours_if_it_runs_only_this_program() {
         for (command, program) in [
             ("backstory hook stop --host cursor", "backstory"),
             ("  /usr/bin/backstory  hook stop", "/usr/bin/backstory"),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_ours_when_it_says_no_more_than_we_would() {
+    fn a_server_is_ours_if_it_has_only_our_fields() {
         let ours = [
             json!({"type": "stdio", "command": "/x/backstory", "args": ["mcp"], "alwaysLoad": true}),
             json!({"command": "/x/backstory", "args": ["mcp"], "timeout": 5}),

@@ -1,4 +1,4 @@
-//! Where things are on this machine: the files of hosts, and this program.
+//! Paths of host files and of this program.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use backstory_engine::environment::Environment;
 use backstory_engine::error::HintedError;
 use backstory_system::{HOME_VARIABLE, canonicalize, program_names, shell_path};
 
-/// Finds the file or folder that a host means.
+/// Resolves a path of a host.
 pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
     let environment = Environment::process();
     let moved = place.variable.and_then(|name| environment.folder(name));
@@ -27,7 +27,7 @@ pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
     })
 }
 
-/// Returns the hosts that are used on this machine.
+/// Returns the hosts that are in use on this machine.
 pub(crate) fn present() -> Vec<&'static HostSpec> {
     let is_there = |place: &ConfigPath| resolve(place).is_ok_and(|path| path.exists());
     HOSTS
@@ -36,9 +36,9 @@ pub(crate) fn present() -> Vec<&'static HostSpec> {
         .collect()
 }
 
-/// Returns the path by which hosts shall call this program.
+/// Returns the path by which hosts call this program.
 ///
-/// The one that the search path has, if it leads here: it stays when an update puts the file itself elsewhere.
+/// Prefers the entry on the search path if it leads here: it stays valid when an update moves the file itself.
 pub(crate) fn program() -> Result<String> {
     let own = std::env::current_exe().context("could not find this program's own file")?;
     let own = canonicalize(&own).unwrap_or(own);
@@ -49,10 +49,11 @@ pub(crate) fn program() -> Result<String> {
         .flat_map(|folder| program_names("backstory").map(move |name| folder.join(name)))
         .find(|path| canonicalize(path).is_ok_and(|target| target == own));
     let path = on_path.unwrap_or(own);
-    shell_path(&path).with_context(|| format!("the path of this program is no text: {}", path.display()))
+    shell_path(&path)
+        .with_context(|| format!("the path of this program is not valid UTF-8: {}", path.display()))
 }
 
-/// Writes a path as people do: `~` for the home folder.
+/// Formats a path with `~` for the home folder.
 pub(crate) fn shown(path: &Path) -> String {
     let below = Environment::process()
         .user_home()

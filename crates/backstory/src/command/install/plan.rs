@@ -1,4 +1,4 @@
-//! What each file holds now, held without us, and shall hold. Nothing is written here.
+//! Plans changes to host files: current content, content without our entries, and new content. Writes nothing.
 
 use std::{
     fs,
@@ -15,32 +15,36 @@ use backstory_text::sha256_hex;
 use super::{json::Document, paths, toml};
 use crate::receipt::{InstalledFile, Receipt};
 
-/// What is to become of one file.
+/// Planned change of one file.
 #[derive(Debug)]
-pub(crate) struct FileChange {
-    /// Whose file it is.
+pub(crate) struct HostFileChange {
+    /// Host that the file belongs to.
     pub(crate) host: &'static HostSpec,
-    /// The file, as the host knows it.
+    /// Path of the file, as the host knows it.
     pub(crate) path: PathBuf,
-    /// What it holds; `None` when there is no file.
+    /// Current content; `None` if there is no file.
     pub(crate) current: Option<Vec<u8>>,
-    /// What it held without us.
+    /// Content without our entries.
     pub(crate) base: Option<Vec<u8>>,
-    /// What it shall hold; `None` when it shall go.
+    /// New content; `None` to remove the file.
     pub(crate) new: Option<Vec<u8>>,
-    /// Whether `base` is, byte for byte, what was there before we came.
+    /// True if `base` is, byte for byte, the file before the first installation.
     pub(crate) is_exact: bool,
 }
 
-impl FileChange {
-    /// Says whether there is anything to write.
+impl HostFileChange {
+    /// Returns true if there is something to write.
     pub(crate) fn is_needed(&self) -> bool {
         self.new != self.current
     }
 }
 
-/// Plans what installing for a host would write.
-pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str) -> Result<Vec<FileChange>> {
+/// Plans the installation for a host.
+pub(crate) fn install(
+    receipt: &Receipt,
+    host: &'static HostSpec,
+    program: &str,
+) -> Result<Vec<HostFileChange>> {
     plan(receipt, host, files(host)?, &|file, base| {
         let old = base.map(readable).transpose()?.unwrap_or_default();
         let (mark, text) = match old.strip_prefix(BYTE_ORDER_MARK) {
@@ -55,21 +59,21 @@ pub(crate) fn install(receipt: &Receipt, host: &'static HostSpec, program: &str)
     })
 }
 
-/// Plans what it takes to undo that, also where it was done under other variables than those of today.
-pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<FileChange>> {
+/// Plans the removal, also of files that were installed under other environment variables.
+pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<HostFileChange>> {
     let files = known_files(receipt, host)?;
     plan(receipt, host, files, &|_, base| Ok(base.map(<[u8]>::to_vec)))
 }
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// A file and all that is written to it for one host.
+/// A file with everything that is written to it for one host.
 pub(super) struct PlannedFile {
     pub(super) path: PathBuf,
     pub(super) parts: Vec<&'static InstallItem>,
 }
 
-/// Makes what a file shall hold out of what it held without us.
+/// Renders the new content of a file from its content without our entries.
 type RenderFile<'m> = &'m dyn Fn(&PlannedFile, Option<&[u8]>) -> Result<Option<Vec<u8>>>;
 
 fn plan(
@@ -77,18 +81,18 @@ fn plan(
     host: &'static HostSpec,
     files: Vec<PlannedFile>,
     make: RenderFile<'_>,
-) -> Result<Vec<FileChange>> {
+) -> Result<Vec<HostFileChange>> {
     let mut changes = Vec::new();
     for file in files {
         let shown = paths::shown(&file.path);
         let current = read(&file.path).with_context(|| format!("could not read {shown}"))?;
         let (message, hint) = (
             format!("could not parse {shown}"),
-            "correct it by hand; nothing was changed",
+            "fix the file manually; nothing was changed",
         );
         let (base, is_exact) = base(receipt, host, &file, current.as_deref()).hint_context(&message, hint)?;
         let new = make(&file, base.as_deref()).hint_context(&message, hint)?;
-        let change = FileChange {
+        let change = HostFileChange {
             host,
             path: file.path,
             current,
@@ -104,7 +108,7 @@ fn plan(
     Ok(changes)
 }
 
-/// Finds the files of a host, and those that the receipt names beside them.
+/// Lists the files of a host, and further ones from the receipt.
 pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<PlannedFile>> {
     let mut files = files(host)?;
     for written in receipt.hosts.get(host.name).into_iter().flatten() {
@@ -124,7 +128,7 @@ pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<
     Ok(files)
 }
 
-/// Finds the files of a host as they are today, and what goes into each.
+/// Lists the current files of a host, with the items that go into each.
 fn files(host: &'static HostSpec) -> Result<Vec<PlannedFile>> {
     let mut files: Vec<PlannedFile> = Vec::new();
     for part in host.parts {
@@ -145,7 +149,7 @@ fn files(host: &'static HostSpec) -> Result<Vec<PlannedFile>> {
     Ok(files)
 }
 
-/// Returns the file of a part, and the one that is taken instead when it is there.
+/// Returns the path of an item, and the path that is used instead if it exists.
 fn places_of(part: &InstallItem) -> (&ConfigPath, Option<&ConfigPath>) {
     match part {
         InstallItem::Server { file, instead, .. } => (file, instead.as_ref()),
@@ -163,7 +167,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// A file that its owner has protected is left alone, though replacing it would be possible.
+/// Refuses a write-protected file, although replacing it would be possible.
 fn check_writable(path: &Path) -> Result<()> {
     let is_protected = fs::metadata(path).is_ok_and(|file| file.permissions().readonly());
     if is_protected {
@@ -177,7 +181,7 @@ fn check_writable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Finds what a file held without us: exactly, if it is as we left it; else by taking our entries out.
+/// Returns the content of a file without our entries: exactly, if it is unchanged since; else by removing them.
 fn base(
     receipt: &Receipt,
     host: &HostSpec,
@@ -191,12 +195,12 @@ fn base(
     if let Some(written) = written.filter(|written| written.after == sha256_hex(current)) {
         match saved(written) {
             Ok(before) => return Ok((before, written.is_exact)),
-            // The copy is gone: our entries can still be taken out.
+            // Without the backup, our entries can still be removed.
             Err(_) => return Ok((without_ours(file, current)?, false)),
         }
     }
     let base = without_ours(file, current)?;
-    // A file that we made, and that nobody has added to.
+    // A file that we created and that has no other entries.
     let is_left_over =
         |text: &[u8]| is_empty(text) && written.is_some_and(|written| written.before.is_none());
     if base.as_deref().is_some_and(is_left_over) {
@@ -213,7 +217,7 @@ fn saved(written: &InstalledFile) -> Result<Option<Vec<u8>>> {
     let content = fs::read(&before.copy)?;
     match sha256_hex(&content) == before.sha256 {
         true => Ok(Some(content)),
-        false => bail!("{} has changed", before.copy.display()),
+        false => bail!("{} was modified", before.copy.display()),
     }
 }
 
@@ -239,10 +243,10 @@ fn without_ours(file: &PlannedFile, current: &[u8]) -> Result<Option<Vec<u8>>> {
 }
 
 fn readable(content: &[u8]) -> Result<&str> {
-    std::str::from_utf8(content).map_err(|_| anyhow!("it is no text"))
+    std::str::from_utf8(content).map_err(|_| anyhow!("not valid UTF-8"))
 }
 
-/// Puts one part into a file.
+/// Adds one item to a file.
 fn add(host: &HostSpec, part: &InstallItem, text: &str, program: &str) -> Result<String> {
     let start = if text.trim().is_empty() { "{}\n" } else { text };
     match part {
@@ -268,7 +272,7 @@ fn add(host: &HostSpec, part: &InstallItem, text: &str, program: &str) -> Result
     }
 }
 
-/// Takes one part out of a file; `None` when the file is ours alone.
+/// Removes one item from a file; `None` if the file is entirely ours.
 fn remove(part: &InstallItem, text: &str) -> Result<Option<String>> {
     match part {
         InstallItem::Hooks { .. } | InstallItem::Server { .. } if text.trim().is_empty() => {

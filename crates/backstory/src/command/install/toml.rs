@@ -1,4 +1,4 @@
-//! Our table in other programs' TOML files: put at the end as text, so that nothing else changes.
+//! Adds and removes our table in TOML files of other programs: appended as text, so that nothing else changes.
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use toml_edit::{DocumentMut, Item};
 
 use super::owned_entries;
 
-/// Adds `[KEY.backstory]`, unless a person has a table of that name.
+/// Adds `[KEY.backstory]`, unless the user has a table of that name.
 pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String> {
     let document = read(text)?;
     if document
         .get(key)
         .is_some_and(|servers| servers.as_table().is_none())
     {
-        bail!("`{key}` is written in a form that cannot be added to");
+        bail!("`{key}` is not a plain table and cannot be extended");
     }
     if document
         .get(key)
@@ -38,14 +38,14 @@ pub(super) fn add_server(text: &str, key: &str, program: &str) -> Result<String>
         new.push_str(&line);
         new.push_str(newline);
     }
-    // What was written must be what a reader finds.
+    // Verify the result by parsing it.
     let is_there = read(&new)?[key]["backstory"]["args"].is_array();
     is_there
         .then_some(new)
-        .ok_or_else(|| anyhow!("`{key}` cannot be added to"))
+        .ok_or_else(|| anyhow!("could not add to `{key}`"))
 }
 
-/// Takes `[KEY.backstory]` out, if it is ours.
+/// Removes `[KEY.backstory]` if it is ours.
 pub(super) fn remove_server(text: &str, key: &str) -> Result<String> {
     let mut document = read(text)?;
     let is_ours = owned_entries::server_program(&toml::from_str::<Value>(text)?[key]["backstory"]).is_some();
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_comes_last_and_goes_again() {
+    fn the_table_is_appended_and_removed_again() {
         for text in [
             "",
             "model = \"x\" # why\n",
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_added_to_is_refused() {
+    fn unsupported_tables_are_rejected() {
         assert!(add_server("a = [", "mcp_servers", "x").is_err());
         assert!(add_server("mcp_servers = { a = { command = \"x\" } }\n", "mcp_servers", "x").is_err());
         let untouched = "x = 1 # note\n";
