@@ -1,4 +1,4 @@
-//! Backups and what brings them back.
+//! Backups and restores.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Stdio};
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, eventually, settings, text};
 
-/// A home with one turn, its memories and a note.
-pub(crate) fn remembered() -> Home {
-    remember_in(Home::new())
+/// Returns a home with one turn, its memories and a note.
+pub(crate) fn home_with_memories() -> Home {
+    record_memories_in(Home::new())
 }
 
-/// Makes a home remember one turn and a note.
-pub(crate) fn remember_in(home: Home) -> Home {
+/// Records one turn and a note in a home.
+pub(crate) fn record_memories_in(home: Home) -> Home {
     home.report("user-prompt-submit", &json!({"prompt": "make the lexer faster"}));
     home.report(
         "post-tool-use",
@@ -28,7 +28,7 @@ pub(crate) fn remember_in(home: Home) -> Home {
     home
 }
 
-/// The files of the folder of backups whose names begin so.
+/// Lists the backups whose names start with a prefix.
 pub(crate) fn copies(home: &Home, prefix: &str) -> Vec<PathBuf> {
     let Ok(folder) = fs::read_dir(home.path().join("backups")) else {
         return Vec::new();
@@ -41,14 +41,14 @@ pub(crate) fn copies(home: &Home, prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The texts of all notes.
+/// Returns the texts of all notes.
 pub(crate) fn notes(home: &Home) -> Vec<String> {
     home.rows("select text from note order by id")
 }
 
 #[test]
-fn a_backup_is_whole_and_private_and_comes_back() {
-    let home = remembered();
+fn a_backup_is_complete_private_and_restorable() {
+    let home = home_with_memories();
     let made: Value = home.json(&["backup", "--json"]);
     let copy = PathBuf::from(made["path"].as_str().unwrap());
     assert!(
@@ -66,19 +66,19 @@ fn a_backup_is_whole_and_private_and_comes_back() {
     let restored: Value = home.json(&["restore", copy.to_str().unwrap(), "--yes", "--json"]);
     assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
     assert!(home.ok(&["search", "lexer"]).contains("lexer"));
-    // What was there is kept aside, and can come back the same way.
+    // The replaced database is kept and can be restored the same way.
     let kept = restored["kept"].as_str().unwrap();
     home.ok(&["restore", kept, "--yes"]);
     assert_eq!(notes(&home), ["releases are cut on Tuesdays", "a second thought"]);
-    // A number that was given is never given again.
+    // Ids are never reused.
     home.ok(&["restore", copy.to_str().unwrap(), "--yes"]);
     home.ok(&["remember", "a third thought"]);
     assert_eq!(home.rows("select cast(id as text) from note"), ["1", "3"]);
 }
 
 #[test]
-fn backup_and_restore_say_what_they_do() {
-    let home = remembered();
+fn backup_and_restore_report_what_they_do() {
+    let home = home_with_memories();
     let copy = home.outside().join("mine.db");
     let copy = copy.to_str().unwrap();
     let astray = home.outside().join("astray/copy.db");
@@ -112,8 +112,8 @@ fn backup_and_restore_say_what_they_do() {
 }
 
 #[test]
-fn a_backup_is_restored_under_a_worker_that_runs() {
-    let home = remembered();
+fn a_backup_is_restored_while_a_worker_is_running() {
+    let home = home_with_memories();
     let copy = home.json(&["backup", "--json"])["path"]
         .as_str()
         .unwrap()
@@ -126,9 +126,9 @@ fn a_backup_is_restored_under_a_worker_that_runs() {
     assert!(after.is_number() && after != before, "{before} {after}");
     assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
     home.report("stop", &json!({}));
-    eventually("the event is taken in", || home.events() == 4);
-    // The file of vectors is made anew.
-    eventually("all has a vector", || {
+    eventually("the event is ingested", || home.events() == 4);
+    // The vector file is rebuilt.
+    eventually("everything has a vector", || {
         home.rows("select kind from document where embedded = 0")
             .is_empty()
     });
@@ -136,8 +136,8 @@ fn a_backup_is_restored_under_a_worker_that_runs() {
 }
 
 #[test]
-fn the_worker_takes_one_backup_a_day_and_keeps_so_many() {
-    let home = remembered().with("BACKSTORY_RETENTION_BACKUPS", "2");
+fn the_worker_makes_one_backup_a_day_and_prunes_old_ones() {
+    let home = home_with_memories().with("BACKSTORY_RETENTION_BACKUPS", "2");
     let folder = home.path().join("backups");
     fs::create_dir(&folder).unwrap();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(48 * 3600);
@@ -154,10 +154,10 @@ fn the_worker_takes_one_backup_a_day_and_keeps_so_many() {
         file.set_modified(old).unwrap();
     }
     home.ok(&["worker", "start"]);
-    eventually("a backup is taken", || copies(&home, "daily-20").len() == 1);
-    eventually("the oldest goes", || copies(&home, "daily-").len() == 2);
+    eventually("a backup is made", || copies(&home, "daily-20").len() == 1);
+    eventually("the oldest is removed", || copies(&home, "daily-").len() == 2);
     home.ok(&["worker", "restart"]);
-    eventually("upkeep was done", || {
+    eventually("maintenance was done", || {
         copies(&home, "daily-20").iter().all(|path| path.exists())
     });
     home.ok(&["worker", "stop"]);
@@ -174,10 +174,10 @@ fn the_worker_takes_one_backup_a_day_and_keeps_so_many() {
 }
 
 #[test]
-fn what_is_forgotten_is_in_no_backup_that_was_made_by_itself() {
-    let home = remembered();
+fn forgotten_memories_are_in_no_automatic_backup() {
+    let home = home_with_memories();
     home.ok(&["worker", "start"]);
-    eventually("a backup is taken", || copies(&home, "daily-20").len() == 1);
+    eventually("a backup is made", || copies(&home, "daily-20").len() == 1);
     home.ok(&["worker", "stop"]);
     let by_hand = home.json(&["backup", "--json"])["path"]
         .as_str()
@@ -191,13 +191,13 @@ fn what_is_forgotten_is_in_no_backup_that_was_made_by_itself() {
     );
     fs::remove_file(by_hand).unwrap();
     home.assert_nowhere("Tuesdays");
-    // One is left to fall back on.
+    // One backup is left.
     assert_eq!(copies(&home, "daily-").len(), 1);
 }
 
 #[test]
-fn a_backup_that_is_killed_leaves_nothing_that_looks_like_one() {
-    let home = remembered();
+fn a_killed_backup_leaves_no_file_that_looks_complete() {
+    let home = home_with_memories();
     home.rows("select 'x'");
     let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
     connection
@@ -226,7 +226,7 @@ fn a_backup_that_is_killed_leaves_nothing_that_looks_like_one() {
         }
     }
     assert!(finished < 20, "the kills came too late");
-    // What is left over goes when somebody forgets, or after an hour.
+    // Leftovers are removed by `forget`, or after an hour.
     home.ok(&["forget", "N1", "--yes"]);
     home.ok(&["backup"]);
     home.ok(&["forget", "P1", "--yes"]);

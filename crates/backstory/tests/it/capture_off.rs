@@ -1,14 +1,14 @@
-//! The ways to turn capture off, wholly or in part.
+//! Settings and files that turn capture off, entirely or in part.
 
 use std::fs;
 
 use serde_json::json;
 
-use crate::home::{GO_ON, Home};
+use crate::home::{DEFAULT_OUTPUT, Home};
 
 #[test]
-fn each_switch_turns_capture_off_and_the_hook_answers_as_ever() {
-    for (variable, prints) in [("BACKSTORY_DISABLED", GO_ON), ("BACKSTORY_INTERNAL", "")] {
+fn each_switch_turns_capture_off_and_keeps_the_hook_output() {
+    for (variable, prints) in [("BACKSTORY_DISABLED", DEFAULT_OUTPUT), ("BACKSTORY_INTERNAL", "")] {
         let home = Home::new().with(variable, "1");
         assert_eq!(home.report("stop", &json!({})), prints, "{variable}");
         assert!(!home.path().exists(), "{variable}");
@@ -19,7 +19,7 @@ fn each_switch_turns_capture_off_and_the_hook_answers_as_ever() {
 }
 
 #[test]
-fn an_ignore_file_covers_the_whole_project_and_no_other() {
+fn an_ignore_file_applies_to_its_whole_project_only() {
     let home = Home::new();
     let sub = home.project().join("src/deep");
     fs::create_dir_all(&sub).unwrap();
@@ -71,7 +71,7 @@ fn excluded_folders_and_files_are_not_recorded_from_the_next_event_on() {
 }
 
 #[test]
-fn settings_of_capture_are_obeyed_from_file_and_environment() {
+fn capture_settings_apply_from_file_and_environment() {
     let home = Home::new();
     for tool in [
         "TodoWrite",

@@ -1,4 +1,4 @@
-//! The installed `claude` as a provider, played by a script that writes down how it was started.
+//! The installed `claude` as a provider, simulated by a script that logs how it was started.
 
 use std::{
     fs,
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::{
     home::{Home, eventually},
-    models::{KEY, TOLD, titles, turn},
+    models::{ANSWER, KEY, titles, turn},
 };
 
-/// A home in which `claude` is a script.
+/// Returns a home in which `claude` is a script.
 fn with_claude(script: &str) -> Home {
     let home = Home::new();
     let folder = home.outside().join("bin");
@@ -45,8 +45,8 @@ fn says(text: &str, is_error: bool, status: u16) -> String {
 }
 
 #[test]
-fn claude_is_asked_once_with_everything_else_turned_off() {
-    let home = with_claude(&format!("cat >>$log\n{}", says(TOLD, false, 200)));
+fn claude_is_called_once_without_hooks_tools_and_session_files() {
+    let home = with_claude(&format!("cat >>$log\n{}", says(ANSWER, false, 200)));
     turn(&home, "s1", "test result: ok. 3 passed; 0 failed");
     home.drain();
     assert_eq!(
@@ -101,7 +101,7 @@ fn claude_is_asked_once_with_everything_else_turned_off() {
     let (folder, files) = folder.split_once(", ").unwrap();
     assert_eq!(files.trim(), "0 files");
     assert!(!fs::exists(folder).unwrap(), "{folder} is left behind");
-    // The record comes on its input, where nobody else sees it.
+    // The digest is passed on stdin, which other users cannot see.
     assert!(log.contains("BEGIN-DATA-") && !arguments.join(" ").contains("401"));
     assert!(!arguments.join(" ").contains(KEY));
     let all = home.json(&["stats", "--json"])["models"]["all"][0].clone();
@@ -118,7 +118,7 @@ fn claude_is_asked_once_with_everything_else_turned_off() {
 }
 
 #[test]
-fn what_claude_complains_about_is_told_apart() {
+fn errors_of_claude_are_classified() {
     for (text, status, reason) in [
         ("Invalid API key · Please run /login", 401, Some("bad-key")),
         ("Claude usage limit reached", 429, Some("quota-spent")),
@@ -146,7 +146,7 @@ fn what_claude_complains_about_is_told_apart() {
 }
 
 #[test]
-fn a_worker_that_is_told_to_end_takes_claude_and_all_its_children_along() {
+fn stopping_the_worker_kills_claude_and_its_children() {
     let home = with_claude("sleep 71.5 & sleep 71.5");
     let mut worker = home.command(&["worker", "run"]).spawn().unwrap();
     turn(&home, "s1", "ok");

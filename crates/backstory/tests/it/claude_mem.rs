@@ -1,4 +1,4 @@
-//! Taking over another tool's memories. The tables are those that claude-mem 13.25.3 makes, as far as they are read.
+//! Import from claude-mem. The tables are those of claude-mem 13.25.3, as far as they are read.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -29,7 +29,7 @@ const TABLES: &str = "
         content_session_id text not null, project text not null, tool_name text not null, cwd text,
         created_at text not null, created_at_epoch integer not null);";
 
-/// A session each in a project whose folder is known (`app`) and in one whose folder is not (`lost`).
+/// One session in a project whose folder is known (`app`) and one in a project whose folder is not (`lost`).
 const ROWS: &str = "
     insert into sdk_sessions (content_session_id, memory_session_id, project, started_at, started_at_epoch) values
         ('aaaa', 'mem-a', 'app', '2025-11-02T10:00:00Z', 1762077600000),
@@ -56,7 +56,7 @@ struct Theirs {
     connection: Connection,
 }
 
-/// Makes their database; it stays open, with everything in its log.
+/// Creates a claude-mem database; it stays open, with all data in its WAL.
 fn theirs(home: &Home) -> Theirs {
     let folder = home.outside().join("home/.claude-mem");
     fs::create_dir_all(&folder).unwrap();
@@ -76,7 +76,7 @@ fn theirs(home: &Home) -> Theirs {
     Theirs { path, connection }
 }
 
-/// The files of their folder with their content.
+/// Reads the files of the claude-mem folder.
 fn files(theirs: &Theirs) -> BTreeMap<PathBuf, Vec<u8>> {
     let folder = fs::read_dir(theirs.path.parent().unwrap()).unwrap();
     folder
@@ -86,7 +86,7 @@ fn files(theirs: &Theirs) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn sessions_prompts_observations_and_summaries_are_taken_over_once() {
+fn sessions_prompts_observations_and_summaries_are_imported_once() {
     let home = Home::new().with("TZ", "UTC");
     let theirs = theirs(&home);
     let mut said = String::new();
@@ -114,7 +114,7 @@ fn sessions_prompts_observations_and_summaries_are_taken_over_once() {
 }
 
 #[test]
-fn their_database_is_only_read_with_and_without_a_log() {
+fn the_database_is_only_read_with_and_without_a_wal() {
     let home = Home::new();
     let theirs = theirs(&home);
     let shared = theirs.path.with_extension("db-shm");
@@ -150,7 +150,7 @@ fn their_database_is_only_read_with_and_without_a_log() {
 }
 
 #[test]
-fn a_session_that_is_known_tells_where_its_memories_belong() {
+fn a_known_session_determines_the_project_of_its_memories() {
     let home = Home::new();
     let theirs = theirs(&home);
     let prompt = json!({"session_id": "bbbb", "cwd": home.project(), "prompt": "rename the widget"});
@@ -173,7 +173,7 @@ fn a_session_that_is_known_tells_where_its_memories_belong() {
 }
 
 #[test]
-fn a_person_can_say_where_a_project_is() {
+fn map_assigns_a_project_to_a_folder() {
     let home = Home::new();
     let theirs = theirs(&home);
     let map = format!("lost={}", home.project().display());
@@ -188,7 +188,7 @@ fn a_person_can_say_where_a_project_is() {
 }
 
 #[test]
-fn what_was_forgotten_does_not_come_back() {
+fn forgotten_memories_are_not_imported_again() {
     let home = Home::new();
     let theirs = theirs(&home);
     home.ok(&["import", "claude-mem"]);
@@ -199,7 +199,7 @@ fn what_was_forgotten_does_not_come_back() {
 }
 
 #[test]
-fn an_older_database_and_one_of_another_program_are_told_apart() {
+fn an_older_database_is_read_and_a_foreign_one_rejected() {
     let home = Home::new();
     let path = home.outside().join("old.db");
     let connection = Connection::open(&path).unwrap();

@@ -3,7 +3,7 @@
 use crate::home::{Home, settings};
 
 #[test]
-fn settings_are_listed_set_and_put_back() {
+fn settings_are_listed_set_and_unset() {
     let home = Home::new();
     assert_eq!(
         home.ok(&["config", "path"]),
@@ -17,7 +17,7 @@ fn settings_are_listed_set_and_put_back() {
 }
 
 #[test]
-fn a_wrong_setting_is_refused_with_the_nearest_right_one() {
+fn an_unknown_setting_is_rejected_with_a_suggestion() {
     let home = Home::new();
     let cases: [&[&str]; 3] = [
         &["config", "set", "context.ful", "3"],

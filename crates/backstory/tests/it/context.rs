@@ -1,4 +1,4 @@
-//! What a session is told when it starts.
+//! The context block at session start.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     http_client::Served,
 };
 
-/// Writes memories the way a distiller will, for the project of the sample session.
+/// Writes memories for the project of the sample session, as a distiller does.
 fn remember(home: &Home, count: usize) {
     let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
     let day = 86_400_000_i64;
@@ -62,7 +62,7 @@ fn sample() -> Home {
 }
 
 #[test]
-fn a_new_session_is_told_what_happened_before() {
+fn a_new_session_gets_the_context_block() {
     let home = sample();
     assert_eq!(start(&home, "startup"), None, "no memories yet");
     remember(&home, 5);
@@ -74,7 +74,7 @@ fn a_new_session_is_told_what_happened_before() {
     assert_eq!((start(&home, "resume"), start(&home, "fork")), (None, None));
 }
 
-/// A session of one turn that ends with a message.
+/// Records a session of one turn that ends with a message.
 fn session(home: &Home, id: &str, prompt: &str, message: &str) {
     home.report(
         "user-prompt-submit",
@@ -88,7 +88,7 @@ fn session(home: &Home, id: &str, prompt: &str, message: &str) {
 }
 
 #[test]
-fn what_is_open_is_told_until_it_is_done() {
+fn open_work_is_included_until_it_is_done() {
     let home = Home::new();
     session(
         &home,
@@ -131,7 +131,7 @@ fn what_is_open_is_told_until_it_is_done() {
 }
 
 #[test]
-fn notes_are_told_without_a_pin() {
+fn unpinned_notes_are_included() {
     let home = Home::new();
     home.ok(&["remember", "The staging database is wiped on Mondays"]);
     home.ok(&["remember", "--global", "Answer in British English"]);
@@ -159,7 +159,7 @@ fn notes_are_told_without_a_pin() {
 }
 
 #[test]
-fn notes_for_all_projects_are_told_where_nothing_else_is_known() {
+fn global_notes_are_included_in_a_project_without_memories() {
     let served = Served::start_in(sample());
     let home = &served.home;
     home.ok(&["remember", "--global", "Answer in British English"]);
@@ -198,7 +198,7 @@ fn notes_for_all_projects_are_told_where_nothing_else_is_known() {
 }
 
 #[test]
-fn the_same_is_not_told_again_and_again() {
+fn near_duplicates_are_included_once() {
     let home = sample();
     let (here, day) = (home.project(), "2026-11-14T10:00:00Z");
     let lines = [
@@ -252,7 +252,7 @@ fn memories_of_another_project_are_not_shown() {
 }
 
 #[test]
-fn a_damaged_or_locked_store_costs_the_context_not_the_session() {
+fn a_damaged_or_locked_store_yields_no_context_and_no_error() {
     let home = sample();
     remember(&home, 5);
     let path = home.path().join("backstory.db");
@@ -268,7 +268,7 @@ fn a_damaged_or_locked_store_costs_the_context_not_the_session() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn a_missing_folder_is_an_error() {
     let home = sample();
     let output = home.run(&["context", "--cwd", "/nowhere/at/all"], b"");
     assert_eq!(output.status.code(), Some(1));

@@ -1,5 +1,5 @@
-//! Circumstances that nobody chose: a wrong clock, a lock that stays, two versions at once, a slow disk, a long queue, a home
-//! that cannot be written to. docs/faults.md states the outcomes.
+//! Degraded environments: a wrong clock, a permanent lock, two versions at once, a slow disk, a long queue, a read-only
+//! home. docs/faults.md states the outcomes.
 
 use std::{
     fs,
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 use crate::{
     durability::small_disk,
-    home::{GO_ON, Home, eventually, run, text},
+    home::{DEFAULT_OUTPUT, Home, eventually, run, text},
     http_client::Served,
     mcp::Agent,
 };
 
-/// Puts our clock and disk between the binary and the system. Whoever builds the binary has a C compiler.
+/// Preloads a library that changes the clock or the disk speed. Compiled with the C compiler that the build needs anyway.
 fn interposed(home: Home, name: &str, value: &str) -> Home {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/interposed.c");
     let library = home.outside().join("interposed.so");
@@ -45,7 +45,7 @@ fn turn(home: &Home, prompt: &str) {
 }
 
 #[test]
-fn a_clock_that_jumps_back_loses_nothing_and_holds_nothing_up() {
+fn a_clock_that_jumps_back_loses_and_delays_nothing() {
     let home = Home::new();
     turn(&home, "before the jump");
     home.drain();
@@ -59,7 +59,7 @@ fn a_clock_that_jumps_back_loses_nothing_and_holds_nothing_up() {
         .to_owned();
     let last = home.rows("select max(key) from event").remove(0);
     assert!(key < last, "the clock did not jump: {key} and {last}");
-    // A worker that died two hours ahead of now has left a lease.
+    // A worker that was killed two hours ahead of now has left a lease.
     let connection = Connection::open(home.path().join("backstory.db")).unwrap();
     connection
         .execute_batch("update event set state = 'processing', lease_until = (unixepoch() + 60) * 1000")
@@ -88,7 +88,7 @@ fn lock(home: &Home) -> Connection {
 }
 
 #[test]
-fn a_lock_that_stays_stops_no_hook_and_no_worker() {
+fn a_permanent_lock_stops_no_hook_and_no_worker() {
     let served = Served::start();
     let home = &served.home;
     turn(home, "before the lock");
@@ -99,7 +99,7 @@ fn a_lock_that_stays_stops_no_hook_and_no_worker() {
     let start = Instant::now();
     turn(home, "under the lock");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-    // Longer than anybody waits for a lock: a minute is the same.
+    // Longer than every busy timeout.
     std::thread::sleep(Duration::from_secs(7));
     assert!(
         !home.spooled().is_empty(),
@@ -129,7 +129,7 @@ fn a_lock_that_stays_stops_no_hook_and_no_worker() {
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     agent.end();
     drop(connection);
-    eventually("the worker takes in and distils what waited", || {
+    eventually("the worker ingests and distills the pending events", || {
         home.spooled().is_empty() && home.rows("select request from summary").len() == 2
     });
     assert_eq!(home.json(&["worker", "status", "--json"])["pid"], served.pid());
@@ -138,7 +138,7 @@ fn a_lock_that_stays_stops_no_hook_and_no_worker() {
 }
 
 #[test]
-fn a_worker_that_starts_under_a_lock_does_its_work_when_it_can() {
+fn a_worker_that_starts_under_a_lock_works_once_it_is_released() {
     let home = Home::new();
     turn(&home, "before the lock");
     home.drain();
@@ -147,7 +147,7 @@ fn a_worker_that_starts_under_a_lock_does_its_work_when_it_can() {
     let served = Served::start_in(home);
     let home = &served.home;
     assert_eq!(served.get("/api/search?q=lock").status, 200);
-    // Longer than anybody waits for a lock.
+    // Longer than every busy timeout.
     std::thread::sleep(Duration::from_secs(6));
     drop(connection);
     eventually("everything is distilled and has its vector", || {
@@ -159,38 +159,38 @@ fn a_worker_that_starts_under_a_lock_does_its_work_when_it_can() {
 }
 
 #[test]
-fn an_older_worker_writes_nothing_once_a_newer_version_has_changed_the_schema() {
+fn an_older_worker_writes_nothing_after_a_schema_change() {
     let served = Served::start();
     let home = &served.home;
     turn(home, "with the old schema");
-    eventually("taken in", || home.spooled().is_empty());
+    eventually("the events are ingested", || home.spooled().is_empty());
     let connection = Connection::open(home.path().join("backstory.db")).unwrap();
     connection.busy_timeout(Duration::from_secs(5)).unwrap();
     connection.pragma_update(None, "user_version", 999).unwrap();
     let events = home.events();
     turn(home, "with the new schema");
     let log = home.path().join("logs/worker.log");
-    eventually("the worker has ended, and said why", || {
+    eventually("the worker has exited and logged the reason", || {
         fs::read_to_string(&log).is_ok_and(|log| log.contains("has schema 999"))
     });
     assert_eq!((home.events(), home.spooled().len()), (events, 3));
 }
 
 #[test]
-fn an_older_worker_ends_also_when_it_has_nothing_to_take_in() {
+fn an_older_worker_exits_even_without_events() {
     let served = Served::start();
     let home = &served.home;
     let connection = Connection::open(home.path().join("backstory.db")).unwrap();
     connection.busy_timeout(Duration::from_secs(5)).unwrap();
     connection.pragma_update(None, "user_version", 999).unwrap();
     let log = home.path().join("logs/worker.log");
-    eventually("the worker has ended, and said why", || {
+    eventually("the worker has exited and logged the reason", || {
         fs::read_to_string(&log).is_ok_and(|log| log.contains("has schema 999"))
     });
 }
 
 #[test]
-fn a_server_of_an_older_version_writes_nothing_more_either() {
+fn an_older_server_writes_nothing_after_a_schema_change() {
     let home = Home::new();
     let mut agent = Agent::start(&home);
     agent.greet("2025-11-25");
@@ -206,7 +206,7 @@ fn a_server_of_an_older_version_writes_nothing_more_either() {
 }
 
 #[test]
-fn a_worker_of_another_version_is_pointed_out_and_left_alone() {
+fn a_worker_of_another_version_is_reported_and_not_stopped() {
     let served = Served::start();
     let home = &served.home;
     let path = home.path().join("worker.json");
@@ -215,14 +215,14 @@ fn a_worker_of_another_version_is_pointed_out_and_left_alone() {
     facts["from_the_future"] = json!({"what": "ever"});
     fs::write(&path, facts.to_string()).unwrap();
     turn(home, "two versions");
-    eventually("taken in", || home.spooled().is_empty());
+    eventually("the events are ingested", || home.spooled().is_empty());
     let doctor = text(&home.run(&["doctor"], b"").stdout);
     assert!(doctor.contains("is version 0.0.1"), "{doctor}");
     assert!(home.ok(&["worker", "status"]).contains("version 0.0.1"));
 }
 
 #[test]
-fn a_slow_disk_makes_hooks_slow_and_nothing_else() {
+fn a_slow_disk_only_slows_hooks_down() {
     let home = Home::new();
     turn(&home, "on a fast disk");
     home.drain();
@@ -234,7 +234,7 @@ fn a_slow_disk_makes_hooks_slow_and_nothing_else() {
         took >= Duration::from_millis(60),
         "the disk is not slow: {took:?}"
     );
-    // A build for tests waits five seconds for what it may tell, the one for users 50 ms.
+    // A debug build waits five seconds for recall, a release build 50 ms.
     assert!(took < Duration::from_secs(7), "{took:?} {told}");
     turn(&home, "on a slow disk");
     let home = home.with("DISK_DELAY_MS", "2");
@@ -243,7 +243,7 @@ fn a_slow_disk_makes_hooks_slow_and_nothing_else() {
 }
 
 #[test]
-fn ten_thousand_events_wait_for_a_worker_that_was_down() {
+fn ten_thousand_spooled_events_are_ingested() {
     const EVENTS: usize = 10_000;
     let home = Home::new();
     home.report("user-prompt-submit", &json!({"prompt": "a long day"}));
@@ -258,7 +258,7 @@ fn ten_thousand_events_wait_for_a_worker_that_was_down() {
         fs::copy(&sample, sample.with_file_name(format!("{name}{number:05}"))).unwrap();
     }
     let start = Instant::now();
-    // A reading command does the work that no worker did.
+    // Without a worker, a reading command ingests the events.
     home.ok(&["sessions"]);
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert_eq!((home.events(), home.spooled().len()), (EVENTS as u64, 0));
@@ -272,7 +272,7 @@ fn ten_thousand_events_wait_for_a_worker_that_was_down() {
 }
 
 #[test]
-fn a_home_that_cannot_be_written_to_costs_the_recording_and_nothing_else() {
+fn a_read_only_home_only_prevents_recording() {
     let home = Home::new();
     let Some(_disk) = small_disk(&home.path(), "16m") else {
         eprintln!("not checked: mounting needs root");
@@ -291,7 +291,7 @@ fn a_home_that_cannot_be_written_to_costs_the_recording_and_nothing_else() {
             event,
             &json!({"prompt": "x", "tool_name": "Bash", "tool_input": {"command": "ls"}}),
         );
-        assert!(answer.is_empty() || answer == GO_ON, "{event}: {answer}");
+        assert!(answer.is_empty() || answer == DEFAULT_OUTPUT, "{event}: {answer}");
     }
     let output = run(home.command(&["remember", "a note"]), b"");
     assert_eq!(output.status.code(), Some(1));

@@ -1,4 +1,4 @@
-//! References that are made from the code, and stay true.
+//! Generated references in docs/ are up to date.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{home::Home, http_client::Served};
 
-/// Compares a file of docs/ with what the code makes of it. `UPDATE_DOCS=1` writes it instead.
+/// Compares a file of docs/ with its generated content. `UPDATE_DOCS=1` writes it instead.
 fn is_up_to_date(name: &str, made: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs")

@@ -1,15 +1,15 @@
-//! What `doctor` finds, and what it says to do.
+//! Findings and remedies of `doctor`.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
 
 use crate::{
-    backup::remembered,
+    backup::home_with_memories,
     home::{Home, settings, text},
 };
 
-/// Runs it; returns the exit code and the findings of one check.
+/// Runs `doctor`; returns the exit code and the findings of one check.
 fn findings(home: &Home, check: &str) -> (i32, Vec<Value>) {
     let output = home.run(&["doctor", "--json"], b"");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -26,7 +26,7 @@ fn findings(home: &Home, check: &str) -> (i32, Vec<Value>) {
     )
 }
 
-/// The level of the one finding of a check, and the exit code.
+/// Returns the exit code and the severity of the only finding of a check.
 fn level(home: &Home, check: &str) -> (i32, String) {
     let (code, found) = findings(home, check);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -44,11 +44,11 @@ fn filters() -> insta::Settings {
 }
 
 #[test]
-fn a_new_home_and_one_in_use_are_well() {
+fn a_new_home_and_one_in_use_have_no_problems() {
     let home = Home::new().with("COLUMNS", "200");
     let mut said = home.ok(&["doctor"]);
     assert!(!home.path().exists(), "looking changes nothing");
-    let home = remembered().with("COLUMNS", "200");
+    let home = home_with_memories().with("COLUMNS", "200");
     home.ok(&["backup"]);
     said.push_str("\n---\n");
     said.push_str(&home.ok(&["doctor"]));
@@ -56,8 +56,8 @@ fn a_new_home_and_one_in_use_are_well() {
 }
 
 #[test]
-fn what_is_broken_fails_and_says_what_to_do() {
-    let home = remembered().with("COLUMNS", "200");
+fn problems_fail_with_a_remedy() {
+    let home = home_with_memories().with("COLUMNS", "200");
     fs::write(
         home.path().join("config.toml"),
         "[distill]\nprovider = \"anthropic\"\nmodle = 1\n",
@@ -85,7 +85,7 @@ fn what_is_broken_fails_and_says_what_to_do() {
 }
 
 #[test]
-fn the_provider_needs_its_key() {
+fn a_missing_api_key_is_reported() {
     let home = Home::new().with("BACKSTORY_DISTILL_PROVIDER", "anthropic");
     assert_eq!(level(&home, "provider"), (1, "broken".to_owned()));
     let home = home.with("ANTHROPIC_API_KEY", "x");
@@ -98,7 +98,7 @@ fn the_provider_needs_its_key() {
 
 #[test]
 fn a_newer_database_is_broken_and_a_missing_one_with_backups_a_warning() {
-    let home = remembered();
+    let home = home_with_memories();
     let path = home.path().join("backstory.db");
     let connection = rusqlite::Connection::open(&path).unwrap();
     let schema: i64 = connection
@@ -114,8 +114,8 @@ fn a_newer_database_is_broken_and_a_missing_one_with_backups_a_warning() {
 }
 
 #[test]
-fn a_repair_is_told_until_it_is_long_ago() {
-    let home = remembered();
+fn a_recent_repair_is_reported() {
+    let home = home_with_memories();
     home.ok(&["backup"]);
     fs::write(
         home.path().join("backstory.db"),
@@ -128,13 +128,13 @@ fn a_repair_is_told_until_it_is_long_ago() {
 }
 
 #[test]
-fn events_that_wait_too_long_or_come_from_the_future_are_noticed() {
-    let home = remembered();
+fn stuck_events_and_future_timestamps_are_reported() {
+    let home = home_with_memories();
     home.report("stop", &json!({}));
     assert_eq!(level(&home, "queue"), (0, "ok".to_owned()));
     let waiting = home.spooled().remove(0);
     let name = waiting.file_name().unwrap().to_str().unwrap().to_owned();
-    // Named as if it had been reported years ago.
+    // Renamed as if it had been recorded years ago.
     fs::rename(&waiting, waiting.with_file_name(format!("00{}", &name[2..]))).unwrap();
     assert_eq!(level(&home, "queue"), (0, "warning".to_owned()));
     assert_eq!(level(&home, "clock"), (0, "ok".to_owned()));
@@ -152,7 +152,7 @@ fn events_that_wait_too_long_or_come_from_the_future_are_noticed() {
     assert_eq!(level(&home, "failed"), (0, "warning".to_owned()));
 }
 
-/// A home after a first installation, and the settings of Claude Code, which were there before.
+/// Returns a home after a first installation, and the path of Claude Code's settings, which existed before.
 fn installed(host: &str) -> (Home, std::path::PathBuf) {
     let home = Home::new();
     let settings = home.outside().join("home/.claude/settings.json");
@@ -163,14 +163,14 @@ fn installed(host: &str) -> (Home, std::path::PathBuf) {
 }
 
 #[test]
-fn a_first_installation_is_well() {
+fn a_first_installation_has_no_problems() {
     let (home, _) = installed("claude-code");
     assert_eq!(level(&home, "database"), (0, "note".to_owned()));
     assert_eq!(level(&home, "claude-code"), (0, "ok".to_owned()));
 }
 
 #[test]
-fn a_file_that_was_installed_and_is_gone_is_noticed() {
+fn a_missing_installed_file_is_reported() {
     let (home, settings) = installed("claude-code");
     fs::remove_file(settings).unwrap();
     assert_eq!(level(&home, "installed"), (0, "warning".to_owned()));
@@ -179,7 +179,7 @@ fn a_file_that_was_installed_and_is_gone_is_noticed() {
 }
 
 #[test]
-fn hooks_that_are_never_called_are_noticed() {
+fn hooks_that_cannot_run_are_reported() {
     let plugin = json!({"enabledPlugins": {"backstory@backstory": true}});
     let mut off = plugin.clone();
     off["disableAllHooks"] = true.into();
@@ -217,12 +217,12 @@ fn hooks_that_are_never_called_are_noticed() {
             "{settings}"
         );
     }
-    // The client passes over such a file.
+    // The client ignores such a file.
     let (home, settings) = installed("claude-code");
     let text = fs::read_to_string(&settings).unwrap();
     fs::write(&settings, format!("// mine\n{text}")).unwrap();
     assert_eq!(level(&home, "claude-code"), (1, "broken".to_owned()));
-    // The plugin's hooks leave the work to those of the settings, which somebody has taken out.
+    // The plugin's hooks yield to those of the settings, which were removed by hand.
     let (home, settings) = installed("claude-code");
     fs::write(&settings, "{}").unwrap();
     assert_eq!(level(&home, "claude-code"), (0, "warning".to_owned()));
@@ -233,7 +233,7 @@ fn hooks_that_are_never_called_are_noticed() {
 }
 
 #[test]
-fn settings_in_another_folder_are_looked_at() {
+fn settings_in_another_folder_are_checked() {
     let home = Home::new();
     let folder = home.outside().join("cc");
     let home = home.with("CLAUDE_CONFIG_DIR", folder.to_str().unwrap());
@@ -242,7 +242,7 @@ fn settings_in_another_folder_are_looked_at() {
 }
 
 #[test]
-fn every_host_that_was_set_up_is_looked_at() {
+fn every_installed_host_is_checked() {
     for (host, file) in [
         ("cursor", ".cursor/hooks.json"),
         ("codex", ".codex/config.toml"),
@@ -261,11 +261,11 @@ fn every_host_that_was_set_up_is_looked_at() {
 }
 
 #[test]
-fn what_is_in_the_log_counts_as_the_databases_size() {
+fn the_size_includes_the_wal() {
     let home = Home::new();
     home.report("stop", &json!({}));
     home.drain();
-    // As long as somebody looks, what is written stays in the log.
+    // An open reader keeps new data in the WAL.
     let looking = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
     looking
         .query_row("select count(*) from event", [], |_| Ok(()))

@@ -1,8 +1,8 @@
-//! Nothing captured is lost: kills, parallel writers, full disks, damaged and newer databases.
+//! No captured event is lost: kills, parallel writers, full disks, damaged and newer databases.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests start programs and write files as they please"
+    reason = "tests start programs and write files directly"
 )]
 
 use std::{
@@ -17,9 +17,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::home::{GO_ON, Home, settings};
+use crate::home::{DEFAULT_OUTPUT, Home, settings};
 
-/// A little randomness that a failing run can repeat.
+/// Seeded random numbers, so that a failing run can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ fn payload(home: &Home, session: usize, writer: usize, number: usize) -> Vec<u8>
     marks.to_string().into_bytes()
 }
 
-/// Reads the marks of all events straight from the file, in the order of their keys.
+/// Reads the markers of all events from the database file, in the order of their keys.
 fn stored(home: &Home) -> Vec<(String, u64, u64)> {
     let output = home.run(&["queue", "--json", "--limit", "0"], b"");
     assert!(output.status.success());
@@ -64,7 +64,7 @@ fn stored(home: &Home) -> Vec<(String, u64, u64)> {
 }
 
 #[test]
-fn parallel_hooks_lose_nothing_while_the_taker_is_killed_again_and_again() {
+fn parallel_hooks_lose_nothing_while_the_ingesting_process_is_killed() {
     const WRITERS: usize = 16;
     const EVENTS: usize = 25;
     let home = Home::new();
@@ -92,7 +92,7 @@ fn parallel_hooks_lose_nothing_while_the_taker_is_killed_again_and_again() {
                     for number in 0..EVENTS {
                         assert_eq!(
                             home.hook("post-tool-use", &payload(home, writer % 4, writer, number)),
-                            GO_ON
+                            DEFAULT_OUTPUT
                         );
                     }
                 })
@@ -120,11 +120,11 @@ fn parallel_hooks_lose_nothing_while_the_taker_is_killed_again_and_again() {
 }
 
 #[test]
-fn a_hook_that_exited_0_has_its_event_wherever_others_were_killed() {
+fn a_hook_that_exited_0_has_recorded_its_event() {
     let home = Home::new();
     let mut dice = Dice(0xd1ce);
     let mut finished = BTreeSet::new();
-    // The moments reach from the start of a hook to well after its end, however busy the machine is.
+    // Kill times range from the start of a hook to well after its end, on a machine under any load.
     let start = Instant::now();
     for number in 1000..1010 {
         home.hook("post-tool-use", &payload(&home, 0, 0, number));
@@ -133,7 +133,7 @@ fn a_hook_that_exited_0_has_its_event_wherever_others_were_killed() {
     for number in 0..120 {
         let mut child = home.command(&["hook", "post-tool-use"]).spawn().unwrap();
         let start = Instant::now();
-        // A hook killed before it read its input closes the pipe on us.
+        // A hook that is killed before it reads its input closes the pipe.
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), &payload(&home, 0, 0, number)).ok();
         let moment = Duration::from_micros(dice.roll(range));
         while start.elapsed() < moment {
@@ -184,7 +184,7 @@ fn a_locked_database_delays_no_hook_and_loses_nothing() {
 }
 
 #[test]
-fn a_newer_database_is_refused_with_a_hint_and_left_as_it_is() {
+fn a_newer_database_is_rejected_with_a_hint_and_unchanged() {
     let home = Home::new();
     home.report("stop", &json!({}));
     home.drain();
@@ -194,7 +194,7 @@ fn a_newer_database_is_refused_with_a_hint_and_left_as_it_is() {
         .pragma_update(None, "user_version", 999)
         .unwrap();
     let before = fs::read(&path).unwrap();
-    assert_eq!(home.report("stop", &json!({})), GO_ON);
+    assert_eq!(home.report("stop", &json!({})), DEFAULT_OUTPUT);
     let mut said = String::new();
     for arguments in [
         vec!["sessions"],
@@ -230,13 +230,13 @@ fn an_event_that_does_not_fit_the_file_size_limit_is_dropped_and_counted() {
     let output = home.run_with_small_files(8, &["hook", "post-tool-use"], event.as_bytes());
     assert_eq!(
         (output.status.code(), output.stdout.as_slice()),
-        (Some(0), GO_ON.as_bytes())
+        (Some(0), DEFAULT_OUTPUT.as_bytes())
     );
     assert_eq!((home.lost("dropped"), home.spooled().len()), (1, 1));
 }
 
 #[test]
-fn a_hook_that_may_write_nothing_at_all_still_exits_0() {
+fn a_hook_that_cannot_write_at_all_still_exits_0() {
     let private = r#"{"session_id": "s1", "prompt": "<private>all of it</private>"}"#;
     for input in ["no JSON", private, r#"{"session_id": "s1", "prompt": "plain"}"#] {
         let home = Home::new();
@@ -247,7 +247,7 @@ fn a_hook_that_may_write_nothing_at_all_still_exits_0() {
     }
 }
 
-/// Mounts a small file system; `None` where that is not allowed.
+/// Mounts a small file system; `None` without permission.
 pub(crate) fn small_disk(at: &Path, size: &str) -> Option<impl Drop + use<>> {
     struct Mounted(std::path::PathBuf);
     impl Drop for Mounted {
@@ -282,7 +282,7 @@ fn on_a_full_disk_events_are_dropped_and_counted_and_those_before_are_kept() {
                 "post-tool-use",
                 &json!({"tool_name": "Bash", "n": n, "tool_response": "word ".repeat(800)})
             ),
-            GO_ON
+            DEFAULT_OUTPUT
         );
         kept += home.spooled().len() - before;
     }

@@ -1,4 +1,4 @@
-//! Memories as lines: in and out.
+//! Export and import of memories as lines of JSON.
 
 use std::process::Output;
 
@@ -12,7 +12,7 @@ fn import(home: &Home, lines: &[Value]) -> Output {
     home.run(&["import", "jsonl", "-", "--json"], lines.join("\n").as_bytes())
 }
 
-fn told(home: &Home, lines: &[Value]) -> (u64, u64, u64) {
+fn import_counts(home: &Home, lines: &[Value]) -> (u64, u64, u64) {
     let output = import(home, lines);
     let told: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -26,14 +26,17 @@ fn count(home: &Home, sql: &str) -> i64 {
 }
 
 #[test]
-fn the_same_line_twice_changes_nothing() {
+fn importing_a_line_twice_changes_nothing() {
     let home = Home::new();
     let line = json!({"kind": "passage", "project": "p", "session_id": "s", "text": "sled keeps pages", "external_id": "d1"});
     let other = json!({"kind": "passage", "project": "p", "session_id": "s", "text": "sled keeps pages", "external_id": "d2"});
-    assert_eq!(told(&home, &[line.clone(), line, other.clone()]), (2, 1, 0));
-    // The order of the fields and what is null say nothing.
+    assert_eq!(
+        import_counts(&home, &[line.clone(), line, other.clone()]),
+        (2, 1, 0)
+    );
+    // The order of fields and null values do not matter.
     let same = json!({"external_id": "d1", "text": "sled keeps pages", "kind": "passage", "session_id": "s", "project": "p", "title": null});
-    assert_eq!(told(&home, &[same, other]), (0, 2, 0));
+    assert_eq!(import_counts(&home, &[same, other]), (0, 2, 0));
     assert_eq!(count(&home, "select count(*) from passage"), 2);
     assert_eq!(count(&home, "select count(*) from session"), 1);
     assert_eq!(
@@ -43,7 +46,7 @@ fn the_same_line_twice_changes_nothing() {
 }
 
 #[test]
-fn a_damaged_line_is_named_and_the_rest_goes_in() {
+fn a_damaged_line_is_reported_and_the_rest_imported() {
     let home = Home::new();
     let lines = "{\"kind\":\"note\",\"text\":\"first\"}\n\nno json\n{\"kind\":\"memo\",\"text\":\"x\"}\n\
         {\"kind\":\"note\"}\n{\"kind\":\"note\",\"text\":\"last\"}";
@@ -78,7 +81,7 @@ fn private_spans_and_secrets_are_not_imported() {
         json!({"kind": "observation", "title": "t <private>zebra", "facts": ["zebra</private>", "kept"]}),
         json!({"kind": "note", "text": "<PRIVATE>zebra</PRIVATE>"}),
     ];
-    assert_eq!(told(&home, &lines), (2, 0, 1));
+    assert_eq!(import_counts(&home, &lines), (2, 0, 1));
     home.assert_nowhere("zebra");
     home.assert_nowhere("ghp_0123");
     assert_eq!(
@@ -91,7 +94,7 @@ fn private_spans_and_secrets_are_not_imported() {
 }
 
 #[test]
-fn a_line_finds_its_project_and_its_session() {
+fn lines_are_assigned_to_their_project_and_session() {
     let home = Home::new();
     home.repository("acme", Some("https://example.org/team/acme.git"));
     home.report("user-prompt-submit", &json!({"prompt": "live"}));
@@ -107,7 +110,7 @@ fn a_line_finds_its_project_and_its_session() {
         json!({"kind": "prompt", "session_id": "old", "project": "elsewhere", "created_at": "2020-01-02T03:05:05Z", "text": "two"}),
         json!({"kind": "prompt", "text": "of no session"}),
     ];
-    assert_eq!(told(&home, &lines), (9, 0, 0));
+    assert_eq!(import_counts(&home, &lines), (9, 0, 0));
     assert_eq!(
         count(
             &home,
@@ -141,7 +144,7 @@ fn a_line_finds_its_project_and_its_session() {
     );
 }
 
-/// Every kind of memory, with everything that it can have, and some of it twice.
+/// Returns memories of every kind with all fields, some of them twice.
 fn all_kinds() -> Vec<Value> {
     vec![
         json!({"kind": "prompt", "project": "example.org/team/acme", "session_id": "s1", "created_at": "2026-01-02T03:04:05Z",
@@ -172,13 +175,13 @@ fn exported(home: &Home) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_exported_is_the_same_after_an_import_elsewhere() {
+fn an_export_is_the_same_after_an_import_elsewhere() {
     let lines = all_kinds();
     let home = Home::new();
-    assert_eq!(told(&home, &lines), (8, 0, 0));
+    assert_eq!(import_counts(&home, &lines), (8, 0, 0));
     let first = home.ok(&["export"]);
     let mut expected = lines.clone();
-    // In the order of time, evidence before what was made of it.
+    // Ordered by time, evidence before memories.
     expected.swap(2, 3);
     expected.swap(3, 4);
     assert_eq!(exported(&home), expected);
@@ -197,8 +200,8 @@ fn what_is_exported_is_the_same_after_an_import_elsewhere() {
 }
 
 #[test]
-fn what_sessions_left_is_exported_and_not_doubled_by_its_own_export() {
-    let home = crate::memory::mended();
+fn importing_an_own_export_duplicates_nothing() {
+    let home = crate::memory::home_with_bug_fix();
     home.ok(&["remember", "a note of mine"]);
     let first = home.ok(&["export"]);
     assert!(first.lines().count() >= 6, "{first}");
@@ -213,19 +216,19 @@ fn what_sessions_left_is_exported_and_not_doubled_by_its_own_export() {
     let second = Home::new();
     second.run(&["import", "jsonl", "-"], first.as_bytes());
     assert_eq!(second.ok(&["export"]), first);
-    // What was forgotten comes back from it, and nothing else.
+    // It restores forgotten memories, and nothing else.
     home.ok(&["forget", "1", "--yes"]);
     home.run(&["import", "jsonl", "-"], first.as_bytes());
     assert_eq!(home.ok(&["export"]), first);
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     let home = Home::new();
     let lines: Vec<Value> = (0..3000)
         .map(|n| json!({"kind": "note", "text": format!("note {n} {}", "x".repeat(100))}))
         .collect();
-    assert_eq!(told(&home, &lines), (3000, 0, 0));
+    assert_eq!(import_counts(&home, &lines), (3000, 0, 0));
     let mut child = home.command(&["export"]).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -1,4 +1,4 @@
-//! A model provider on loopback: plays answers, keeps what it was asked.
+//! Fake model provider on loopback: sends prepared answers and records requests.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,28 +10,28 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// What was asked.
+/// Recorded request.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) path: String,
-    /// Names in lower case.
+    /// Header names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Value,
 }
 
-impl Asked {
+impl RecordedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The record of the turn and what stands around it, in either API.
+    /// Returns the user message, of either API.
     pub(crate) fn user(&self) -> &str {
         let messages = self.body["messages"].as_array().unwrap();
         messages.last().unwrap()["content"].as_str().unwrap()
     }
 
-    /// What stands outside the fence, to which alone a model listens.
+    /// Returns the text outside the fence, the only part that a model must follow.
     pub(crate) fn outside(&self) -> String {
         let (marker, text) = (self.marker(), self.user());
         let (open, close) = (
@@ -43,14 +43,14 @@ impl Asked {
         format!("{before}{after}")
     }
 
-    /// The word of the fence.
+    /// Returns the marker of the fence.
     pub(crate) fn marker(&self) -> String {
         let (_, rest) = self.user().split_once("BEGIN-DATA-").unwrap();
         rest.chars().take_while(char::is_ascii_hexdigit).collect()
     }
 }
 
-/// What is answered.
+/// Prepared answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     status: u16,
@@ -71,7 +71,7 @@ impl Answer {
         }
     }
 
-    /// What Anthropic's Messages API answers.
+    /// Returns an answer of Anthropic's Messages API.
     pub(crate) fn anthropic(text: &str) -> Self {
         Self::new(
             200,
@@ -81,7 +81,7 @@ impl Answer {
         )
     }
 
-    /// What chat completions answer.
+    /// Returns an answer of a chat completions API.
     pub(crate) fn openai(text: &str) -> Self {
         Self::new(
             200,
@@ -92,7 +92,7 @@ impl Answer {
         )
     }
 
-    /// What Anthropic's errors look like.
+    /// Returns an error of Anthropic's API.
     pub(crate) fn anthropic_error(status: u16, kind: &str, message: &str) -> Self {
         Self::new(
             status,
@@ -100,7 +100,7 @@ impl Answer {
         )
     }
 
-    /// What OpenAI's errors look like.
+    /// Returns an error of OpenAI's API.
     pub(crate) fn openai_error(status: u16, code: &str, message: &str) -> Self {
         Self::new(
             status,
@@ -118,36 +118,36 @@ impl Answer {
         self
     }
 
-    /// Half of the answer, and then no more.
+    /// Cuts the answer off in the middle.
     pub(crate) fn broken_off(mut self) -> Self {
         self.breaks_off = true;
         self
     }
 }
 
-/// A server that lives as long as the test process.
+/// Server that runs as long as the test process.
 pub(crate) struct Server {
     address: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl Server {
-    /// Answers each question by what this says: the question, and how many came before it.
-    pub(crate) fn start(answer: impl Fn(&Asked, usize) -> Answer + Send + Sync + 'static) -> Self {
+    /// Starts a server that answers with a function of the request and the number of earlier ones.
+    pub(crate) fn start(answer: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
-        let (kept, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let requests: Arc<Mutex<Vec<RecordedRequest>>> = Arc::default();
+        let (kept, answer) = (Arc::clone(&requests), Arc::new(answer));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
                 thread::spawn(move || serve(&stream, &kept, answer.as_ref()));
             }
         });
-        Self { address, asked }
+        Self { address, requests }
     }
 
-    /// Answers the same to everybody.
+    /// Starts a server that always sends the same answer.
     pub(crate) fn always(answer: Answer) -> Self {
         Self::start(move |_, _| answer.clone())
     }
@@ -156,13 +156,17 @@ impl Server {
         &self.address
     }
 
-    /// Everything that was asked until now.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    /// Returns all requests so far.
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked, usize) -> Answer) {
+fn serve(
+    stream: &TcpStream,
+    kept: &Mutex<Vec<RecordedRequest>>,
+    answer: &dyn Fn(&RecordedRequest, usize) -> Answer,
+) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut line = String::new();
     if reader.read_line(&mut line).unwrap_or(0) == 0 {
@@ -182,17 +186,17 @@ fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked, u
     let length = length.map_or(0, |(_, value)| value.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    let asked = Asked {
+    let request = RecordedRequest {
         path,
         headers,
         body: serde_json::from_slice(&body).unwrap(),
     };
     let before = {
         let mut kept = kept.lock().unwrap();
-        kept.push(asked.clone());
+        kept.push(request.clone());
         kept.len() - 1
     };
-    let answer = answer(&asked, before);
+    let answer = answer(&request, before);
     thread::sleep(answer.delay);
     let headers: String = answer
         .headers
@@ -203,7 +207,7 @@ fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked, u
         true => answer.body.len() / 2,
         false => answer.body.len(),
     };
-    // Whoever gave up waiting does not read it.
+    // A client that has timed out does not read the answer.
     let mut stream = stream;
     write!(
         stream,

@@ -1,4 +1,4 @@
-//! Damaged, deleted and replaced databases: what is kept, and what the user sees. docs/faults.md states the outcomes.
+//! Damaged, deleted and replaced databases: what is preserved, and what the user sees. docs/faults.md states the outcomes.
 
 use std::{
     fs,
@@ -11,16 +11,16 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    backup::{copies, notes, remember_in, remembered},
+    backup::{copies, home_with_memories, notes, record_memories_in},
     durability::small_disk,
-    home::{GO_ON, Home, eventually, settings, text},
+    home::{DEFAULT_OUTPUT, Home, eventually, settings, text},
 };
 
 fn database(home: &Home) -> PathBuf {
     home.path().join("backstory.db")
 }
 
-/// Makes it one file, so that what is damaged is what is read.
+/// Checkpoints the WAL, so that damage to the file has an effect.
 fn settle(home: &Home) {
     let connection = rusqlite::Connection::open(database(home)).unwrap();
     connection
@@ -28,9 +28,9 @@ fn settle(home: &Home) {
         .unwrap();
 }
 
-/// A home whose last backup has one note and one turn, and which remembers another note and another turn since.
+/// Returns a home whose last backup has one note and one turn, with another note and another turn since.
 fn home_with_backup() -> Home {
-    back_up_and_go_on(remembered())
+    back_up_and_go_on(home_with_memories())
 }
 
 fn back_up_and_go_on(home: Home) -> Home {
@@ -46,20 +46,20 @@ fn back_up_and_go_on(home: Home) -> Home {
     home
 }
 
-/// Writes over some bytes.
+/// Overwrites some bytes.
 fn flip(path: &Path, from: u64, length: usize) {
     let file = fs::File::options().write(true).open(path).unwrap();
     file.write_all_at(&vec![0xa5; length], from).unwrap();
 }
 
-/// Hooks go on in silence, the next command mends and says so, and nothing of the backup is lost.
-fn assert_mended(home: &Home) -> String {
+/// Checks that hooks keep working silently, the next command repairs and reports it, and nothing of the backup is lost.
+fn assert_repaired(home: &Home) -> String {
     assert_eq!(
         home.report(
             "post-tool-use",
             &json!({"tool_name": "Bash", "tool_input": {"command": "ls"}})
         ),
-        GO_ON
+        DEFAULT_OUTPUT
     );
     let output = home.run(&["sessions"], b"");
     let said = text(&output.stderr);
@@ -68,7 +68,7 @@ fn assert_mended(home: &Home) -> String {
         notes(home).contains(&"releases are cut on Tuesdays".to_owned()),
         "{said}"
     );
-    assert!(home.spooled().is_empty(), "the spool is taken in");
+    assert!(home.spooled().is_empty(), "the spool is ingested");
     assert_eq!(home.rows("pragma integrity_check"), ["ok"]);
     assert_eq!(
         copies(home, "damaged-")
@@ -94,7 +94,7 @@ fn a_truncated_database_is_rebuilt() {
         .unwrap()
         .set_len(length / 2)
         .unwrap();
-    let said = assert_mended(&home);
+    let said = assert_repaired(&home);
     let mut settings = settings();
     settings.add_filter(r"\d{8}T\d{9}Z", "[time]");
     settings.add_filter(r", \d+ events and \d notes", ", [n] events and [n] notes");
@@ -105,21 +105,21 @@ fn a_truncated_database_is_rebuilt() {
 fn a_database_with_a_broken_header_is_rebuilt() {
     let home = home_with_backup();
     flip(&database(&home), 0, 16);
-    assert_mended(&home);
+    assert_repaired(&home);
 }
 
 #[test]
-fn a_database_without_a_byte_is_rebuilt() {
+fn an_empty_database_is_rebuilt() {
     let home = home_with_backup();
     let file = fs::File::options().write(true).open(database(&home)).unwrap();
     file.set_len(0).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(60))
         .unwrap();
-    assert_mended(&home);
+    assert_repaired(&home);
 }
 
 #[test]
-fn what_can_still_be_read_of_a_damaged_database_is_kept() {
+fn readable_data_of_a_damaged_database_is_kept() {
     let home = home_with_backup();
     let connection = rusqlite::Connection::open(database(&home)).unwrap();
     let (root, size): (u64, u64) = connection
@@ -131,7 +131,7 @@ fn what_can_still_be_read_of_a_damaged_database_is_kept() {
         .unwrap();
     drop(connection);
     flip(&database(&home), (root - 1) * size, 64);
-    // It opens well: the damage shows where it is read.
+    // It opens: the damage shows only when it is read.
     let output = home.run(&["session", "s1"], b"");
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
@@ -155,8 +155,8 @@ fn what_can_still_be_read_of_a_damaged_database_is_kept() {
 }
 
 #[test]
-fn a_damaged_database_without_a_backup_is_rebuilt_from_what_can_be_read() {
-    let home = remembered();
+fn a_damaged_database_without_a_backup_is_rebuilt_from_readable_data() {
+    let home = home_with_memories();
     settle(&home);
     fs::remove_dir_all(home.path().join("backups")).ok();
     let connection = rusqlite::Connection::open(database(&home)).unwrap();
@@ -172,12 +172,12 @@ fn a_damaged_database_without_a_backup_is_rebuilt_from_what_can_be_read() {
 }
 
 #[test]
-fn the_worker_mends_by_itself() {
+fn the_worker_repairs_a_damaged_database() {
     let home = home_with_backup();
     flip(&database(&home), 0, 16);
     home.report("stop", &json!({}));
     home.ok(&["worker", "start"]);
-    eventually("the event is in", || home.spooled().is_empty());
+    eventually("the event is ingested", || home.spooled().is_empty());
     home.ok(&["worker", "stop"]);
     assert!(notes(&home).contains(&"releases are cut on Tuesdays".to_owned()));
     let log = fs::read_to_string(home.path().join("logs/worker.log")).unwrap();
@@ -185,7 +185,7 @@ fn the_worker_mends_by_itself() {
 }
 
 #[test]
-fn a_database_that_is_deleted_while_a_worker_runs_begins_anew_and_loses_no_event() {
+fn deleting_the_database_under_a_worker_loses_no_event() {
     let home = home_with_backup();
     home.ok(&["worker", "start"]);
     eventually("it works", || home.path().join("worker.json").exists());
@@ -197,17 +197,17 @@ fn a_database_that_is_deleted_while_a_worker_runs_begins_anew_and_loses_no_event
         home.spooled().is_empty() && database(&home).exists() && home.events() == 1
     });
     home.ok(&["worker", "stop"]);
-    // Who did not mean it has the backups.
+    // After an accidental deletion there are backups.
     let copy = copies(&home, "backstory-").remove(0);
     home.ok(&["restore", copy.to_str().unwrap(), "--yes"]);
     assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
 }
 
 #[test]
-fn a_log_that_was_left_over_is_read_beside_its_own_database_and_beside_no_other() {
+fn a_leftover_wal_is_applied_to_its_own_database_only() {
     let home = home_with_backup();
     home.report("stop", &json!({}));
-    // Read, so that the log is not emptied at the end of the process that writes.
+    // An open reader keeps the WAL when the writing process exits.
     let reader = rusqlite::Connection::open(database(&home)).unwrap();
     reader.execute_batch("begin; select count(*) from event").unwrap();
     home.drain();
@@ -217,7 +217,7 @@ fn a_log_that_was_left_over_is_read_beside_its_own_database_and_beside_no_other(
     drop(reader);
     assert_eq!(home.events(), 6);
     settle(&home);
-    // Beside the database of another moment it must not be taken for its own.
+    // It must not be applied to the database of another time.
     home.ok(&[
         "restore",
         copies(&home, "backstory-")[0].to_str().unwrap(),
@@ -228,7 +228,7 @@ fn a_log_that_was_left_over_is_read_beside_its_own_database_and_beside_no_other(
 }
 
 #[test]
-fn a_newer_database_is_not_damaged_and_can_be_set_aside_by_hand() {
+fn a_newer_database_is_not_damaged_and_can_be_moved_away() {
     let home = home_with_backup();
     rusqlite::Connection::open(database(&home))
         .unwrap()
@@ -253,7 +253,7 @@ fn a_newer_database_is_not_damaged_and_can_be_set_aside_by_hand() {
 }
 
 #[test]
-fn a_backup_that_does_not_fit_leaves_nothing_and_the_store_as_it_was() {
+fn a_backup_without_disk_space_leaves_no_file_and_an_unchanged_store() {
     let home = home_with_backup();
     let before = copies(&home, "");
     let output = home.run_with_small_files(64, &["backup"], b"");
@@ -268,12 +268,12 @@ fn a_backup_that_does_not_fit_leaves_nothing_and_the_store_as_it_was() {
 }
 
 #[test]
-fn a_repair_that_is_killed_anywhere_is_finished_by_the_next_command() {
+fn a_killed_repair_is_completed_by_the_next_command() {
     let home = home_with_backup();
     let original = fs::read(database(&home)).unwrap();
     let mut killed = 0;
     for delay in 0..15 {
-        // Damaged anew each time; the set-aside ones go, so that they are not many.
+        // Damaged again each time; earlier damaged copies are removed to keep their number small.
         for copy in copies(&home, "damaged-") {
             fs::remove_file(copy).unwrap();
         }
@@ -299,10 +299,10 @@ fn a_repair_that_is_killed_anywhere_is_finished_by_the_next_command() {
 }
 
 #[test]
-fn a_repair_that_is_killed_between_two_renames_is_completed_whatever_is_still_in_place() {
+fn a_repair_killed_between_two_renames_is_completed() {
     for (ready, aside) in [("ready", "damaged-"), ("restored", "before-restore-")] {
         let home = home_with_backup();
-        // What was salvaged was in the log, which is moved away already: the database looks well without it.
+        // The salvaged data was in the WAL, which is already moved away: without it the database looks intact.
         let ready = home.path().join(format!("backstory.db.{ready}"));
         fs::copy(database(&home), &ready).unwrap();
         home.rows("update note set text = 'as it was before the log' where id = 2 returning text");
@@ -322,7 +322,7 @@ fn a_repair_that_is_killed_between_two_renames_is_completed_whatever_is_still_in
 }
 
 #[test]
-fn a_restore_after_a_repair_that_was_killed_is_the_last_word() {
+fn a_restore_overrides_an_earlier_killed_repair() {
     let home = home_with_backup();
     let copy = copies(&home, "backstory-").remove(0);
     fs::rename(database(&home), home.path().join("backstory.db.ready")).unwrap();
@@ -330,7 +330,7 @@ fn a_restore_after_a_repair_that_was_killed_is_the_last_word() {
     assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
     home.ok(&["sessions"]);
     assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
-    // What was ready had its place before, and is kept.
+    // The finished replacement was put in place first, and is kept.
     let kept = rusqlite::Connection::open(&copies(&home, "before-restore-")[0]).unwrap();
     let count: i64 = kept
         .query_row("select count(*) from note", [], |row| row.get(0))
@@ -338,8 +338,8 @@ fn a_restore_after_a_repair_that_was_killed_is_the_last_word() {
     assert_eq!(count, 2);
 }
 
-/// Opens the file that those share who take events in, and that whoever replaces the database has alone.
-fn taking(home: &Home) -> fs::File {
+/// Opens the ingest lock: shared during ingest, exclusive while the database is replaced.
+fn ingest_lock(home: &Home) -> fs::File {
     let path = home.path().join("spool/taking.lock");
     let mut options = fs::File::options();
     options
@@ -352,14 +352,14 @@ fn taking(home: &Home) -> fs::File {
 }
 
 #[test]
-fn no_event_is_taken_in_while_the_database_is_replaced() {
+fn no_event_is_ingested_while_the_database_is_replaced() {
     let home = home_with_backup();
-    let taking = taking(&home);
-    taking.lock().unwrap();
+    let lock = ingest_lock(&home);
+    lock.lock().unwrap();
     let events = home.events();
     home.report("stop", &json!({}));
     let output = home.run(&["sessions"], b"");
-    // What is there is shown; the event is safe where it is.
+    // Stored data is shown; the event is safe in the spool.
     assert!(output.status.success() && !output.stdout.is_empty());
     assert!(
         text(&output.stderr).contains("1 events are still in the spool: the database is being replaced"),
@@ -367,24 +367,24 @@ fn no_event_is_taken_in_while_the_database_is_replaced() {
         text(&output.stderr)
     );
     assert_eq!((home.events(), home.spooled().len()), (events, 1));
-    taking.unlock().unwrap();
+    lock.unlock().unwrap();
     home.ok(&["sessions"]);
     assert_eq!((home.events(), home.spooled().len()), (events + 1, 0));
 }
 
 #[test]
-fn a_database_is_not_replaced_while_somebody_takes_events_in() {
+fn the_database_is_not_replaced_during_ingest() {
     let home = home_with_backup();
     let copy = copies(&home, "backstory-").remove(0);
-    let taking = taking(&home);
-    taking.lock_shared().unwrap();
+    let lock = ingest_lock(&home);
+    lock.lock_shared().unwrap();
     let restore = ["restore", copy.to_str().unwrap(), "--yes"];
     let mut child = home.command(&restore).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     assert!(child.try_wait().unwrap().is_none(), "it waits");
-    // Committed just before the spool forgets it: it must be in the copy that is kept.
+    // Committed just before the file is removed from the spool: it must be in the copy that is kept.
     home.rows("update note set text = 'a word in time' where id = 1 returning text");
-    taking.unlock().unwrap();
+    lock.unlock().unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(notes(&home), ["releases are cut on Tuesdays"]);
     let kept = rusqlite::Connection::open(&copies(&home, "before-restore-")[0]).unwrap();
@@ -392,29 +392,29 @@ fn a_database_is_not_replaced_while_somebody_takes_events_in() {
         .query_row("select text from note where id = 1", [], |row| row.get(0))
         .unwrap();
     assert_eq!(note, "a word in time");
-    // A rebuild waits as well.
+    // A rebuild waits too.
     settle(&home);
     flip(&database(&home), 0, 16);
-    taking.lock_shared().unwrap();
+    lock.lock_shared().unwrap();
     let mut child = home.command(&["sessions"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     assert!(child.try_wait().unwrap().is_none(), "it waits");
-    taking.unlock().unwrap();
+    lock.unlock().unwrap();
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
-fn on_a_full_disk_nothing_is_lost_and_a_repair_waits_for_room() {
+fn on_a_full_disk_nothing_is_lost_and_a_repair_waits_for_free_space() {
     let home = Home::new();
     let Some(_disk) = small_disk(&home.path(), "4m") else {
         eprintln!("NOT CHECKED: mounting needs root");
         return;
     };
-    let home = back_up_and_go_on(remember_in(home));
+    let home = back_up_and_go_on(record_memories_in(home));
     let filler = home.path().join("filler");
     let fill = || {
         let mut file = fs::File::create(&filler).unwrap();
-        // Until it is full, and then a little is given back.
+        // Filled up, then a little space is freed.
         while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
         file.set_len(file.metadata().unwrap().len().saturating_sub(64 << 10))
             .unwrap();
@@ -427,7 +427,7 @@ fn on_a_full_disk_nothing_is_lost_and_a_repair_waits_for_room() {
     home.report("stop", &json!({}));
     assert_eq!(home.spooled().len(), 1, "there is room for an event");
 
-    // Damaged at the worst of times: it stays until there is free space.
+    // Damaged while the disk is full: it stays until there is free space.
     flip(&database(&home), 0, 16);
     let damaged = fs::read(database(&home)).unwrap();
     let output = home.run(&["sessions"], b"");

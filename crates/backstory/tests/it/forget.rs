@@ -1,4 +1,4 @@
-//! What is forgotten is gone: from every table, from search, from every byte of the home.
+//! Forgotten memories are deleted: from every table, from search, from every byte of the home.
 
 use std::{fs, path::PathBuf};
 
@@ -9,10 +9,10 @@ use crate::{
     http_client::Served,
 };
 
-/// A word that stands in everything that is to be forgotten, and nowhere else.
+/// A word that is in everything that is to be forgotten, and nowhere else.
 const MARKER: &str = "zanzibarine";
 
-/// Two sessions of a project, one of which speaks of the marker in every kind of memory.
+/// Returns a home with two sessions of a project, one of which contains the marker in every kind of memory.
 fn sample() -> Home {
     let home = Home::new();
     turn(
@@ -22,7 +22,7 @@ fn sample() -> Home {
         &format!("src/{MARKER}.rs"),
         &format!("Fixed: the {MARKER} import now skips empty rows.\n\nNext steps: test the {MARKER} export."),
     );
-    // One after the other: two turns are distilled at a time, and handles are to be the same in every run.
+    // One after the other: two turns are distilled at a time, and handles must be the same in every run.
     home.drain();
     turn(
         &home,
@@ -70,7 +70,7 @@ fn found(home: &Home, word: &str) -> i64 {
     )
 }
 
-/// Fails unless the marker is in the home: else its absence afterwards would prove nothing.
+/// Fails unless the marker is in the home: otherwise its later absence would prove nothing.
 fn assert_somewhere(home: &Home, needle: &str) {
     let there = std::panic::catch_unwind(|| home.assert_nowhere(needle)).is_err();
     assert!(there, "{needle} was never stored");
@@ -84,7 +84,7 @@ fn a_forgotten_session_leaves_no_byte_behind() {
     let told = home.ok(&["forget", "--session", "s1", "--yes"]);
     settings().bind(|| insta::assert_snapshot!("forget_session", told));
     home.assert_nowhere(MARKER);
-    // Stems are words too.
+    // Also without its stem.
     home.assert_nowhere(&MARKER[..9]);
     assert_eq!(count(&home, "select count(*) from session"), 1);
     assert!(found(&home, "login") > 2, "the other session stays");
@@ -98,7 +98,7 @@ fn a_forgotten_session_leaves_no_byte_behind() {
 }
 
 #[test]
-fn words_are_forgotten_wherever_they_stand() {
+fn matching_words_are_forgotten_everywhere() {
     let home = sample();
     assert!(found(&home, MARKER) >= 4);
     let told = home.json(&[
@@ -118,7 +118,7 @@ fn words_are_forgotten_wherever_they_stand() {
         insta::assert_snapshot!("forget_match", home.ok(&["forget", "--match", MARKER, "--yes"]));
     });
     assert_eq!(found(&home, MARKER), 0);
-    // Paths of files are part of an event's record.
+    // File paths are part of an event's payload.
     home.assert_nowhere(MARKER);
     assert_eq!(
         count(&home, "select count(*) from session"),
@@ -135,7 +135,7 @@ fn words_are_forgotten_wherever_they_stand() {
         home.run(&["forget", "--match", "!?", "--yes"], b"").status.code(),
         Some(1)
     );
-    // A word of the same stem is another word.
+    // Another word with the same stem stays.
     assert_eq!(
         home.run(&["forget", "--match", "logins", "--yes"], b"")
             .status
@@ -145,7 +145,7 @@ fn words_are_forgotten_wherever_they_stand() {
 }
 
 #[test]
-fn a_prompt_loses_its_words_and_a_memory_only_itself() {
+fn forgetting_a_prompt_keeps_its_turn_and_a_memory_its_evidence() {
     let home = Home::new();
     turn(
         &home,
@@ -174,7 +174,7 @@ fn a_prompt_loses_its_words_and_a_memory_only_itself() {
 }
 
 #[test]
-fn a_project_is_forgotten_with_its_row() {
+fn forgetting_a_project_deletes_its_row() {
     let home = sample();
     let other = home.repository("other", None);
     for event in ["user-prompt-submit", "stop"] {
@@ -210,7 +210,7 @@ fn a_project_is_forgotten_with_its_row() {
 }
 
 #[test]
-fn what_is_older_than_a_day_goes() {
+fn before_deletes_older_memories() {
     let home = Home::new();
     let line = |kind: &str, session: Value, at: &str, text: &str| {
         json!({"kind": kind, "project": "p", "session_id": session, "created_at": at, "text": text, "title": text}).to_string()
@@ -252,14 +252,14 @@ fn what_is_older_than_a_day_goes() {
     home.assert_nowhere("anzibarine");
     assert_eq!(count(&home, "select count(*) from turn"), 1);
     assert_eq!(count(&home, "select count(*) from note"), 1);
-    // A line that was forgotten comes back when it is imported again.
+    // A forgotten line can be imported again.
     let output = home.run(&["import", "jsonl", "-", "--json"], lines.join("\n").as_bytes());
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&told["imported"], &told["unchanged"]), (&json!(4), &json!(2)));
 }
 
 #[test]
-fn nothing_goes_unless_somebody_said_yes() {
+fn nothing_is_deleted_without_confirmation() {
     let home = sample();
     let before = count(&home, "select count(*) from document");
     let output = home.run(&["forget", "--project", "acme"], b"yes\n");
@@ -291,7 +291,7 @@ fn nothing_goes_unless_somebody_said_yes() {
     assert_eq!(count(&home, "select count(*) from document"), before);
 }
 
-/// A recorded transcript where the client keeps them.
+/// Copies a recorded transcript to the client's folder.
 fn transcript(home: &Home) -> PathBuf {
     let folder = home.outside().join("claude/projects/-home-dev-acme");
     fs::create_dir_all(&folder).unwrap();
@@ -310,7 +310,7 @@ fn a_forgotten_session_is_not_imported_again() {
     assert!(import()["new_events"].as_u64().unwrap() > 0);
     home.ok(&["forget", "--session", SESSION, "--yes"]);
     assert_eq!(import()["unchanged"], 1);
-    // The file was touched, so it is read again; what it tells is still forgotten.
+    // The file was touched, so it is read again; its events are still forgotten.
     fs::File::options()
         .write(true)
         .open(&file)
@@ -320,7 +320,7 @@ fn a_forgotten_session_is_not_imported_again() {
     assert_eq!(import()["new_events"], 0);
     assert_eq!(count(&home, "select count(*) from session"), 0);
 
-    // The same when the session was seen live and never imported.
+    // The same for a session that was captured live and never imported.
     let home = Home::new();
     transcript(&home);
     let folder = home.outside().join("claude/projects");
@@ -335,7 +335,7 @@ fn a_forgotten_session_is_not_imported_again() {
 }
 
 #[test]
-fn what_a_memory_meant_is_forgotten_too() {
+fn vectors_are_forgotten_too() {
     let home = Home::new();
     home.ok(&["remember", "Deploys go through staging first"]);
     home.ok(&["index", "--wait"]);
@@ -351,14 +351,14 @@ fn what_a_memory_meant_is_forgotten_too() {
 }
 
 #[test]
-fn words_are_forgotten_before_their_turn_is_distilled_and_however_they_are_spelt() {
+fn words_are_forgotten_before_distilling_and_in_any_spelling() {
     let home = Home::new();
-    // Under way: nobody has distilled it.
+    // The turn is open and not distilled.
     home.report(
         "user-prompt-submit",
         &json!({"session_id": "s1", "prompt": format!("Call the {MARKER} service")}),
     );
-    // What a machine says is in no index.
+    // Machine-made text is in no index.
     let notice = format!("<task-notification><summary>{MARKER} is done</summary></task-notification>");
     home.report(
         "user-prompt-submit",
@@ -372,7 +372,7 @@ fn words_are_forgotten_before_their_turn_is_distilled_and_however_they_are_spelt
     home.assert_nowhere(MARKER);
     home.ok(&["forget", "--match", "müllerson", "--yes"]);
     home.assert_nowhere("llerson");
-    // Nor does it come back when the turn is over.
+    // It does not come back when the turn ends.
     home.report(
         "stop",
         &json!({"session_id": "s1", "last_assistant_message": "Called it."}),
@@ -382,7 +382,7 @@ fn words_are_forgotten_before_their_turn_is_distilled_and_however_they_are_spelt
 }
 
 #[test]
-fn what_was_forgotten_does_not_come_back_when_its_turn_goes_on() {
+fn forgotten_memories_stay_forgotten_when_the_turn_continues() {
     let home = sample();
     home.ok(&["forget", "1", "S1", "--yes"]);
     let left = count(&home, "select count(*) from observation");
@@ -401,7 +401,7 @@ fn what_was_forgotten_does_not_come_back_when_its_turn_goes_on() {
 }
 
 #[test]
-fn what_is_forgotten_over_http_leaves_no_byte_behind_either() {
+fn forgetting_over_http_leaves_no_byte_behind() {
     let served = Served::start();
     let home = &served.home;
     home.ok(&["remember", &format!("{MARKER} runs on Mondays")]);

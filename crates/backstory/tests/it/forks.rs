@@ -1,4 +1,4 @@
-//! Forks: a session that begins with a copy of another one.
+//! Forks: sessions that begin with a copy of another session.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::home::Home;
 const ORIGINAL: &str = "11111111-1111-4111-8111-111111111111";
 const FORK: &str = "22222222-2222-4222-8222-222222222222";
 
-/// Lines as 2.1.325 writes them: time, session, prompt, speaker, what was said.
+/// Returns transcript lines as 2.1.325 writes them: time, session, prompt, role, content.
 fn lines(session: &str, said: &[(u32, &str, &str, Value)]) -> String {
     let line = |(second, prompt, kind, content): &(u32, &str, &str, Value)| {
         let mut line = json!({"type": kind, "sessionId": session, "uuid": format!("line-{second}"),
@@ -23,8 +23,8 @@ fn lines(session: &str, said: &[(u32, &str, &str, Value)]) -> String {
     said.iter().map(line).collect()
 }
 
-/// A session and a fork of it. `marked`: print mode begins the file with a line that tells when; a terminal does not.
-/// In both the copies have the fork's id, and all of them the id of its first own prompt.
+/// Writes a session and a fork of it. `marked`: print mode starts the file with a line that has the time; a terminal
+/// does not. In both the copies have the fork's id, and all of them the id of its first own prompt.
 fn forked(folder: &Path, marked: bool) {
     fs::create_dir_all(folder).unwrap();
     let told = |first: &'static str, second: &'static str| {
@@ -72,14 +72,14 @@ fn forked(folder: &Path, marked: bool) {
     fs::write(folder.join(format!("{FORK}.jsonl")), begin + &lines(FORK, &own)).unwrap();
 }
 
-/// What is remembered, with the session that it is remembered of.
-const REMEMBERED: &str = "select s.session_id || ' ' || kind || ' ' || text from passage p
+/// Query for all passages with their sessions.
+const STORED: &str = "select s.session_id || ' ' || kind || ' ' || text from passage p
     join session s on s.id = p.session_db_id union all
     select s.session_id || ' ' || type || ' ' || o.title from observation o join session s on s.id = o.session_db_id
     order by 1";
 
 #[test]
-fn a_fork_doubles_nothing() {
+fn a_fork_duplicates_nothing() {
     for marked in [true, false] {
         let live = Home::new();
         let folder = live.outside().join("projects/-work-shop");
@@ -127,17 +127,17 @@ fn a_fork_doubles_nothing() {
             "A lock per warehouse fails because stock moves between warehouses.",
         );
         live.drain();
-        let remembered = live.rows(REMEMBERED);
+        let stored = live.rows(STORED);
         for said in [
             "held during",
             "two carts",
             "never takes two",
             "between warehouses",
         ] {
-            let found = remembered
+            let found = stored
                 .iter()
                 .filter(|row| row.contains(" report ") && row.contains(said));
-            assert_eq!(found.count(), 1, "{said}: {remembered:#?}");
+            assert_eq!(found.count(), 1, "{said}: {stored:#?}");
         }
 
         let imported = Home::new();
@@ -149,7 +149,7 @@ fn a_fork_doubles_nothing() {
             folder.parent().unwrap().to_str().unwrap(),
         ]);
         imported.drain();
-        assert_eq!(imported.rows(REMEMBERED), remembered, "marked: {marked}");
+        assert_eq!(imported.rows(STORED), stored, "marked: {marked}");
         let turns = |home: &Home| {
             home.json(&["session", FORK, "--json"])["turns"]
                 .as_array()

@@ -1,8 +1,8 @@
-//! Whole sessions of a real client (`testdata/sessions`), and what is remembered of them: read these snapshots as the
-//! next session's agent would.
+//! Whole sessions of a real client (`testdata/sessions`) and their memories: read these snapshots as the next session's
+//! agent would.
 //!
-//! Recorded from Claude Code 2.1.325, whose model was played by a script; paths and ids are replaced, and lines of the
-//! transcript that tell nothing of the work are left out.
+//! Recorded from Claude Code 2.1.325 with a scripted model; paths and ids are replaced, and irrelevant lines of the
+//! transcript are removed.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::home::{Home, settings};
 
-/// A recorded session, moved into a home.
+/// Recorded session, copied into a home.
 struct Recorded {
     home: Home,
     payloads: Vec<Value>,
@@ -54,7 +54,7 @@ impl Recorded {
         self.payloads[0]["session_id"].as_str().unwrap()
     }
 
-    /// Runs the hooks as they were run.
+    /// Runs the recorded hooks.
     fn replay(&self) {
         for payload in &self.payloads {
             let mut payload = payload.clone();
@@ -65,7 +65,7 @@ impl Recorded {
         self.home.drain();
     }
 
-    /// Takes it over from the transcript alone, years later.
+    /// Imports the session from the transcript alone.
     fn import(&self) {
         let old = SystemTime::now() - Duration::from_secs(100 * 3600);
         let file = fs::File::options().write(true).open(&self.transcript).unwrap();
@@ -75,7 +75,7 @@ impl Recorded {
         self.home.drain();
     }
 
-    /// What is shown of it, and all of its summaries.
+    /// Returns the output of commands about the session, and all of its summaries.
     fn shown(&self) -> String {
         let mut shown = self.home.ok(&["session", self.session()]);
         let columns = [
@@ -108,8 +108,8 @@ impl Recorded {
         shown
     }
 
-    /// What is remembered, without times and numbers of rows.
-    fn remembered(&self) -> Vec<String> {
+    /// Returns all memories, without times and row numbers.
+    fn memories(&self) -> Vec<String> {
         self.rows(
             "select number || ' ' || type || ' ' || o.title || ' ' || coalesce(o.subtitle, '-') || ' ' || coalesce(narrative, '-')
                 || facts || concepts || files_read || files_modified || evidence
@@ -129,7 +129,7 @@ impl Recorded {
     }
 }
 
-/// `PostToolUse` -> `post-tool-use`.
+/// Converts `PostToolUse` to `post-tool-use`.
 fn kebab_case(name: &str) -> String {
     let mut out = String::new();
     for letter in name.chars() {
@@ -149,7 +149,7 @@ fn check(name: &str) {
     settings.bind(|| insta::assert_snapshot!(format!("golden_{name}"), live.shown()));
     let past = Recorded::new(name);
     past.import();
-    let (live, past) = (live.remembered(), past.remembered());
+    let (live, past) = (live.memories(), past.memories());
     assert!(live.len() > 3, "{live:#?}");
     let lost: Vec<_> = live.iter().filter(|row| !past.contains(row)).collect();
     let new: Vec<_> = past.iter().filter(|row| !live.contains(row)).collect();
@@ -161,16 +161,16 @@ fn check(name: &str) {
 }
 
 #[test]
-fn a_bug_fix_with_a_test_that_failed_first() {
+fn bug_fix_with_a_failing_test_first() {
     check("bug-fix");
 }
 
 #[test]
-fn a_refactoring_with_an_attempt_that_was_taken_back() {
+fn refactoring_with_an_undone_attempt() {
     check("refactor");
 }
 
 #[test]
-fn an_investigation_that_changed_nothing() {
+fn investigation_without_changes() {
     check("investigation");
 }

@@ -1,9 +1,9 @@
-//! The help texts and the errors of wrong usage.
+//! Help texts, and errors of wrong usage.
 
 use crate::home::{Home, settings};
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_help() {
     let home = Home::new();
     let mut pages = String::new();
     for command in [
@@ -45,14 +45,14 @@ fn every_command_explains_itself() {
 }
 
 #[test]
-fn help_can_be_asked_for_by_name() {
+fn help_is_a_subcommand_too() {
     let home = Home::new();
     assert_eq!(home.ok(&["help"]), home.ok(&["--help"]));
     assert_eq!(home.ok(&["help", "search"]), home.ok(&["search", "--help"]));
 }
 
 #[test]
-fn wrong_usage_exits_2_and_says_what_was_meant() {
+fn wrong_usage_exits_2_with_a_suggestion() {
     let home = Home::new();
     for arguments in [
         vec![],
@@ -68,7 +68,7 @@ fn wrong_usage_exits_2_and_says_what_was_meant() {
 }
 
 #[test]
-fn the_demo_works_without_set_up_and_leaves_nothing_behind() {
+fn the_demo_works_without_setup_and_leaves_nothing_behind() {
     let home = Home::new();
     let temporary = home.outside().join("tmp");
     std::fs::create_dir(&temporary).unwrap();

@@ -1,8 +1,8 @@
-//! The harness: a home of its own, an empty environment, the real executable.
+//! Test harness: a home of its own, an empty environment, the real executable.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests start programs and write files as they please"
+    reason = "tests start programs and write files directly"
 )]
 
 use std::{
@@ -15,51 +15,51 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// What hooks print that have nothing to say.
-pub(crate) const GO_ON: &str = "{\"continue\":true,\"suppressOutput\":true}\n";
+/// Output of a hook that injects nothing.
+pub(crate) const DEFAULT_OUTPUT: &str = "{\"continue\":true,\"suppressOutput\":true}\n";
 
-/// A home folder, a project beside it, and nothing else of this machine.
+/// A home folder and a project next to it, isolated from the machine.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
 impl Home {
-    /// A home in which no worker starts by itself.
+    /// Creates a home in which no worker starts by itself.
     pub(crate) fn new() -> Self {
         let home = Self {
             folder: tempfile::tempdir().unwrap(),
             variables: Vec::new(),
         };
         home.repository("acme", None);
-        // Many homes at once: none takes the usual port.
+        // Many homes exist at once: none may use the default port.
         home.with("BACKSTORY_NO_WORKER", "1")
             .with("BACKSTORY_HTTP_PORT", "0")
     }
 
-    /// Sets a variable for all programs started from here on.
+    /// Sets a variable for all programs that are started from here on.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(known, _)| known != name);
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The backstory home.
+    /// Returns the path of the backstory home.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("home/.backstory")
     }
 
-    /// The folder that holds everything of this test.
+    /// Returns the folder of this test.
     pub(crate) fn outside(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The sample project.
+    /// Returns the path of the sample project.
     pub(crate) fn project(&self) -> PathBuf {
         self.folder.path().join("acme")
     }
 
-    /// Makes a git repository by hand.
+    /// Creates a git repository without git.
     pub(crate) fn repository(&self, path: &str, remote: Option<&str>) -> PathBuf {
         let root = self.folder.path().join(path);
         fs::create_dir_all(root.join(".git")).unwrap();
@@ -96,7 +96,7 @@ impl Home {
         run(self.command(arguments), input)
     }
 
-    /// Runs a command that may write no file larger than so many blocks.
+    /// Runs a command with a file size limit in blocks.
     pub(crate) fn run_with_small_files(&self, blocks: u32, arguments: &[&str], input: &[u8]) -> Output {
         let ours = self.command(arguments);
         let mut command = Command::new("sh");
@@ -113,7 +113,7 @@ impl Home {
         run(command, input)
     }
 
-    /// Runs a command that must succeed; returns what it printed.
+    /// Runs a command that must succeed; returns its output.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments, b"");
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -130,7 +130,7 @@ impl Home {
         serde_json::from_str(&self.ok(arguments)).unwrap()
     }
 
-    /// Runs a hook, which must exit 0 in silence on stderr; returns what it printed.
+    /// Runs a hook, which must exit 0 with an empty stderr; returns its output.
     pub(crate) fn hook(&self, event: &str, payload: &[u8]) -> String {
         let output = self.run(&["hook", event], payload);
         assert_eq!(output.status.code(), Some(0), "{event}");
@@ -147,13 +147,13 @@ impl Home {
         self.hook(event, payload.to_string().as_bytes())
     }
 
-    /// Takes in what waits.
+    /// Ingests and distills all pending events.
     pub(crate) fn drain(&self) -> &Self {
         self.ok(&["worker", "run", "--once"]);
         self
     }
 
-    /// The files that wait in the spool, oldest first.
+    /// Lists the files in the spool, oldest first.
     pub(crate) fn spooled(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = match fs::read_dir(self.path().join("spool/new")) {
             Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
@@ -163,7 +163,7 @@ impl Home {
         files
     }
 
-    /// What waits, as text.
+    /// Returns the content of the spool as text.
     pub(crate) fn spooled_text(&self) -> String {
         self.spooled()
             .iter()
@@ -171,7 +171,7 @@ impl Home {
             .collect()
     }
 
-    /// The number of events in the store.
+    /// Returns the number of events in the store.
     pub(crate) fn events(&self) -> u64 {
         let connection = rusqlite::Connection::open(self.path().join("backstory.db")).unwrap();
         connection
@@ -179,7 +179,7 @@ impl Home {
             .unwrap()
     }
 
-    /// What the store answers to a question with one column of text.
+    /// Returns the rows of a query with one text column.
     pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
         let connection = rusqlite::Connection::open(self.path().join("backstory.db")).unwrap();
         let mut statement = connection.prepare(sql).unwrap();
@@ -187,7 +187,7 @@ impl Home {
         rows.map(Result::unwrap).collect()
     }
 
-    /// The number of events not recorded for a reason.
+    /// Returns the number of events that were dropped for a reason.
     pub(crate) fn lost(&self, reason: &str) -> u64 {
         let counts = fs::read_to_string(self.path().join("spool/counts")).unwrap_or_default();
         let line = counts
@@ -196,7 +196,7 @@ impl Home {
         line.map_or(0, |line| line.split_whitespace().nth(1).unwrap().parse().unwrap())
     }
 
-    /// Fails if any file below the backstory home holds these bytes.
+    /// Fails if any file in the backstory home contains these bytes.
     pub(crate) fn assert_nowhere(&self, needle: &str) {
         let mut folders = vec![self.path()];
         while let Some(folder) = folders.pop() {
@@ -230,9 +230,9 @@ impl Home {
     }
 }
 
-/// Runs a command to its end. A child that closed its input early is fine.
+/// Runs a command to its end. A child that closes its input early is fine.
 pub(crate) fn run(mut command: Command, input: &[u8]) -> Output {
-    // A program that was just copied may still be open for writing in a child that another test forked meanwhile.
+    // A program that was just copied may still be open for writing in a child that another test has forked.
     let busy = std::io::ErrorKind::ExecutableFileBusy;
     let mut child = loop {
         match command.spawn() {
@@ -251,7 +251,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Waits until something holds; fails after ten seconds.
+/// Waits until a condition holds; fails after ten seconds.
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -260,7 +260,7 @@ pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Hides what differs from run to run.
+/// Returns snapshot settings that mask what differs between runs.
 pub(crate) fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\b\d+[smhd] ago", "[age]");
@@ -269,12 +269,12 @@ pub(crate) fn settings() -> insta::Settings {
     settings
 }
 
-/// The folder of what was recorded from a real client.
+/// Returns the folder of payloads recorded from a real client.
 pub(crate) fn recorded_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/2.1.325")
 }
 
-/// All recorded payloads: name and content.
+/// Returns all recorded payloads with their names.
 pub(crate) fn recorded() -> Vec<(String, String)> {
     let folder = recorded_folder();
     let mut payloads: Vec<(String, String)> = fs::read_dir(folder)

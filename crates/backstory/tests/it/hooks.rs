@@ -1,22 +1,22 @@
-//! Every hook, with what a real agent sends and with what nobody should send.
+//! Every hook with payloads of a real agent, and with invalid ones.
 
 use std::{collections::BTreeMap, fs};
 
 use serde_json::{Value, json};
 
-use crate::home::{GO_ON, Home, recorded, run, settings, text};
+use crate::home::{DEFAULT_OUTPUT, Home, recorded, run, settings, text};
 
-/// The hooks, their aliases, and what each prints.
+/// Hooks, their aliases, and their output.
 const HOOKS: [(&str, &[&str], &str); 9] = [
     ("session-start", &["context", "SessionStart"], ""),
     ("user-prompt-submit", &["new", "UserPromptSubmit"], ""),
     ("pre-tool-use", &["file-context", "PreToolUse"], ""),
-    ("post-tool-use", &["save", "PostToolUse"], GO_ON),
-    ("post-tool-use-failure", &["PostToolUseFailure"], GO_ON),
-    ("stop", &["summary", "Stop"], GO_ON),
-    ("subagent-stop", &["SubagentStop"], GO_ON),
-    ("pre-compact", &["PreCompact"], GO_ON),
-    ("session-end", &["cleanup", "SessionEnd"], GO_ON),
+    ("post-tool-use", &["save", "PostToolUse"], DEFAULT_OUTPUT),
+    ("post-tool-use-failure", &["PostToolUseFailure"], DEFAULT_OUTPUT),
+    ("stop", &["summary", "Stop"], DEFAULT_OUTPUT),
+    ("subagent-stop", &["SubagentStop"], DEFAULT_OUTPUT),
+    ("pre-compact", &["PreCompact"], DEFAULT_OUTPUT),
+    ("session-end", &["cleanup", "SessionEnd"], DEFAULT_OUTPUT),
 ];
 
 #[test]
@@ -59,7 +59,7 @@ fn every_recorded_payload_goes_through_the_hook_it_was_recorded_from() {
 }
 
 #[test]
-fn every_alias_does_what_its_event_does() {
+fn every_alias_works_like_its_event() {
     for (event, aliases, prints) in HOOKS {
         for name in aliases.iter().chain([&event]) {
             let home = Home::new();
@@ -225,7 +225,7 @@ fn every_field_may_have_any_type() {
 }
 
 #[test]
-fn twenty_megabytes_are_cut_to_size_and_keep_head_and_tail() {
+fn twenty_megabytes_are_trimmed_and_keep_head_and_tail() {
     let home = Home::new();
     let stdout = format!(
         "FIRST line\n{}LAST line",
@@ -259,7 +259,7 @@ fn an_unknown_event_is_counted_and_ignored() {
 }
 
 #[test]
-fn a_panic_is_not_the_agents_problem() {
+fn a_panic_exits_0_with_the_default_output() {
     let home = Home::new().with("BACKSTORY_TEST_PANIC", "1");
     let output = home.run(&["hook", "post-tool-use"], br#"{"session_id":"s1"}"#);
     assert_eq!(
@@ -274,13 +274,13 @@ fn a_panic_is_not_the_agents_problem() {
 }
 
 #[test]
-fn nothing_reaches_a_home_that_cannot_be_written_and_the_hook_still_exits_0() {
+fn a_hook_with_a_read_only_home_still_exits_0() {
     let home = Home::new();
     let file = home.outside().join("a-file");
     fs::File::create(&file).unwrap();
     for place in [file.to_str().unwrap(), "/proc/nowhere", "/dev/null/x"] {
         let home = Home::new().with("BACKSTORY_HOME", place);
-        assert_eq!(home.report("stop", &json!({})), GO_ON, "{place}");
+        assert_eq!(home.report("stop", &json!({})), DEFAULT_OUTPUT, "{place}");
     }
     let mut command = home.command(&["hook", "stop"]);
     command.env_remove("HOME");
@@ -288,7 +288,7 @@ fn nothing_reaches_a_home_that_cannot_be_written_and_the_hook_still_exits_0() {
 }
 
 #[test]
-fn debug_says_what_became_of_an_event() {
+fn debug_prints_the_outcome_of_an_event() {
     let home = Home::new().with("BACKSTORY_DEBUG", "1");
     let said = |event: &str, payload: &Value| {
         text(&home.run(&["hook", event], payload.to_string().as_bytes()).stderr)
@@ -305,7 +305,7 @@ fn debug_says_what_became_of_an_event() {
 }
 
 #[test]
-fn long_files_come_once_and_the_file_before_an_edit_not_at_all() {
+fn long_files_are_stored_once_and_the_original_of_an_edit_not_at_all() {
     let home = Home::new();
     let content = "a line of the file\n".repeat(50);
     let before = "the file before\n".repeat(50);
@@ -347,7 +347,7 @@ fn a_file_read_again_unchanged_is_stored_once() {
 }
 
 #[test]
-fn sub_agents_are_kept_apart() {
+fn sub_agents_are_recorded_separately() {
     let home = Home::new();
     home.report("user-prompt-submit", &json!({"prompt": "go"}));
     home.report("post-tool-use", &json!({"tool_name": "Bash"}));

@@ -1,4 +1,4 @@
-//! Requests that nobody honest sends, and what each gets.
+//! Hostile requests and their responses.
 
 use std::{
     fmt::Write as _,
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{home::settings, http_client::Served};
 
-/// What is sent; `PORT` and `TOKEN` stand for the real ones.
+/// Requests; `PORT` and `TOKEN` are replaced.
 const REQUESTS: &[(&str, &str)] = &[
     (
         "no token",
@@ -159,7 +159,7 @@ const REQUESTS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_hostile_requests_get() {
+fn hostile_requests_are_rejected() {
     let served = Served::start();
     let port = served.port.to_string();
     let auth = format!("Authorization: Bearer {}\r\nConnection: close", served.token);
@@ -191,7 +191,7 @@ fn what_hostile_requests_get() {
 }
 
 #[test]
-fn a_head_that_is_too_long_or_a_body_that_is_too_large_is_refused() {
+fn an_oversized_head_or_body_is_rejected() {
     let served = Served::start();
     let head = format!(
         "GET /api/health HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX: {}\r\n\r\n",
@@ -205,15 +205,15 @@ fn a_head_that_is_too_long_or_a_body_that_is_too_large_is_refused() {
     assert_eq!(served.get("/api/health").status, 200);
 }
 
-/// Connections that say nothing, or one byte at a time, are let go and keep nobody else out.
+/// Silent and slow connections are closed and do not block others.
 #[test]
-fn slow_and_many_connections_keep_nobody_out() {
+fn slow_and_numerous_connections_do_not_block_others() {
     let served = Served::start();
     let connect = || TcpStream::connect(("127.0.0.1", served.port)).unwrap();
     let mut slow = connect();
     slow.write_all(b"GET /health HT").unwrap();
     let started = Instant::now();
-    // More than the server takes: those beyond are closed at once.
+    // More than the server accepts: the rest is closed at once.
     let silent: Vec<TcpStream> = (0..600).map(|_| connect()).collect();
     std::thread::sleep(Duration::from_millis(300));
     drop(silent);

@@ -1,4 +1,4 @@
-//! Other hosts: what each sends reaches the store, and what is remembered comes back in the form that it honours.
+//! Other hosts: their payloads reach the store, and injections have the format that each host honors.
 
 use std::{
     fmt::Write as _,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, run, settings, text};
 
-/// A host, its fixtures, and how it is told something: where the text stands in the answer.
+/// Host, its fixtures, and the position of injected text in the hook output.
 struct Row {
     host: &'static str,
     folder: &'static str,
@@ -50,7 +50,7 @@ const HOSTS: [Row; 6] = [
     },
 ];
 
-/// The recorded session of a host: our name of each event, and its payload in this home's project.
+/// Returns the recorded session of a host: our name of each event, and its payload with this home's project.
 fn session(home: &Home, folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata")
@@ -80,7 +80,7 @@ fn hook(home: &Home, host: &str, event: &str, payload: &str) -> String {
     text(&output.stdout)
 }
 
-/// Copilot CLI's own record of a session, with what was said a moment ago.
+/// Writes Copilot CLI's own session file.
 fn write_record(home: &Home) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/copilot-cli/1.0.102/events.jsonl");
     let record = fs::read_to_string(path).unwrap();
@@ -105,7 +105,7 @@ fn play(home: &Home, row: &Row) {
 }
 
 #[test]
-fn a_session_of_any_host_is_remembered() {
+fn sessions_of_all_hosts_are_recorded() {
     let mut listing = String::new();
     for row in HOSTS {
         let home = Home::new();
@@ -146,7 +146,7 @@ fn a_session_of_any_host_is_remembered() {
 }
 
 #[test]
-fn the_next_session_is_told_in_the_form_that_its_host_honours() {
+fn the_next_session_gets_context_in_the_format_of_its_host() {
     for row in HOSTS {
         let home = Home::new();
         play(&home, &row);
@@ -166,7 +166,7 @@ fn the_next_session_is_told_in_the_form_that_its_host_honours() {
                     assert!(told.contains("retry_once"), "{}: {printed}", row.host);
                     assert_eq!(answer.as_object().unwrap().len(), 1, "{}: {printed}", row.host);
                 }
-                // It has been told all there is at the start.
+                // Everything was injected at the start.
                 _ => assert!(
                     ["", "{}\n"].contains(&printed.as_str()),
                     "{} {event}: {printed}",
@@ -178,7 +178,7 @@ fn the_next_session_is_told_in_the_form_that_its_host_honours() {
 }
 
 #[test]
-fn a_prompt_brings_memories_back_where_the_host_listens() {
+fn a_prompt_injects_memories_if_the_host_supports_it() {
     let prompt = "The token refresh fails with 401 again, look into the retry";
     let cases = [
         (
@@ -219,7 +219,7 @@ fn a_prompt_brings_memories_back_where_the_host_listens() {
 }
 
 #[test]
-fn hosts_that_do_not_listen_read_a_file_that_git_does_not_see() {
+fn hosts_without_injection_read_a_rules_file_that_git_ignores() {
     for (row, path) in [
         (&HOSTS[1], ".cursor/rules/backstory-context.mdc"),
         (&HOSTS[4], ".windsurf/rules/backstory-context.md"),
@@ -245,10 +245,10 @@ fn hosts_that_do_not_listen_read_a_file_that_git_does_not_see() {
         assert!(!other.join(path).exists());
         let exclude = fs::read_to_string(home.project().join(".git/info/exclude")).unwrap();
         assert_eq!(exclude, format!("/{path}\n"));
-        // What is forgotten is told to nobody any more.
+        // Forgotten memories leave the rules file.
         home.ok(&["forget", "--match", "retries", "--yes"]);
         assert!(!fs::read_to_string(&file).unwrap_or_default().contains("retries"));
-        // A file of somebody else's is left alone.
+        // A foreign file is not overwritten.
         fs::write(&file, "mine\n").unwrap();
         play(&home, row);
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
@@ -263,7 +263,7 @@ fn hosts_that_do_not_listen_read_a_file_that_git_does_not_see() {
 }
 
 #[test]
-fn a_host_may_send_anything() {
+fn no_payload_of_a_host_makes_a_hook_fail() {
     let values = [
         json!(null),
         json!(5),
@@ -317,7 +317,7 @@ fn a_host_may_send_anything() {
 }
 
 #[test]
-fn the_plugin_is_silent_where_the_settings_call_the_hooks_already() {
+fn the_plugin_does_nothing_if_the_settings_call_the_hooks() {
     let home = Home::new();
     let payload = json!({"session_id": "s1", "cwd": home.project(), "prompt": "go"}).to_string();
     let plugin = |home: &Home| text(&home.run(&["hook", "stop", "--plugin"], payload.as_bytes()).stdout);

@@ -13,7 +13,7 @@ use crate::{
     http_client::Served,
 };
 
-/// A session that changed a file.
+/// Records a session that changes a file.
 fn session(home: &Home) {
     home.report("session-start", &json!({"source": "startup"}));
     home.report(
@@ -48,7 +48,7 @@ fn with_memories() -> Served {
 }
 
 #[test]
-fn what_a_session_left_is_found_listed_and_shown() {
+fn memories_of_a_session_are_found_listed_and_shown() {
     let served = with_memories();
     assert_eq!(served.get("/api/search?query=parser%20tabs&cwd=here").status, 400);
     let found = served.get("/api/search?query=parser%20tabs&cwd=/").json();
@@ -65,7 +65,7 @@ fn what_a_session_left_is_found_listed_and_shown() {
         served.port, served.token
     ));
     assert_eq!((again.status, again.body.as_str()), (304, ""));
-    // The same words as on the command line.
+    // The same text as on the command line.
     let shown = served.home.json(&["show", id, "--json"]);
     assert_eq!(shown[0], detail.json());
 
@@ -99,7 +99,7 @@ fn what_a_session_left_is_found_listed_and_shown() {
 }
 
 #[test]
-fn lists_come_in_pages_that_meet() {
+fn pages_of_a_list_are_contiguous() {
     let served = Served::start();
     for number in 0..23 {
         let text = format!("note number {number}");
@@ -195,7 +195,7 @@ fn a_program_without_hooks_records_a_session() {
         "/api/sessions/complete",
         json!({"sessionId": "h1", "reason": "exit"}),
     );
-    eventually("the session is over", || {
+    eventually("the session has ended", || {
         served.get("/api/sessions/h1").json()["status"] == "completed"
             && served.get("/api/processing").json()["is_processing"] == false
     });
@@ -207,7 +207,7 @@ fn a_program_without_hooks_records_a_session() {
         "{story}"
     );
     served.home.assert_nowhere("nothing to see");
-    // A program that knows no folder has a project by its name.
+    // A program without a folder has a project by name.
     let named = post(
         "/api/sessions/init",
         json!({"session_id": "h2", "project": "elsewhere", "prompt": "hello there"}),
@@ -223,7 +223,7 @@ fn a_program_without_hooks_records_a_session() {
 }
 
 #[test]
-fn memories_are_saved_corrected_pinned_and_forgotten() {
+fn memories_are_saved_edited_pinned_and_forgotten() {
     let served = with_memories();
     let new = json!({"text": "Deploys need the blue key ghp_0123456789abcdefghijABCDEFGHIJ012345", "cwd": served.home.project(), "pin": true});
     let saved = served.send("POST", "/api/memories", Some(&new)).json();
@@ -264,7 +264,7 @@ fn memories_are_saved_corrected_pinned_and_forgotten() {
 }
 
 #[test]
-fn settings_are_shown_and_changed_together_or_not_at_all() {
+fn settings_are_listed_and_changed_atomically() {
     let served = Served::start();
     let settings = served.get("/api/settings").json();
     assert_eq!(settings["settings"]["context.full"]["value"], 5);
@@ -288,7 +288,7 @@ fn settings_are_shown_and_changed_together_or_not_at_all() {
         unknown["error"]["message"],
         "unknown setting `context.fulll`; did you mean `context.full`?"
     );
-    // One that can only be refused by the file takes the others along.
+    // One that only the file can reject makes the others fail too.
     let config = served.home.path().join("config.toml");
     let odd = "context = 3\n";
     std::fs::write(&config, odd).unwrap();
@@ -302,7 +302,7 @@ fn settings_are_shown_and_changed_together_or_not_at_all() {
 }
 
 #[test]
-fn every_change_of_any_process_is_told_within_a_second() {
+fn changes_of_any_process_are_broadcast_within_a_second() {
     let served = Served::start();
     let mut listener = served.listen(None);
     let start = Instant::now();
@@ -315,7 +315,7 @@ fn every_change_of_any_process_is_told_within_a_second() {
     let observation = listener.until("observation");
     let first = listener.until("summary");
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
-    // What commands do is told too.
+    // Changes by commands are broadcast too.
     let id = observation.data["id"].as_str().unwrap().to_owned();
     for (arguments, name) in [
         (vec!["remember", "A note"], "note"),
@@ -334,7 +334,7 @@ fn every_change_of_any_process_is_told_within_a_second() {
     }
     served.home.report("session-end", &json!({"reason": "other"}));
     let last = listener.until("session_completed");
-    // Whoever comes back hears what it missed, in order and once.
+    // A client that reconnects gets what it missed, in order and once.
     let mut back = served.listen(first.id);
     let mut missed = Vec::new();
     loop {
@@ -348,7 +348,7 @@ fn every_change_of_any_process_is_told_within_a_second() {
         missed.is_sorted_by(|a, b| a < b) && missed[0] > first.id.unwrap(),
         "{missed:?}"
     );
-    // The note, what was forgotten, the end: what was forgotten is not told again as it was.
+    // The note, the deletion, the end: a deleted memory is not sent again.
     assert_eq!(missed.len(), 3, "{missed:?}");
 }
 
@@ -374,10 +374,10 @@ fn the_socket_speaks_lines_and_http() {
     assert_eq!(ask(r#"{"type":"dance"}"#)["error"]["code"], "bad_request");
     assert_eq!(ask(r#"{"type":"observation"}"#)["error"]["code"], "bad_request");
     assert_eq!(ask("{broken")["error"]["code"], "bad_request");
-    eventually("the events are taken in", || {
+    eventually("the events are ingested", || {
         served.get("/api/sessions/l1").json()["events"] == 3
     });
-    // No token: the mode of the socket is enough.
+    // No token: the mode of the socket protects it.
     let answer = served.through_socket("GET /api/projects HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     assert_eq!(answer.json()["items"][0]["name"], "acme");
     use std::os::unix::fs::PermissionsExt;
@@ -391,10 +391,10 @@ fn the_socket_speaks_lines_and_http() {
 }
 
 #[test]
-fn metrics_and_health_say_how_the_worker_is() {
+fn metrics_and_health_describe_the_worker() {
     let served = with_memories();
     served.get("/api/search?query=tabs");
-    // A round is counted when it is over, a moment after its memories are there.
+    // A round is counted at its end, a moment after its memories exist.
     for expected in [
         "backstory_queue_pending 0",
         "backstory_events_total{host=\"claude-code\",outcome=\"recorded\"} 4",
@@ -422,7 +422,7 @@ fn metrics_and_health_say_how_the_worker_is() {
         ),
         (Some(1), Some("builtin"))
     );
-    // The log grows and shrinks as it likes.
+    // The size of the WAL varies.
     let without_size = |mut stats: Value| {
         stats["store_bytes"].take();
         stats
@@ -442,7 +442,7 @@ fn metrics_and_health_say_how_the_worker_is() {
 }
 
 #[test]
-fn the_description_names_every_route_and_each_answers() {
+fn the_openapi_description_lists_every_route_and_each_answers() {
     let served = Served::start();
     let document = served.get("/api/openapi.json").json();
     assert_eq!(document["openapi"], "3.1.0");
@@ -465,7 +465,7 @@ fn the_description_names_every_route_and_each_answers() {
     }
     let streams = ["/api/events", "/stream"].map(|path| document["paths"][path]["get"]["parameters"].clone());
     assert!(streams[0].is_array() && streams[0] == streams[1], "{streams:?}");
-    // A search goes 500 memories deep: so long are the cursors that it gives.
+    // A search is 500 memories deep: so far its cursors reach.
     let asked = document["paths"]["/api/search"]["get"]["parameters"].as_array();
     let cursor = asked.unwrap().iter().find(|one| one["name"] == "cursor").unwrap();
     assert_eq!(cursor["schema"]["pattern"], "^[0-9]{1,3}$");
@@ -475,7 +475,7 @@ fn the_description_names_every_route_and_each_answers() {
 }
 
 #[test]
-fn a_taken_port_is_left_to_who_has_it_and_an_end_is_clean() {
+fn a_port_in_use_is_avoided_and_shutdown_is_clean() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let served = Served::start_in(Home::new().with("BACKSTORY_HTTP_PORT", &port.to_string()));
@@ -492,7 +492,7 @@ fn a_taken_port_is_left_to_who_has_it_and_an_end_is_clean() {
             .success()
     );
     while listener.next().is_some() {}
-    eventually("the worker ends", || {
+    eventually("the worker exits", || {
         !served.home.path().join("worker.json").exists()
     });
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
@@ -500,7 +500,7 @@ fn a_taken_port_is_left_to_who_has_it_and_an_end_is_clean() {
 }
 
 #[test]
-fn nobody_who_is_silent_holds_up_an_end() {
+fn a_silent_client_does_not_delay_shutdown() {
     let served = Served::start();
     let connect = || UnixStream::connect(served.home.path().join("worker.sock")).unwrap();
     let (nothing, mut lines) = (connect(), connect());
@@ -512,10 +512,10 @@ fn nobody_who_is_silent_holds_up_an_end() {
     let pid = served.pid().to_string();
     let status = std::process::Command::new("kill").args(["-TERM", &pid]).status();
     assert!(status.unwrap().success());
-    eventually("the worker ends", || {
+    eventually("the worker exits", || {
         !served.home.path().join("worker.json").exists()
     });
-    // Answers in work would be waited for two seconds.
+    // Requests in progress would be awaited for two seconds.
     assert!(
         start.elapsed() < Duration::from_millis(1500),
         "{:?}",
@@ -525,7 +525,7 @@ fn nobody_who_is_silent_holds_up_an_end() {
 }
 
 #[test]
-fn a_slow_disk_holds_up_only_who_needs_it() {
+fn a_slow_disk_delays_only_requests_that_need_it() {
     let event = json!({"session_id": "h1", "tool_name": "Bash", "tool_input": {"command": "make"}});
     for (method, path, body) in [
         ("GET", "/api/settings", None),
@@ -541,7 +541,7 @@ fn a_slow_disk_holds_up_only_who_needs_it() {
         ),
     ] {
         let served = Served::start();
-        // A pipe that nobody writes to: whoever reads the settings waits.
+        // A pipe without a writer: reading the settings blocks.
         let config = served.home.path().join("config.toml");
         let pipe = std::process::Command::new("mkfifo").arg(&config).status();
         assert!(pipe.unwrap().success());
@@ -559,7 +559,7 @@ fn a_slow_disk_holds_up_only_who_needs_it() {
 }
 
 #[test]
-fn a_browser_is_let_in_by_a_link_that_works_once() {
+fn a_one_time_link_logs_a_browser_in() {
     let served = Served::start();
     let url = served.home.ok(&["open", "--print", "search"]);
     let path = url
@@ -594,13 +594,13 @@ fn a_browser_is_let_in_by_a_link_that_works_once() {
     let again = served.raw(&format!("GET {path} HTTP/1.1\r\n{host}Accept: text/html\r\n\r\n"));
     assert_eq!(again.status, 401);
     assert!(again.body.contains("backstory open"), "{again:?}");
-    // The cookie lasts over a restart.
+    // The cookie survives a restart.
     let home = &served.home;
     let token = std::fs::read_to_string(home.path().join("token")).unwrap();
     assert_eq!(token.trim(), served.token);
 }
 
-/// Asking whether a worker lives, inside the worker, once made it give up its lock and start another.
+/// Regression: asking for the lock holder inside the worker released its lock, so that a second worker started.
 #[test]
 fn recording_over_http_starts_no_second_worker() {
     let served = Served::start_in(Home::new().with("BACKSTORY_NO_WORKER", "0"));

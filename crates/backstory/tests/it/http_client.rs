@@ -1,4 +1,4 @@
-//! A home whose worker serves, and a small client: requests over TCP and the socket, and the stream of events.
+//! A home with a serving worker, and a small client: requests over TCP and the socket, and the event stream.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::home::{Home, eventually};
 
-/// A home with a worker of its own that ends with it.
+/// Home with a worker that is stopped on drop.
 pub(crate) struct Served {
     pub(crate) home: Home,
     worker: Child,
@@ -21,7 +21,7 @@ pub(crate) struct Served {
     pub(crate) token: String,
 }
 
-/// What a request got.
+/// Response to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -34,7 +34,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (known, value) = line.split_once(": ")?;
@@ -68,7 +68,7 @@ impl Served {
         self.worker.id()
     }
 
-    /// Asks something with the token.
+    /// Sends a GET request with the token.
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, None)
     }
@@ -78,7 +78,7 @@ impl Served {
         answer(self.begin(method, path, body))
     }
 
-    /// Sends JSON with the token, and does not wait for the answer.
+    /// Sends JSON with the token, without waiting for the response.
     pub(crate) fn begin(&self, method: &str, path: &str, body: Option<&Value>) -> TcpStream {
         let body = body.map(Value::to_string);
         let length = body.as_ref().map_or(0, String::len);
@@ -91,7 +91,7 @@ impl Served {
         ))
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub(crate) fn raw(&self, request: &str) -> Answer {
         answer(self.connect(request))
     }
@@ -99,12 +99,12 @@ impl Served {
     fn connect(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        // A server that has seen enough may hang up before it has read all.
+        // A server that rejects the request may close the connection before it has read everything.
         stream.write_all(request.as_bytes()).ok();
         stream
     }
 
-    /// Sends bytes through the socket.
+    /// Sends bytes over the socket.
     pub(crate) fn through_socket(&self, request: &str) -> Answer {
         let mut stream = UnixStream::connect(self.home.path().join("worker.sock")).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -113,8 +113,8 @@ impl Served {
         read(&bytes)
     }
 
-    /// Listens to the stream of events, from the beginning or from an event on.
-    pub(crate) fn listen(&self, last_event_id: Option<i64>) -> Listener {
+    /// Opens the event stream, from the start or from an event on.
+    pub(crate) fn listen(&self, last_event_id: Option<i64>) -> EventStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let last = last_event_id.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
@@ -123,8 +123,8 @@ impl Served {
             self.port, self.token
         );
         stream.write_all(head.as_bytes()).unwrap();
-        let mut listener = Listener(BufReader::new(stream));
-        // The first thing told is the state of the queue: from then on nothing is missed.
+        let mut listener = EventStream(BufReader::new(stream));
+        // The first event is the state of the queue: from then on nothing is missed.
         listener.until("queue");
         listener
     }
@@ -168,34 +168,34 @@ fn unchunked(mut body: &str) -> String {
     whole
 }
 
-/// An event of the stream.
+/// Event of the stream.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct ServerEvent {
     pub(crate) name: String,
     pub(crate) id: Option<i64>,
     pub(crate) data: Value,
 }
 
-/// Somebody who listens.
-pub(crate) struct Listener(BufReader<TcpStream>);
+/// Client of the event stream.
+pub(crate) struct EventStream(BufReader<TcpStream>);
 
-impl Listener {
-    /// Reads the next event; `None` when the stream has ended.
-    pub(crate) fn next(&mut self) -> Option<Told> {
+impl EventStream {
+    /// Reads the next event; `None` at the end of the stream.
+    pub(crate) fn next(&mut self) -> Option<ServerEvent> {
         let (mut name, mut id, mut data) = (None, None, None);
         loop {
             let mut line = String::new();
             if self.0.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
-            // Between them stand the lengths of chunks, which are no fields.
+            // Chunk lengths between events are not fields.
             match line.trim_end().split_once(": ") {
                 Some(("event", value)) => name = Some(value.to_owned()),
                 Some(("id", value)) => id = value.parse().ok(),
                 Some(("data", value)) => data = serde_json::from_str(value).ok(),
                 _ if line.trim_end().is_empty() => {
                     if let (Some(name), Some(data)) = (name.take(), data.take()) {
-                        return Some(Told { name, id, data });
+                        return Some(ServerEvent { name, id, data });
                     }
                 }
                 _ => {}
@@ -203,8 +203,8 @@ impl Listener {
         }
     }
 
-    /// Reads on until something of this name is told.
-    pub(crate) fn until(&mut self, name: &str) -> Told {
+    /// Reads until an event of this name.
+    pub(crate) fn until(&mut self, name: &str) -> ServerEvent {
         let start = Instant::now();
         loop {
             assert!(start.elapsed() < Duration::from_secs(10), "never told: {name}");

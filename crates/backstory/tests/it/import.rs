@@ -1,4 +1,4 @@
-//! Past sessions, from transcripts.
+//! Import of past sessions from transcripts.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, eventually, recorded_folder, text};
 
-/// A projects folder with the recorded transcripts, laid out as the client does.
+/// Creates a projects folder with the recorded transcripts in the client's layout.
 fn projects(home: &Home) -> PathBuf {
     let folder = home.outside().join("claude/projects/-home-dev-acme");
     fs::create_dir_all(&folder).unwrap();
@@ -51,7 +51,7 @@ fn state(home: &Home) -> (u64, String) {
 }
 
 #[test]
-fn past_sessions_are_remembered_and_twice_is_once() {
+fn past_sessions_are_imported_once() {
     let home = Home::new();
     projects(&home);
     let dry = import(&home, &["--dry-run"]);
@@ -107,7 +107,7 @@ fn past_sessions_are_remembered_and_twice_is_once() {
 }
 
 #[test]
-fn a_session_seen_live_is_not_doubled() {
+fn a_session_captured_live_is_not_duplicated() {
     let home = Home::new();
     projects(&home);
     home.report(
@@ -131,7 +131,7 @@ fn a_session_seen_live_is_not_doubled() {
 }
 
 #[test]
-fn a_dry_run_says_what_the_real_one_does() {
+fn a_dry_run_predicts_the_import() {
     let home = Home::new();
     projects(&home);
     let told = |more: &[&str]| {
@@ -142,7 +142,7 @@ fn a_dry_run_says_what_the_real_one_does() {
         }
         told
     };
-    // Hooks heard of this session before its first line; what they heard is still in the spool.
+    // Hooks recorded this session before its first line; their events are still in the spool.
     let session = "00000000-0000-4000-8000-000000000001";
     let file = home
         .outside()
@@ -171,7 +171,7 @@ fn a_dry_run_says_what_the_real_one_does() {
 }
 
 #[test]
-fn damaged_lines_are_counted_and_the_rest_is_taken() {
+fn damaged_lines_are_counted_and_the_rest_imported() {
     let home = Home::new();
     let folder = projects(&home).join("-home-dev-acme");
     let file = folder.join("00000000-0000-4000-8000-000000000001.jsonl");
@@ -233,7 +233,7 @@ fn sessions_of_deleted_worktrees_join_their_project() {
 }
 
 #[test]
-fn times_are_those_of_the_session_and_not_of_its_file() {
+fn times_come_from_the_session_and_not_from_its_file() {
     let home = Home::new();
     // Both files are written now.
     transcript(
@@ -255,7 +255,7 @@ fn times_are_those_of_the_session_and_not_of_its_file() {
 }
 
 #[test]
-fn what_is_not_wanted_is_left_out() {
+fn filters_exclude_sessions() {
     let home = Home::new();
     projects(&home);
     assert_eq!(import(&home, &["--since", "2999-01-01"])["sessions"], 0);
@@ -274,7 +274,7 @@ fn what_is_not_wanted_is_left_out() {
 }
 
 #[test]
-fn an_import_that_is_killed_again_and_again_ends_as_one_that_was_not() {
+fn an_import_that_is_killed_repeatedly_has_the_same_result() {
     let calm = Home::new();
     projects(&calm);
     import(&calm, &[]);
@@ -304,12 +304,12 @@ fn an_import_that_is_killed_again_and_again_ends_as_one_that_was_not() {
 }
 
 #[test]
-fn an_import_at_work_is_waited_for_and_never_told_to_end() {
+fn other_commands_wait_for_a_running_import() {
     let home = Home::new();
     home.ok(&["remember", "releases are cut on Tuesdays"]);
     let copy = home.outside().join("copy.db");
     home.ok(&["backup", copy.to_str().unwrap()]);
-    // Enough that it can be met while it makes memories.
+    // Large enough to be observed while it distills.
     let folder = projects(&home);
     let one = folder.join("-home-dev-acme/00000000-0000-4000-8000-000000000099.jsonl");
     let one = fs::read_to_string(one).unwrap();
@@ -330,7 +330,7 @@ fn an_import_at_work_is_waited_for_and_never_told_to_end() {
         let held = lock.and_then(|lock| fcntl_getlk(lock, &Flock::from(FlockType::ReadLock)).unwrap());
         held.is_some_and(|held| held.pid == Some(pid))
     };
-    eventually("it makes memories", holds_the_lock);
+    eventually("the import distills", holds_the_lock);
     kill_process(pid, Signal::STOP).unwrap();
     assert!(holds_the_lock(), "it was met in the middle");
 

@@ -1,4 +1,4 @@
-//! Installing and undoing it, on every kind of settings file that people have.
+//! Install and uninstall with all kinds of existing settings files.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::{
     http_client::Served,
 };
 
-/// The hooks that Claude Code is asked to call.
+/// Hooks that are installed for Claude Code.
 const EVENTS: [&str; 9] = [
     "SessionStart",
     "UserPromptSubmit",
@@ -26,7 +26,7 @@ const EVENTS: [&str; 9] = [
     "SessionEnd",
 ];
 
-/// Settings files that are added to: what they are called, and what they hold.
+/// Returns kinds of settings files that are extended: name and content.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     let others = r#"{
   "permissions": { "allow": ["Bash(ls:*)"] },
@@ -80,7 +80,7 @@ fn claude(home: &Home) -> PathBuf {
     home.outside().join("home/.claude/settings.json")
 }
 
-/// A home whose Claude Code has these settings.
+/// Returns a home in which Claude Code has these settings.
 fn home_with(content: &[u8]) -> Home {
     let home = Home::new();
     fs::create_dir_all(claude(&home).parent().unwrap()).unwrap();
@@ -92,7 +92,7 @@ fn install(home: &Home) -> String {
     home.ok(&["install", "claude-code", "--yes"])
 }
 
-/// Runs the same program from another path, as an older installation would have been.
+/// Runs the program from another path, as an older installation would have been.
 fn install_from_elsewhere(home: &Home) {
     let elsewhere = home.outside().join("old place/backstory");
     fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
@@ -112,7 +112,7 @@ fn install_from_elsewhere(home: &Home) {
 }
 
 #[test]
-fn whatever_was_there_is_there_after_install_upgrade_and_uninstall() {
+fn files_are_restored_after_install_upgrade_and_uninstall() {
     for (name, before) in kinds() {
         let home = home_with(&before);
         install_from_elsewhere(&home);
@@ -126,7 +126,7 @@ fn whatever_was_there_is_there_after_install_upgrade_and_uninstall() {
             );
         }
         assert_eq!(installed.matches("\"hook\"").count(), EVENTS.len(), "{name}");
-        // What a person wrote stands there still, line by line.
+        // The user's lines are still there, in order.
         let mut lines = installed.lines();
         let kept = |line: &str| line.trim().trim_end_matches(['}', ']', ',', ' ']).to_owned();
         for line in text(&before)
@@ -150,7 +150,7 @@ fn whatever_was_there_is_there_after_install_upgrade_and_uninstall() {
 }
 
 #[test]
-fn from_a_file_that_was_changed_since_only_our_entries_are_taken_out() {
+fn only_our_entries_are_removed_from_a_file_that_changed_since() {
     for (name, before) in kinds() {
         let before = text(&before);
         if before.trim().is_empty() || before == "{}" {
@@ -165,7 +165,7 @@ fn from_a_file_that_was_changed_since_only_our_entries_are_taken_out() {
         assert!(said.contains(": only our entries"), "{name}: {said}");
         let after = fs::read_to_string(claude(&home)).unwrap();
         match name {
-            // Not one line any more, but the same.
+            // Reformatted, but with the same content.
             "one line" => assert_eq!(
                 after.split_whitespace().collect::<String>(),
                 add(&before).split_whitespace().collect::<String>()
@@ -176,7 +176,7 @@ fn from_a_file_that_was_changed_since_only_our_entries_are_taken_out() {
 }
 
 #[test]
-fn entries_of_an_older_version_are_replaced_and_go_in_the_end() {
+fn entries_of_an_older_version_are_replaced_and_removed_at_uninstall() {
     let old = r#"{
   "hooks": {
     "Stop": [
@@ -213,7 +213,7 @@ fn entries_of_an_older_version_are_replaced_and_go_in_the_end() {
         "{said}"
     );
     assert_eq!(fs::read_to_string(claude(&home)).unwrap(), without);
-    // The file as it was, old entries and all, is kept.
+    // The original file with its old entries is kept.
     let copies = fs::read_dir(home.path().join("backups/install")).unwrap();
     assert!(
         copies
@@ -223,7 +223,7 @@ fn entries_of_an_older_version_are_replaced_and_go_in_the_end() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_refused_and_nothing_at_all_is_changed() {
+fn invalid_files_are_rejected_and_nothing_is_changed() {
     let cases: [(&str, &[u8], &str); 7] = [
         (
             "broken",
@@ -243,7 +243,7 @@ fn what_cannot_be_understood_is_refused_and_nothing_at_all_is_changed() {
     ];
     for (name, before, reason) in cases {
         let home = home_with(before);
-        // Another host, whose files are fine, comes first.
+        // Another host, whose files are valid, comes first.
         fs::create_dir_all(home.outside().join("home/.gemini")).unwrap();
         let output = home.run(&["install", "gemini-cli", "claude-code", "--yes"], b"");
         let said = text(&output.stderr);
@@ -262,7 +262,7 @@ fn what_cannot_be_understood_is_refused_and_nothing_at_all_is_changed() {
 }
 
 #[test]
-fn a_write_protected_file_is_left_alone() {
+fn a_write_protected_file_is_not_changed() {
     let home = home_with(b"{}\n");
     fs::set_permissions(claude(&home), fs::Permissions::from_mode(0o444)).unwrap();
     let output = home.run(&["install", "claude-code", "--yes"], b"");
@@ -277,7 +277,7 @@ fn a_write_protected_file_is_left_alone() {
 }
 
 #[test]
-fn what_the_client_would_not_read_is_said() {
+fn a_file_that_the_client_ignores_is_reported() {
     let warning = "ignores the file";
     for (content, is_said) in [
         ("{}", false),
@@ -293,7 +293,7 @@ fn what_the_client_would_not_read_is_said() {
 }
 
 #[test]
-fn another_home_is_said_to_be_one() {
+fn another_home_is_reported() {
     let home = home_with(b"{}");
     let said = |home: &Home| text(&home.run(&["install", "claude-code", "--yes"], b"").stderr);
     assert_eq!(said(&home), "");
@@ -332,9 +332,9 @@ fn a_link_stays_a_link_and_the_mode_stays() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_gives_the_others_back() {
+fn a_write_error_restores_the_other_files() {
     let home = home_with(b"{ \"a\": 1 }\n");
-    // Where the second file should go there is a folder that cannot be replaced by a file.
+    // The path of the second file is a folder, which a file cannot replace.
     let second = home.outside().join("home/.claude.json");
     symlink("/proc/nowhere/claude.json", &second).unwrap();
     let output = home.run(&["install", "claude-code", "--yes"], b"");
@@ -343,7 +343,7 @@ fn a_file_that_cannot_be_written_gives_the_others_back() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_written_and_it_is_said_before() {
+fn only_the_confirmed_changes_are_written() {
     let home = home_with(b"{\n  \"model\": \"opus\"\n}\n");
     let refused = home.run(&["install"], b"");
     assert_eq!(refused.status.code(), Some(2));
@@ -365,7 +365,7 @@ fn only_what_is_asked_for_is_written_and_it_is_said_before() {
 }
 
 #[test]
-fn settings_in_another_folder_are_found_and_new_folders_go_again() {
+fn settings_in_another_folder_are_found_and_new_folders_removed_again() {
     let home = Home::new();
     let folder = home.outside().join("else/where");
     let home = home.with("CLAUDE_CONFIG_DIR", folder.to_str().unwrap());
@@ -433,7 +433,7 @@ fn every_host_is_installed_and_uninstalled() {
 }
 
 #[test]
-fn called_with_nothing_by_a_program_it_does_nothing() {
+fn a_call_without_arguments_but_with_a_payload_does_nothing() {
     let home = Home::new();
     let output = home.run(&[], br#"{"hook_event_name":"PreToolUse","session_id":"s1"}"#);
     assert_eq!(
@@ -443,7 +443,7 @@ fn called_with_nothing_by_a_program_it_does_nothing() {
 }
 
 #[test]
-fn the_worker_ends_with_the_last_host() {
+fn uninstalling_the_last_host_stops_the_worker() {
     let home = home_with(b"{}");
     home.ok(&["install", "claude-code", "gemini-cli", "--yes"]);
     let served = Served::start_in(home);

@@ -80,10 +80,10 @@ fn dependencies_point_one_way() {
             let dependency = line.split(['.', ' ']).next().unwrap();
             assert!(allowed.contains(&dependency), "{name} must not know {dependency}");
         }
-        // One crate talks to others over the network.
+        // One crate makes network calls.
         let talks = normal.lines().any(|line| line.starts_with("ureq"));
         assert_eq!(talks, name == "distill", "{name}");
-        // Only the hook path's own crate is this strict: every one of these would cost every hook.
+        // Only the crates of the hook path are this strict: each of these would cost every hook.
         if ["text", "secrets", "capture"].contains(&name) {
             for banned in ["rusqlite", "tokio", "regex", "clap", "tracing", "jiff", "toml"] {
                 assert!(
@@ -156,11 +156,11 @@ fn source_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn one_crate_depends_on_the_operating_system() {
+fn only_one_crate_depends_on_the_operating_system() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for (name, _) in ALLOWED.iter().filter(|(name, _)| *name != "system") {
         for path in source_files(&crates.join(name).join("src")) {
-            // Unix sockets exist in no other place.
+            // Unix sockets are used in this file only.
             if path.ends_with("serve/src/socket.rs") || path.to_string_lossy().ends_with("tests.rs") {
                 continue;
             }

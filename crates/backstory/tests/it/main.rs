@@ -4,9 +4,9 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "tests fail by panicking, start programs and write files as they please"
+    reason = "tests fail by panicking, start programs and write files directly"
 )]
-// The harness knows Unix only; `e2e/windows` tells the Windows build a story of its own.
+// The harness supports Unix only; `e2e/windows` tests the Windows build.
 #![cfg(unix)]
 
 mod backup;
@@ -16,7 +16,7 @@ mod claude_mem;
 mod config;
 mod context;
 mod degraded_system;
-mod distil;
+mod distill;
 mod docs;
 mod doctor;
 mod durability;
@@ -63,7 +63,7 @@ mod uninstall;
 mod viewer;
 mod worker;
 
-/// A file that nobody lists here would never run.
+/// A file that is not listed here would never run.
 #[test]
 fn every_file_of_this_folder_is_listed() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");

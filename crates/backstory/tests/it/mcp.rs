@@ -1,4 +1,4 @@
-//! The memory as tools for an agent: `backstory mcp`.
+//! The MCP server: `backstory mcp`.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{home::Home, http_client::Served};
 
-/// An agent that talks to the server.
+/// Client of the server.
 pub(crate) struct Agent {
     child: Child,
     input: ChildStdin,
@@ -60,7 +60,7 @@ impl Agent {
         )
     }
 
-    /// Hangs up; the server must end.
+    /// Closes the connection; the server must exit.
     pub(crate) fn end(self) {
         let Self {
             mut child,
@@ -92,7 +92,7 @@ fn home_with_a_session() -> Home {
 }
 
 #[test]
-fn every_revision_of_the_protocol_is_spoken() {
+fn all_protocol_revisions_are_supported() {
     let home = home_with_a_session();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut agent = Agent::start(&home);
@@ -101,16 +101,16 @@ fn every_revision_of_the_protocol_is_spoken() {
         assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 5);
         agent.end();
     }
-    // A revision of the future is answered with one that is known.
+    // A future revision is answered with a known one.
     let mut agent = Agent::start(&home);
     let answer = agent.greet("2999-01-01");
     assert!(answer["protocolVersion"].as_str().unwrap() < "2999", "{answer}");
     agent.end();
 }
 
-/// The real client looks around before it greets, with a text for an id.
+/// The real client sends requests before it initializes, with a string as id.
 #[test]
-fn a_client_may_look_around_before_it_greets() {
+fn requests_before_initialization_are_answered() {
     let home = home_with_a_session();
     home.drain();
     let mut agent = Agent::start(&home);
@@ -131,11 +131,11 @@ fn a_client_may_look_around_before_it_greets() {
 }
 
 #[test]
-fn it_works_with_no_worker_and_sees_what_has_just_happened() {
+fn it_works_without_a_worker_and_sees_recent_events() {
     let home = home_with_a_session();
     let mut agent = Agent::start(&home);
     agent.greet("2025-11-25");
-    // Nobody has taken the session in.
+    // No process has ingested the session.
     let (_, text) = agent.call("search", &json!({"query": "parser tabs"}));
     assert!(
         text.contains("No results"),

@@ -1,4 +1,4 @@
-//! Single memories: shown, saved, pinned, put right.
+//! Single memories: show, save, pin, edit.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::{
     http_client::Served,
 };
 
-/// A session whose only turn mends something: one observation, one summary, some passages.
-pub(crate) fn mended() -> Home {
+/// Returns a home with a session whose only turn fixes a bug: one observation, one summary, some passages.
+pub(crate) fn home_with_bug_fix() -> Home {
     let home = Home::new();
     report_mending(&home, "p1", "t1", "src/auth.rs");
     home.report("stop", &json!({"prompt_id": "p1", "last_assistant_message":
@@ -37,7 +37,7 @@ fn rows(home: &Home, sql: &str) -> Vec<String> {
     rows.map(|row| row.unwrap().unwrap_or_default()).collect()
 }
 
-/// How many documents of a kind are found by a word.
+/// Returns the number of documents of a kind that match a word.
 fn found(home: &Home, kind: &str, word: &str) -> usize {
     let sql = format!(
         "select kind from document where kind = '{kind}' and id in (select rowid from words where words match '{word}')"
@@ -59,8 +59,8 @@ fn hidden() -> insta::Settings {
 }
 
 #[test]
-fn everything_about_a_memory_is_shown() {
-    let home = mended();
+fn show_prints_everything_about_a_memory() {
+    let home = home_with_bug_fix();
     hidden().bind(|| {
         insta::assert_snapshot!("show", home.ok(&["show", "1", "S1", "P1", "V1"]));
         let shown = home.json(&["show", "1", "--json"]);
@@ -74,8 +74,8 @@ fn everything_about_a_memory_is_shown() {
 }
 
 #[test]
-fn what_is_not_there_does_not_keep_the_rest_back() {
-    let home = mended();
+fn a_missing_memory_does_not_hide_the_others() {
+    let home = home_with_bug_fix();
     let mut printed = String::new();
     for arguments in [
         &["show", "P1", "N99", "S1"][..],
@@ -98,7 +98,7 @@ fn what_is_not_there_does_not_keep_the_rest_back() {
 }
 
 #[test]
-fn a_title_is_shown_whole_however_narrow_the_terminal() {
+fn a_title_is_shown_in_full_on_a_narrow_terminal() {
     let home = Home::new().with("COLUMNS", "50");
     let title = "The importer reads a transcript from its last known position and never from its beginning";
     let line = json!({"kind": "observation", "type": "bugfix", "title": title, "narrative": "It is faster."});
@@ -116,7 +116,7 @@ fn a_title_is_shown_whole_however_narrow_the_terminal() {
 }
 
 #[test]
-fn people_see_times_in_their_zone_and_programs_in_utc() {
+fn times_are_local_for_users_and_utc_in_json() {
     let home = Home::new().with("BACKSTORY_UI_TIMEZONE", "Asia/Tokyo");
     let line = json!({"kind": "observation", "title": "Late", "created_at": "2026-03-01T20:30:00Z"});
     home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
@@ -133,10 +133,10 @@ fn people_see_times_in_their_zone_and_programs_in_utc() {
 }
 
 #[test]
-fn a_day_begins_where_the_settings_say() {
+fn a_day_begins_at_midnight_in_the_configured_time_zone() {
     let served = Served::start_in(Home::new().with("BACKSTORY_UI_TIMEZONE", "Asia/Tokyo"));
     let home = &served.home;
-    // Half past five in the morning of the second of March in Tokyo.
+    // 05:30 on March 2 in Tokyo.
     let line = json!({"kind": "observation", "title": "Late", "created_at": "2026-03-01T20:30:00Z"});
     home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
     for (flag, value, is_found) in [
@@ -165,7 +165,7 @@ fn a_day_begins_where_the_settings_say() {
 }
 
 #[test]
-fn what_a_session_said_cannot_play_tricks_on_the_terminal() {
+fn control_characters_of_a_session_are_not_printed() {
     let home = Home::new();
     let line = json!({"kind": "observation", "title": "red \u{1b}[31m", "narrative": "a\u{1b}]0;evil\u{7}b\u{202e}c", "external_id": "x\u{1b}y"});
     home.run(&["import", "jsonl", "-"], line.to_string().as_bytes());
@@ -220,7 +220,7 @@ fn a_note_is_saved_once_for_its_project() {
 }
 
 #[test]
-fn nothing_private_or_secret_is_saved_by_hand_either() {
+fn private_spans_and_secrets_are_not_saved_in_notes() {
     let home = Home::new();
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let output = home.run(
@@ -249,8 +249,8 @@ fn nothing_private_or_secret_is_saved_by_hand_either() {
 }
 
 #[test]
-fn every_kind_can_be_pinned_and_let_go() {
-    let home = mended();
+fn every_kind_can_be_pinned_and_unpinned() {
+    let home = home_with_bug_fix();
     home.ok(&["remember", "a note"]);
     let handles = ["1", "S1", "P1", "N1", "V1"];
     let pinned = |home: &Home| -> Vec<bool> {
@@ -270,8 +270,8 @@ fn every_kind_can_be_pinned_and_let_go() {
 }
 
 #[test]
-fn a_memory_is_put_right_and_found_by_its_new_words() {
-    let home = mended();
+fn an_edited_memory_is_found_by_its_new_text() {
+    let home = home_with_bug_fix();
     home.ok(&[
         "edit",
         "1",
@@ -316,15 +316,15 @@ fn a_memory_is_put_right_and_found_by_its_new_words() {
 }
 
 #[test]
-fn what_was_edited_or_pinned_outlives_the_next_distilling() {
-    let home = mended();
+fn edited_and_pinned_memories_survive_distilling() {
+    let home = home_with_bug_fix();
     let before = rows(&home, "select title from observation");
     assert_eq!(before.len(), 1);
     home.ok(&["edit", "1", "--title", "Said better"]);
     home.ok(&["edit", "S1", "--next-steps", "Nothing"]);
     home.ok(&["pin", "V1"]);
     let passages = rows(&home, "select text from passage order by text");
-    // The turn goes on: it is distilled again, with one more tool use.
+    // The turn continues: it is distilled again, with one more tool use.
     home.report(
         "post-tool-use",
         &json!({"prompt_id": "p1", "tool_name": "Edit", "tool_use_id": "t2",
@@ -344,8 +344,8 @@ fn what_was_edited_or_pinned_outlives_the_next_distilling() {
         after.len(),
         "a pinned passage is not doubled: {after:?}"
     );
-    // What nobody touched is replaced as ever.
-    let home = mended();
+    // Other memories are replaced.
+    let home = home_with_bug_fix();
     home.report(
         "stop",
         &json!({"prompt_id": "p1", "last_assistant_message": "Fixed: the refresh waits for the quorum now."}),
@@ -361,7 +361,7 @@ fn line(kind: &str, project: &str, at: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_timeline_tells_what_happened_around_a_memory() {
+fn a_timeline_shows_the_history_around_a_memory() {
     let home = Home::new().with("TZ", "UTC");
     let lines = [
         line("prompt", "acme", "1T10:00", "Make the cache smaller"),

@@ -1,4 +1,4 @@
-//! What models cost: the budget, the ledger, `stats` and `distill`.
+//! Cost of models: the budget, the ledger, `stats` and `distill`.
 
 use std::{fs, os::unix::fs::FileExt, time::Duration};
 
@@ -8,12 +8,12 @@ use crate::{
     backup::copies,
     fake_provider::{Answer, Server},
     home::{Home, settings, text},
-    models::{TOLD, titles, turn, with_model},
+    models::{ANSWER, titles, turn, with_model},
 };
 
 #[test]
-fn a_budget_is_passed_by_one_call_at_most_however_many_ask_at_once() {
-    let server = Server::always(Answer::anthropic(TOLD).after(Duration::from_millis(300)));
+fn concurrent_calls_exceed_the_budget_at_most_once() {
+    let server = Server::always(Answer::anthropic(ANSWER).after(Duration::from_millis(300)));
     let home = with_model("anthropic", &server)
         .with("BACKSTORY_DISTILL_DAILY_TOKENS", "1000")
         .with("BACKSTORY_DISTILL_CONCURRENCY", "4");
@@ -22,7 +22,7 @@ fn a_budget_is_passed_by_one_call_at_most_however_many_ask_at_once() {
     }
     home.drain();
     assert_eq!(
-        server.asked().len(),
+        server.requests().len(),
         1,
         "the call that passes the budget is the last"
     );
@@ -31,7 +31,7 @@ fn a_budget_is_passed_by_one_call_at_most_however_many_ask_at_once() {
         (&budget["spent"], &budget["left"]),
         (&Value::from(1500), &Value::from(0))
     );
-    // Nothing is lost: three turns wait for tomorrow, and the rules' memories stand.
+    // Nothing is lost: three turns stay queued, and the memories of the built-in rules stay.
     assert_eq!(home.json(&["stats", "--json"])["models"]["waiting_turns"], 3);
     assert_eq!(
         home.rows("select distinct distiller from summary order by 1"),
@@ -44,12 +44,12 @@ fn a_budget_is_passed_by_one_call_at_most_however_many_ask_at_once() {
         said.contains("3 turns skipped: the daily budget is spent."),
         "{said}"
     );
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
-fn a_session_that_has_spent_its_share_is_left_to_the_rules() {
-    let server = Server::always(Answer::anthropic(TOLD));
+fn a_session_over_its_budget_keeps_the_built_in_memories() {
+    let server = Server::always(Answer::anthropic(ANSWER));
     let home = with_model("anthropic", &server).with("BACKSTORY_DISTILL_SESSION_TOKENS", "1000");
     for _ in 0..3 {
         turn(&home, "s1", "ok");
@@ -57,13 +57,13 @@ fn a_session_that_has_spent_its_share_is_left_to_the_rules() {
     }
     turn(&home, "s2", "ok");
     home.drain();
-    assert_eq!(server.asked().len(), 2, "one for each session");
+    assert_eq!(server.requests().len(), 2, "one for each session");
     assert_eq!(home.json(&["stats", "--json"])["models"]["waiting_turns"], 0);
 }
 
 #[test]
-fn what_was_spent_today_stays_spent_when_a_backup_comes_back() {
-    let server = Server::always(Answer::anthropic(TOLD));
+fn todays_usage_survives_a_restore() {
+    let server = Server::always(Answer::anthropic(ANSWER));
     let home = with_model("anthropic", &server);
     let spent = |home: &Home| home.json(&["stats", "--json"])["models"]["budget"]["spent"].clone();
     turn(&home, "s1", "ok");
@@ -74,7 +74,7 @@ fn what_was_spent_today_stays_spent_when_a_backup_comes_back() {
     assert_eq!(spent(&home), 3000);
     home.ok(&["restore", made["path"].as_str().unwrap(), "--yes"]);
     assert_eq!(spent(&home), 3000);
-    // Also when a damaged database is rebuilt from an old backup and what can still be read.
+    // Also when a damaged database is rebuilt from an old backup and readable data.
     for newer in ["daily-", "before-restore-"]
         .iter()
         .flat_map(|prefix| copies(&home, prefix))
@@ -99,7 +99,7 @@ fn what_was_spent_today_stays_spent_when_a_backup_comes_back() {
 }
 
 fn spent() -> (Server, Home) {
-    let server = Server::always(Answer::anthropic(TOLD));
+    let server = Server::always(Answer::anthropic(ANSWER));
     let home = with_model("anthropic", &server).with("BACKSTORY_UI_TIMEZONE", "UTC");
     turn(&home, "s1", "test result: ok. 3 passed; 0 failed");
     home.drain();
@@ -107,7 +107,7 @@ fn spent() -> (Server, Home) {
 }
 
 #[test]
-fn stats_tell_what_is_remembered_and_what_it_cost() {
+fn stats_show_memory_counts_and_cost() {
     let (_server, home) = spent();
     let mut settings = settings();
     settings.add_filter(r"size( +)\d+ KB", "size$1[size]");
@@ -122,7 +122,7 @@ fn stats_tell_what_is_remembered_and_what_it_cost() {
             (&one["tokens_in"], &one["tokens_out"], &one["calls"]),
             (&Value::from(1200), &Value::from(300), &Value::from(1))
         );
-        // 1,200 tokens at a dollar and 300 at five dollars for a million.
+        // 1,200 tokens at one dollar and 300 at five dollars per million.
         assert_eq!(one["cost_micro_dollars"], 2700);
     }
     assert_eq!(models["tokens_per_memory"], 750);
@@ -130,12 +130,12 @@ fn stats_tell_what_is_remembered_and_what_it_cost() {
 }
 
 #[test]
-fn a_price_that_the_user_names_counts_and_an_unknown_one_is_not_guessed() {
+fn a_user_price_applies_and_an_unknown_one_is_not_guessed() {
     for (model, prices, cost) in [
         ("claude-haiku-4-5", "claude-haiku=2/10", Value::from(4200)),
         ("some-llama", "", Value::Null),
     ] {
-        let server = Server::always(Answer::openai(TOLD));
+        let server = Server::always(Answer::openai(ANSWER));
         let home = with_model("openai", &server)
             .with("BACKSTORY_DISTILL_MODEL", model)
             .with("BACKSTORY_DISTILL_PRICES", prices);
@@ -147,8 +147,8 @@ fn a_price_that_the_user_names_counts_and_an_unknown_one_is_not_guessed() {
 }
 
 #[test]
-fn the_past_is_asked_about_only_when_somebody_says_so() {
-    let server = Server::always(Answer::anthropic(TOLD));
+fn past_turns_are_sent_to_a_model_only_on_request() {
+    let server = Server::always(Answer::anthropic(ANSWER));
     let home = with_model("anthropic", &server).with("BACKSTORY_DISTILL_PROVIDER", "builtin");
     for session in ["s1", "s2"] {
         turn(&home, session, "ok");
@@ -158,7 +158,7 @@ fn the_past_is_asked_about_only_when_somebody_says_so() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("no model is configured"));
     let home = home.with("BACKSTORY_DISTILL_PROVIDER", "anthropic");
-    // Turns of before a model was set up do not wait for one.
+    // Turns from before a model was configured are not queued for one.
     assert_eq!(home.ok(&["distill", "--dry-run"]), "No turns to distill.\n");
     let plan = home.json(&["distill", "--since", "1d", "--dry-run", "--json"]);
     assert_eq!(
@@ -167,19 +167,19 @@ fn the_past_is_asked_about_only_when_somebody_says_so() {
     );
     assert_eq!(plan["items"].as_array().unwrap().len(), 2);
     let output = home.run(&["distill", "--since", "1d"], b"");
-    assert_eq!(output.status.code(), Some(2), "nobody is there to say yes");
+    assert_eq!(output.status.code(), Some(2), "no terminal for a confirmation");
     assert!(
         text(&output.stdout).starts_with("2 turns: about "),
         "{}",
         text(&output.stdout)
     );
-    assert_eq!(server.asked().len(), 0);
+    assert_eq!(server.requests().len(), 0);
     let done = home.json(&["distill", "--session", "s1", "--yes", "--json"]);
     assert_eq!(
         (&done["distilled"], &done["tokens_in"]),
         (&Value::from(1), &Value::from(1200))
     );
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
     assert_eq!(
         titles(&home)
             .iter()
@@ -190,13 +190,13 @@ fn the_past_is_asked_about_only_when_somebody_says_so() {
 }
 
 #[test]
-fn imported_history_is_not_sent_anywhere_by_itself() {
-    let server = Server::always(Answer::anthropic(TOLD));
+fn imported_sessions_are_not_sent_to_a_model() {
+    let server = Server::always(Answer::anthropic(ANSWER));
     let home = with_model("anthropic", &server);
     let transcripts = crate::home::recorded_folder();
     home.ok(&["import", "claude-code", transcripts.to_str().unwrap()]);
     home.drain();
-    assert_eq!(server.asked().len(), 0);
+    assert_eq!(server.requests().len(), 0);
     assert!(!home.rows("select distiller from summary").is_empty());
     let plan = home.json(&["distill", "--since", "2000-01-01", "--dry-run", "--json"]);
     assert!(plan["turns"].as_u64() > Some(0), "{plan}");

@@ -20,7 +20,7 @@ pub(crate) struct ModuleGraph {
     edges: BTreeMap<Module, BTreeSet<Module>>,
 }
 
-/// What a source file refers to.
+/// References of a source file.
 #[derive(Default)]
 struct Source {
     /// Items that are re-exported here, by name, and their paths.

@@ -1,5 +1,5 @@
-//! Without a network: nothing is asked of anybody. Left out where the system forbids to take the network away, unless
-//! `BACKSTORY_TEST_MUST_RUN=1` says that it must not be.
+//! Operation without a network. Skipped where network namespaces are forbidden, unless
+//! `BACKSTORY_TEST_MUST_RUN=1` is set.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use crate::{
 
 const CUT_OFF: [&str; 3] = ["--user", "--map-root-user", "--net"];
 
-/// Says why the network cannot be taken away here.
+/// Returns the reason why the network cannot be removed here.
 fn why_not() -> Option<String> {
     let output = match Command::new("unshare").args(CUT_OFF).arg("true").output() {
         Err(error) => return Some(format!("unshare does not start: {error}")),
@@ -19,7 +19,7 @@ fn why_not() -> Option<String> {
     (!output.status.success()).then(|| text(&output.stderr))
 }
 
-/// Runs a command of ours where there is no network, not even a loopback.
+/// Runs a command without a network, not even loopback.
 fn cut_off(home: &Home, arguments: &[&str]) -> String {
     let ours = home.command(arguments);
     let mut command = Command::new("unshare");
@@ -39,7 +39,7 @@ fn cut_off(home: &Home, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn memory_is_whole_without_any_network() {
+fn everything_works_without_a_network() {
     if let Some(why_not) = why_not() {
         let must_run = std::env::var_os("BACKSTORY_TEST_MUST_RUN").is_some_and(|value| value == "1");
         assert!(!must_run, "the network cannot be taken away: {why_not}");

@@ -1,4 +1,4 @@
-//! The plugin's files, the recipe of `install` and the hooks that exist agree.
+//! The plugin's files, `install` and the existing hooks agree.
 
 use std::{
     fs,
@@ -40,7 +40,7 @@ fn the_plugin_registers_what_install_registers() {
             "{}",
             row.theirs
         );
-        // Whatever is registered exists.
+        // All registered hooks exist.
         let home = Home::new();
         home.report(row.ours, &json!({}));
         assert_eq!(home.lost("unknown_event"), 0, "{}", row.ours);
@@ -64,7 +64,7 @@ fn the_marketplace_offers_the_plugin_of_this_version() {
 }
 
 #[test]
-fn what_skill_and_commands_tell_to_run_can_be_run() {
+fn commands_in_the_skill_and_slash_commands_exist() {
     let home = Home::new();
     for file in [
         "skills/search/SKILL.md",
@@ -86,7 +86,7 @@ fn what_skill_and_commands_tell_to_run_can_be_run() {
     }
 }
 
-/// The words after `backstory` that are commands.
+/// Returns true for words after `backstory` that are commands.
 fn host_word(word: &str) -> bool {
     [
         "search", "show", "timeline", "remember", "sessions", "queue", "context", "worker",
@@ -122,7 +122,7 @@ fn the_launcher_finds_the_program_and_is_silent_without_it() {
         (Some(0), 0, 0)
     );
     assert!(!home.path().exists());
-    // The client would pass over a server that failed, also later.
+    // The client would disable a server that failed, also for later sessions.
     let asked = concat!(
         r#"{"method":"initialize","params":{"protocolVersion":"2025-11-25"},"jsonrpc":"2.0","id":"a-1"}"#,
         "\n",
@@ -158,7 +158,7 @@ fn the_launcher_finds_the_program_and_is_silent_without_it() {
 }
 
 #[test]
-fn the_launcher_passes_over_itself_and_says_when_there_is_no_program() {
+fn the_launcher_skips_itself_and_reports_a_missing_program() {
     let home = Home::new();
     let plugin = repository().join("plugin");
     // Another version of the plugin, whose launcher would start this one again.

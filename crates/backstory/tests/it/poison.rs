@@ -1,7 +1,7 @@
-//! Content that tries to become an instruction: through every way in, to everything that is stored and said.
+//! Prompt injection: hostile content through every input, checked in all stored and injected text.
 //!
-//! What tools brought in is evidence: it is found again as a passage, never as a title, a fact, a note or a pin. Whatever is
-//! told stands inside the frame, one record per line, and nothing in it can end the frame.
+//! Tool output is evidence: it is found as a passage, never as a title, a fact, a note or a pin. Injected text is inside
+//! the frame, one record per line, and nothing in it can close the frame.
 
 mod assertions;
 mod cases;
@@ -15,16 +15,16 @@ use inputs::feed;
 
 use crate::home::settings;
 
-/// The word by which hostile text is known again.
+/// Marker in hostile text.
 const MARK: &str = "evilword";
 
-/// Where tool text may be kept.
+/// Places where tool text may be stored.
 const EVIDENCE: [&str; 4] = ["files", "passage: edit", "passage: command", "passage: error"];
 
 #[test]
-fn what_becomes_of_hostile_content() {
+fn hostile_content_stays_evidence() {
     assert!(CASES.len() >= 30);
-    // Half the time is spent waiting for processes.
+    // Half of the time is spent waiting for processes.
     let rows: Vec<Row> = std::thread::scope(|scope| {
         let threads: Vec<_> = CASES
             .chunks(CASES.len().div_ceil(4))
@@ -48,12 +48,12 @@ fn what_becomes_of_hostile_content() {
     settings().bind(|| insta::assert_snapshot!("poison", table));
 }
 
-/// What came of a case.
+/// Result of a case.
 struct Row {
     case: &'static str,
     kept: String,
     told: String,
-    /// What must not have come of it.
+    /// Violations.
     wrong: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Row {
         let home = feed(case);
         let mut wrong = Vec::new();
         let kept = stored(&home);
-        // A path is quoted where it tells which file was changed.
+        // A path may be quoted as the name of the changed file.
         let is_quoted = |place: &str| case.way == Way::Name && place == "facts";
         let in_other_words = kept
             .iter()

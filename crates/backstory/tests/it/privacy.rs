@@ -1,11 +1,11 @@
-//! What must never reach the disk.
+//! Private spans, secrets and injected text never reach the disk.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::home::Home;
 
-/// Reports a whole turn around a prompt.
+/// Records a whole turn with a prompt.
 fn turn(home: &Home, prompt_id: &str, prompt: &str, work: &str) {
     let id = json!(prompt_id);
     home.report("user-prompt-submit", &json!({"prompt_id": id, "prompt": prompt}));
@@ -40,7 +40,7 @@ fn nothing_of_a_fully_private_turn_is_stored() {
     assert_eq!(home.spooled().len(), 6);
     turn(&home, "p3", "third question", "plain work three");
     assert_eq!(home.spooled().len(), 12);
-    // What the private turn left running ends later: still private.
+    // A background task of the private turn ends later: still private.
     home.report(
         "subagent-stop",
         &json!({"prompt_id": "p3", "agent_id": "agent-p2", "agent_type": "Explore",
@@ -66,7 +66,7 @@ fn nothing_of_a_fully_private_turn_is_stored() {
 }
 
 #[test]
-fn a_programs_prompt_does_not_end_a_private_turn() {
+fn a_machine_made_prompt_does_not_end_a_private_turn() {
     let home = Home::new();
     home.report(
         "user-prompt-submit",
@@ -118,7 +118,7 @@ fn a_machine_made_prompt_is_marked_and_not_counted_as_the_users_words() {
     assert_eq!(session["first_prompt"], Value::Null);
 }
 
-/// What the memory itself put into a conversation comes back in prompts and tool output.
+/// Injected text comes back in prompts and tool output.
 #[test]
 fn injected_memory_is_never_captured_again() {
     let home = Home::new();
@@ -145,7 +145,7 @@ fn injected_memory_is_never_captured_again() {
     assert!(home.spooled_text().contains("and now this"));
 }
 
-/// Seeds one secret of each family into text.
+/// Generates one secret of each family.
 fn secrets() -> impl Strategy<Value = (&'static str, String)> {
     let word = |alphabet: &'static str, length: usize| {
         prop::collection::vec(prop::sample::select(alphabet.as_bytes().to_vec()), length)

@@ -1,4 +1,4 @@
-//! Which project a request means, and what it gets when it means none.
+//! Project of a request, and requests without one.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     mcp::Agent,
 };
 
-/// A server that knows one session, in the sample project.
+/// Starts a server with one session in the sample project.
 fn with_a_session() -> Served {
     let served = Served::start();
     let home = &served.home;
@@ -34,7 +34,7 @@ fn with_a_session() -> Served {
 }
 
 #[test]
-fn a_folder_of_which_nothing_is_remembered_shows_nothing_of_others() {
+fn a_folder_without_memories_shows_nothing_of_other_projects() {
     let served = with_a_session();
     for path in [
         "/api/search?query=parser%20tabs",
@@ -64,7 +64,7 @@ fn a_folder_of_which_nothing_is_remembered_shows_nothing_of_others() {
 }
 
 #[test]
-fn nothing_is_saved_where_nobody_can_mean_it() {
+fn nothing_is_saved_without_a_project() {
     let served = Served::start();
     let post = |path: &str, body: &Value| served.send("POST", path, Some(body));
     for place in [
@@ -95,7 +95,7 @@ fn nothing_is_saved_where_nobody_can_mean_it() {
     let relative = json!({"session_id": "h1", "cwd": "x", "tool_name": "Bash"});
     assert_eq!(post("/api/sessions/observations", &relative).status, 400);
     assert_eq!(served.home.rows("select key from project"), Vec::<String>::new());
-    // All projects have a sign of their own, for reading and for writing.
+    // All projects together have a name of their own, for reading and writing.
     let everywhere = json!({"text": "Deploys need the blue key", "project": "*"});
     let saved = post("/api/memories", &everywhere).json();
     let id = saved["id"].as_str().unwrap();
@@ -127,7 +127,7 @@ fn an_agent_cannot_name_a_project_without_a_name() {
 }
 
 #[test]
-fn a_project_without_words_finds_its_latest_memories() {
+fn a_query_without_words_finds_the_latest_memories() {
     let served = with_a_session();
     for place in [
         "project=acme".to_owned(),

@@ -1,4 +1,4 @@
-//! Which project a session belongs to, through the real hooks.
+//! Project of a session, through the real hooks.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ fn clones_worktrees_and_sub_folders_of_one_repository_are_one_project() {
 }
 
 #[test]
-fn no_repository_and_no_folder_are_projects_too() {
+fn sessions_without_repository_or_folder_have_projects_too() {
     let home = Home::new();
     let plain = home.outside().join("plain");
     fs::create_dir(&plain).unwrap();
@@ -101,7 +101,7 @@ fn a_session_stays_with_its_project_when_the_agent_changes_folders() {
 }
 
 #[test]
-fn a_folder_that_was_deleted_before_anyone_looked_still_has_its_project() {
+fn a_folder_that_was_deleted_before_ingest_still_has_its_project() {
     let home = Home::new();
     let root = home.repository("short-lived", Some("https://example.test/team/short-lived.git"));
     home.report("user-prompt-submit", &json!({"cwd": root, "prompt": "x"}));
@@ -110,7 +110,7 @@ fn a_folder_that_was_deleted_before_anyone_looked_still_has_its_project() {
 }
 
 #[test]
-fn another_project_in_the_same_folder_is_told_nothing_of_the_first() {
+fn another_project_in_the_same_folder_gets_nothing_of_the_first() {
     let home = Home::new();
     let root = home.repository("workspace", Some("git@github.com:acme/secret.git"));
     let session = |id: &str, event: &str, fields: serde_json::Value| {

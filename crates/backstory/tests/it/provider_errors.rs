@@ -1,4 +1,4 @@
-//! What can go wrong with a provider: told apart, and nothing is lost in any of it.
+//! Errors of providers: classified, and without loss of data.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     fake_provider::{Answer, Server},
     home::{Home, eventually},
-    models::{KEY, TOLD, titles, turn, with_model},
+    models::{ANSWER, KEY, titles, turn, with_model},
 };
 
 fn reasons(home: &Home) -> Vec<String> {
@@ -24,7 +24,7 @@ fn waiting(home: &Home) -> u64 {
         .unwrap()
 }
 
-/// One case: who is asked, what comes back, what it is called.
+/// Provider, response, and expected error name.
 type Case = (&'static str, Answer, &'static str);
 
 fn cases() -> Vec<Case> {
@@ -89,12 +89,12 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn a_provider_in_trouble_is_left_alone_and_the_turn_waits() {
+fn a_failing_provider_is_backed_off_and_the_turn_stays_queued() {
     for (provider, answer, name) in cases() {
         let server = Server::start(move |_, before| match (before, provider) {
             (0, _) => answer.clone(),
-            (_, "anthropic") => Answer::anthropic(TOLD),
-            _ => Answer::openai(TOLD),
+            (_, "anthropic") => Answer::anthropic(ANSWER),
+            _ => Answer::openai(ANSWER),
         });
         let home = with_model(provider, &server);
         turn(&home, "s1", "ok");
@@ -111,12 +111,12 @@ fn a_provider_in_trouble_is_left_alone_and_the_turn_waits() {
         let stats = home.json(&["stats", "--json"]);
         assert_eq!(stats["models"]["paused"][0]["reason"], name);
         assert_eq!(stats["models"]["budget"]["spent"], 0);
-        // It is left alone, also by the next worker.
+        // The backoff also applies to the next worker.
         home.drain();
-        assert_eq!(server.asked().len(), 1, "{name}");
-        // Whoever asks by hand looks whether it is well again, and it is.
+        assert_eq!(server.requests().len(), 1, "{name}");
+        // A call by hand ignores the backoff, and succeeds.
         home.ok(&["distill", "--yes"]);
-        assert_eq!(server.asked().len(), 2);
+        assert_eq!(server.requests().len(), 2);
         assert!(
             titles(&home)[0].starts_with(&format!("{provider}/")),
             "{:?}",
@@ -128,26 +128,26 @@ fn a_provider_in_trouble_is_left_alone_and_the_turn_waits() {
 }
 
 #[test]
-fn a_server_that_says_when_is_asked_again_then() {
+fn a_retry_after_header_is_honored() {
     let server = Server::start(|_, before| match before {
         0 => Answer::anthropic_error(429, "rate_limit_error", "slow down").with_header("retry-after", "2"),
         1 => {
             Answer::anthropic_error(500, "api_error", "Internal server error").with_header("retry-after", "1")
         }
-        _ => Answer::anthropic(TOLD),
+        _ => Answer::anthropic(ANSWER),
     });
     let home = with_model("anthropic", &server);
     let mut worker = home.command(&["worker", "run"]).spawn().unwrap();
     turn(&home, "s1", "ok");
-    eventually("it is asked", || !server.asked().is_empty());
+    eventually("it is called", || !server.requests().is_empty());
     let start = Instant::now();
-    eventually("it is asked a third time", || server.asked().len() == 3);
+    eventually("it is called a third time", || server.requests().len() == 3);
     assert!(
         start.elapsed() > Duration::from_millis(2_900),
         "{:?}",
         start.elapsed()
     );
-    eventually("its memories are there", || {
+    eventually("its memories are stored", || {
         titles(&home)[0].starts_with("anthropic/")
     });
     assert_eq!(reasons(&home), [""; 0]);
@@ -156,7 +156,7 @@ fn a_server_that_says_when_is_asked_again_then() {
 }
 
 #[test]
-fn after_a_pause_one_call_looks_for_all() {
+fn after_a_backoff_one_call_probes_the_provider() {
     let server = Server::always(
         Answer::anthropic_error(402, "billing_error", "no credit")
             .with_header("retry-after", "1")
@@ -167,20 +167,20 @@ fn after_a_pause_one_call_looks_for_all() {
         turn(&home, session, "ok");
     }
     home.drain();
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
     std::thread::sleep(Duration::from_millis(1_100));
-    // The pause is over: four turns wait, four could ask, one does.
+    // The backoff is over: four turns are queued, four threads could call, one does.
     let home = home.with("BACKSTORY_DISTILL_CONCURRENCY", "4");
     home.drain();
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.requests().len(), 2);
     assert_eq!(waiting(&home), 4);
 }
 
 #[test]
-fn a_turn_whose_answer_breaks_off_is_paid_for_and_makes_way_for_others() {
-    let server = Server::start(|asked, _| match asked.user().contains("poison") {
-        true => Answer::anthropic(TOLD).broken_off(),
-        false => Answer::anthropic(TOLD),
+fn a_turn_with_an_incomplete_answer_is_billed_and_moves_to_the_end() {
+    let server = Server::start(|request, _| match request.user().contains("poison") {
+        true => Answer::anthropic(ANSWER).broken_off(),
+        false => Answer::anthropic(ANSWER),
     });
     let home = with_model("anthropic", &server).with("BACKSTORY_DISTILL_CONCURRENCY", "1");
     turn(&home, "s1", "ok");
@@ -189,22 +189,22 @@ fn a_turn_whose_answer_breaks_off_is_paid_for_and_makes_way_for_others() {
     assert_eq!(outcomes(&home), ["broken-off"], "the newer turn comes first");
     let spent = "select cast(sum(coalesce(tokens_in, estimated_in)) > 500 as text) from model_call";
     assert_eq!(home.rows(spent), ["1"], "its estimate stays spent");
-    // The provider is left alone for a moment; then the other turn has its turn.
+    // After a short backoff the other turn is next.
     home.rows("update provider_pause set until = 0 returning provider");
     home.drain();
     home.drain();
     assert_eq!(outcomes(&home), ["broken-off", "ok"]);
     assert_eq!((reasons(&home).len(), waiting(&home)), (0, 1));
-    // Whoever asks by hand need not wait.
-    let asked = server.asked().len();
+    // A call by hand does not wait.
+    let requests = server.requests().len();
     home.run(&["distill", "--yes"], b"");
-    assert!(server.asked().len() > asked);
+    assert!(server.requests().len() > requests);
 }
 
 #[test]
-fn nobody_there_is_no_loss() {
-    let server = Server::always(Answer::anthropic(TOLD));
-    // A port that nobody listens on.
+fn an_unreachable_provider_loses_nothing() {
+    let server = Server::always(Answer::anthropic(ANSWER));
+    // A port without a listener.
     let home = with_model("anthropic", &server).with("BACKSTORY_DISTILL_BASE_URL", "http://127.0.0.1:9");
     turn(&home, "s1", "ok");
     home.drain();
@@ -213,15 +213,15 @@ fn nobody_there_is_no_loss() {
         (vec!["unreachable".to_owned()], 1)
     );
     assert_eq!(home.json(&["stats", "--json"])["models"]["budget"]["spent"], 0);
-    // Another address is another matter.
+    // Another address has its own backoff.
     let home = home.with("BACKSTORY_DISTILL_BASE_URL", server.address());
     home.drain();
     assert_eq!(waiting(&home), 0);
 }
 
 #[test]
-fn without_a_key_nobody_is_asked() {
-    let server = Server::always(Answer::anthropic(TOLD));
+fn without_a_key_no_provider_is_called() {
+    let server = Server::always(Answer::anthropic(ANSWER));
     let home = with_model("anthropic", &server).with("ANTHROPIC_API_KEY", "");
     turn(&home, "s1", "ok");
     home.drain();
@@ -229,22 +229,22 @@ fn without_a_key_nobody_is_asked() {
         (reasons(&home), waiting(&home)),
         (vec!["not-set-up".to_owned()], 1)
     );
-    assert_eq!(server.asked().len(), 0);
+    assert_eq!(server.requests().len(), 0);
     // A local server needs none.
-    let local = Server::always(Answer::openai(TOLD));
+    let local = Server::always(Answer::openai(ANSWER));
     let home = with_model("openai", &local).with("OPENAI_API_KEY", "");
     turn(&home, "s1", "ok");
     home.drain();
-    assert_eq!((local.asked().len(), waiting(&home)), (1, 0));
-    assert_eq!(local.asked()[0].header("authorization"), None);
+    assert_eq!((local.requests().len(), waiting(&home)), (1, 0));
+    assert_eq!(local.requests()[0].header("authorization"), None);
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_asked_for_once_more() {
-    let server = Server::start(|asked, before| match before {
+fn an_unreadable_answer_is_requested_once_more() {
+    let server = Server::start(|request, before| match before {
         0 => Answer::anthropic("I would rather write a poem."),
-        _ if asked.user().contains("An earlier answer could not be read") => Answer::anthropic(TOLD),
-        _ => panic!("the second question says what was wrong"),
+        _ if request.user().contains("An earlier answer could not be read") => Answer::anthropic(ANSWER),
+        _ => panic!("the second prompt names the problem"),
     });
     let home = with_model("anthropic", &server);
     turn(&home, "s1", "ok");
@@ -254,7 +254,7 @@ fn an_answer_that_cannot_be_read_is_asked_for_once_more() {
 }
 
 #[test]
-fn nonsense_and_refusals_leave_the_turn_to_the_rules() {
+fn unreadable_answers_and_refusals_keep_the_built_in_memories() {
     let refusal: Value = serde_json::json!({"type": "message", "content": [], "stop_reason": "refusal"});
     let filtered: Value =
         serde_json::json!({"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]});

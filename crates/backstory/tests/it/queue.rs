@@ -1,4 +1,4 @@
-//! The queue, as people and scripts see it.
+//! `backstory queue`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::home::{Home, settings};
 
 #[test]
-fn waiting_events_are_counted_wherever_they_are() {
+fn pending_events_are_counted_in_spool_and_database() {
     let home = Home::new();
     assert_eq!(
         home.json(&["queue", "--json"]),
@@ -32,7 +32,7 @@ fn waiting_events_are_counted_wherever_they_are() {
 }
 
 #[test]
-fn retry_says_what_it_did() {
+fn retry_reports_its_result() {
     let home = Home::new();
     assert_eq!(home.ok(&["queue", "retry"]), "No event has failed.\n");
     home.report("stop", &json!({}));
@@ -45,7 +45,7 @@ fn retry_says_what_it_did() {
 }
 
 #[test]
-fn torn_files_are_set_aside_and_counted_and_hold_up_nobody() {
+fn torn_files_are_set_aside_and_counted() {
     let home = Home::new();
     for n in 0..3 {
         home.report("stop", &json!({"n": n}));
@@ -64,7 +64,7 @@ fn torn_files_are_set_aside_and_counted_and_hold_up_nobody() {
 }
 
 #[test]
-fn an_event_of_a_newer_version_waits_for_that_version() {
+fn an_event_of_a_newer_version_stays_in_the_spool() {
     let home = Home::new();
     home.report("stop", &json!({}));
     let file = &home.spooled()[0];
@@ -84,7 +84,7 @@ fn an_event_of_a_newer_version_waits_for_that_version() {
 }
 
 #[test]
-fn a_file_that_comes_twice_counts_once() {
+fn a_duplicate_file_counts_once() {
     let home = Home::new();
     home.report("user-prompt-submit", &json!({"prompt": "x"}));
     let file = home.spooled().remove(0);

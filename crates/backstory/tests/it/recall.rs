@@ -1,4 +1,4 @@
-//! What a session is told in its midst: at prompts, files and failures; once, and only what bears on them.
+//! Injections during a session: at prompts, files and failures; once, and only relevant ones.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, settings};
 
-/// Past work on token refresh: a failure, the fix, and why.
+/// Returns a home with past work on token refresh: a failure, the fix, and its reason.
 fn past() -> Home {
     let home = Home::new();
     let file = home.project().join("src/auth.rs");
@@ -49,7 +49,7 @@ fn past() -> Home {
     home
 }
 
-fn told(printed: &str) -> Option<String> {
+fn injected(printed: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(printed.trim()).ok()?;
     answer["hookSpecificOutput"]["additionalContext"]
         .as_str()
@@ -57,7 +57,7 @@ fn told(printed: &str) -> Option<String> {
 }
 
 fn prompt(home: &Home, session: &str, prompt: &str) -> Option<String> {
-    told(&home.report(
+    injected(&home.report(
         "user-prompt-submit",
         &json!({"session_id": session, "prompt": prompt}),
     ))
@@ -66,7 +66,7 @@ fn prompt(home: &Home, session: &str, prompt: &str) -> Option<String> {
 const ALIKE: &str = "users get a 401 from the token refresh when their laptop wakes up";
 
 #[test]
-fn a_prompt_that_resembles_past_work_brings_it_back_once() {
+fn a_prompt_injects_related_work_once() {
     let home = past();
     let mut settings = settings();
     settings.add_filter(r"20\d\d-\d\d-\d\d", "[day]");
@@ -80,7 +80,7 @@ fn a_prompt_that_resembles_past_work_brings_it_back_once() {
 }
 
 #[test]
-fn other_prompts_bring_nothing() {
+fn unrelated_prompts_inject_nothing() {
     let home = past();
     let silent = [
         "thanks, that looks great",
@@ -99,18 +99,18 @@ fn other_prompts_bring_nothing() {
 }
 
 #[test]
-fn what_is_told_stays_within_its_tokens() {
+fn injections_stay_within_their_budget() {
     let home = past().with("BACKSTORY_CONTEXT_PROMPT_TOKENS", "80");
     let block = prompt(&home, "s1", ALIKE).unwrap();
     assert!(block.len().div_ceil(4) <= 80, "{block}");
 }
 
 #[test]
-fn a_file_with_history_is_explained_once_before_it_is_touched() {
+fn the_history_of_a_file_is_injected_once() {
     let home = past();
     let look = |session: &str, file: &str| {
         let path = home.project().join(file);
-        told(&home.report(
+        injected(&home.report(
             "pre-tool-use",
             &json!({"session_id": session, "tool_name": "Edit", "tool_input": {"file_path": path}}),
         ))
@@ -125,7 +125,7 @@ fn a_file_with_history_is_explained_once_before_it_is_touched() {
 }
 
 #[test]
-fn a_private_turn_is_told_nothing_and_leaves_nothing() {
+fn a_private_turn_gets_no_injection_and_leaves_no_log() {
     let home = past();
     prompt(&home, "s1", "<private>all of this</private>");
     let path = home.project().join("src/auth.rs");
@@ -133,7 +133,7 @@ fn a_private_turn_is_told_nothing_and_leaves_nothing() {
     assert_eq!(home.report("pre-tool-use", &look), "");
     assert!(!home.path().join("given/s1").exists());
     prompt(&home, "s1", "and now in the open");
-    assert!(told(&home.report("pre-tool-use", &look)).is_some());
+    assert!(injected(&home.report("pre-tool-use", &look)).is_some());
     assert!(home.path().join("given/s1").exists());
     home.drain();
     home.ok(&["forget", "--session", "s1", "--yes"]);
@@ -141,10 +141,10 @@ fn a_private_turn_is_told_nothing_and_leaves_nothing() {
 }
 
 #[test]
-fn a_failure_that_was_solved_before_says_how() {
+fn a_known_failure_injects_its_solution() {
     let home = past();
     let fail = |session: &str, error: &str| {
-        told(&home.report(
+        injected(&home.report(
             "post-tool-use-failure",
             &json!({"session_id": session, "tool_name": "Bash",
             "tool_input": {"command": "cargo test"}, "error": error}),
@@ -159,7 +159,7 @@ fn a_failure_that_was_solved_before_says_how() {
 }
 
 #[test]
-fn a_memory_whose_file_changed_says_so() {
+fn a_memory_with_a_changed_file_is_marked_stale() {
     let home = past();
     assert!(!home.ok(&["context"]).contains("file changed since"));
     assert_eq!(
@@ -193,7 +193,7 @@ fn a_memory_whose_file_changed_says_so() {
 }
 
 #[test]
-fn why_a_memory_was_told_can_be_asked() {
+fn why_explains_injections() {
     let home = past();
     assert!(home.ok(&["why", "1"]).contains("Never injected or considered"));
     home.report("session-start", &json!({"session_id": "s1", "source": "startup"}));
@@ -218,10 +218,10 @@ fn why_a_memory_was_told_can_be_asked() {
 }
 
 #[test]
-fn a_compacted_session_is_told_its_own_work_first() {
+fn a_compacted_session_gets_its_own_work_first() {
     let home = past();
     let start = |session: &str, source: &str| {
-        told(&home.report("session-start", &json!({"session_id": session, "source": source}))).unwrap()
+        injected(&home.report("session-start", &json!({"session_id": session, "source": source}))).unwrap()
     };
     assert!(start("old", "compact").contains("## This session so far"));
     assert!(start("new", "startup").contains("## Where work stopped"));

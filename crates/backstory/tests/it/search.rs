@@ -1,4 +1,4 @@
-//! Finding memories: by words in any form, by parts of names, by meaning, within bounds.
+//! Search: inflected words, parts of identifiers, meaning, filters.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     mcp::Agent,
 };
 
-/// A home with memories of two projects, the first of which is the current folder's.
+/// Returns a home with memories of two projects, the first of which is that of the current folder.
 fn library() -> Home {
     let home = Home::new();
     home.report(
@@ -41,7 +41,7 @@ fn titles(home: &Home, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn names_and_forms_of_words_meet() {
+fn identifiers_and_inflected_words_match() {
     let home = library();
     for question in [
         "refresh_token",
@@ -65,7 +65,7 @@ fn names_and_forms_of_words_meet() {
 }
 
 #[test]
-fn meaning_is_found_when_no_word_is_shared() {
+fn semantic_matches_need_no_common_word() {
     let home = library();
     assert_eq!(titles(&home, &["shipping", "schedule", "weekday"]), [""; 0]);
     assert!(home.ok(&["index", "--wait"]).contains("(100 %)"));
@@ -76,7 +76,7 @@ fn meaning_is_found_when_no_word_is_shared() {
 }
 
 #[test]
-fn nothing_is_found_when_nothing_bears_on_the_question() {
+fn irrelevant_memories_are_not_found() {
     let home = library();
     home.ok(&["index", "--wait"]);
     for question in ["xyzzy", "kubernetes ingress tls", "a recipe for pancakes"] {
@@ -96,7 +96,7 @@ fn nothing_is_found_when_nothing_bears_on_the_question() {
 }
 
 #[test]
-fn one_project_is_searched_unless_all_are_wanted() {
+fn one_project_is_searched_unless_all_is_given() {
     let home = library();
     assert!(!titles(&home, &["token"]).contains(&"Token bucket refills in steps".to_owned()));
     assert!(titles(&home, &["token", "--all"]).contains(&"Token bucket refills in steps".to_owned()));
@@ -114,7 +114,7 @@ fn one_project_is_searched_unless_all_are_wanted() {
 }
 
 #[test]
-fn filters_narrow_and_stand_alone() {
+fn filters_work_with_and_without_a_query() {
     let home = library();
     let first = ["Token refresh retries once on 401".to_owned()];
     let second = ["Uploads go through presigned URLs".to_owned()];
@@ -146,7 +146,7 @@ fn filters_narrow_and_stand_alone() {
 }
 
 #[test]
-fn any_question_is_valid() {
+fn any_query_is_valid() {
     let home = library();
     let long = "token ".repeat(2_000);
     let questions = [
@@ -197,7 +197,7 @@ fn each_line_of_stdin_is_answered_in_order() {
 }
 
 #[test]
-fn hits_are_pleasant_to_read_and_stable_as_json() {
+fn hits_are_printed_as_text_and_as_stable_json() {
     let home = library();
     let mut settings = settings();
     settings.add_filter(r#""took_ms": [\d.]+"#, r#""took_ms": "[ms]""#);
@@ -211,7 +211,7 @@ fn hits_are_pleasant_to_read_and_stable_as_json() {
 }
 
 #[test]
-fn what_was_superseded_ranks_below_what_holds() {
+fn superseded_memories_rank_below_valid_ones() {
     let home = library();
     let sql = "insert into observation (project_id, type, title, created_at, last_seen_at, superseded_by)
         select project_id, type, title || ' at most', created_at, created_at, id from observation where id = 1";
@@ -230,7 +230,7 @@ fn what_was_superseded_ranks_below_what_holds() {
 }
 
 #[test]
-fn what_has_no_title_is_not_said_twice() {
+fn a_memory_without_title_is_not_printed_twice() {
     let home = library();
     let text = "The importer of transcripts takes the mtime for the end of a session, which is wrong on file systems that \
         keep no mtime, so that such sessions count as interrupted after a day without an event.";

@@ -1,10 +1,10 @@
-//! Sessions and turns, as commands show them.
+//! `backstory sessions` and `backstory session`.
 
 use serde_json::{Value, json};
 
 use crate::home::{Home, settings};
 
-/// A session with two prompts, a failure, a sub-agent and a machine-made prompt.
+/// Returns a home with a session that has two prompts, a failure, a sub-agent and a machine-made prompt.
 fn sample() -> Home {
     let home = Home::new();
     home.report("session-start", &json!({"source": "startup", "model": "opus"}));
@@ -65,7 +65,7 @@ fn the_json_is_stable() {
 }
 
 #[test]
-fn an_empty_home_says_so_and_stays_empty() {
+fn an_empty_home_is_reported_and_stays_empty() {
     let home = Home::new();
     assert!(home.ok(&["sessions"]).starts_with("No sessions yet."));
     assert_eq!(home.json(&["sessions", "--json"]), json!({"sessions": []}));
@@ -76,7 +76,7 @@ fn an_empty_home_says_so_and_stays_empty() {
 }
 
 #[test]
-fn a_session_is_found_by_the_beginning_of_its_id() {
+fn a_session_is_found_by_a_prefix_of_its_id() {
     let home = Home::new();
     for id in ["abc-1", "abc-2", "abc"] {
         home.report("stop", &json!({"session_id": id}));
@@ -107,7 +107,7 @@ fn status_after(events: &[(&str, Value)]) -> (Value, Value) {
 }
 
 #[test]
-fn a_session_ends_and_goes_on() {
+fn a_session_ends_and_continues() {
     let prompt = ("user-prompt-submit", json!({"prompt": "x"}));
     let stop = ("stop", json!({}));
     let end = ("session-end", json!({"reason": "other"}));
@@ -133,7 +133,7 @@ fn a_session_ends_and_goes_on() {
 }
 
 #[test]
-fn a_session_that_never_began_is_not_listed() {
+fn a_session_without_a_start_is_not_listed() {
     let home = Home::new();
     home.report("session-end", &json!({"session_id": "ghost", "reason": "other"}));
     home.report(
@@ -146,7 +146,7 @@ fn a_session_that_never_began_is_not_listed() {
 }
 
 #[test]
-fn a_narrow_terminal_breaks_no_line_of_the_list() {
+fn lines_of_the_list_fit_a_narrow_terminal() {
     let home = sample();
     for width in [40, 60, 80] {
         let home = home

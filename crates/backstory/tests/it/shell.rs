@@ -1,4 +1,4 @@
-//! What shells, manuals and bug reports want to know.
+//! Shell completions, manual pages and version information.
 
 use std::process::Command;
 
@@ -57,7 +57,7 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn the_version_is_short_or_tells_of_the_build() {
+fn the_version_has_a_short_and_a_long_form() {
     let home = Home::new();
     assert_eq!(
         home.ok(&["-V"]),

@@ -1,14 +1,14 @@
-//! Whoever listens hears everything, however much it is, or is let go and comes back.
+//! Event stream: clients get all changes, or are disconnected and catch up.
 
 use rusqlite::Connection;
 
 use crate::http_client::Served;
 
-/// More than is read at a time.
+/// More than the server reads at a time.
 const MANY: i64 = 5_000;
 
-/// Does something to the store as another process would.
-fn elsewhere(served: &Served, sql: &str) {
+/// Changes the store as another process would.
+fn execute_elsewhere(served: &Served, sql: &str) {
     let connection = Connection::open(served.home.path().join("backstory.db")).unwrap();
     connection
         .busy_timeout(std::time::Duration::from_secs(5))
@@ -16,9 +16,9 @@ fn elsewhere(served: &Served, sql: &str) {
     connection.execute_batch(sql).unwrap();
 }
 
-/// Notes many changes in one commit.
+/// Records many changes in one commit.
 fn change_much(served: &Served) {
-    elsewhere(
+    execute_elsewhere(
         served,
         &format!(
             "insert into change (name, memory_id) with recursive number (n) as
@@ -27,8 +27,8 @@ fn change_much(served: &Served) {
     );
 }
 
-/// Hears changes until the last one, as a browser does: it comes back when it is let go.
-fn heard(served: &Served, mut last: Option<i64>) -> Vec<i64> {
+/// Receives changes until the last one, and reconnects like a browser when disconnected.
+fn receive_until_last(served: &Served, mut last: Option<i64>) -> Vec<i64> {
     let mut heard = Vec::new();
     let mut listener = served.listen(last);
     if last.is_none() {
@@ -47,22 +47,22 @@ fn heard(served: &Served, mut last: Option<i64>) -> Vec<i64> {
 }
 
 #[test]
-fn a_great_many_changes_in_one_commit_are_all_told() {
+fn many_changes_in_one_commit_are_all_sent() {
     let served = Served::start();
-    assert_eq!(heard(&served, None), Vec::from_iter(1..=MANY));
+    assert_eq!(receive_until_last(&served, None), Vec::from_iter(1..=MANY));
 }
 
 #[test]
-fn whoever_comes_back_hears_all_that_it_missed() {
+fn a_client_that_reconnects_gets_what_it_missed() {
     let served = Served::start();
     change_much(&served);
-    assert_eq!(heard(&served, Some(0)), Vec::from_iter(1..=MANY));
+    assert_eq!(receive_until_last(&served, Some(0)), Vec::from_iter(1..=MANY));
 }
 
 #[test]
-fn whoever_cannot_be_told_any_more_is_let_go() {
+fn clients_are_disconnected_when_changes_cannot_be_read() {
     let served = Served::start();
     let mut listener = served.listen(None);
-    elsewhere(&served, "alter table change rename to lost");
+    execute_elsewhere(&served, "alter table change rename to lost");
     while listener.next().is_some() {}
 }

@@ -1,15 +1,15 @@
-//! The line below the agent's prompt.
+//! `backstory statusline`.
 
 use std::fs;
 
 use serde_json::json;
 
 use crate::{
-    backup::remembered,
+    backup::home_with_memories,
     home::{Home, text},
 };
 
-/// What it prints; it exits 0 and says nothing else, whatever it is given.
+/// Returns the line; the command must exit 0 with an empty stderr for any input.
 fn line(home: &Home, input: &str) -> String {
     let output = home.run(&["statusline"], input.as_bytes());
     assert_eq!(output.status.code(), Some(0));
@@ -25,11 +25,11 @@ fn status(home: &Home, session: &str) -> String {
 }
 
 #[test]
-fn it_counts_the_memories_of_the_project_and_those_that_were_given() {
+fn it_counts_memories_and_injections() {
     let home = Home::new();
     assert_eq!(line(&home, &status(&home, "s2")), "backstory · no memories yet\n");
     assert!(!home.path().exists(), "looking makes nothing");
-    let home = remembered();
+    let home = home_with_memories();
     let count = "select cast((select count(*) from observation) + (select count(*) from summary)
         + (select count(*) from note) as text)";
     let memories = home.rows(count);
@@ -42,7 +42,7 @@ fn it_counts_the_memories_of_the_project_and_those_that_were_given() {
     home.report("session-start", &json!({"session_id": "s2", "source": "startup"}));
     let said = line(&home, &status(&home, "s2"));
     assert!(said.ends_with(" 2 injected\n"), "{said}");
-    // A client that names the folder at the top only, another project, a session that was given nothing.
+    // A client with the folder at the top level only, another project, a session without injections.
     let older = json!({"session_id": "s3", "cwd": home.project()}).to_string();
     assert_eq!(
         line(&home, &older),
@@ -53,8 +53,8 @@ fn it_counts_the_memories_of_the_project_and_those_that_were_given() {
 }
 
 #[test]
-fn it_says_when_capture_is_off() {
-    let home = remembered();
+fn it_shows_that_capture_is_off() {
+    let home = home_with_memories();
     fs::write(home.project().join(".backstory-ignore"), "").unwrap();
     assert_eq!(line(&home, &status(&home, "s1")), "backstory · off here\n");
     fs::remove_file(home.project().join(".backstory-ignore")).unwrap();
@@ -63,8 +63,8 @@ fn it_says_when_capture_is_off() {
 }
 
 #[test]
-fn trouble_is_silent() {
-    let home = remembered();
+fn errors_are_silent() {
+    let home = home_with_memories();
     for input in [
         "",
         "nonsense",

@@ -1,4 +1,4 @@
-//! Live work while the worker is killed again and again: what is remembered is what a quiet day would have left.
+//! Live sessions while the worker is killed repeatedly: the memories are the same as without kills.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, eventually, settings};
 
-/// A little randomness that a failing run can repeat.
+/// Seeded random numbers, so that a failing run can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -24,7 +24,7 @@ impl Dice {
     }
 }
 
-/// One step of a session: what the client has added to its transcript by then, and the hook that it runs.
+/// Step of a session: new transcript lines, and the hook that runs after them.
 #[derive(Clone)]
 struct Step {
     session: String,
@@ -33,7 +33,7 @@ struct Step {
     fields: Value,
 }
 
-/// The steps of a session, as the client takes them: what it says last reaches the transcript after the hook.
+/// Steps of a session, in the client's order: the last message reaches the transcript after the hook.
 struct Script {
     session: String,
     prompt: String,
@@ -119,7 +119,7 @@ impl Script {
     }
 }
 
-/// A bug fix, an attempt that is broken off, a long refactoring and the same fix once more.
+/// Returns a session with a bug fix, an interrupted attempt, a long refactoring and the same fix again.
 fn script(session: &str, part: &str, long: usize) -> Vec<Step> {
     let mut script = Script::new(session);
     script.step("session-start", Vec::new(), json!({"source": "startup"}));
@@ -152,7 +152,7 @@ fn script(session: &str, part: &str, long: usize) -> Vec<Step> {
         "Vec<Row>",
         "impl Iterator<Item = Row>",
     );
-    // Esc.
+    // Interrupted with Esc.
     script.prompt("p3", &format!("Rename Row to Record in the {part}"));
     for n in 0..long {
         script.edit("", &format!("src/{part}/part{n}.rs"), "Row", "Record");
@@ -172,7 +172,7 @@ fn script(session: &str, part: &str, long: usize) -> Vec<Step> {
     script.steps
 }
 
-/// Four sessions at once, their steps mixed in the same way every time.
+/// Returns four concurrent sessions, interleaved in a fixed order.
 fn day() -> Vec<Step> {
     let mut dice = Dice(0x0dd);
     let mut scripts: Vec<std::vec::IntoIter<Step>> = [
@@ -216,7 +216,7 @@ fn worker(home: &Home) -> Child {
         .unwrap()
 }
 
-/// All that is kept, but for times and numbers of rows.
+/// Returns all stored data, without times and row numbers.
 fn kept(home: &Home) -> Vec<String> {
     let sql = "select 'session ' || session_id || ' ' || status || ' ' || coalesce(title, '-') || ' ' || coalesce(subtitle, '-')
             from session
@@ -249,7 +249,7 @@ fn kept(home: &Home) -> Vec<String> {
     rows.map(Result::unwrap).collect()
 }
 
-/// Shows the differences only.
+/// Prints only the differences.
 fn assert_same(kept: &[String], expected: &[String]) {
     let lost: Vec<_> = expected.iter().filter(|row| !kept.contains(row)).collect();
     let new: Vec<_> = kept.iter().filter(|row| !expected.contains(row)).collect();
@@ -261,20 +261,20 @@ fn assert_same(kept: &[String], expected: &[String]) {
 }
 
 #[test]
-fn sessions_are_remembered_as_if_the_worker_had_never_been_killed() {
+fn memories_are_the_same_as_if_the_worker_was_never_killed() {
     const KILLS: usize = 20;
     let day = day();
     let calm = Home::new();
     let mut quiet = worker(&calm);
     day.iter().for_each(|step| take(&calm, step));
-    eventually("all is distilled", || {
+    eventually("everything is distilled", || {
         let queue = calm.json(&["queue", "--json"]);
         queue["pending"] == 0 && queue["processing"] == 0
     });
     quiet.kill().unwrap();
     quiet.wait().unwrap();
     let expected = kept(&calm);
-    // How long a worker needs for all of it, on this machine and as busy as it is.
+    // Time that a worker needs for everything, on this machine under its current load.
     let late = Home::new();
     day.iter().for_each(|step| take(&late, step));
     let start = Instant::now();
@@ -290,7 +290,7 @@ fn sessions_are_remembered_as_if_the_worker_had_never_been_killed() {
         thread::scope(|scope| {
             let mut victim = worker(&home);
             scope.spawn(|| steps.iter().for_each(|step| take(&home, step)));
-            // From before it has the lock to well after it has distilled what came.
+            // From before it takes the lock to well after it has distilled.
             thread::sleep(Duration::from_millis(5 + dice.roll(range)));
             at_work += usize::from(home.path().join("worker.json").exists());
             victim.kill().unwrap();
@@ -301,7 +301,7 @@ fn sessions_are_remembered_as_if_the_worker_had_never_been_killed() {
     home.drain();
     assert_eq!(home.json(&["queue", "--json"])["failed"], 0);
     assert_same(&kept(&home), &expected);
-    // What was compared is worth comparing.
+    // Shows that the compared data is substantial.
     let mut settings = settings();
     settings.add_filter(r" #\d+", " #[id]");
     settings.bind(|| insta::assert_snapshot!("survival", home.ok(&["session", "s2"])));

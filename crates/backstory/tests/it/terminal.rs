@@ -1,4 +1,4 @@
-//! What happens in a terminal: questions, and a demo that waits.
+//! Interactive use: confirmations, and a demo that waits.
 
 use std::{
     ffi::OsStr,
@@ -15,9 +15,9 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
-use crate::{home::Home, memory::mended};
+use crate::{home::Home, memory::home_with_bug_fix};
 
-/// A program whose streams are a terminal, and the person in front of it.
+/// A program whose streams are a pseudo-terminal, and its user.
 struct Terminal {
     program: Child,
     screen: File,
@@ -44,7 +44,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until something is shown.
+    /// Waits for a text on the screen.
     fn until(&mut self, words: &str) {
         let patience = Timespec {
             tv_sec: 30,
@@ -67,14 +67,14 @@ impl Terminal {
         kill_process(Pid::from_child(&self.program), signal).unwrap();
     }
 
-    /// Waits for the program's end; returns its status.
+    /// Waits for the program's exit; returns its status.
     fn end(mut self) -> Option<i32> {
         self.program.wait().unwrap().code()
     }
 }
 
 #[test]
-fn a_demo_that_is_interrupted_leaves_nothing_behind() {
+fn an_interrupted_demo_leaves_nothing_behind() {
     for signal in [Signal::INT, Signal::HUP] {
         let home = Home::new();
         let temporary = home.outside().join("tmp");
@@ -96,7 +96,7 @@ fn a_demo_that_is_interrupted_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_demo_ends_by_enter() {
+fn enter_ends_the_demo() {
     let mut demo = Terminal::run(&Home::new(), &["demo"]);
     demo.until("/login?code=");
     demo.says("\n");
@@ -104,8 +104,8 @@ fn a_demo_ends_by_enter() {
 }
 
 #[test]
-fn a_question_that_is_declined_exits_1() {
-    let home = mended();
+fn a_declined_confirmation_exits_1() {
+    let home = home_with_bug_fix();
     for arguments in [&["install", "claude-code"][..], &["forget", "1"]] {
         let mut asking = Terminal::run(&home, arguments);
         asking.until("[y/N]");

@@ -1,4 +1,4 @@
-//! What is a person's own stays, and what is ours goes, wherever it was put.
+//! Uninstall: the user's entries stay, and ours are removed everywhere.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::home::{Home, run};
 
-/// A home in which a file of the user's holds this.
+/// Returns a home with a user's file.
 fn home_with(path: &str, content: &str) -> (Home, PathBuf) {
     let home = Home::new();
     let path = home.outside().join("home").join(path);
@@ -18,7 +18,7 @@ fn home_with(path: &str, content: &str) -> (Home, PathBuf) {
 }
 
 #[test]
-fn what_a_person_wrote_stays_though_it_calls_us() {
+fn entries_of_the_user_that_call_backstory_stay() {
     let line = r#"{ "command": "/home/me/notify.sh && /usr/bin/backstory hook stop", "type": "command" }"#;
     let hooks = format!("{{\n  \"hooks\": {{ \"Stop\": [{{ \"hooks\": [{line}] }}] }}\n}}\n");
     let server = "{\n  \"mcpServers\": { \"backstory\": { \"command\": \"/x/backstory\", \"args\": [\"mcp\"], \"env\": { \"BACKSTORY_HOME\": \"/y\" } } }\n}\n";
@@ -38,7 +38,7 @@ fn what_a_person_wrote_stays_though_it_calls_us() {
 }
 
 #[test]
-fn what_was_put_into_another_folder_is_found_by_the_receipt() {
+fn files_in_another_folder_are_found_by_the_receipt() {
     let home = Home::new();
     let folder = home.outside().join("cc");
     fs::create_dir_all(&folder).unwrap();
@@ -64,7 +64,7 @@ fn what_was_put_into_another_folder_is_found_by_the_receipt() {
 }
 
 #[test]
-fn a_file_that_another_has_taken_the_place_of_is_put_back_too() {
+fn a_file_superseded_by_another_is_restored_too() {
     let home = Home::new();
     home.ok(&["install", "opencode", "--yes"]);
     let folder = home.outside().join("home/.config/opencode");
@@ -76,7 +76,7 @@ fn a_file_that_another_has_taken_the_place_of_is_put_back_too() {
 }
 
 #[test]
-fn looking_does_not_forget_what_was_written() {
+fn a_dry_run_keeps_the_receipt() {
     let (home, settings) = home_with(".claude/settings.json", "{}");
     home.ok(&["install", "claude-code", "--yes"]);
     fs::remove_file(settings).unwrap();
@@ -90,7 +90,7 @@ fn looking_does_not_forget_what_was_written() {
 }
 
 #[test]
-fn a_link_to_nothing_leads_to_nothing_again() {
+fn a_dangling_link_is_restored() {
     let (home, settings) = home_with(".claude/settings.json", "");
     fs::remove_file(&settings).unwrap();
     symlink("../dot/settings.json", &settings).unwrap();

@@ -1,4 +1,4 @@
-//! The worker: one at a time, started when needed, never waited for, never left behind.
+//! The worker: unique, started on demand, never waited for, never left behind.
 
 use std::{
     fs,
@@ -9,9 +9,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::home::{GO_ON, Home, eventually};
+use crate::home::{DEFAULT_OUTPUT, Home, eventually};
 
-/// A home in which hooks start the worker, as they do for users.
+/// Returns a home in which hooks start the worker, as for users.
 fn with_worker() -> Home {
     Home::new().with("BACKSTORY_NO_WORKER", "0")
 }
@@ -22,16 +22,16 @@ fn worker_pid(home: &Home) -> Option<i64> {
 }
 
 fn is_alive(pid: i64) -> bool {
-    // A zombie is dead: its parent (us, or init) has not looked yet.
+    // A zombie counts as dead: its parent (this process or init) has not reaped it yet.
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Ends with the worker gone: deleting the home is all it takes.
+/// Ends the worker by deleting its home.
 fn end(home: Home) {
     let pid = worker_pid(&home);
     drop(home);
     if let Some(pid) = pid {
-        eventually("the worker of a deleted home ends", || !is_alive(pid));
+        eventually("the worker of a deleted home exits", || !is_alive(pid));
     }
 }
 
@@ -44,10 +44,10 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn a_hook_starts_the_worker_which_takes_the_event_in() {
+fn a_hook_starts_the_worker_which_ingests_the_event() {
     let home = with_worker();
     home.report("user-prompt-submit", &json!({"prompt": "x"}));
-    eventually("the event is taken in", || {
+    eventually("the event is ingested", || {
         home.path().join("backstory.db").exists() && home.spooled().is_empty()
     });
     home.report("stop", &json!({}));
@@ -57,14 +57,14 @@ fn a_hook_starts_the_worker_which_takes_the_event_in() {
 }
 
 #[test]
-fn a_hook_that_starts_the_worker_lets_go_of_its_streams() {
+fn a_hook_that_starts_the_worker_closes_its_streams() {
     let home = with_worker();
     let mut child = home.command(&["hook", "stop"]).spawn().unwrap();
     let payload = json!({"session_id": "s1", "cwd": home.project()}).to_string();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.as_bytes()).unwrap();
     let start = Instant::now();
     let (mut stdout, mut stderr) = (String::new(), String::new());
-    // The end of the stream comes when the last process that has it lets go.
+    // The stream ends when the last process that holds it closes it.
     child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert!(child.wait().unwrap().success());
@@ -73,7 +73,7 @@ fn a_hook_that_starts_the_worker_lets_go_of_its_streams() {
         "{:?}",
         start.elapsed()
     );
-    assert_eq!((stdout.as_str(), stderr.as_str()), (GO_ON, ""));
+    assert_eq!((stdout.as_str(), stderr.as_str()), (DEFAULT_OUTPUT, ""));
     eventually("a worker runs", || worker_pid(&home).is_some_and(is_alive));
     let pid = worker_pid(&home).unwrap();
     let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
@@ -93,7 +93,7 @@ fn a_hook_that_starts_the_worker_lets_go_of_its_streams() {
 }
 
 #[test]
-fn there_is_one_worker_however_many_are_started() {
+fn concurrent_starts_yield_one_worker() {
     let home = with_worker();
     let workers: Vec<Child> = (0..8)
         .map(|_| home.command(&["worker", "run"]).spawn().unwrap())
@@ -113,7 +113,7 @@ fn there_is_one_worker_however_many_are_started() {
     assert!(winner[0].try_wait().unwrap().is_none());
     winner[0].kill().unwrap();
     winner[0].wait().unwrap();
-    // The lock went with its holder: the next one can start.
+    // The lock was released with its holder: the next worker can start.
     assert!(
         home.ok(&["worker", "run", "--once"])
             .starts_with("Ingested 0 events, distilled 0 events.")
@@ -121,7 +121,7 @@ fn there_is_one_worker_however_many_are_started() {
 }
 
 #[test]
-fn a_hung_worker_delays_nobody() {
+fn a_hung_worker_delays_no_other_process() {
     let home = with_worker();
     let mut worker = home.command(&["worker", "run"]).spawn().unwrap();
     eventually("the worker runs", || worker_pid(&home).is_some());
@@ -139,7 +139,7 @@ fn a_hung_worker_delays_nobody() {
 }
 
 #[test]
-fn an_idle_worker_ends_and_leaves_nothing_behind() {
+fn an_idle_worker_exits_and_leaves_nothing_behind() {
     let home = Home::new();
     home.report("stop", &json!({}));
     home.drain();
@@ -148,7 +148,7 @@ fn an_idle_worker_ends_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_worker_is_started_asked_and_stopped() {
+fn the_worker_is_started_inspected_and_stopped() {
     let home = with_worker();
     let run = |arguments: &[&str]| {
         let output = home.run(arguments, b"");

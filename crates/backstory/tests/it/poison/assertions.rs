@@ -1,4 +1,4 @@
-//! Looks at everything that an agent would be told, and at everything that was kept.
+//! Collects all text that an agent would see, and all places where text is stored.
 
 use backstory_text::is_invisible;
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::{home::Home, mcp::Agent};
 
-/// Something an agent is told.
+/// Text that an agent sees.
 pub(super) struct Look {
     pub(super) place: &'static str,
     pub(super) text: String,
 }
 
-/// How the lines of what we tell may begin; more lines of a text are indented.
+/// Allowed starts of our lines; continuation lines are indented.
 const BEGINNINGS: [&str; 17] = [
     "  ",
     "# acme · ",
@@ -45,7 +45,7 @@ const TAGS: [&str; 4] = [
 ];
 
 impl Look {
-    /// What sessions are told that come later.
+    /// Collects the injections of later sessions.
     pub(super) fn everywhere(home: &Home, case: &Case) -> Vec<Self> {
         let mut looks = asked(home, case);
         let mut hook = |place, event: &str, session: &str, mut fields: Value| {
@@ -72,7 +72,7 @@ impl Look {
         looks
     }
 
-    /// How the text leaves its frame, if it does.
+    /// Returns how the text escapes its frame, if it does.
     pub(super) fn fault(&self) -> Option<String> {
         let inside = match self.place {
             "mcp" => self.text.as_str(),
@@ -107,20 +107,20 @@ impl Look {
     }
 }
 
-/// The line of a memory begins with its handle or its date.
+/// Returns true for the line of a memory, which begins with its handle or its date.
 fn is_of_a_memory(line: &str) -> bool {
     let handle = line.strip_prefix('#').unwrap_or(line);
     let number = handle.strip_prefix(['S', 'N', 'P', 'V']).unwrap_or(handle);
     number.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// A heading of pins belongs above a pin.
+/// Returns true for a heading of pins without a pin.
 fn is_a_heading_of_no_pins(line: &str, inside: &str) -> bool {
     let is_pin = |line: &str| line.starts_with('N') && line.contains('📌');
     line == "## Pinned" && !inside.lines().any(is_pin)
 }
 
-/// What the tools answer.
+/// Returns the answers of the MCP tools.
 fn asked(home: &Home, case: &Case) -> Vec<Look> {
     let handles = home.rows(
         "select cast(id as text) from observation union all select 'S' || id from summary
@@ -145,7 +145,7 @@ fn asked(home: &Home, case: &Case) -> Vec<Look> {
     looks
 }
 
-/// The places where the text is kept.
+/// Lists the places where the text is stored.
 pub(super) fn stored(home: &Home) -> Vec<&'static str> {
     let places = [
         ("title", "select title from observation"),

@@ -1,6 +1,6 @@
-//! The cases: where the text comes from, and what it says.
+//! Cases: the input of a hostile text, and its content.
 
-/// How a text gets in.
+/// Input of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// A file that the agent reads.
@@ -13,9 +13,9 @@ pub(super) enum Way {
     Failure,
     /// The history of a repository.
     Log,
-    /// What a command prints.
+    /// Output of a command.
     Output,
-    /// What a command prints as an error, without failing.
+    /// Error output of a command that succeeds.
     Errors,
     /// The name of a file that is edited.
     Name,
@@ -27,28 +27,28 @@ pub(super) enum Way {
     Delegate,
     /// A tool's result in the transcript.
     Transcript,
-    /// A tool's output from another host.
+    /// Tool output of another host.
     Host(&'static str),
     /// The name of a branch.
     Branch,
-    /// What the agent said at the end.
+    /// Last message of the agent.
     Said,
-    /// What the person wrote or pasted.
+    /// Text that the user wrote or pasted.
     Prompt,
     /// A prompt that the host wrote.
     Machine,
-    /// A line of an import: its kind, and whether it says it is pinned.
+    /// A line of an import: its kind, and its pinned field.
     Import(&'static str, bool),
     /// The agent's own `remember`.
     Remember,
     /// `POST /api/memories`.
     Http,
-    /// What a model made of a turn.
+    /// Answer of a model about a turn.
     Model,
 }
 
 impl Way {
-    /// Says whether no person and no agent wrote it.
+    /// Returns true if neither the user nor the agent wrote it.
     pub(super) fn is_of_a_tool(self) -> bool {
         !matches!(
             self,
@@ -62,12 +62,12 @@ impl Way {
         )
     }
 
-    /// Says whether somebody asked for a pin.
+    /// Returns true if a pin was requested.
     pub(super) fn pins(self) -> bool {
         matches!(self, Self::Import(_, true) | Self::Remember)
     }
 
-    /// Who wrote the notes that are there then.
+    /// Returns the expected authors of notes.
     pub(super) fn authors(self) -> &'static [&'static str] {
         match self {
             Self::Import("note", _) => &["import"],

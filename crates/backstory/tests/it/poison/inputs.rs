@@ -1,4 +1,4 @@
-//! Feeds a text in as it would come in real life: in the middle of a turn that mends something.
+//! Feeds a text in as in real use: in the middle of a turn that fixes a bug.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::{
 
 const FIXED: &str = "Fixed: the token refresh now retries once on a 401 before it gives up.";
 
-/// A home in which the text has come in and has been distilled.
+/// Returns a home in which the text was recorded and distilled.
 pub(super) fn feed(case: &Case) -> Home {
     let home = match case.way {
         Way::Model => {
@@ -50,7 +50,7 @@ pub(super) fn feed(case: &Case) -> Home {
     home
 }
 
-/// The file that the turn changes.
+/// Returns the file that the turn changes.
 pub(super) fn file(home: &Home, case: &Case) -> String {
     let name = match case.way {
         Way::Name => case.text,
@@ -113,7 +113,7 @@ fn turn(home: &Home, way: Way, told: &str) {
     report("stop", json!({"last_assistant_message": said}));
 }
 
-/// The tool use that brings the text, where one does.
+/// Returns the tool use that contains the text, if the input is one.
 fn tool(home: &Home, way: Way, told: &str) -> Option<(&'static str, Value)> {
     let readme = home.project().join("README.md");
     let bash = |command: &str, stdout: &str, stderr: &str| {
@@ -147,13 +147,13 @@ fn tool(home: &Home, way: Way, told: &str) -> Option<(&'static str, Value)> {
     Some(("post-tool-use", fields))
 }
 
-/// A failure with this error.
+/// Returns a failure with this error.
 pub(super) fn failure(error: &str) -> Value {
     json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "cargo test auth"},
         "error": format!("Exit code 101\n{error}")})
 }
 
-/// The recorded session of another host, with the text in every output of a tool.
+/// Replays the recorded session of another host, with the text in every tool output.
 fn of_host(home: &Home, host: &str, told: &str) {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata")
@@ -188,7 +188,7 @@ fn of_host(home: &Home, host: &str, told: &str) {
     }
 }
 
-/// Puts the text behind every string.
+/// Appends the text to every string.
 fn poison(output: &mut Value, told: &str) {
     match output {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
@@ -222,7 +222,7 @@ fn import(home: &Home, kind: &str, pinned: bool, told: &str) {
     line["project"] = json!(home.project());
     let mut lines = line.to_string();
     if kind == "observation" {
-        // Names can be anything too.
+        // Names can contain anything too.
         line["project"] = json!(told);
         lines = format!("{lines}\n{line}\n");
     }

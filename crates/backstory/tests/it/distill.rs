@@ -1,4 +1,4 @@
-//! From hooks to memories, through the real worker.
+//! From hooks to memories, with the real worker.
 
 use std::fs;
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, eventually};
 
-/// Reports a turn that mends something, with its transcript as the agent writes it: prose between the tool uses, and
-/// without the last message, which comes later.
-fn mend(home: &Home) {
+/// Records a turn with a bug fix, and its transcript as the agent writes it: prose between the tool uses, and
+/// without the last message, which is written later.
+fn fix_bug(home: &Home) {
     let transcript = home.outside().join("s1.jsonl");
     let line = |kind: &str, content: Value| {
         json!({"type": kind, "sessionId": "s1", "uuid": format!("{content:.40}"), "timestamp": "2026-11-15T10:00:00.000Z",
@@ -54,9 +54,9 @@ fn rows(home: &Home, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_turn_becomes_memories_that_name_its_files_and_its_reason() {
+fn memories_of_a_turn_name_its_files_and_its_reason() {
     let home = Home::new();
-    mend(&home);
+    fix_bug(&home);
     home.drain();
     let files = rows(&home, "select files_modified from observation");
     assert!(
@@ -96,9 +96,9 @@ fn a_turn_becomes_memories_that_name_its_files_and_its_reason() {
 }
 
 #[test]
-fn the_next_session_is_told() {
+fn the_next_session_gets_the_memories() {
     let home = Home::new();
-    mend(&home);
+    fix_bug(&home);
     home.drain();
     let printed = home.report("session-start", &json!({"session_id": "s2", "source": "startup"}));
     let answer: Value = serde_json::from_str(&printed).unwrap();
@@ -111,7 +111,7 @@ fn the_next_session_is_told() {
 #[test]
 fn distilling_again_changes_nothing() {
     let home = Home::new();
-    mend(&home);
+    fix_bug(&home);
     home.drain();
     let before = rows(
         &home,
@@ -123,7 +123,7 @@ fn distilling_again_changes_nothing() {
     connection
         .execute("update event set state = 'failed'", [])
         .unwrap();
-    assert!(home.ok(&["queue", "retry"]).contains("get another round"));
+    assert!(home.ok(&["queue", "retry"]).contains("Retrying "));
     home.drain();
     assert_eq!(
         rows(
@@ -137,11 +137,11 @@ fn distilling_again_changes_nothing() {
 }
 
 #[test]
-fn memories_are_there_soon_after_the_stop() {
+fn memories_exist_soon_after_the_stop() {
     let home = Home::new().with("BACKSTORY_NO_WORKER", "0");
     home.report("session-start", &json!({"source": "startup"}));
     eventually("the worker is up", || home.path().join("worker.json").exists());
-    mend(&home);
+    fix_bug(&home);
     let stopped = std::time::Instant::now();
     eventually("there is a memory", || {
         !rows(
@@ -151,7 +151,7 @@ fn memories_are_there_soon_after_the_stop() {
         .is_empty()
     });
     assert!(
-        // One second is the promise; a machine that runs seventy tests at once gets some slack.
+        // The guarantee is one second; a machine that runs seventy tests at once needs some slack.
         stopped.elapsed() < std::time::Duration::from_secs(3),
         "{:?}",
         stopped.elapsed()
@@ -161,7 +161,7 @@ fn memories_are_there_soon_after_the_stop() {
 #[test]
 fn a_private_prompt_in_the_transcript_leaves_no_trace() {
     let home = Home::new();
-    mend(&home);
+    fix_bug(&home);
     let transcript = home.outside().join("s1.jsonl");
     let mut text = fs::read_to_string(&transcript).unwrap();
     for (kind, content) in [
