@@ -67,7 +67,7 @@ fn handle(words: &[String], environment: Environment) -> RecordOutcome {
     let host = host(words);
     let spec = host::find(host.as_str());
     let (name, input) = match (spec.and_then(|spec| spec.normalize), input) {
-        (Some(translate), Ok(input)) => match translated(translate, name, input) {
+        (Some(translate), Ok(input)) => match normalize(translate, name, input) {
             Ok((name, input)) => (name, Ok(input)),
             Err(outcome) => return outcome,
         },
@@ -93,8 +93,8 @@ fn handle(words: &[String], environment: Environment) -> RecordOutcome {
 }
 
 /// Maps the payload of another host to ours. Input that is not JSON stays as it is; the caller counts it.
-fn translated<'w>(
-    translate: host::Normalize,
+fn normalize<'w>(
+    mapping: host::Normalize,
     name: &'w str,
     input: &'static [u8],
 ) -> Result<(&'w str, &'static [u8]), RecordOutcome> {
@@ -108,7 +108,7 @@ fn translated<'w>(
         payload: &payload,
         folder: &folder.to_string_lossy(),
     };
-    match translate(&report) {
+    match mapping(&report) {
         Some(ours) => Ok((ours.event, ours.json.leak().as_bytes())),
         // An unknown event is counted by its name.
         None if Hook::from_name(name).is_none() => Ok((name, input)),

@@ -33,15 +33,15 @@ pub fn quantize(vector: &[f32; DIMENSIONS]) -> Quantized {
 
 /// Packs the signs of a rotated vector: bit `i % 8` of byte `i / 8` is set if number `i` is negative after the rotation.
 pub fn sign_bits(vector: &[f32; DIMENSIONS]) -> [u8; SIGN_BYTES] {
-    let turned = turned(vector);
-    bits(|index| turned[index].is_sign_negative())
+    let rotated = rotated(vector);
+    bits(|index| rotated[index].is_sign_negative())
 }
 
 /// Rotates a vector, all vectors in the same way, which preserves angles.
 ///
 /// A few numbers of an encoder are large for every text, so that their signs carry no information. After the rotation
 /// each number is a mix of all of them, and fewer candidates are needed for the same recall.
-pub(crate) fn turned(vector: &[f32; DIMENSIONS]) -> [f32; DIMENSIONS] {
+pub(crate) fn rotated(vector: &[f32; DIMENSIONS]) -> [f32; DIMENSIONS] {
     let mut mixed = *vector;
     for (index, value) in (0..).zip(&mut mixed) {
         if is_flipped(index) {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn rotation_preserves_angles() {
         let (a, b) = (vector(0.7), vector(0.71));
-        let product_after = product(&turned(&a), &turned(&b)) / DIMENSIONS as f32;
+        let product_after = product(&rotated(&a), &rotated(&b)) / DIMENSIONS as f32;
         assert!((product_after - product(&a, &b)).abs() < 1e-5);
     }
 

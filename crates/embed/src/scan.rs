@@ -3,7 +3,7 @@
 use crate::DIMENSIONS;
 use crate::cpu::Isa;
 use crate::kernels::{MAX_DISTANCE, SignQuery, WordQuery, distances, dots, places_between};
-use crate::quantized::{SIGN_BYTES, turned};
+use crate::quantized::{SIGN_BYTES, rotated};
 
 /// Stored vectors, as three blocks of a mapped file: `as_chunks` converts its bytes.
 ///
@@ -97,7 +97,7 @@ impl Search {
         enough: usize,
         keep: impl Fn(usize) -> bool,
     ) -> Vec<u32> {
-        let query = SignQuery::new(&turned(query));
+        let query = SignQuery::new(&rotated(query));
         let mut all = vec![0; signs.len()];
         let mut counts = [0_u32; MAX_DISTANCE as usize + 1];
         for (signs, block) in signs.chunks(BLOCK).zip(all.chunks_mut(BLOCK)) {

@@ -93,8 +93,8 @@ impl InjectionLog {
 
     /// Appends records.
     pub fn append(&self, entries: &[InjectionRecord]) -> io::Result<()> {
-        const USUAL_LENGTH: usize = 160;
-        let mut lines = Vec::with_capacity(entries.len() * USUAL_LENGTH);
+        const TYPICAL_LEN: usize = 160;
+        let mut lines = Vec::with_capacity(entries.len() * TYPICAL_LEN);
         for entry in entries {
             serde_json::to_writer(&mut lines, entry)?;
             lines.push(b'\n');

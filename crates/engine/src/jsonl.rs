@@ -30,7 +30,7 @@ pub fn read(bytes: &[u8], redact: bool) -> Result<MemoryRecord, String> {
         wash: TextSanitizer::new(redact),
     };
     let mut line = MemoryRecord::new(reader.kind()?);
-    reader.circumstances(&mut line)?;
+    reader.read_metadata(&mut line)?;
     match line.kind {
         MemoryKind::Observation => reader.observation(&mut line)?,
         MemoryKind::Summary => reader.summary(&mut line)?,
@@ -61,7 +61,7 @@ impl Reader {
         })
     }
 
-    fn circumstances(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
+    fn read_metadata(&mut self, line: &mut MemoryRecord) -> Result<(), String> {
         line.project = self.text("project")?.map(|name| cut(&name));
         line.session_id = self.name("session_id")?;
         line.external_id = self.name("external_id")?;
@@ -91,7 +91,7 @@ impl Reader {
         }
         match line.title {
             Some(_) => Ok(()),
-            None => Err(self.says_nothing("`title` or `narrative`")),
+            None => Err(self.missing_text("`title` or `narrative`")),
         }
     }
 
@@ -117,7 +117,7 @@ impl Reader {
         ];
         match said.iter().any(|text| text.is_some()) {
             true => Ok(()),
-            false => Err(self.says_nothing("`request`, `completed` or another field of a summary")),
+            false => Err(self.missing_text("`request`, `completed` or another field of a summary")),
         }
     }
 
@@ -138,11 +138,11 @@ impl Reader {
         }
         match line.text {
             Some(_) => Ok(()),
-            None => Err(self.says_nothing("`text`")),
+            None => Err(self.missing_text("`text`")),
         }
     }
 
-    fn says_nothing(&self, wanted: &str) -> String {
+    fn missing_text(&self, wanted: &str) -> String {
         if self.wash.has_removed() {
             "it is empty without its private spans".to_owned()
         } else {

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Salvaged, Store, StoreError};
-use backstory_system::{END_BY_FORCE, OwnerOnly as _};
+use backstory_system::{KILL_COMMAND, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -180,7 +180,7 @@ pub fn with_worker_stopped<T>(engine: &Engine, work: impl FnOnce() -> Result<T>)
         if holder.is_none() || worker_process::worker_info(home).is_some() {
             had_worker |= worker_process::stop(home).hint_context(
                 "could not stop the worker",
-                format_args!("it may hang; `{END_BY_FORCE}` loses no data"),
+                format_args!("it may hang; `{KILL_COMMAND}` loses no data"),
             )?;
         } else {
             std::thread::sleep(POLL_INTERVAL);

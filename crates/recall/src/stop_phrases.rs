@@ -4,19 +4,19 @@
 pub(crate) fn strip_stop_phrases(prompt: &str) -> String {
     let words = prompt
         .split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | '!' | '?' | '(' | ')'))
-        .filter(|word| !word.is_empty() && !is_everyday(word));
+        .filter(|word| !word.is_empty() && !is_stop_word(word));
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn is_everyday(word: &str) -> bool {
+fn is_stop_word(word: &str) -> bool {
     let word = word
         .trim_matches(|letter: char| !letter.is_alphanumeric())
         .to_lowercase();
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    is_number || EVERYDAY.binary_search(&word.as_str()).is_ok()
+    is_number || STOP_WORDS.binary_search(&word.as_str()).is_ok()
 }
 
-const EVERYDAY: [&str; 176] = [
+const STOP_WORDS: [&str; 176] = [
     "actually",
     "add",
     "again",
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn stop_words_are_sorted() {
-        assert!(EVERYDAY.is_sorted());
+        assert!(STOP_WORDS.is_sorted());
     }
 
     #[test]

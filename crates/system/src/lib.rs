@@ -25,7 +25,9 @@ pub use here::process::{
     ProcessGroup, configure_detached, detach_from_terminal, detached_cwd, ignore_sigxfsz, lower_priority,
     prefault, spawn_group,
 };
-pub use here::programs::{BROWSERS, END_BY_FORCE, HOME_VARIABLE, SETTINGS_FOLDER, TAKE_OVER, UNPROTECT};
+pub use here::programs::{
+    BROWSERS, CHOWN_COMMAND, HOME_VARIABLE, KILL_COMMAND, SETTINGS_FOLDER, UNPROTECT_COMMAND,
+};
 pub use here::shutdown::{shutdown_flag, terminate};
 pub use here::terminal::{columns, read_first_stdin_byte, read_stdin};
 

@@ -125,7 +125,7 @@ fn list(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
     let values: Vec<Vec<String>> = resolved.entries.iter().map(|entry| cell(&entry.value)).collect();
     let key_width = KEYS.iter().map(|key| key.to_string().len()).max().unwrap_or(0);
     let widths = values.iter().flatten().map(|line| line.chars().count());
-    let value_width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
+    let value_width = widths.filter(|width| *width <= MAX_WIDTH).max().unwrap_or(0);
     for (SettingEntry { key, source, .. }, lines) in resolved.entries.iter().zip(values) {
         let is_default = *source == SettingSource::Default;
         let (mark, style, place) = if is_default {
@@ -150,12 +150,12 @@ fn list(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
 }
 
 /// Maximum width of the value column.
-const WIDEST: usize = 32;
+const MAX_WIDTH: usize = 32;
 
 /// Formats a value: one line, or several for a wide list.
 fn cell(value: &toml::Value) -> Vec<String> {
     let line = shown(value);
-    if value.is_array() && line.chars().count() > WIDEST {
+    if value.is_array() && line.chars().count() > MAX_WIDTH {
         to_words(value)
     } else {
         vec![line]

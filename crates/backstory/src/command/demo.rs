@@ -31,7 +31,7 @@ use crate::{
 pub(crate) struct Demo {}
 
 /// Sample session: event, explanation for the user, and payload. `CWD` is replaced.
-const STORY: [(&str, &str, &str); 8] = [
+const SAMPLE_SESSION: [(&str, &str, &str); 8] = [
     ("session-start", "the session starts", r#""source":"startup""#),
     (
         "user-prompt-submit",
@@ -84,7 +84,7 @@ pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
     )?;
     println!("{BOLD}A session with an agent, reported by its hooks{BOLD:#}");
     let mut slowest = Duration::ZERO;
-    for (event, meaning, fields) in STORY {
+    for (event, meaning, fields) in SAMPLE_SESSION {
         let payload = payload(&project, SESSION, fields);
         let start = Instant::now();
         let output = process::run_self(&["hook", event], &home, payload.as_bytes())?;

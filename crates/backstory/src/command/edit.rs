@@ -37,16 +37,16 @@ pub(crate) struct EditArguments {
     /// Type: decision, bugfix, feature, refactor, discovery, change
     #[arg(long = "type", value_name = "T", value_parser = observation_type)]
     kind: Option<ObservationType>,
-    /// What the user asked for
+    /// Request: what the user asked for
     #[arg(long, value_name = "TEXT")]
     request: Option<String>,
-    /// What was investigated
+    /// Investigated files and questions
     #[arg(long, value_name = "TEXT")]
     investigated: Option<String>,
-    /// What was learned
+    /// Learned facts
     #[arg(long, value_name = "TEXT")]
     learned: Option<String>,
-    /// What was completed
+    /// Completed work
     #[arg(long, value_name = "TEXT")]
     completed: Option<String>,
     /// Next steps

@@ -147,7 +147,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
         &mut tally,
     )?;
     let distilled = match store.as_mut().filter(|_| !arguments.dry_run) {
-        Some(store) => distil(engine, store, &settings, &mut progress)?,
+        Some(store) => distill(engine, store, &settings, &mut progress)?,
         None => 0,
     };
     progress.end();
@@ -327,7 +327,12 @@ fn stamp(transcript: &Transcript) -> String {
 }
 
 /// Distills the imported events, unless a worker is running and does it.
-fn distil(engine: &Engine, store: &mut Store, settings: &Settings, progress: &mut Progress) -> Result<usize> {
+fn distill(
+    engine: &Engine,
+    store: &mut Store,
+    settings: &Settings,
+    progress: &mut Progress,
+) -> Result<usize> {
     let Some(_lock) = worker_process::WorkerLock::take(&engine.home).context("could not lock worker.lock")?
     else {
         anstream::eprintln!("The worker distills the imported events in the background.");

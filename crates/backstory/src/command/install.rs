@@ -18,7 +18,7 @@ use backstory_engine::engine::Engine;
 use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::rules_file;
 use backstory_engine::worker_process;
-use backstory_system::END_BY_FORCE;
+use backstory_system::KILL_COMMAND;
 use serde_json::{Value, json};
 
 use super::ExitStatus;
@@ -44,7 +44,7 @@ pub(crate) struct Install {
     #[arg(long, conflicts_with = "hosts")]
     all: bool,
     #[command(flatten)]
-    manner: ConfirmArgs,
+    confirm: ConfirmArgs,
 }
 
 /// Undo `backstory install`
@@ -56,7 +56,7 @@ pub(crate) struct Uninstall {
     #[arg(value_name = "HOST", value_parser = host)]
     hosts: Vec<&'static HostSpec>,
     #[command(flatten)]
-    manner: ConfirmArgs,
+    confirm: ConfirmArgs,
 }
 
 /// Confirmation and output options.
@@ -100,12 +100,12 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
         true => "Write all of this? [y/N, or the hosts that you want]",
         false => "Write this? [y/N]",
     };
-    let changes = match ask(&arguments.manner, changes, question)? {
-        Confirmation::Ahead(changes) => changes,
-        Confirmation::Away(status) => return Ok(status),
+    let changes = match ask(&arguments.confirm, changes, question)? {
+        Confirmation::Apply(changes) => changes,
+        Confirmation::Exit(status) => return Ok(status),
     };
     apply::install(engine, &mut receipt, &changes)?;
-    if arguments.manner.json {
+    if arguments.confirm.json {
         println!("{}", as_json(&changes, false));
         return Ok(ExitStatus::Done);
     }
@@ -139,22 +139,22 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
         changes.extend(plan::uninstall(&receipt, host)?);
     }
     if !changes.iter().any(HostFileChange::is_needed) {
-        if !arguments.manner.dry_run {
+        if !arguments.confirm.dry_run {
             // The files may be gone although the receipt still lists them.
             for host in &hosts {
                 receipt.hosts.remove(host.name);
             }
             receipt.write(&engine.home)?;
         }
-        match arguments.manner.json {
-            true => println!("{}", as_json(&changes, arguments.manner.dry_run)),
+        match arguments.confirm.json {
+            true => println!("{}", as_json(&changes, arguments.confirm.dry_run)),
             false => println!("Nothing is installed."),
         }
         return Ok(ExitStatus::Done);
     }
-    let changes = match ask(&arguments.manner, changes, "Restore these files? [y/N]")? {
-        Confirmation::Ahead(changes) => changes,
-        Confirmation::Away(status) => return Ok(status),
+    let changes = match ask(&arguments.confirm, changes, "Restore these files? [y/N]")? {
+        Confirmation::Apply(changes) => changes,
+        Confirmation::Exit(status) => return Ok(status),
     };
     apply::uninstall(engine, &mut receipt, &changes)?;
     let mut rules_files = 0;
@@ -165,9 +165,9 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
     let has_stopped = receipt.hosts.is_empty()
         && worker_process::stop(&engine.home).hint_context(
             "everything is restored, but the worker did not exit",
-            format_args!("it may hang; `{END_BY_FORCE}` loses nothing"),
+            format_args!("it may hang; `{KILL_COMMAND}` loses nothing"),
         )?;
-    if arguments.manner.json {
+    if arguments.confirm.json {
         println!("{}", as_json(&changes, false));
         return Ok(ExitStatus::Done);
     }
@@ -198,16 +198,16 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
 /// Decision of the user.
 enum Confirmation {
     /// Apply these changes.
-    Ahead(Vec<HostFileChange>),
+    Apply(Vec<HostFileChange>),
     /// Apply nothing and exit with this status.
-    Away(ExitStatus),
+    Exit(ExitStatus),
 }
 
 /// Shows the plan and asks for confirmation, unless --yes was passed.
-fn ask(manner: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> Result<Confirmation> {
+fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> Result<Confirmation> {
     for change in &changes {
-        if !manner.json {
-            print(change, !manner.yes);
+        if !confirm.json {
+            print(change, !confirm.yes);
         }
         if !is_read_by_host(change) {
             anstream::eprintln!(
@@ -217,20 +217,20 @@ fn ask(manner: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> Re
             );
         }
     }
-    if manner.dry_run {
-        match manner.json {
+    if confirm.dry_run {
+        match confirm.json {
             true => println!("{}", as_json(&changes, true)),
             false => println!("{DIM}Nothing was changed.{DIM:#}"),
         }
-        return Ok(Confirmation::Away(ExitStatus::Done));
+        return Ok(Confirmation::Exit(ExitStatus::Done));
     }
-    if manner.yes || !changes.iter().any(HostFileChange::is_needed) {
-        return Ok(Confirmation::Ahead(changes));
+    if confirm.yes || !changes.iter().any(HostFileChange::is_needed) {
+        return Ok(Confirmation::Apply(changes));
     }
     if !io::stdin().is_terminal() {
         anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
         print_hint("pass --yes to apply, --dry-run to show the changes");
-        return Ok(Confirmation::Away(ExitStatus::Refused));
+        return Ok(Confirmation::Exit(ExitStatus::Refused));
     }
     let mut answer = String::new();
     let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
@@ -251,9 +251,9 @@ fn ask(manner: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> Re
     };
     if chosen.is_empty() {
         println!("Nothing was changed.");
-        return Ok(Confirmation::Away(ExitStatus::Failed));
+        return Ok(Confirmation::Exit(ExitStatus::Failed));
     }
-    Ok(Confirmation::Ahead(chosen))
+    Ok(Confirmation::Apply(chosen))
 }
 
 /// Returns true if the host can read the file after the change. Tested with the real client: it ignores a bad file silently.
@@ -308,10 +308,10 @@ fn print(change: &HostFileChange, in_full: bool) {
 
 /// Escapes and truncates a line of a foreign file, which may contain control sequences.
 fn visible(line: &str) -> String {
-    const WIDEST: usize = 160;
+    const MAX_WIDTH: usize = 160;
     line.chars()
         .filter(|c| *c == '\t' || !c.is_control())
-        .take(WIDEST)
+        .take(MAX_WIDTH)
         .collect()
 }
 

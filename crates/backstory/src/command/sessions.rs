@@ -68,7 +68,7 @@ pub(crate) fn status_style(status: SessionStatus) -> anstyle::Style {
 
 fn print(session: &Session, now: Timestamp) {
     /// Width of the columns before the project.
-    const BEFORE: usize = 31;
+    const LEFT_WIDTH: usize = 31;
     let style = status_style(session.status);
     let id: String = session.session_id.chars().take(8).collect();
     let branch = session
@@ -77,13 +77,16 @@ fn print(session: &Session, now: Timestamp) {
         .map(|branch| format!(" on {branch}"))
         .unwrap_or_default();
     let width = output::width();
-    let place = output::one_line(&format!("{}{branch}", session.project), (width - BEFORE).min(40));
+    let place = output::one_line(
+        &format!("{}{branch}", session.project),
+        (width - LEFT_WIDTH).min(40),
+    );
     let counts = format!(
         "{} · {}",
         output::count(session.prompts, "prompt"),
         output::count(session.events, "event")
     );
-    let fits = BEFORE + place.chars().count() + 3 + counts.chars().count() <= width;
+    let fits = LEFT_WIDTH + place.chars().count() + 3 + counts.chars().count() <= width;
     let gap = if fits { " · " } else { "\n         " };
     println!(
         "{BOLD}{:<8}{BOLD:#} {DIM}{:>8}{DIM:#}  {style}{:<11}{style:#} {place}{DIM}{gap}{counts}{DIM:#}",

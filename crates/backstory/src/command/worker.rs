@@ -13,7 +13,7 @@ use backstory_engine::{
     worker::{self, HttpAddress, HttpServer, RunMode},
 };
 use backstory_store::{BusyTimeout, Store, StoreError};
-use backstory_system::{END_BY_FORCE, detach_from_terminal};
+use backstory_system::{KILL_COMMAND, detach_from_terminal};
 use serde_json::{Value, json};
 
 use super::ExitStatus;
@@ -132,7 +132,7 @@ pub(crate) fn restart_if_running(engine: &Engine) -> Result<()> {
 fn stop(engine: &Engine) -> Result<ExitStatus> {
     let stopped = worker_process::stop(&engine.home).hint_context(
         "could not stop the worker",
-        format_args!("it may hang; events are safe in the spool, and `{END_BY_FORCE}` loses nothing"),
+        format_args!("it may hang; events are safe in the spool, and `{KILL_COMMAND}` loses nothing"),
     )?;
     println!(
         "{}",

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backstory_system::{TAKE_OVER, can_write, is_open_to_others};
+use backstory_system::{CHOWN_COMMAND, can_write, is_open_to_others};
 
 use super::finding::{CheckContext, Finding};
 
@@ -25,7 +25,7 @@ fn writable(root: &Path) -> Finding {
     match can_write(root) {
         Ok(()) => Finding::ok("home", root.display().to_string()),
         Err(error) => Finding::broken("home", format!("{} is not writable: {error}", root.display()))
-            .remedy(format!("{TAKE_OVER} {}", root.display())),
+            .remedy(format!("{CHOWN_COMMAND} {}", root.display())),
     }
 }
 

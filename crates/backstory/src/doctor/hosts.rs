@@ -103,7 +103,11 @@ fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Optio
         let remedy = "remove that setting: nothing is recorded while it is set";
         return Some(Finding::broken(host.name, message).remedy(remedy));
     }
-    if let Some(lost) = content.programs.iter().find(|program| is_lost(program)) {
+    if let Some(lost) = content
+        .programs
+        .iter()
+        .find(|program| is_missing_program(program))
+    {
         let message = format!("{title}: {shown} calls {lost}, which cannot be run");
         return Some(Finding::broken(host.name, message).remedy(install(host)));
     }
@@ -138,7 +142,7 @@ fn has_plugin(settings: &Value) -> bool {
 }
 
 /// Returns true for an absolute path that is not executable. The search path of a host may differ from ours.
-fn is_lost(program: &str) -> bool {
+fn is_missing_program(program: &str) -> bool {
     let program = Path::new(program);
     program.is_absolute() && !is_program(program)
 }

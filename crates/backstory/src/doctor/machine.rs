@@ -9,14 +9,14 @@ use backstory_system::free_bytes;
 use super::finding::{CheckContext, Finding};
 use crate::output;
 
-const SCARCE: u64 = 1_000_000_000;
-const NONE: u64 = 50_000_000;
+const LOW_SPACE: u64 = 1_000_000_000;
+const NO_SPACE: u64 = 50_000_000;
 
 /// Tolerated clock difference: a hook may also run while this check does.
-const AHEAD: Duration = Duration::from_mins(5);
+const CLOCK_TOLERANCE: Duration = Duration::from_mins(5);
 
 /// Release year of the first version, 2026-01-01: an earlier date means that the clock is wrong.
-const LONG_AGO: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+const EARLIEST_DATE: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
 pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
     vec![disk(context.engine.home.root()), clock(context)]
@@ -31,18 +31,18 @@ fn disk(root: &Path) -> Finding {
     };
     let message = format!("{} free", output::size(free));
     match free {
-        ..NONE => {
+        ..NO_SPACE => {
             Finding::broken("disk", message).remedy("free disk space: events that cannot be written are lost")
         }
-        NONE..SCARCE => Finding::warning("disk", message)
+        NO_SPACE..LOW_SPACE => Finding::warning("disk", message)
             .remedy("free disk space, or lower `retention.backups` and `retention.max_db_mb`"),
-        SCARCE.. => Finding::ok("disk", message),
+        LOW_SPACE.. => Finding::ok("disk", message),
     }
 }
 
 fn clock(context: &CheckContext<'_>) -> Finding {
     let remedy = "set the clock; memories are ordered by it";
-    if context.now < LONG_AGO {
+    if context.now < EARLIEST_DATE {
         return Finding::broken(
             "clock",
             format!("the system clock says {}", output::rfc3339(context.now)),
@@ -52,7 +52,7 @@ fn clock(context: &CheckContext<'_>) -> Finding {
     let hosts = Store::open_read_only(&context.engine.home.database(), BusyTimeout::Command)
         .and_then(|store| store.hosts());
     let last = hosts.unwrap_or_default().iter().map(|seen| seen.last_at).max();
-    match last.filter(|last| *last > context.now + AHEAD) {
+    match last.filter(|last| *last > context.now + CLOCK_TOLERANCE) {
         Some(last) => Finding::warning(
             "clock",
             format!("the last event has a future timestamp: {}", output::rfc3339(last)),

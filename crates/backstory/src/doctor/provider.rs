@@ -23,12 +23,12 @@ pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
         });
     }
     findings.push(provider(context));
-    findings.extend(troubles(context));
+    findings.extend(provider_errors(context));
     findings
 }
 
 /// Reports provider errors and a spent daily budget.
-fn troubles(context: &CheckContext<'_>) -> Vec<Finding> {
+fn provider_errors(context: &CheckContext<'_>) -> Vec<Finding> {
     // The check of the database reports its errors.
     let Ok(store) = Store::open_read_only(&context.engine.home.database(), BusyTimeout::Command) else {
         return Vec::new();

@@ -11,7 +11,7 @@ use crate::{process, scratch::Scratch};
 
 pub(super) fn check(_context: &CheckContext<'_>) -> Vec<Finding> {
     let start = Instant::now();
-    vec![match go() {
+    vec![match run() {
         Ok(()) => Finding::ok(
             "round-trip",
             format!(
@@ -24,7 +24,7 @@ pub(super) fn check(_context: &CheckContext<'_>) -> Vec<Finding> {
     }]
 }
 
-fn go() -> Result<()> {
+fn run() -> Result<()> {
     let scratch = Scratch::new("doctor")?;
     let (home, project) = (scratch.path().join("home"), scratch.path().join("orchard"));
     fs::create_dir_all(project.join(".git")).context("could not create a sample project")?;

@@ -89,7 +89,7 @@ fn quantize_body<const FUSED: bool>(
     const ROUND: f32 = 8_388_608.0;
     let rows = values.chunks_exact(columns).zip(words.chunks_exact_mut(columns));
     for ((row, words), range) in rows.zip(ranges) {
-        let (least, greatest) = least_and_greatest(row);
+        let (least, greatest) = min_and_max(row);
         let width = greatest - least;
         let factor = if width > 0.0 { highest / width } else { 0.0 };
         *range = Range {
@@ -105,7 +105,7 @@ fn quantize_body<const FUSED: bool>(
 
 /// Computes both in separate passes: in one, the compiler generates extra shuffles.
 #[inline(always)]
-fn least_and_greatest(row: &[f32]) -> (f32, f32) {
+fn min_and_max(row: &[f32]) -> (f32, f32) {
     (
         extreme(row, f32::INFINITY, |value, least| value < least),
         extreme(row, f32::NEG_INFINITY, |value, greatest| value > greatest),

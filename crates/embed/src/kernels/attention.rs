@@ -13,7 +13,7 @@ pub(crate) struct Attention {
     pub(crate) keys: Vec<f32>,
     pub(crate) values: Vec<f32>,
     /// Transposed keys of one head: the first number of all tokens, then the second.
-    turned: Vec<f32>,
+    transposed: Vec<f32>,
     /// Attention weights for the current queries.
     shares: Vec<f32>,
 }
@@ -26,13 +26,13 @@ for_each_level! {
 #[inline(always)]
 fn attend_body<const FUSED: bool>(work: &mut Attention, tokens: usize, output: &mut [f32]) {
     let room = tokens.next_multiple_of(KEYS);
-    work.turned.resize(HEAD * room, 0.0);
+    work.transposed.resize(HEAD * room, 0.0);
     work.shares.resize(TOKEN_GROUP * room, 0.0);
     for first in (0..WIDTH).step_by(HEAD) {
-        turn(&work.keys, first, tokens, &mut work.turned);
+        transpose(&work.keys, first, tokens, &mut work.transposed);
         let groups = work.queries.chunks_exact(TOKEN_GROUP * WIDTH);
         for (queries, output) in groups.zip(output.chunks_exact_mut(TOKEN_GROUP * WIDTH)) {
-            compare::<FUSED>(queries, first, &work.turned, &mut work.shares);
+            compare::<FUSED>(queries, first, &work.transposed, &mut work.shares);
             for shares in work.shares.chunks_exact_mut(room) {
                 share::<FUSED>(&mut shares[..tokens]);
             }
@@ -43,19 +43,19 @@ fn attend_body<const FUSED: bool>(work: &mut Attention, tokens: usize, output: &
 
 /// Transposes the keys of the head that begins at column `first`, so that neighbors are compared at once.
 #[inline(always)]
-fn turn(keys: &[f32], first: usize, tokens: usize, turned: &mut [f32]) {
-    let room = turned.len() / HEAD;
+fn transpose(keys: &[f32], first: usize, tokens: usize, transposed: &mut [f32]) {
+    let room = transposed.len() / HEAD;
     for (token, key) in keys.chunks_exact(WIDTH).take(tokens).enumerate() {
         for (column, value) in key[first..first + HEAD].iter().enumerate() {
-            turned[column * room + token] = *value;
+            transposed[column * room + token] = *value;
         }
     }
 }
 
 /// Computes the dot product of each key with each of a group of queries.
 #[inline(always)]
-fn compare<const FUSED: bool>(queries: &[f32], first: usize, turned: &[f32], fits: &mut [f32]) {
-    let room = turned.len() / HEAD;
+fn compare<const FUSED: bool>(queries: &[f32], first: usize, transposed: &[f32], fits: &mut [f32]) {
+    let room = transposed.len() / HEAD;
     let scale = 1.0 / (HEAD as f32).sqrt();
     let queries: [[f32; HEAD]; TOKEN_GROUP] = std::array::from_fn(|query| {
         std::array::from_fn(|column| queries[query * WIDTH + first + column] * scale)
@@ -63,7 +63,7 @@ fn compare<const FUSED: bool>(queries: &[f32], first: usize, turned: &[f32], fit
     for key in (0..room).step_by(KEYS) {
         let mut sums = [[0.0; KEYS]; TOKEN_GROUP];
         for column in 0..HEAD {
-            let keys = &turned[column * room + key..][..KEYS];
+            let keys = &transposed[column * room + key..][..KEYS];
             for (sums, query) in sums.iter_mut().zip(&queries) {
                 for (sum, key) in sums.iter_mut().zip(keys) {
                     *sum = multiply_add::<FUSED>(query[column], *key, *sum);

@@ -60,10 +60,10 @@ pub(crate) fn distances(isa: Isa, query: &SignQuery, signs: &[Signs], distances:
     match isa.level() {
         SimdLevel::Portable => distances_portable(query, signs, distances),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of these levels says that the processor has AVX2.
+        // SAFETY: an `Isa` of these levels proves that the processor has AVX2.
         SimdLevel::Avx2 | SimdLevel::Avx512 => unsafe { x86::distances_avx2(query, signs, distances) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of this level says that the processor has AVX-512 with BW, VL and VPOPCNTDQ.
+        // SAFETY: an `Isa` of this level proves that the processor has AVX-512 with BW, VL and VPOPCNTDQ.
         SimdLevel::Avx512Count => unsafe { x86::distances_avx512(query, signs, distances) },
     }
 }

@@ -40,12 +40,12 @@ pub(crate) fn dots(
     let chosen = places.iter().map(|place| &vectors[*place as usize]);
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of these levels says that the processor has AVX-512 with BW and VNNI.
+        // SAFETY: an `Isa` of these levels proves that the processor has AVX-512 with BW and VNNI.
         SimdLevel::Avx512 | SimdLevel::Avx512Count => unsafe {
             x86::dots_avx512(&query.words, chosen, products);
         },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of this level says that the processor has AVX2.
+        // SAFETY: an `Isa` of this level proves that the processor has AVX2.
         SimdLevel::Avx2 => unsafe { x86::dots_avx2(&query.words, chosen, products) },
         SimdLevel::Portable => products.extend(chosen.map(|vector| dot(&query.words, vector))),
     }

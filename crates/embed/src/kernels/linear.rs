@@ -40,12 +40,12 @@ pub(crate) fn linear(isa: Isa, input: &Activations, matrix: &Matrix, panel: &mut
     panel.0.resize(matrix.columns / 4, Line([0; 4 * ROWS]));
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of these levels says that the processor has AVX-512 with BW, VL and VNNI.
+        // SAFETY: an `Isa` of these levels proves that the processor has AVX-512 with BW, VL and VNNI.
         SimdLevel::Avx512 | SimdLevel::Avx512Count => unsafe {
             avx512::linear(input, matrix, &mut panel.0, output);
         },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of this level says that the processor has AVX2.
+        // SAFETY: an `Isa` of this level proves that the processor has AVX2.
         SimdLevel::Avx2 => unsafe { avx2::linear(input, matrix, &mut panel.0, output) },
         SimdLevel::Portable => portable::linear(input, matrix, output),
     }

@@ -48,10 +48,10 @@ macro_rules! for_each_level {
             match isa.level() {
                 $crate::cpu::SimdLevel::Portable => $body::<false>($($argument),*),
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: an `Isa` of this level says that the processor has AVX2 and FMA.
+                // SAFETY: an `Isa` of this level proves that the processor has AVX2 and FMA.
                 $crate::cpu::SimdLevel::Avx2 => unsafe { avx2($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: an `Isa` of these levels says that the processor has all that is enabled above.
+                // SAFETY: an `Isa` of these levels proves that the processor has all that is enabled above.
                 $crate::cpu::SimdLevel::Avx512 | $crate::cpu::SimdLevel::Avx512Count => unsafe { avx512($($argument),*) },
             }
         }

@@ -23,7 +23,7 @@ impl SettingsProblem {
     /// Returns the problem of a file that cannot be parsed.
     pub(super) fn syntax(place: String, message: &str) -> Self {
         let message = format!(
-            ": not valid TOML: {}; nothing in the file counts until this is mended",
+            ": not valid TOML: {}; the file is ignored until this is fixed",
             shown(message)
         );
         Self {

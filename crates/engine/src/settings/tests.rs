@@ -251,14 +251,14 @@ fn a_syntax_error_has_its_line_and_column() {
     ];
     let all: String = table.iter().map(|text| problems(text, &[])).collect();
     insta::assert_snapshot!(all, @"
-    config.toml:2:10: not valid TOML: string values must be quoted; nothing in the file counts until this is mended
-    config.toml:1:9: not valid TOML: unclosed table, expected `]`; nothing in the file counts until this is mended
-    config.toml:3:1: not valid TOML: duplicate key; nothing in the file counts until this is mended
-    config.toml:1:15: not valid TOML: unclosed array, expected `]`; nothing in the file counts until this is mended
-    config.toml:2:2: not valid TOML: duplicate key; nothing in the file counts until this is mended
-    config.toml:1:6: not valid TOML: invalid basic string; nothing in the file counts until this is mended
-    config.toml:1:9: not valid TOML: extra `=`; nothing in the file counts until this is mended
-    config.toml:1:9: not valid TOML: key with no value, expected `=`; nothing in the file counts until this is mended
+    config.toml:2:10: not valid TOML: string values must be quoted; the file is ignored until this is fixed
+    config.toml:1:9: not valid TOML: unclosed table, expected `]`; the file is ignored until this is fixed
+    config.toml:3:1: not valid TOML: duplicate key; the file is ignored until this is fixed
+    config.toml:1:15: not valid TOML: unclosed array, expected `]`; the file is ignored until this is fixed
+    config.toml:2:2: not valid TOML: duplicate key; the file is ignored until this is fixed
+    config.toml:1:6: not valid TOML: invalid basic string; the file is ignored until this is fixed
+    config.toml:1:9: not valid TOML: extra `=`; the file is ignored until this is fixed
+    config.toml:1:9: not valid TOML: key with no value, expected `=`; the file is ignored until this is fixed
     ");
     assert_eq!(
         loaded(

@@ -43,7 +43,7 @@ pub struct ProviderBackoff {
 /// The time after which another call may probe: the process of the first probe may have died.
 const PROBE_LEASE: Duration = Duration::from_mins(15);
 
-/// The longest backoff, whatever the provider's server requests.
+/// Maximum backoff, also for a delay that the provider's server requests.
 const MAX_BACKOFF: Duration = Duration::from_hours(24);
 
 impl Store {

@@ -49,7 +49,7 @@ pub struct TermMatches {
 /// The most documents that are scored by frequency and field. Further ones get the score 1.
 const MAX_SCORED: usize = 1_500;
 
-/// The most documents in the whole store for a word to be scored: BM25 counts all of them, whatever the scope is.
+/// The most documents in the whole store for a word to be scored: BM25 counts all of them in every scope.
 const MAX_SCORED_IN_STORE: usize = 5_000;
 
 /// Returns the number of documents above which a word is common. A common word counts only if the query has no rarer one, and

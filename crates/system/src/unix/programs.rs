@@ -15,13 +15,13 @@ pub const SETTINGS_FOLDER: &str = "Library/Application Support";
 pub const SETTINGS_FOLDER: &str = ".config";
 
 /// Command that kills a process which does not respond.
-pub const END_BY_FORCE: &str = "kill -9";
+pub const KILL_COMMAND: &str = "kill -9";
 
 /// Command that removes the write protection of a file.
-pub const UNPROTECT: &str = "chmod u+w";
+pub const UNPROTECT_COMMAND: &str = "chmod u+w";
 
 /// Variable with the path of the user's home folder.
 pub const HOME_VARIABLE: &str = "HOME";
 
 /// Command that returns ownership of a folder and its content to the user.
-pub const TAKE_OVER: &str = r#"sudo chown -R "$USER""#;
+pub const CHOWN_COMMAND: &str = r#"sudo chown -R "$USER""#;

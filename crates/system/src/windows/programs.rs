@@ -7,13 +7,13 @@ pub const BROWSERS: &[(&str, &[&str])] = &[("rundll32.exe", &["url.dll,FileProto
 pub const SETTINGS_FOLDER: &str = "AppData/Roaming";
 
 /// Command that kills a process which does not respond.
-pub const END_BY_FORCE: &str = "taskkill /F /PID";
+pub const KILL_COMMAND: &str = "taskkill /F /PID";
 
 /// Command that removes the write protection of a file.
-pub const UNPROTECT: &str = "attrib -r";
+pub const UNPROTECT_COMMAND: &str = "attrib -r";
 
 /// Variable with the path of the user's home folder.
 pub const HOME_VARIABLE: &str = "USERPROFILE";
 
 /// Command that returns ownership of a folder and its content to the user.
-pub const TAKE_OVER: &str = r#"icacls /reset /T"#;
+pub const CHOWN_COMMAND: &str = r#"icacls /reset /T"#;

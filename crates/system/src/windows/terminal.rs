@@ -32,7 +32,7 @@ pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
         return None;
     }
     let start = Instant::now();
-    while has_nothing_yet() {
+    while is_empty_pipe() {
         if start.elapsed() >= patience {
             return None;
         }
@@ -43,7 +43,7 @@ pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
 }
 
 /// Returns true if standard input is an open and empty pipe; a file never gets more content.
-fn has_nothing_yet() -> bool {
+fn is_empty_pipe() -> bool {
     let mut waiting = 0;
     // SAFETY: the standard handle belongs to this process; the number is a local variable, and unused results may be null.
     let is_open_pipe = unsafe {

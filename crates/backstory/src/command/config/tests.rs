@@ -318,13 +318,13 @@ fn lists_are_set_and_edited() {
 fn set_rejects_a_broken_file_and_ignores_other_invalid_keys() {
     let broken = Home::new("[context]\nfull = = 7\n");
     insta::assert_snapshot!(broken.run(&["set", "context.full", "7"]), @"
-    stderr: error: config.toml:2:8: not valid TOML: extra `=`; nothing in the file counts until this is mended
+    stderr: error: config.toml:2:8: not valid TOML: extra `=`; the file is ignored until this is fixed
     hint: fix HOME/config.toml manually first; it was not changed
     status 1
     ");
     insta::assert_snapshot!(broken.run(&["get", "context.full"]), @"
     5
-    stderr: config.toml:2:8: not valid TOML: extra `=`; nothing in the file counts until this is mended
+    stderr: config.toml:2:8: not valid TOML: extra `=`; the file is ignored until this is fixed
     status 1
     ");
     assert_eq!(broken.text(), "[context]\nfull = = 7\n");

@@ -107,16 +107,16 @@ impl Run<'_> {
 
     /// Waits for the end of the provider's backoff, if that is soon.
     fn wait_or_end(&self, store: &Store, id: TurnId, why: &str) -> Result<()> {
-        const SOON: Duration = Duration::from_secs(90);
-        const SHORTLY: Duration = Duration::from_millis(100);
+        const MAX_WAIT: Duration = Duration::from_secs(90);
+        const MIN_WAIT: Duration = Duration::from_millis(100);
         let pauses = store.provider_pauses()?;
         let pause = pauses
             .iter()
             .find(|pause| pause.provider == self.asking.model.place);
-        let rest = pause.map_or(SHORTLY, |pause| {
-            pause.until.since(self.engine.clock.timestamp()).max(SHORTLY)
+        let rest = pause.map_or(MIN_WAIT, |pause| {
+            pause.until.since(self.engine.clock.timestamp()).max(MIN_WAIT)
         });
-        if rest > SOON || pause.is_some_and(|pause| pause.failures > 3) {
+        if rest > MAX_WAIT || pause.is_some_and(|pause| pause.failures > 3) {
             self.end(why.to_owned());
             return Ok(());
         }

@@ -91,7 +91,7 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
         }
         anyhow::Ok(reader.join())
     })?;
-    if tally.imported > MANY {
+    if tally.imported > OPTIMIZE_FROM {
         store.optimize_fts()?;
     }
     progress.end();
@@ -110,7 +110,7 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
 }
 
 /// Number of new memories from which optimizing the full-text index pays off.
-const MANY: u64 = 2_000;
+const OPTIMIZE_FROM: u64 = 2_000;
 
 impl JsonlImportCounts {
     fn lines(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Line diff with a few lines of context.
 
 /// Lines of context.
-const AROUND: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// Maximum size of the comparison table; beyond it everything between the first and the last change is shown.
 const MAX_COMPARED: usize = 4_000_000;
@@ -80,8 +80,8 @@ fn shorten<'t>(lines: &[DiffLine<'t>]) -> Vec<DiffLine<'t>> {
         .collect();
     let mut near = vec![false; lines.len()];
     for at in changed {
-        let last = (at + AROUND + 1).min(lines.len());
-        near[at.saturating_sub(AROUND)..last].fill(true);
+        let last = (at + CONTEXT_LINES + 1).min(lines.len());
+        near[at.saturating_sub(CONTEXT_LINES)..last].fill(true);
     }
     let mut shown = Vec::new();
     for (line, is_near) in lines.iter().zip(near) {

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use backstory_capture::host::{ConfigPath, HostSpec, InstallItem, OUR_MARK};
 use backstory_engine::error::{HintContext as _, HintedError};
-use backstory_system::UNPROTECT;
+use backstory_system::UNPROTECT_COMMAND;
 use backstory_text::sha256_hex;
 
 use super::{json::Document, paths, toml};
@@ -174,7 +174,7 @@ fn check_writable(path: &Path) -> Result<()> {
         let shown = paths::shown(path);
         bail!(
             HintedError::new(format_args!("{shown} is write-protected")).hint(format_args!(
-                "`{UNPROTECT} {shown}` allows it; nothing was changed"
+                "`{UNPROTECT_COMMAND} {shown}` allows it; nothing was changed"
             ))
         );
     }

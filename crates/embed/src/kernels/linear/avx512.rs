@@ -10,7 +10,7 @@ use crate::weights::Matrix;
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(super) fn linear(input: &Activations, matrix: &Matrix, panel: &mut [Line], output: &mut [f32]) {
     /// Tokens per pass: enough to hide the latency of a multiplication, with registers to spare.
-    const MANY: usize = 2 * TOKEN_GROUP;
+    const TOKENS_PER_PASS: usize = 2 * TOKEN_GROUP;
     for (block, rows) in matrix.values.chunks_exact(ROWS * matrix.columns).enumerate() {
         let sums = lay_out(rows, matrix.columns, panel);
         let block = Block {
@@ -20,9 +20,9 @@ pub(super) fn linear(input: &Activations, matrix: &Matrix, panel: &mut [Line], o
             stride: matrix.rows(),
         };
         let mut first = 0;
-        while first + MANY <= input.tokens() {
-            block.multiply::<MANY>(input, first, output);
-            first += MANY;
+        while first + TOKENS_PER_PASS <= input.tokens() {
+            block.multiply::<TOKENS_PER_PASS>(input, first, output);
+            first += TOKENS_PER_PASS;
         }
         if first < input.tokens() {
             block.multiply::<TOKEN_GROUP>(input, first, output);
