@@ -95,10 +95,10 @@ pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
     }
     let mut store = open_for_writing(engine)?;
     match ingest(&spool, &mut store) {
-        Ok(taken) if taken.left > 0 => {
+        Ok(ingested) if ingested.left > 0 => {
             anstream::eprintln!(
                 "{} events in the spool are from a newer version, or cannot be read",
-                taken.left
+                ingested.left
             );
         }
         Ok(_) => {}

@@ -103,7 +103,9 @@ pub fn with_hint(error: StoreError) -> anyhow::Error {
         StoreError::Newer { .. } => {
             "update backstory, or set BACKSTORY_HOME to another folder; nothing was changed"
         }
-        StoreError::Migrate(_) | StoreError::Backup { .. } => "nothing was changed; is the disk full?",
+        StoreError::Migrate(_) | StoreError::Backup { .. } => {
+            "nothing was changed; check the free disk space"
+        }
         _ => return error.into(),
     };
     HintedError::new("the store cannot be used")

@@ -84,8 +84,8 @@ fn renew_backups(engine: &Engine, store: &Store) -> Result<Vec<backups::BackupFi
     // Even if the new backup failed: forgetting takes precedence.
     let by_hand = backups::remove_all_but(home, &new).context("could not remove older backups")?;
     made.hint_context(
-        "the memories are deleted, but no new backup could be taken",
-        "is the disk full?",
+        "the memories are deleted, but no new backup could be made",
+        "check the free disk space",
     )?;
     Ok(by_hand)
 }

@@ -71,15 +71,17 @@ impl InjectionLog {
 
     /// Returns the memories that were injected in full.
     pub fn injected(&self) -> HashSet<Handle> {
-        let told = self.entries().iter().filter(|entry| entry.told && !entry.brief);
-        told.filter_map(|entry| entry.id.as_deref()?.parse().ok())
+        let injected = self.entries().iter().filter(|entry| entry.told && !entry.brief);
+        injected
+            .filter_map(|entry| entry.id.as_deref()?.parse().ok())
             .collect()
     }
 
     /// Returns the number of injected memories, in full or by title.
     pub fn count_injected(&self) -> usize {
-        let told = self.entries().iter().filter(|entry| entry.told);
-        told.filter_map(|entry| entry.id.as_deref())
+        let injected = self.entries().iter().filter(|entry| entry.told);
+        injected
+            .filter_map(|entry| entry.id.as_deref())
             .collect::<HashSet<_>>()
             .len()
     }

@@ -85,8 +85,8 @@ impl Reader {
         line.files_read = self.list("files_read")?;
         line.files_modified = self.list("files_modified")?;
         if line.title.is_none() {
-            let mut said = [&line.subtitle, &line.narrative].into_iter().flatten();
-            let first = said.next().or(line.facts.first());
+            let mut texts = [&line.subtitle, &line.narrative].into_iter().flatten();
+            let first = texts.next().or(line.facts.first());
             line.title = first.and_then(|text| title(text));
         }
         match line.title {
@@ -107,7 +107,7 @@ impl Reader {
         if line.notes.is_none() {
             line.notes = self.text("text")?;
         }
-        let said = [
+        let texts = [
             &line.request,
             &line.investigated,
             &line.learned,
@@ -115,7 +115,7 @@ impl Reader {
             &line.next_steps,
             &line.notes,
         ];
-        match said.iter().any(|text| text.is_some()) {
+        match texts.iter().any(|text| text.is_some()) {
             true => Ok(()),
             false => Err(self.missing_text("`request`, `completed` or another field of a summary")),
         }

@@ -94,7 +94,7 @@ pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitS
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Not a terminal, so no model was called. Pass --yes.");
-            print_hint("pass --yes to call the model, --dry-run to show the estimate");
+            print_hint("--dry-run shows the estimate");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {

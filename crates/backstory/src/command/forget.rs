@@ -107,7 +107,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
-            print_hint("pass --yes to delete, --dry-run to list only");
+            print_hint("--dry-run lists what would be deleted");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {

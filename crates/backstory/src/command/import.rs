@@ -118,7 +118,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
         opened.set_bulk_mode()?;
         store = Some(opened);
     }
-    let mut tally = SessionImportCounts::default();
+    let mut counts = SessionImportCounts::default();
     let mut progress = Progress::new(arguments.json);
     let mut wanted = Vec::new();
     for (transcript, _) in &sessions {
@@ -129,7 +129,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
             stamp: &stamp,
         };
         match store.as_ref().map(|store| store.is_imported(file)).transpose()? {
-            Some(true) => tally.unchanged += 1,
+            Some(true) => counts.unchanged += 1,
             _ => wanted.push((transcript, stamp)),
         }
     }
@@ -144,20 +144,20 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
         &mut |read| {
             progress.show(&format!("{read} of {} sessions read", sessions.len()));
         },
-        &mut tally,
+        &mut counts,
     )?;
     let distilled = match store.as_mut().filter(|_| !arguments.dry_run) {
         Some(store) => distill(engine, store, &settings, &mut progress)?,
         None => 0,
     };
     progress.end();
-    report(arguments, &tally, distilled, start);
+    report(arguments, &counts, distilled, start);
     // The worker embeds the imported memories, also those of an interrupted import.
     let has_work = match &store {
         Some(store) => !store.documents_to_embed(EmbedOrder::Newest, 1)?.is_empty(),
         None => false,
     };
-    if (has_work || tally.new_events > 0) && !arguments.dry_run {
+    if (has_work || counts.new_events > 0) && !arguments.dry_run {
         worker_process::ensure(engine);
     }
     Ok(ExitStatus::Done)
@@ -215,7 +215,7 @@ fn import_all(
     read: &(dyn Fn(&Transcript) -> Result<TranscriptEvents> + Sync),
     mut store: Option<&mut Store>,
     tell: &mut dyn FnMut(u64),
-    tally: &mut SessionImportCounts,
+    counts: &mut SessionImportCounts,
 ) -> Result<()> {
     thread::scope(|scope| {
         // A small limit: a session can be large.
@@ -227,10 +227,10 @@ fn import_all(
                 }
             }
         });
-        for (transcript, stamp, told) in receive {
-            tell(tally.sessions);
-            match told {
-                Ok(told) => take(transcript, stamp, told, arguments, store.as_deref_mut(), tally)?,
+        for (transcript, stamp, parsed) in receive {
+            tell(counts.sessions);
+            match parsed {
+                Ok(parsed) => take(transcript, stamp, parsed, arguments, store.as_deref_mut(), counts)?,
                 // One unreadable transcript must not stop the others; the next import tries it again.
                 Err(error) => anstream::eprintln!("{error:#}"),
             }
@@ -242,13 +242,13 @@ fn import_all(
 fn take(
     transcript: &Transcript,
     stamp: &str,
-    told: TranscriptEvents,
+    parsed: TranscriptEvents,
     arguments: &ClaudeCode,
     store: Option<&mut Store>,
-    tally: &mut SessionImportCounts,
+    counts: &mut SessionImportCounts,
 ) -> Result<()> {
     let is_wanted = |named: &str| {
-        let project = told.project.as_ref();
+        let project = parsed.project.as_ref();
         project.is_some_and(|project| {
             [&project.name, &project.key, &project.root]
                 .iter()
@@ -262,22 +262,22 @@ fn take(
     {
         return Ok(());
     }
-    tally.damaged += told.damaged;
-    for damaged in &told.damaged_lines {
+    counts.damaged += parsed.damaged;
+    for damaged in &parsed.damaged_lines {
         let place = format!("{}:{}", damaged.path.display(), damaged.line);
         anstream::eprintln!("could not read {place}");
-        tally.unreadable.push(place);
+        counts.unreadable.push(place);
     }
-    let new = new_events(told.events, &transcript.session_id, store.as_deref())?;
+    let new = new_events(parsed.events, &transcript.session_id, store.as_deref())?;
     if new.is_empty() {
-        tally.unchanged += 1;
+        counts.unchanged += 1;
     } else {
         let number = |is_one: fn(&Event) -> bool| new.iter().filter(|event| is_one(event)).count() as u64;
-        tally.sessions += 1;
-        tally.new_events += new.len() as u64;
-        tally.prompts += number(import::is_prompt);
-        tally.tools += number(import::is_tool_use);
-        tally.bytes += transcript.size + transcript.agents.iter().map(|agent| agent.size).sum::<u64>();
+        counts.sessions += 1;
+        counts.new_events += new.len() as u64;
+        counts.prompts += number(import::is_prompt);
+        counts.tools += number(import::is_tool_use);
+        counts.bytes += transcript.size + transcript.agents.iter().map(|agent| agent.size).sum::<u64>();
     }
     if let Some(store) = store.filter(|_| !arguments.dry_run) {
         for batch in new.chunks(500) {
@@ -357,16 +357,16 @@ fn distill(
     )
 }
 
-fn report(arguments: &ClaudeCode, tally: &SessionImportCounts, distilled: usize, start: Instant) {
+fn report(arguments: &ClaudeCode, counts: &SessionImportCounts, distilled: usize, start: Instant) {
     let seconds = start.elapsed().as_secs_f64();
     // An f64 is exact enough for display.
     #[expect(clippy::cast_precision_loss, reason = "see above")]
-    let megabytes = tally.bytes as f64 / 1e6;
+    let megabytes = counts.bytes as f64 / 1e6;
     if arguments.json {
         println!(
             "{}",
-            json!({"sessions": tally.sessions, "unchanged": tally.unchanged, "prompts": tally.prompts, "tool_uses": tally.tools,
-                "new_events": tally.new_events, "damaged_lines": tally.damaged, "unreadable": tally.unreadable, "bytes": tally.bytes,
+            json!({"sessions": counts.sessions, "unchanged": counts.unchanged, "prompts": counts.prompts, "tool_uses": counts.tools,
+                "new_events": counts.new_events, "damaged_lines": counts.damaged, "unreadable": counts.unreadable, "bytes": counts.bytes,
                 "distilled": distilled, "seconds": seconds, "dry_run": arguments.dry_run})
         );
         return;
@@ -378,20 +378,20 @@ fn report(arguments: &ClaudeCode, tally: &SessionImportCounts, distilled: usize,
     };
     println!(
         "{verb} {}: {}, {}, {megabytes:.1} MB in {seconds:.1} s.",
-        count(tally.sessions, "session"),
-        count(tally.prompts, "prompt"),
-        count(tally.tools, "tool use")
+        count(counts.sessions, "session"),
+        count(counts.prompts, "prompt"),
+        count(counts.tools, "tool use")
     );
-    if tally.unchanged > 0 {
+    if counts.unchanged > 0 {
         println!(
             "{DIM}Nothing new in {}.{DIM:#}",
-            count(tally.unchanged, "session")
+            count(counts.unchanged, "session")
         );
     }
-    if tally.damaged > 0 {
+    if counts.damaged > 0 {
         println!(
             "{DIM}Skipped {} (unreadable).{DIM:#}",
-            count(tally.damaged, "line")
+            count(counts.damaged, "line")
         );
     }
 }

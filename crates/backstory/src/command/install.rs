@@ -229,7 +229,7 @@ fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> R
     }
     if !io::stdin().is_terminal() {
         anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
-        print_hint("pass --yes to apply, --dry-run to show the changes");
+        print_hint("--dry-run shows the changes");
         return Ok(Confirmation::Exit(ExitStatus::Refused));
     }
     let mut answer = String::new();
@@ -279,9 +279,9 @@ fn of_changes(changes: &[HostFileChange]) -> Vec<&'static HostSpec> {
 fn print(change: &HostFileChange, in_full: bool) {
     let what = match (&change.current, &change.new) {
         _ if !change.is_needed() => "unchanged",
-        (None, _) => "is made",
-        (Some(_), None) => "is removed",
-        (Some(_), Some(_)) => "is changed",
+        (None, _) => "will be created",
+        (Some(_), None) => "will be removed",
+        (Some(_), Some(_)) => "will be changed",
     };
     println!(
         "{BOLD}{}{BOLD:#} {DIM}({}) {what}{DIM:#}",

@@ -15,7 +15,7 @@ use backstory_store::{StoreError, check_backup};
 use serde_json::json;
 
 use super::ExitStatus;
-use crate::output::{self, DIM, print_hint};
+use crate::output::{self, DIM};
 
 /// Restore the database from a backup
 ///
@@ -51,7 +51,6 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
     if !arguments.yes {
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
-            print_hint("pass --yes to restore it");
             return Ok(ExitStatus::Refused);
         }
         if !is_meant()? {

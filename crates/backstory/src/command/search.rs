@@ -152,7 +152,7 @@ impl SearchScope {
                 "No results in {}. Use `--all` to search all projects.",
                 project.name
             ),
-            Self::Everywhere => "Nothing found.".to_owned(),
+            Self::Everywhere => "No results.".to_owned(),
             Self::Nowhere => {
                 "This project has no memories yet. Use `--all` to search all projects.".to_owned()
             }

@@ -82,7 +82,7 @@ fn print(facts: &StatsReport, now: Timestamp) {
 
 fn print_span(name: &str, spending: &[Spending]) {
     if spending.is_empty() {
-        field(name, "nothing asked");
+        field(name, "no calls");
     }
     for (at, one) in spending.iter().enumerate() {
         let failed = match one.failed {
@@ -136,7 +136,7 @@ fn print_state(facts: &StatsReport, now: Timestamp) {
         let message = output::one_line(&pause.said, 200);
         println!(
             "{BAD}{:<11}{BAD:#} {}: {message}; {when}",
-            "trouble", pause.provider
+            "error", pause.provider
         );
         if let Some(remedy) = remedy(&pause.reason) {
             println!("{:<11} {DIM}hint: {remedy}{DIM:#}", "");

@@ -57,7 +57,7 @@ pub(crate) fn run(engine: &Engine, arguments: &TimelineArguments) -> Result<Exit
         }
         return Ok(ExitStatus::Failed);
     };
-    let moments = match &store {
+    let entries = match &store {
         Some(store) => store.timeline(
             anchor,
             TimelineSpan {
@@ -67,18 +67,18 @@ pub(crate) fn run(engine: &Engine, arguments: &TimelineArguments) -> Result<Exit
         )?,
         None => None,
     };
-    let Some(moments) = moments else {
+    let Some(entries) = entries else {
         bail!(unknown(anchor));
     };
     if arguments.json {
-        let list: Vec<api_types::TimelineEntryJson> = moments
+        let list: Vec<api_types::TimelineEntryJson> = entries
             .into_iter()
             .map(api_types::TimelineEntryJson::from)
             .collect();
         println!("{}", json!({"anchor": anchor, "timeline": list}));
     } else {
         print(
-            &moments,
+            &entries,
             engine.clock.timestamp(),
             &models::zone(&engine.checked_settings()?),
         );
@@ -108,10 +108,10 @@ fn best_hit(engine: &Engine, store: &Store, arguments: &TimelineArguments) -> Re
     Ok(hits.first().map(|hit| hit.memory.handle))
 }
 
-fn print(moments: &[TimelineEntry], now: Timestamp, zone: &TimeZone) {
+fn print(entries: &[TimelineEntry], now: Timestamp, zone: &TimeZone) {
     let width = output::width();
     let mut day = String::new();
-    for moment in moments {
+    for moment in entries {
         let line = &moment.memory.record;
         let at = line.created_at.unwrap_or_default();
         let date = output::local(at, zone, "%Y-%m-%d");

@@ -51,7 +51,7 @@ fn files_in_another_folder_are_found_by_the_receipt() {
 
     let shown = home.ok(&["uninstall", "--dry-run"]);
     assert!(
-        shown.contains("cc/settings.json (Claude Code) is changed"),
+        shown.contains("cc/settings.json (Claude Code) will be changed"),
         "{shown}"
     );
     assert_eq!(fs::read(&receipt).unwrap(), noted);

@@ -54,7 +54,7 @@ struct Tally {
     imported: u64,
     unchanged: u64,
     /// Prompts that the store already has from the agent, and memories of forgotten sessions.
-    left_out: u64,
+    skipped: u64,
     damaged: u64,
     /// Number of memories by project name and target project.
     places: BTreeMap<(String, String), u64>,
@@ -77,7 +77,7 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
             Some(open_for_writing(engine)?)
         }
     };
-    let mut tally = Tally::default();
+    let mut counts = Tally::default();
     let mut progress = Progress::new(arguments.json);
     let had = store
         .as_ref()
@@ -87,7 +87,8 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
     for batch in memories.chunks(BATCH) {
         let mut ready = Vec::with_capacity(batch.len());
         for memory in batch {
-            if let Some((facts, line)) = choose(memory, &had, store.as_ref(), &mut atlas, redact, &mut tally)?
+            if let Some((facts, line)) =
+                choose(memory, &had, store.as_ref(), &mut atlas, redact, &mut counts)?
             {
                 if !arguments.dry_run
                     && let Some(store) = &mut store
@@ -99,21 +100,21 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
         }
         match &mut store {
             Some(store) if !arguments.dry_run => {
-                let taken = store.import_lines(&ready, &unknown_project(), engine.clock.timestamp())?;
-                tally.imported += taken.new;
-                tally.unchanged += taken.known;
+                let stored = store.import_lines(&ready, &unknown_project(), engine.clock.timestamp())?;
+                counts.imported += stored.new;
+                counts.unchanged += stored.known;
             }
-            _ => tally.imported += ready.len() as u64,
+            _ => counts.imported += ready.len() as u64,
         }
         progress.show(&format!(
             "{} of {} memories",
-            tally.imported + tally.unchanged,
+            counts.imported + counts.unchanged,
             memories.len()
         ));
     }
     progress.end();
-    report(arguments, &path, &tally);
-    if tally.imported > 0 && !arguments.dry_run {
+    report(arguments, &path, &counts);
+    if counts.imported > 0 && !arguments.dry_run {
         // It embeds the memories.
         worker_process::ensure(engine);
     }
@@ -146,16 +147,16 @@ fn choose(
     store: Option<&Store>,
     atlas: &mut ProjectResolver,
     redact: bool,
-    tally: &mut Tally,
+    counts: &mut Tally,
 ) -> Result<Option<(ProjectIdentity, PreparedLine)>> {
     if had.contains(&memory.external_id) {
-        tally.unchanged += 1;
+        counts.unchanged += 1;
         return Ok(None);
     }
     let place = atlas.place(memory, store)?;
     let is_prompt = memory.fields.get("kind").is_some_and(|kind| kind == "prompt");
     if place.is_forgotten || (is_prompt && place.is_live) {
-        tally.left_out += 1;
+        counts.skipped += 1;
         return Ok(None);
     }
     let mut fields = memory.fields.clone();
@@ -163,11 +164,11 @@ fn choose(
     match jsonl::read(serde_json::to_string(&fields)?.as_bytes(), redact) {
         Ok(line) => {
             let key = (memory.project.clone(), place.facts.key.clone());
-            *tally.places.entry(key).or_default() += 1;
+            *counts.places.entry(key).or_default() += 1;
             Ok(Some((place.facts, line.into())))
         }
         Err(_) => {
-            tally.damaged += 1;
+            counts.damaged += 1;
             Ok(None)
         }
     }
@@ -240,17 +241,17 @@ fn unknown_project() -> ProjectIdentity {
     facts(String::new(), String::new())
 }
 
-fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, tally: &Tally) {
+fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally) {
     if arguments.json {
-        let places: Vec<_> = tally
+        let places: Vec<_> = counts
             .places
             .iter()
             .map(|((name, key), memories)| json!({"name": name, "project": key, "memories": memories}))
             .collect();
         println!(
             "{}",
-            json!({"imported": tally.imported, "unchanged": tally.unchanged, "left_out": tally.left_out,
-                "damaged": tally.damaged, "projects": places, "dry_run": arguments.dry_run})
+            json!({"imported": counts.imported, "unchanged": counts.unchanged, "left_out": counts.skipped,
+                "damaged": counts.damaged, "projects": places, "dry_run": arguments.dry_run})
         );
         return;
     }
@@ -259,16 +260,16 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, tally: &Tally)
     } else {
         "Imported"
     };
-    let memories = count(tally.imported, "memory").replace("memorys", "memories");
+    let memories = count(counts.imported, "memory").replace("memorys", "memories");
     println!("{verb} {memories} from {}.", path.display());
-    for ((name, key), memories) in &tally.places {
+    for ((name, key), memories) in &counts.places {
         println!(
             "  {} {DIM}→{DIM:#} {} {DIM}({memories}){DIM:#}",
             output::one_line(name, 40),
             output::one_line(key, 80)
         );
     }
-    let apart = tally
+    let apart = counts
         .places
         .keys()
         .find(|(_, key)| key.starts_with("claude-mem:"));
@@ -279,9 +280,9 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, tally: &Tally)
         );
     }
     for (number, what) in [
-        (tally.unchanged, "already imported"),
-        (tally.left_out, "already recorded from the agent, or forgotten"),
-        (tally.damaged, "without usable text"),
+        (counts.unchanged, "already imported"),
+        (counts.skipped, "already recorded from the agent, or forgotten"),
+        (counts.damaged, "without usable text"),
     ] {
         if number > 0 {
             println!("{DIM}{number} {what}.{DIM:#}");

@@ -70,39 +70,39 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
     store.set_bulk_mode()?;
     let start = Instant::now();
     let mut progress = Progress::new(arguments.json);
-    let mut tally = JsonlImportCounts::default();
+    let mut counts = JsonlImportCounts::default();
     let read = thread::scope(|scope| {
         // One batch is stored while the next is read; the small limit bounds memory.
         let (send, receive) = sync_channel(1);
         let reader = scope.spawn(move || read_all(input, redact, &send));
         for batch in receive {
             let batch: Batch = batch;
-            let taken = store.import_lines(&batch.lines, &here, engine.clock.timestamp())?;
-            tally.imported += taken.new;
-            tally.unchanged += taken.known;
+            let stored = store.import_lines(&batch.lines, &here, engine.clock.timestamp())?;
+            counts.imported += stored.new;
+            counts.unchanged += stored.known;
             for (number, reason) in &batch.damaged {
-                if tally.damaged < MAX_NAMED {
+                if counts.damaged < MAX_NAMED {
                     progress.end();
                     anstream::eprintln!("line {number}: {reason}");
                 }
-                tally.damaged += 1;
+                counts.damaged += 1;
             }
-            progress.show(&format!("{} lines read", tally.lines()));
+            progress.show(&format!("{} lines read", counts.lines()));
         }
         anyhow::Ok(reader.join())
     })?;
-    if tally.imported > OPTIMIZE_FROM {
+    if counts.imported > OPTIMIZE_FROM {
         store.optimize_fts()?;
     }
     progress.end();
-    report(arguments, &tally, start);
+    report(arguments, &counts, start);
     // It embeds the memories.
     worker_process::ensure(engine);
     match read {
         Ok(read) => read.with_context(|| format!("could not read {}", arguments.file.display()))?,
         Err(panic) => std::panic::resume_unwind(panic),
     }
-    Ok(if tally.lines() == tally.damaged && tally.damaged > 0 {
+    Ok(if counts.lines() == counts.damaged && counts.damaged > 0 {
         ExitStatus::Failed
     } else {
         ExitStatus::Done
@@ -185,30 +185,30 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-fn report(arguments: &Jsonl, tally: &JsonlImportCounts, start: Instant) {
+fn report(arguments: &Jsonl, counts: &JsonlImportCounts, start: Instant) {
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
         println!(
             "{}",
-            json!({"lines": tally.lines(), "imported": tally.imported, "unchanged": tally.unchanged,
-                "damaged_lines": tally.damaged, "seconds": seconds})
+            json!({"lines": counts.lines(), "imported": counts.imported, "unchanged": counts.unchanged,
+                "damaged_lines": counts.damaged, "seconds": seconds})
         );
         return;
     }
     println!(
         "Imported {} in {seconds:.1} s.",
-        match tally.imported {
+        match counts.imported {
             1 => "1 memory".to_owned(),
             many => format!("{many} memories"),
         }
     );
-    if tally.unchanged > 0 {
-        println!("{DIM}Nothing new in {}.{DIM:#}", count(tally.unchanged, "line"));
+    if counts.unchanged > 0 {
+        println!("{DIM}Nothing new in {}.{DIM:#}", count(counts.unchanged, "line"));
     }
-    if tally.damaged > 0 {
+    if counts.damaged > 0 {
         println!(
             "{DIM}Skipped {} (unreadable).{DIM:#}",
-            count(tally.damaged, "line")
+            count(counts.damaged, "line")
         );
     }
 }
