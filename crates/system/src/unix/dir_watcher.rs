@@ -3,13 +3,13 @@
 use std::{io, path::Path, time::Duration};
 
 #[cfg(target_os = "linux")]
-pub use watching::DirWatcher;
+pub use inotify_watcher::DirWatcher;
 
 #[cfg(not(target_os = "linux"))]
-pub use looking::Bell;
+pub use polling::DirWatcher;
 
 #[cfg(target_os = "linux")]
-mod watching {
+mod inotify_watcher {
     use std::os::fd::OwnedFd;
 
     use rustix::{
@@ -32,11 +32,11 @@ mod watching {
             Ok(Self(watch))
         }
 
-        /// Sleeps until a file arrives, at most `most`, and then collects further arrivals for `gather`.
-        pub fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
+        /// Sleeps until a file arrives, at most `timeout`, and then collects further arrivals for `gather`.
+        pub fn wait(&self, timeout: Duration, gather: Duration) -> io::Result<()> {
             let timeout = Timespec {
-                tv_sec: most.as_secs().cast_signed(),
-                tv_nsec: most.subsec_nanos().into(),
+                tv_sec: timeout.as_secs().cast_signed(),
+                tv_nsec: timeout.subsec_nanos().into(),
             };
             match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
                 // Timeout or signal: the caller checks its state.
@@ -58,7 +58,7 @@ mod watching {
 }
 
 #[cfg(not(target_os = "linux"))]
-mod looking {
+mod polling {
     use super::{Duration, Path, io};
 
     /// Polls: the caller checks the folder after every wait.
@@ -71,9 +71,9 @@ mod looking {
             Ok(Self)
         }
 
-        /// Sleeps for the polling interval, at most `most`.
-        pub fn wait(&self, most: Duration, _gather: Duration) -> io::Result<()> {
-            std::thread::sleep(most.min(Duration::from_millis(250)));
+        /// Sleeps for the polling interval, at most `timeout`.
+        pub fn wait(&self, timeout: Duration, _gather: Duration) -> io::Result<()> {
+            std::thread::sleep(timeout.min(Duration::from_millis(250)));
             Ok(())
         }
     }

@@ -19,13 +19,13 @@ pub fn columns() -> Option<usize> {
 }
 
 /// Reads the first byte that a program sends to standard input; does not wait for a terminal, nor longer than the timeout.
-pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
+pub fn read_first_stdin_byte(timeout: Duration) -> Option<u8> {
     let stdin = io::stdin();
-    let patience = Timespec {
-        tv_sec: patience.as_secs().cast_signed(),
-        tv_nsec: patience.subsec_nanos().into(),
+    let timeout = Timespec {
+        tv_sec: timeout.as_secs().cast_signed(),
+        tv_nsec: timeout.subsec_nanos().into(),
     };
-    if stdin.is_terminal() || poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) != Ok(1) {
+    if stdin.is_terminal() || poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) != Ok(1) {
         return None;
     }
     let mut first = [0];

@@ -28,14 +28,14 @@ impl DirWatcher {
         }
     }
 
-    /// Sleeps until a file arrives, at most `most`, and then collects further arrivals for `gather`.
-    pub fn wait(&self, most: Duration, gather: Duration) -> io::Result<()> {
-        let most = u32::try_from(most.as_millis()).unwrap_or(u32::MAX - 1);
+    /// Sleeps until a file arrives, at most `timeout`, and then collects further arrivals for `gather`.
+    pub fn wait(&self, timeout: Duration, gather: Duration) -> io::Result<()> {
+        let timeout = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX - 1);
         let end = event();
         let both = [self.0, end.unwrap_or_default()];
         let count = 1 + u32::from(end.is_some());
         // SAFETY: the array has `count` handles, which are open during the call.
-        match unsafe { WaitForMultipleObjects(count, both.as_ptr(), FALSE, most) } {
+        match unsafe { WaitForMultipleObjects(count, both.as_ptr(), FALSE, timeout) } {
             WAIT_FAILED => Err(io::Error::last_os_error()),
             WAIT_OBJECT_0 => {
                 thread::sleep(gather);

@@ -25,7 +25,7 @@ pub fn columns() -> Option<usize> {
 }
 
 /// Reads the first byte that a program sends to standard input; does not wait for a terminal, nor longer than the timeout.
-pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
+pub fn read_first_stdin_byte(timeout: Duration) -> Option<u8> {
     const POLL_INTERVAL: Duration = Duration::from_millis(5);
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -33,7 +33,7 @@ pub fn read_first_stdin_byte(patience: Duration) -> Option<u8> {
     }
     let start = Instant::now();
     while is_empty_pipe() {
-        if start.elapsed() >= patience {
+        if start.elapsed() >= timeout {
             return None;
         }
         thread::sleep(POLL_INTERVAL);
