@@ -50,7 +50,7 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         (
             output.status.code(),
-            text(&output.stderr).contains("no command `sing`")
+            text(&output.stderr).contains("no such command: `sing`")
         ),
         (Some(1), true)
     );
