@@ -893,3 +893,176 @@ fn a_short_session_leaves_its_outcome() {
     );
     assert_eq!(titles(vec![report("You are welcome!")]), [""; 0]);
 }
+
+#[test]
+fn alternatives_that_were_weighed_are_no_facts() {
+    let memory = compose(&[turn(
+        1,
+        "Where should we store the summaries?",
+        vec![report(
+            "`Store` keeps metadata in one file per session, because sessions are read as a whole.\n\nOptions:\n\n- A) In `metadata.json`: Pros: one file to read. Cons: `metadata.json` grows without limit\n- B) In `summary.json`: Pros: `metadata.json` stays small. Cons: one more file\n\n### Option C: no file\n\n`explain` computes summaries on demand, because they are rarely read.\n\nWhich do you prefer?",
+        )],
+    )]);
+    let text = text_of(&memory);
+    assert!(text.contains("one file per session"), "{text}");
+    for choice in ["grows without limit", "one more file", "on demand"] {
+        assert!(!text.contains(choice), "{choice}: {text}");
+        assert!(!memory.handover.open.iter().any(|item| item.contains(choice)));
+    }
+}
+
+#[test]
+fn the_problem_of_a_plan_becomes_the_reason_of_the_change() {
+    let plan = format!(
+        "Implement the following plan:\n\n# Fix the version check\n\n## Problem\n\nWhen `fetch_latest` fails, `check` returns early without `last_check_time`, so every call waits for the timeout again.\n\n## Changes\n\n{}",
+        "- update `check` to store the time first and to log the failure\n".repeat(10)
+    );
+    let memory = compose(&[turn(
+        1,
+        &plan,
+        vec![
+            edit("src/version.rs"),
+            report("`check` in `version.rs` now stores `last_check_time` before it asks the server."),
+        ],
+    )]);
+    assert_eq!(
+        titles(&memory),
+        ["`check` in `version.rs` now stores `last_check_time` before it asks the server"]
+    );
+    let narrative = memory.observations[0].observation.narrative.as_deref();
+    assert!(
+        narrative.is_some_and(|text| text.contains("Before the change: When `fetch_latest` fails")),
+        "{narrative:?}"
+    );
+}
+
+#[test]
+fn a_message_that_is_sent_again_as_a_prompt_counts_once() {
+    let words = "also never log the token, it ends up in CI output";
+    let memory = compose(&[
+        turn(
+            1,
+            "Add request logging to `client.ts`",
+            vec![
+                edit("client.ts"),
+                Action::UserMessage(words.to_owned()),
+                report("`client.ts` logs each request."),
+            ],
+        ),
+        turn(
+            2,
+            words,
+            vec![edit("client.ts"), report("`client.ts` masks the token in logs.")],
+        ),
+    ]);
+    let requests: Vec<_> = memory
+        .handover
+        .requests
+        .iter()
+        .filter(|one| *one == words)
+        .collect();
+    assert_eq!(requests.len(), 1, "{:?}", memory.handover.requests);
+    assert_eq!(
+        memory.handover.decisions.len(),
+        1,
+        "{:?}",
+        memory.handover.decisions
+    );
+    let named = memory
+        .episodes
+        .iter()
+        .filter(|episode| episode.request.as_deref() == Some(words));
+    assert_eq!(named.count(), 1);
+}
+
+#[test]
+fn praise_and_the_state_of_one_moment_are_left_out() {
+    let memory = compose(&[turn(
+        1,
+        "Review the retry branch",
+        vec![
+            Action::Compaction(
+                "3. Errors and fixes:\n   - `retry` slept twice because `sleep` was called by both loops; removed the inner call\n   - `pool.ex` needs a timeout of 5 s, because the old server never answers\n   - Currently resolving conflicts in `pool.ex` (1 of 6 done)\n".to_owned(),
+            ),
+            report(
+                "## Strengths\n\n- `Retry.Policy` is well-structured and the tests in `retry_test.exs` are comprehensive\n\n## Findings\n\n`Retry.run/2` retries on `:not_found` too, because the match ignores the reason. Both paths of `Retry.wait/1` are correct.",
+            ),
+        ],
+    )]);
+    let text = text_of(&memory);
+    assert!(text.contains("because the match ignores the reason"), "{text}");
+    assert!(text.contains("because `sleep` was called"), "{text}");
+    for noise in ["comprehensive", "are correct", "1 of 6"] {
+        assert!(!text.contains(noise), "{noise}: {text}");
+    }
+}
+
+#[test]
+fn a_title_says_what_was_changed_not_how_much() {
+    for (report_text, wanted) in [
+        (
+            "Made two changes to `settings.go`:\n\n1. `loadFromFile` now rejects unknown keys, because typos were ignored\n2. `mergeJSON` validates before it merges\n",
+            "`loadFromFile` now rejects unknown keys, because typos were ignored",
+        ),
+        (
+            "Lines 12-20 — `parse_header` now skips comments, since old files start with them. Fixed 3 files in total.",
+            "`parse_header` now skips comments, since old files start with them",
+        ),
+    ] {
+        let memory = compose(&[turn(
+            1,
+            "Make loading strict",
+            vec![edit("settings.go"), report(report_text)],
+        )]);
+        assert_eq!(titles(&memory), [wanted], "{report_text}");
+    }
+}
+
+#[test]
+fn an_obstacle_is_named_by_words_about_its_error() {
+    let memory = compose(&[turn(
+        1,
+        "Make CI pass",
+        vec![
+            run(
+                "npm run lint",
+                Purpose::Lint,
+                Some("src/a.ts:3:1: Unexpected console statement (no-console)"),
+            ),
+            prose("The `README` table is fine as it is."),
+            edit("src/a.ts"),
+            run("npm run lint", Purpose::Lint, None),
+            run(
+                "git rebase main",
+                Purpose::Other,
+                Some("error: could not apply 3999d95... more fixes"),
+            ),
+            prose("The `README` table needs no change."),
+            edit("src/b.ts"),
+            run("git rebase main", Purpose::Other, None),
+            report("CI passes."),
+        ],
+    )]);
+    assert_eq!(
+        titles(&memory),
+        ["`npm run lint` failed: `Unexpected console statement (no-console)`"]
+    );
+}
+
+#[test]
+fn findings_on_the_way_belong_to_the_memory_of_their_episode() {
+    let memory = compose(&[turn(
+        1,
+        "Speed up the import",
+        vec![
+            prose("`Importer.load/1` is slow because it opens one transaction per row."),
+            edit("lib/importer.ex"),
+            report("`Importer.load/1` inserts rows in batches of 500 now."),
+        ],
+    )]);
+    assert_eq!(
+        titles(&memory),
+        ["`Importer.load/1` inserts rows in batches of 500 now"]
+    );
+    assert!(text_of(&memory).contains("one transaction per row"));
+}

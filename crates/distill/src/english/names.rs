@@ -6,7 +6,11 @@ pub(crate) fn is_name(word: &str) -> bool {
         .trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '!' | '?' | '"' | '\'' | '“' | '”'))
         .trim_start_matches('(')
         .trim_end_matches('.');
-    if word.starts_with('`') || word.ends_with("()") || (word.starts_with("--") && word.len() > 3) {
+    if word.starts_with('`')
+        || word.ends_with("()")
+        || (word.len() > 2 && word.ends_with('/'))
+        || (word.starts_with("--") && word.len() > 3)
+    {
         return true;
     }
     if matches!(word, "e.g" | "i.e" | "etc") {

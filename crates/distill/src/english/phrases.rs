@@ -10,9 +10,12 @@ pub(crate) struct Phrases {
 
 struct Table {
     phrases: Vec<&'static str>,
-    /// The first letters of all phrases, one bit each: most words of a text are ruled out by it.
-    initials: u32,
+    /// The phrases by their first letter: most words of a text are ruled out by it.
+    by_initial: [Vec<&'static str>; INITIALS],
 }
+
+/// One for each letter, and one for all other characters.
+const INITIALS: usize = 27;
 
 impl Phrases {
     /// Makes a table; it is split when it is first used.
@@ -26,20 +29,17 @@ impl Phrases {
     fn table(&self) -> &Table {
         self.table.get_or_init(|| {
             let phrases: Vec<&str> = self.text.split('|').collect();
-            let initials = phrases
-                .iter()
-                .filter_map(|phrase| phrase.bytes().next())
-                .map(initial);
-            Table {
-                initials: initials.fold(0, |all, bit| all | bit),
-                phrases,
+            let mut by_initial = [const { Vec::new() }; INITIALS];
+            for phrase in &phrases {
+                by_initial[initial(phrase)].push(*phrase);
             }
+            Table { phrases, by_initial }
         })
     }
 
     /// Reports whether a phrase is in the table.
     pub(crate) fn contains(&self, phrase: &str) -> bool {
-        self.list().contains(&phrase)
+        self.candidates(phrase).contains(&phrase)
     }
 
     /// Returns all phrases.
@@ -68,55 +68,58 @@ impl Phrases {
     ///
     /// Tries all phrases at each word start, which is much faster than a search of the text per phrase.
     pub(crate) fn within(&self, lower: &str) -> bool {
-        word_starts(lower).any(|at| {
-            let rest = &lower[at..];
-            self.candidates(rest).iter().any(|phrase| {
-                rest.as_bytes().starts_with(phrase.as_bytes())
-                    && (!ends_in_word(phrase) || !starts_with_word(&rest[phrase.len()..]))
-            })
-        })
+        let bytes = lower.as_bytes();
+        let mut in_word = false;
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            // Almost all text is ASCII; decoding every character would cost more than the comparison.
+            let (is_word, length) = if byte.is_ascii() {
+                (byte.is_ascii_alphanumeric() || *byte == b'_', 1)
+            } else {
+                let c = lower[at..].chars().next().unwrap_or_default();
+                (c.is_alphanumeric(), c.len_utf8())
+            };
+            if is_word && !in_word && self.is_at(&lower[at..]) {
+                return true;
+            }
+            in_word = is_word;
+            at += length;
+        }
+        false
     }
 }
 
 impl Phrases {
-    /// Returns the phrases that a text may start with: all of them, or none.
+    fn is_at(&self, rest: &str) -> bool {
+        self.candidates(rest).iter().any(|phrase| {
+            rest.as_bytes().starts_with(phrase.as_bytes())
+                && (!ends_in_word(phrase) || !starts_with_word(&rest[phrase.len()..]))
+        })
+    }
+
+    /// Returns the phrases that a text may start with.
     fn candidates(&self, rest: &str) -> &[&'static str] {
-        let table = self.table();
-        let is_possible = rest
-            .bytes()
-            .next()
-            .is_some_and(|first| table.initials & initial(first) != 0);
-        if is_possible { &table.phrases } else { &[] }
+        &self.table().by_initial[initial(rest)]
     }
 }
 
-/// Returns the bit of a letter; all other bytes share one.
-const fn initial(byte: u8) -> u32 {
-    const OTHER: u8 = 31;
-    let bit = if byte.is_ascii_lowercase() {
-        byte - b'a'
-    } else {
-        OTHER
-    };
-    1 << bit
-}
-
-fn word_starts(text: &str) -> impl Iterator<Item = usize> {
-    let mut in_word = false;
-    text.char_indices().filter_map(move |(at, c)| {
-        let is_word = c.is_alphanumeric() || c == '_';
-        let starts = is_word && !in_word;
-        in_word = is_word;
-        starts.then_some(at)
-    })
+/// Returns the position of a text's first letter; all other characters share one.
+fn initial(text: &str) -> usize {
+    match text.bytes().next() {
+        Some(letter) if letter.is_ascii_lowercase() => usize::from(letter - b'a'),
+        _ => INITIALS - 1,
+    }
 }
 
 /// Returns the beginning of a text in lower case, enough for matching an opening.
 pub(crate) fn lower_head(text: &str) -> String {
     const OPENING_BYTES: usize = 80;
-    text[..text.floor_char_boundary(OPENING_BYTES)]
-        .replace('’', "'")
-        .to_lowercase()
+    let head = &text[..text.floor_char_boundary(OPENING_BYTES)];
+    if head.is_ascii() {
+        head.to_ascii_lowercase()
+    } else {
+        head.replace('’', "'").to_lowercase()
+    }
 }
 
 fn starts_with_word(text: &str) -> bool {

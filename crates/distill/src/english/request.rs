@@ -59,6 +59,7 @@ fn readable_lines(text: &str) -> Vec<&str> {
             }
             !in_code
                 && line.chars().any(char::is_alphabetic)
+                && !line.starts_with(['❯', '✓', '✗', '│', '╭', '╰'])
                 && !line.starts_with("[Image")
                 && !line.starts_with("[Pasted")
                 && !line.starts_with("Caveat: The messages below")
@@ -112,6 +113,9 @@ fn cut_at_word(text: &str, max: usize) -> String {
 /// Removes what the client put into a prompt: reminders, command output, notifications.
 pub(crate) fn without_client_markup(prompt: &str) -> String {
     let mut text = prompt.to_owned();
+    if !text.contains('<') {
+        return text;
+    }
     for tag in CLIENT_TAGS.list() {
         let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
         while let Some(at) = text.find(&open) {

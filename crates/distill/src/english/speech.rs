@@ -55,7 +55,7 @@ static INTERJECTIONS: Phrases = Phrases::new(concat!(
 ));
 
 static CONNECTORS: Phrases = Phrases::new(concat!(
-    "additionally,|also,|finally,|however,|in addition,|furthermore,|moreover,|so,|actually,|",
+    "additionally,|honestly,|also,|finally,|however,|in addition,|furthermore,|moreover,|so,|actually,|",
     "as a result,|therefore,|specifically,|overall,|importantly,|basically,|note:|note that |",
     "please note that |keep in mind that |and |but |so |now, |now that's done,|essentially:|essentially,",
 ));
@@ -90,7 +90,7 @@ pub(crate) fn is_narration(sentence: &str) -> bool {
 const MAX_GERUND_NARRATION: usize = 8;
 
 static NARRATION: Phrases = Phrases::new(concat!(
-    "looking at|there it is|i'll|i will|i'm going to|i am going to|i need to|i want to|i'm now|i can now|i now have|i now see|",
+    "looking at|looking more|there it is|i'll|i will|i'm going to|i am going to|i need to|i want to|i'm now|i can now|i now have|i now see|",
     "i now understand|i have a|i have all|i have enough|i have the|i have everything|i have what|",
     "now have|now i|now we|i see|i can see|i understand|i think i|i'm using|i'm|here's|here is|here are|",
     "below is|below are|as you can see|as requested|continuing|moving on|proceeding|time to|on to|",
@@ -117,12 +117,11 @@ static OFFERS: Phrases = Phrases::new(concat!(
 /// Reports whether a sentence only gives a verdict on a check: "All tests pass." Results belong to the checks of a hand-over.
 pub(crate) fn is_verdict(sentence: &str) -> bool {
     const MAX_WORDS: usize = 14;
+    if sentence.split_whitespace().nth(MAX_WORDS).is_some() {
+        return false;
+    }
     let lower = sentence.to_lowercase();
-    sentence.split_whitespace().count() <= MAX_WORDS
-        && count_names(sentence) <= 1
-        && VERDICTS.within(&lower)
-        && !has_cause(sentence)
-        && !FAILURES.within(&lower)
+    VERDICTS.within(&lower) && count_names(sentence) <= 1 && !has_cause(sentence) && !FAILURES.within(&lower)
 }
 
 static VERDICTS: Phrases = Phrases::new(concat!(

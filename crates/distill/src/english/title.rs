@@ -18,16 +18,14 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
         return None;
     }
     let text = sentence_case(text);
-    if fits(&text) {
-        return is_whole(&text).then_some(text);
-    }
-    let short = without_brackets(&text);
+    let short = without_place(&without_brackets(&text));
     if fits(&short) {
-        return is_whole(&short).then_some(short);
-    }
-    let short = without_place(&short);
-    if fits(&short) {
-        return is_whole(&short).then_some(short);
+        if is_whole(&short) {
+            return Some(short);
+        }
+        if !announces_list(&short) {
+            return None;
+        }
     }
     let clause = |ends: &'static Phrases| {
         clause_ends(&short, ends)
@@ -41,8 +39,27 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
             .max_by_key(|clause| clause.len())
             .map(str::to_owned)
     };
-    clause(&STRONG_ENDS).or_else(|| clause(&WEAK_ENDS))
+    clause(&STRONG_ENDS)
+        .or_else(|| clause(&WEAK_ENDS))
+        .or_else(|| clause(&LAST_ENDS))
 }
+
+/// "It does two things", "for these reasons": what follows is missing.
+fn announces_list(text: &str) -> bool {
+    let mut words = text.rsplit(' ').map(str::to_lowercase);
+    let (Some(noun), Some(count)) = (words.next(), words.next()) else {
+        return false;
+    };
+    noun == "following" || noun == "follows" || (LISTED.contains(&noun) && COUNTS.contains(&count))
+}
+
+static LISTED: Phrases = Phrases::new(concat!(
+    "things|ways|reasons|places|locations|cases|steps|parts|changes|fixes|issues|problems|options|approaches|",
+    "causes|scenarios|components|conditions|points",
+));
+
+static COUNTS: Phrases =
+    Phrases::new("two|three|four|five|six|2|3|4|5|6|these|several|some|multiple|key|main|following|few");
 
 fn fits(text: &str) -> bool {
     text.chars().count() <= MAX_TITLE
@@ -105,7 +122,12 @@ fn clause_ends(text: &str, ends: &'static Phrases) -> impl Iterator<Item = usize
     });
     phrases
         .chain(participles)
-        .filter(|&at| is_outside_code(text, at) && is_balanced(&text[..at]))
+        .filter(|&at| is_outside_code(text, at) && is_balanced(&text[..at]) && !is_in_enumeration(text, at))
+}
+
+/// "Added a flag, a default, and tests": the comma before "and" ends an entry, not a clause.
+fn is_in_enumeration(text: &str, at: usize) -> bool {
+    text[at..].starts_with(", and ") && super::outside_code(&text[..at]).contains(", ")
 }
 
 /// Reports whether a text neither breaks off nor leaves a bracket, quote or code span open.
@@ -116,6 +138,7 @@ fn is_whole(text: &str) -> bool {
     }
     !text.ends_with('…')
         && !is_dangling(text)
+        && !announces_list(text)
         && has_main_clause(text)
         && is_balanced(text)
         && is_outside_code(text, text.len())
@@ -165,6 +188,9 @@ static WEAK_ENDS: Phrases = Phrases::new(concat!(
     " which | where | when | but | before | after ",
 ));
 
+/// The last resort: what was done without its means.
+static LAST_ENDS: Phrases = Phrases::new(" with | using | by ");
+
 static SUBORDINATORS: Phrases = Phrases::new(
     "when|if|since|while|although|after|before|instead|because|even|as|once|unless|rather|without",
 );
@@ -172,7 +198,8 @@ static SUBORDINATORS: Phrases = Phrases::new(
 static DANGLING: Phrases = Phrases::new(concat!(
     "is|are|was|were|be|been|being|the|a|an|of|to|in|on|at|for|from|with|by|and|or|but|not|that|which|",
     "when|if|as|its|their|has|have|had|than|into|between|because|where|while|can|could|should|would|will|",
-    "both|such|like|including|e.g|i.e|vs|via|using|this|these|also|likely|probably|that's|it's|only|just",
+    "both|such|like|including|e.g|i.e|vs|via|using|this|these|also|likely|probably|that's|it's|only|just|",
+    "since|whether|does",
 ));
 
 #[cfg(test)]
@@ -197,5 +224,14 @@ mod tests {
         assert_eq!(fit_title("`Loader` reads the file because the"), None);
         assert_eq!(fit_title("Should the loader skip hidden files?"), None);
         assert_eq!(fit_title("The loader skips files..."), None);
+        assert_eq!(fit_title("The loader is enough since"), None);
+        assert_eq!(
+            fit_title("`load` calls `parse_header` of the reader, which does two things").as_deref(),
+            Some("`load` calls `parse_header` of the reader")
+        );
+        assert_eq!(
+            fit_title("Renamed `CreateReadme` to `CreateDocs` with a new comment, a name field, and an explanation of the file name").as_deref(),
+            Some("Renamed `CreateReadme` to `CreateDocs`")
+        );
     }
 }

@@ -52,7 +52,12 @@ impl Words {
     /// Reports whether `other` has at least `percent` of these words by weight.
     pub(crate) fn covered_by(&self, other: &Self, percent: u32) -> bool {
         let weight = self.weight();
-        weight > 0 && self.shared(other) * 100 >= weight * percent
+        let needed = weight * percent;
+        // A text with too few words cannot have enough of these.
+        let most = u32::try_from(other.0.len())
+            .unwrap_or(u32::MAX)
+            .saturating_mul(u32::from(NAME_WEIGHT));
+        weight > 0 && most.saturating_mul(100) >= needed && self.shared(other) * 100 >= needed
     }
 
     /// Adds the words of another text.
@@ -98,7 +103,7 @@ fn push_parts(raw: &str, found: &mut Vec<(u64, u8)>) {
             }
         };
         let is_letter = lower.chars().nth(1).is_none() && !lower.bytes().all(|b| b.is_ascii_digit());
-        if !is_letter && !is_hash_part(lower) && STOP_WORDS.list().binary_search(&lower).is_err() {
+        if !is_letter && !is_hash_part(lower) && !STOP_WORDS.contains(lower) {
             found.push((hash(stem(lower)), weight));
         }
     }
@@ -117,6 +122,10 @@ fn is_hash_part(word: &str) -> bool {
 
 fn stem(word: &str) -> &str {
     const SHORTEST_STEM: usize = 3;
+    // The last letters of all endings.
+    if !word.ends_with(['s', 'n', 'g', 'y', 'd', 'r']) {
+        return word;
+    }
     ENDINGS
         .iter()
         .filter_map(|ending| word.strip_suffix(ending))
@@ -135,7 +144,6 @@ fn hash(word: &str) -> u64 {
     })
 }
 
-/// Sorted, for the binary search.
 static STOP_WORDS: Phrases = Phrases::new(concat!(
     "about|after|all|also|an|and|any|are|as|at|be|because|been|before|being|but|by|can|could|did|do|does|",
     "for|from|had|has|have|having|here|how|if|in|into|is|it|its|just|like|may|might|more|most|must|need|",
@@ -147,11 +155,6 @@ static STOP_WORDS: Phrases = Phrases::new(concat!(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stop_words_are_sorted() {
-        assert!(STOP_WORDS.list().is_sorted());
-    }
 
     #[test]
     fn a_restatement_is_covered_and_a_new_fact_is_not() {

@@ -1,6 +1,7 @@
 //! The steps of a session in one sequence: prompts and log entries of all turns.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use crate::prose::Message;
 use crate::{Action, LogEntry, TurnEnd, TurnLog};
@@ -41,6 +42,11 @@ impl<'a> Timeline<'a> {
     /// Lines up the steps of the turns.
     pub(crate) fn new(logs: &'a [TurnLog]) -> Self {
         let mut steps = Vec::new();
+        let prompts: HashSet<&str> = logs
+            .iter()
+            .filter_map(|log| log.prompt.as_deref())
+            .map(str::trim)
+            .collect();
         for log in logs {
             let mut item = 0;
             if let Some(prompt) = log.prompt.as_deref().filter(|_| !log.machine_made) {
@@ -53,6 +59,10 @@ impl<'a> Timeline<'a> {
             }
             for entry in &log.entries {
                 item = entry.item.unwrap_or(item);
+                // A queued message that the agent got as its next prompt is reported twice.
+                if matches!(&entry.action, Action::UserMessage(text) if prompts.contains(text.trim())) {
+                    continue;
+                }
                 steps.push(Step {
                     turn: log.number,
                     at_ms: entry.at_ms,

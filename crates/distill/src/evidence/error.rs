@@ -27,8 +27,9 @@ pub(super) fn find(output: &str) -> Option<ErrorSignature> {
         if line.ends_with(':') && line.contains("panicked at") {
             line = lines.peek().map_or(line, |next| next.trim());
         }
-        // Compilers print the cause first, tracebacks last.
-        let is_better = best.is_none_or(|(kept, _)| rank > kept || (rank == kept && rank == Rank::Exception));
+        // Compilers print the cause first, tracebacks and the logs of a test last.
+        let is_last = matches!(rank, Rank::Exception | Rank::TestLog);
+        let is_better = best.is_none_or(|(kept, _)| rank > kept || (rank == kept && is_last));
         if is_better {
             best = Some((rank, line));
         }
@@ -64,64 +65,74 @@ enum Rank {
     System,
     /// `error: …`, `fatal: …`.
     Message,
+    /// `a_test.go:12: got 3`: an assertion, or only a line that the test logged before it.
+    TestLog,
     /// `ValueError: …`, a panic, an assertion.
     Exception,
     /// `error[E0308]: …`, `a.go:12:3: …`, `src/a.ts(3,5): error TS2322`.
     Located,
 }
 
+/// Only that something failed.
+const ECHOES: [&str; 8] = [
+    "make: ***",
+    "make[",
+    "npm err!",
+    "npm error",
+    "error: could not compile",
+    "error: test failed",
+    "error: recipe",
+    "error: script ",
+];
+
+/// Openings of an error message.
+const MESSAGES: [&str; 14] = [
+    "error:",
+    "fatal:",
+    "error ",
+    "assertion ",
+    "err:",
+    "fatal error",
+    "failure:",
+    "could not ",
+    "cannot ",
+    "unable to ",
+    "failed to ",
+    "** (mix)",
+    "conflict (",
+    "go: ",
+];
+
+/// Wordings of the operating system, the shell and loaders.
+const SYSTEM: [&str; 20] = [
+    "command not found",
+    "no such file or directory",
+    "permission denied",
+    "cannot find module",
+    "no module named",
+    "undefined reference",
+    "connection refused",
+    "timed out",
+    "not found in path",
+    "is not recognized",
+    "address already in use",
+    "cannot find package",
+    "unknown flag",
+    "unknown option",
+    "unrecognized option",
+    "syntax error",
+    "segmentation fault",
+    "out of memory",
+    "no space left",
+    "not a git repository",
+];
+
+/// Openings of a line that names the failing test.
+const NAMES: [&str; 8] = [
+    "FAILED ", "--- FAIL", "FAIL\t", "FAIL ", "FAIL:", "ERROR:", "ERROR ", "not ok ",
+];
+
 fn rank(line: &str) -> Option<Rank> {
-    const ECHOES: [&str; 8] = [
-        "make: ***",
-        "make[",
-        "npm err!",
-        "npm error",
-        "error: could not compile",
-        "error: test failed",
-        "error: recipe",
-        "error: script ",
-    ];
-    const MESSAGES: [&str; 14] = [
-        "error:",
-        "fatal:",
-        "error ",
-        "assertion ",
-        "err:",
-        "fatal error",
-        "failure:",
-        "could not ",
-        "cannot ",
-        "unable to ",
-        "failed to ",
-        "** (mix)",
-        "conflict (",
-        "go: ",
-    ];
-    const SYSTEM: [&str; 20] = [
-        "command not found",
-        "no such file or directory",
-        "permission denied",
-        "cannot find module",
-        "no module named",
-        "undefined reference",
-        "connection refused",
-        "timed out",
-        "not found in path",
-        "is not recognized",
-        "address already in use",
-        "cannot find package",
-        "unknown flag",
-        "unknown option",
-        "unrecognized option",
-        "syntax error",
-        "segmentation fault",
-        "out of memory",
-        "no space left",
-        "not a git repository",
-    ];
-    const NAMES: [&str; 8] = [
-        "FAILED ", "--- FAIL", "FAIL\t", "FAIL ", "FAIL:", "ERROR:", "ERROR ", "not ok ",
-    ];
     if !(5..=2000).contains(&line.len()) {
         return None;
     }
@@ -129,8 +140,11 @@ fn rank(line: &str) -> Option<Rank> {
     if ECHOES.iter().any(|start| lower.starts_with(start)) {
         return Some(Rank::Echo);
     }
-    if lower.starts_with("error[") || lower.contains("): error ") || is_located(line, &lower) {
+    if lower.starts_with("error[") || lower.contains("): error ") {
         return Some(Rank::Located);
+    }
+    if let Some(rank) = located(line, &lower) {
+        return Some(rank);
     }
     let body = line.strip_prefix("E ").map_or(line, str::trim_start);
     let is_panic = lower.contains("panicked at") || lower.starts_with("panic:") || lower.starts_with("** (");
@@ -156,8 +170,12 @@ fn rank(line: &str) -> Option<Rank> {
 
 /// `path/to/a.go:12:3: message` with something that tells it from a line of `grep -n`: a column, a test file, the name of a
 /// check in brackets at the end, or a word of an error.
-fn is_located(line: &str, lower: &str) -> bool {
-    const WORDS: [&str; 16] = [
+fn located(line: &str, lower: &str) -> Option<Rank> {
+    const WORDS: [&str; 20] = [
+        "got ",
+        "want ",
+        "should",
+        "fail",
         "error",
         "undefined",
         "cannot ",
@@ -175,9 +193,7 @@ fn is_located(line: &str, lower: &str) -> bool {
         "too many",
         "not enough",
     ];
-    let Some((path, rest)) = line.split_once(':') else {
-        return false;
-    };
+    let (path, rest) = line.split_once(':')?;
     let has_file = path.len() < 200
         && !path.contains(' ')
         && path.rsplit('/').next().is_some_and(|name| name.contains('.'));
@@ -186,7 +202,7 @@ fn is_located(line: &str, lower: &str) -> bool {
         text.is_some_and(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
     };
     if !has_file || !is_number(parts.next()) {
-        return false;
+        return None;
     }
     let second = parts.next().unwrap_or_default();
     let has_column = is_number(Some(second.trim()));
@@ -196,7 +212,7 @@ fn is_located(line: &str, lower: &str) -> bool {
         second
     };
     if message.trim().len() < 4 {
-        return false;
+        return None;
     }
     let has_check = line.ends_with(')')
         && line
@@ -204,7 +220,16 @@ fn is_located(line: &str, lower: &str) -> bool {
             .next()
             .is_some_and(|name| name.len() < 24 && !name.contains(' '));
     let is_test = path.ends_with("_test.go") || path.ends_with("_test.exs");
-    is_test || (has_column && has_check) || WORDS.iter().any(|word| lower.contains(word))
+    // The name of the file is no message: `error.go:3` says nothing about an error.
+    let says_why = WORDS
+        .iter()
+        .any(|word| message.to_ascii_lowercase().contains(word))
+        || (!is_test && WORDS.iter().any(|word| lower.contains(word)));
+    if (has_column && has_check) || says_why {
+        Some(Rank::Located)
+    } else {
+        is_test.then_some(Rank::TestLog)
+    }
 }
 
 /// `SomeError: words`, with or without a module in front.
@@ -218,7 +243,8 @@ fn is_exception(line: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_alphanumeric() || matches!(c, '.' | '_'))
-        && rest.starts_with([':', '('])
+        // `t.Error("…")` is a line of code that a linter quotes.
+        && (rest.starts_with(':') || (rest.starts_with('(') && name.starts_with(char::is_uppercase)))
 }
 
 /// Returns both ends of a long output; all of a short one comes first.
@@ -259,6 +285,10 @@ mod tests {
             ),
             (
                 "--- FAIL: TestA (0.1s)\n    a_test.go:12: got 3 items\nFAIL",
+                "a_test.go:12: got 3 items",
+            ),
+            (
+                "    a_test.go:9: Phase 1: create it\n    a_test.go:12: got 3 items\n    a_test.go:15: cleaning up\nFAIL",
                 "a_test.go:12: got 3 items",
             ),
             (

@@ -94,6 +94,26 @@ pub(super) fn of_all(commands: &[Simple<'_>]) -> Option<Purpose> {
         })
 }
 
+/// Reports whether a command rewrites files in the usual layout; such a command rarely fails.
+pub(super) fn is_formatter(command: &Simple<'_>) -> bool {
+    let names = [
+        "fmt",
+        "format",
+        "gofmt",
+        "rustfmt",
+        "goimports",
+        "prettier",
+        "black",
+        "isort",
+    ];
+    let is_check = |word: &String| word.contains("check");
+    command
+        .words
+        .iter()
+        .any(|word| names.iter().any(|name| word.ends_with(name)))
+        && !command.words.iter().any(is_check)
+}
+
 pub(super) fn in_place(command: &Simple<'_>) -> bool {
     let is_flag = |word: &String| {
         word == "--in-place"

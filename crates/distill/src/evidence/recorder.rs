@@ -326,7 +326,8 @@ impl<'t> Recorder<'t> {
             Some(path.clone()).filter(|path| !path.is_empty()),
             Some(tool),
         );
-        if !failed && !path.is_empty() {
+        let is_pattern = path.contains(['*', '(', ')', '|', '\\', '"', ' ', '{', '?', '^', '$']);
+        if !failed && !path.is_empty() && !is_pattern {
             self.entry(Some(item), Some(tool), Action::Lookup { path });
         }
     }

@@ -35,6 +35,8 @@ impl Output {
 
     fn read(outcome: &ToolOutcome) -> Self {
         match outcome {
+            // The host's own error, such as a call that was cancelled with its siblings: the command did not run.
+            ToolOutcome::Failed(text) if text.trim_start().starts_with("<tool_use_error>") => Self::default(),
             ToolOutcome::Failed(text) => {
                 let unfinished =
                     text.contains("Command timed out") || text.contains("[Request interrupted by user");
@@ -143,7 +145,7 @@ fn judge(parts: &[Simple<'_>], purpose: Purpose, output: &Output) -> RunOutcome 
     let is_check = matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
     match output.status {
         None => RunOutcome::Unknown,
-        _ if output.unfinished => RunOutcome::Unknown,
+        _ if output.unfinished || never_ran(parts, output) => RunOutcome::Unknown,
         Some(false) => RunOutcome::Failed,
         Some(true) if is_check && hides_status(parts) => match verdict::of(&output.text) {
             Some(true) => RunOutcome::Passed,
@@ -152,6 +154,19 @@ fn judge(parts: &[Simple<'_>], purpose: Purpose, output: &Output) -> RunOutcome 
         },
         Some(true) => RunOutcome::Passed,
     }
+}
+
+/// Reports whether the change of folder before a command failed: `cd: no such file or directory: x`.
+fn never_ran(parts: &[Simple<'_>], output: &Output) -> bool {
+    let changes_folder = parts.iter().any(|part| part.program() == "cd");
+    let mut lines = output.text.lines().filter(|line| !line.trim().is_empty());
+    let only = lines.next().filter(|_| lines.next().is_none());
+    changes_folder
+        && output.status == Some(false)
+        && only.is_some_and(|line| {
+            let lower = line.to_ascii_lowercase();
+            lower.contains("cd:") && lower.contains("no such file or directory")
+        })
 }
 
 /// Says whether a check may fail without the exit code showing it: before a pipe, `;`, `||` or `&`.
@@ -188,12 +203,24 @@ fn failed_part(parts: &[Simple<'_>], output: &Output) -> Option<String> {
     let missing = output.text.lines().find_map(|line| {
         let before = line.trim().strip_suffix(": command not found")?;
         before.rsplit(": ").next()
-    })?;
-    let mut named = candidates.into_iter().filter(|part| part.program() == missing);
-    match (named.next(), named.next()) {
-        (Some(part), None) => Some(shown_part(part)),
-        _ => None,
-    }
+    });
+    let is_missing = |part: &Simple<'_>| missing.is_some_and(|program| part.program() == program);
+    let blamed = verdict::blamed_task(&output.text);
+    let is_blamed =
+        |part: &Simple<'_>| blamed.is_some_and(|task| part.words.last().is_some_and(|word| word == task));
+    let failure = verdict::kind_of_failure(&output.text);
+    let is_kind =
+        |part: &Simple<'_>| failure.is_some() && purpose::of(part) == failure && !purpose::is_formatter(part);
+    only(&candidates, is_missing)
+        .or_else(|| only(&candidates, is_blamed))
+        .or_else(|| only(&candidates, is_kind))
+        .map(shown_part)
+}
+
+/// Returns the one command that fits a condition.
+fn only<'p, 'c>(parts: &[&'p Simple<'c>], fits: impl Fn(&Simple<'c>) -> bool) -> Option<&'p Simple<'c>> {
+    let mut found = parts.iter().filter(|part| fits(part));
+    found.next().filter(|_| found.next().is_none()).copied()
 }
 
 /// Returns the command line without change of folder, environment and text that is only printed; for checks also without
@@ -210,7 +237,7 @@ fn shown(parts: &[Simple<'_>], purpose: Purpose) -> String {
             ),
         };
         let shortens = part.joint == Joint::Pipe && purpose != Purpose::Inspect && is_filter(part);
-        if prepares || shortens {
+        if prepares || shortens || (purpose != Purpose::Inspect && writes_text(part)) {
             continue;
         }
         if !is_first {
@@ -261,6 +288,11 @@ fn shown_part(part: &Simple<'_>) -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// `cat > a.py <<EOF`: logged as a change of the file.
+fn writes_text(part: &Simple<'_>) -> bool {
+    part.heredoc.is_some() && matches!(part.program(), "cat" | "tee")
 }
 
 fn is_filter(part: &Simple<'_>) -> bool {
@@ -336,6 +368,51 @@ mod tests {
             &failed("Exit code 127\nbash: tool-x: command not found"),
         );
         assert_eq!(missing.failed_part.as_deref(), Some("tool-x --fix"));
+        for (command, output, wanted) in [
+            (
+                "mise run fmt && mise run lint",
+                "a.go:3:1: func too long (funlen)\n1 issues:\n* funlen: 1",
+                Some("mise run lint"),
+            ),
+            (
+                "make lint && make check",
+                "make: *** [Makefile:9: lint] Error 1",
+                Some("make lint"),
+            ),
+            (
+                "npm run lint && npm test",
+                "Tests:       1 failed, 5 passed, 6 total",
+                Some("npm test"),
+            ),
+            ("mix format && mix credo && mix test", "** (Mix) boom", None),
+        ] {
+            let part = run(command, &failed(&format!("Exit code 1\n{output}"))).failed_part;
+            assert_eq!(part.as_deref(), wanted, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_never_ran_did_not_fail() {
+        for (command, output) in [
+            (
+                "cargo test",
+                "<tool_use_error>Sibling tool call errored</tool_use_error>",
+            ),
+            (
+                "cd app && npm test",
+                "(eval):cd:1: no such file or directory: app",
+            ),
+            (
+                "cd app && npm test",
+                "Exit code 1\nbash: line 1: cd: app: No such file or directory",
+            ),
+        ] {
+            assert_eq!(
+                run(command, &ToolOutcome::Failed(output.into())).outcome,
+                RunOutcome::Unknown,
+                "{output}"
+            );
+        }
     }
 
     #[test]
@@ -354,6 +431,7 @@ mod tests {
             ("go test \\\n  ./... -run X", "go test ./... -run X"),
             ("make -C a && cd b && make", "make -C a && cd b && make"),
             ("ls | head -3", "ls | head -3"),
+            ("cat > t.py <<'EOF'\nprint(1)\nEOF\npython3 t.py", "python3 t.py"),
         ] {
             assert_eq!(run(command, &printed("")).command, wanted, "{command}");
         }

@@ -1,6 +1,7 @@
 //! Reads the result that test runners, compilers and linters print.
 
 use super::text::{cut, tail};
+use crate::Purpose;
 
 /// The end of an output that is searched, in bytes.
 const MAX_TAIL: usize = 16 * 1024;
@@ -132,6 +133,46 @@ fn counts(line: &str) -> Option<Counts> {
         }
     }
     seen.then_some(Counts { failed })
+}
+
+/// Returns the purpose of the check that printed a failure: a test that failed, or findings of a linter.
+pub(super) fn kind_of_failure(output: &str) -> Option<Purpose> {
+    const TESTS: [&str; 5] = ["--- FAIL", "FAILED ", "test result: FAILED", "FAIL\t", "Tests:"];
+    let lines = || tail(output, MAX_TAIL).lines().map(str::trim);
+    let is_test = |line: &str| {
+        let is_count = counts(line).is_some_and(|counts| counts.failed > 0) && line.contains(" passed");
+        is_count || (is_failure(line) && TESTS.iter().any(|start| line.starts_with(start)))
+    };
+    let is_finding = |line: &str| {
+        let is_count = counts(line).is_some_and(|counts| counts.failed > 0);
+        is_count
+            && ["issue", "problem", "offense"]
+                .iter()
+                .any(|noun| line.contains(noun))
+    };
+    if lines().any(is_test) {
+        Some(Purpose::Test)
+    } else if lines().any(is_finding) {
+        Some(Purpose::Lint)
+    } else {
+        None
+    }
+}
+
+/// Returns the task that a task runner blames: `make: *** [Makefile:3: lint] Error 1`, `[lint] ERROR task failed`.
+pub(super) fn blamed_task(output: &str) -> Option<&str> {
+    tail(output, MAX_TAIL)
+        .lines()
+        .map(str::trim)
+        .rev()
+        .find_map(|line| {
+            if line.starts_with("make") {
+                let (_, target) = line.split_once("*** [")?;
+                return target.split(']').next()?.rsplit(": ").next();
+            }
+            let (task, rest) = line.strip_prefix('[')?.split_once(']')?;
+            rest.trim_start().starts_with("ERROR").then_some(task)
+        })
 }
 
 /// Returns the line that sums up the output of a check.

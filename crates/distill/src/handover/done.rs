@@ -9,7 +9,7 @@ use crate::prose::{Message, SectionRole, plain};
 use crate::{Action, PublicationAction, PublicationKind};
 
 /// More commits than this are counted, not listed.
-const MAX_COMMITS: usize = 5;
+const MAX_COMMITS: usize = 8;
 
 /// Returns the lines about commits, pull requests and closed issues, oldest first.
 pub(crate) fn committed(ending: &Ending<'_>) -> Vec<String> {
@@ -115,6 +115,7 @@ pub(crate) fn statements(report: &Message) -> Vec<String> {
                     | SectionRole::Source
                     | SectionRole::Request
                     | SectionRole::Choice
+                    | SectionRole::Praise
             )
         })
         .filter(|point| {

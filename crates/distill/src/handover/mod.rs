@@ -17,11 +17,11 @@ use crate::memories::{Ending, Obstacles};
 use crate::{Handover, SessionObservation};
 use backstory_model::ObservationType;
 
-/// The whole hand-over, in characters: about 300 tokens.
-const MAX_CHARS: usize = 1_250;
+/// The whole hand-over, in characters: about 450 tokens.
+const MAX_CHARS: usize = 1_900;
 /// A line with this share of another line's words says the same.
 const SAME_PERCENT: u32 = 60;
-const MAX_FINDINGS: usize = 2;
+const MAX_FINDINGS: usize = 3;
 const MAX_CHANGES: usize = 3;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
@@ -42,7 +42,7 @@ pub(crate) fn write(
     let mut handover = Handover {
         requests: requests::chosen(timeline),
         done,
-        checks: checks::checks(timeline),
+        checks: checks::checks(timeline, ending),
         state: checks::state(timeline, ending),
         open: open::open(timeline, ending, obstacles),
         decisions: titles(observations, MAX_DECISIONS, |one| {
@@ -68,12 +68,19 @@ fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> 
         .rev()
         .filter(is_change)
         .map(|one| &one.observation.title)
-        .filter(|title| !Words::of(title).covered_by(&covered, SAME_PERCENT))
+        .filter(|title| !quotes_file(title) && !Words::of(title).covered_by(&covered, SAME_PERCENT))
         .take(MAX_CHANGES)
         .cloned()
         .collect();
     out.reverse();
     out
+}
+
+/// "`a.rs`: Sessions expire after an hour" quotes a comment; "`a.rs`: Added a timeout" tells a change.
+fn quotes_file(title: &str) -> bool {
+    title.split_once("`: ").is_some_and(|(label, rest)| {
+        label.starts_with('`') && label.contains('.') && !opens_with_change(rest)
+    })
 }
 
 /// Returns the causes that were found, unless completed work covers them.

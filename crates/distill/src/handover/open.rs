@@ -24,7 +24,7 @@ pub(crate) fn open(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obs
     out.extend(interrupted(timeline, unanswered.is_some()));
     out.extend(tasks(timeline));
     out.extend(unimplemented_plan(timeline, ending));
-    out.extend(failing(obstacles));
+    out.extend(failing(ending, obstacles));
     out.extend(deferred_by_user(timeline));
     out.extend(stated(timeline));
     out.extend(publications(ending));
@@ -152,11 +152,11 @@ fn is_plan_file(path: &str) -> bool {
 }
 
 /// Checks that fail at the end.
-fn failing(obstacles: &Obstacles<'_>) -> Vec<String> {
+fn failing(ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
     obstacles
         .open
         .iter()
-        .filter(|failure| is_check(failure.purpose))
+        .filter(|failure| is_check(failure.purpose) && !ending.is_trial(failure.command))
         .map(describe)
         .collect()
 }
@@ -190,10 +190,11 @@ static POSTPONED: Phrases = Phrases::new(concat!(
 /// Statements of open work in reports that no later step completed.
 fn stated(timeline: &Timeline<'_>) -> Vec<String> {
     let last_report = timeline.last_report();
-    let completing = completing_words(timeline);
+    let completing = std::cell::OnceCell::new();
     let is_completed_later = |item: &str, at: usize| {
         let words = Words::of(item);
         completing
+            .get_or_init(|| completing_words(timeline))
             .iter()
             .any(|(later, text)| *later > at && words.covered_by(text, SAME_WORK_PERCENT))
             || is_taken_up(timeline, item, at)

@@ -1,7 +1,7 @@
 //! The requests of a session in the user's words.
 
 use crate::english::{Phrases, condense};
-use crate::episodes::{StepKind, Timeline};
+use crate::episodes::{Step, StepKind, Timeline};
 
 /// A request with its place.
 pub(crate) struct Request {
@@ -12,8 +12,8 @@ pub(crate) struct Request {
 }
 
 /// The first requests say what the session is about, the last ones what it was about at the end.
-const FIRST: usize = 2;
-const LAST: usize = 4;
+const FIRST: usize = 3;
+const LAST: usize = 6;
 
 /// Returns all prompts that a human wrote, condensed.
 pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
@@ -42,7 +42,8 @@ pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
         .map(|request| request.line.clone())
         .collect();
     lines.dedup();
-    if lines.is_empty() {
+    // Small talk alone is no request, unless work came of it.
+    if lines.is_empty() && timeline.steps.iter().any(Step::is_tool_call) {
         lines = all.into_iter().map(|request| request.line).take(1).collect();
     }
     if lines.len() > FIRST + LAST {

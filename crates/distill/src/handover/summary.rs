@@ -14,11 +14,11 @@ use crate::memories::Ending;
 use crate::{Action, Checkpoint, Handover, NewSummary, SessionObservation, TurnEnd};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
-const ALL_STATEMENTS: usize = 4_000;
-const MAX_STATEMENTS: usize = 600;
-const MIN_STATEMENTS: usize = 120;
+const ALL_STATEMENTS: usize = 7_000;
+const MAX_STATEMENTS: usize = 1_500;
+const MIN_STATEMENTS: usize = 200;
 const MAX_FILES: usize = 5;
-const MAX_LEARNED: usize = 2;
+const MAX_LEARNED: usize = 3;
 const MAX_OPEN: usize = 2;
 
 /// One turn with what is known about it.

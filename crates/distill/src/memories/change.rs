@@ -1,12 +1,11 @@
 //! Changes as they were made: facts about small edits, and the memory of a turn that changed files without a word about it.
 
-use backstory_model::ObservationType;
-
 use super::draft::{Draft, Source};
 use super::ending::Ending;
-use crate::english::{code, fit_title};
-use crate::episodes::Timeline;
-use crate::{Action, FileChange, Replacement};
+use super::kind;
+use crate::english::{Intent, Words, code, fit_title, intent};
+use crate::episodes::{Span, Timeline};
+use crate::{Action, FileChange, Purpose, Replacement, RunOutcome};
 
 /// A turn with more changes than this is described by words, not by its edits.
 const MAX_EDITS: usize = 3;
@@ -25,7 +24,12 @@ pub(super) fn small_edits(timeline: &Timeline<'_>, ending: &Ending<'_>, at: usiz
 }
 
 /// Drafts the memory of each turn that changed files and that no other draft describes.
-pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, others: &[Draft]) -> Vec<Draft> {
+pub(super) fn drafts(
+    timeline: &Timeline<'_>,
+    spans: &[Span],
+    ending: &Ending<'_>,
+    others: &[Draft],
+) -> Vec<Draft> {
     let mut out = Vec::new();
     for log in timeline.logs {
         let first = timeline.steps.partition_point(|step| step.turn < log.number);
@@ -34,7 +38,15 @@ pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, others: &[Dra
             draft.from < end && draft.at >= first && !matches!(draft.source, Source::User | Source::Written)
         };
         if !others.iter().any(is_described) {
-            out.extend(draft(&changes(timeline, ending, first..end)));
+            let request = spans
+                .iter()
+                .find(|span| (span.first..span.end).contains(&first))
+                .and_then(|span| span.request.as_deref());
+            let draft = draft(request, &changes(timeline, ending, first..end));
+            out.extend(draft.map(|mut draft| {
+                draft.facts.extend(last_check(timeline, first..end));
+                draft
+            }));
         }
     }
     out
@@ -53,7 +65,31 @@ fn changes<'a>(
         .collect()
 }
 
-fn draft(changes: &[(usize, &str, &FileChange)]) -> Option<Draft> {
+/// Returns the title that a request gives to the change it asked for.
+fn asked(request: Option<&str>) -> Option<String> {
+    /// A request with less content, such as "yes, do it", does not say what was changed.
+    const MIN_WEIGHT: u32 = 3;
+    let request = request.filter(|request| intent(request) != Intent::Question)?;
+    fit_title(request).filter(|title| Words::of(title).weight() >= MIN_WEIGHT)
+}
+
+/// Describes the last check of a turn.
+fn last_check(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Option<String> {
+    let mut steps = timeline.steps[range].iter().rev();
+    let run = steps.find_map(|step| match step.action() {
+        Some(Action::Run(run)) if matches!(run.purpose, Purpose::Test | Purpose::Build | Purpose::Lint) => {
+            Some(run)
+        }
+        _ => None,
+    })?;
+    match run.outcome {
+        RunOutcome::Passed => Some(format!("{} passed afterwards", code(&run.command))),
+        RunOutcome::Failed => Some(format!("{} failed afterwards", code(&run.command))),
+        RunOutcome::Unknown => None,
+    }
+}
+
+fn draft(request: Option<&str>, changes: &[(usize, &str, &FileChange)]) -> Option<Draft> {
     let (first, last) = (changes.first()?, changes.last()?);
     let edits: Vec<String> = changes
         .iter()
@@ -67,12 +103,14 @@ fn draft(changes: &[(usize, &str, &FileChange)]) -> Option<Draft> {
         }
     }
     let only_edit = edits.first().filter(|_| changes.len() == 1);
-    let title = only_edit
-        .and_then(|edit| fit_title(edit))
+    let asked = asked(request);
+    let aim = asked.as_deref().map_or(Intent::Other, intent);
+    let title = asked
+        .or_else(|| only_edit.and_then(|edit| fit_title(edit)))
         .or_else(|| fit_title(&list(&files)))?;
     let mut draft = Draft::new(Source::Change, last.0, title);
     draft.from = first.0;
-    draft.kind = Some(ObservationType::Change);
+    draft.kind = Some(kind::of_intent(aim));
     draft.facts = edits.into_iter().filter(|edit| *edit != draft.title).collect();
     draft.facts.extend(
         changes

@@ -81,7 +81,8 @@ fn commit_drafts(
     let about = reports
         .iter()
         .enumerate()
-        .filter(|(_, report)| (unit..end).contains(&report.at) && report::describes_changes(report))
+        .filter(|(_, report)| (unit..end).contains(&report.at))
+        .filter(|(_, report)| report::describes_changes(report))
         .map(|(at, report)| (words.shared(&Words::of(&report.text())), at))
         .max();
     if let Some((shared, at)) = about

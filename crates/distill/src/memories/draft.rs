@@ -193,11 +193,16 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
         })
         .max()
         .map(|(_, _, title)| title);
-    best.or_else(|| {
+    let entry = || {
         statements
             .iter()
             .find_map(|statement| title_of(first_entry(&statement.text)?))
-    })
+    };
+    // "Made two changes" says less than the first of them.
+    match best {
+        Some(title) if is_generality(&title) => entry().or(Some(title)),
+        best => best.or_else(entry),
+    }
     .or_else(|| {
         let heading = heading.filter(|heading| count_names(heading) > 0)?;
         let statement = statements
@@ -211,7 +216,7 @@ pub(crate) fn choose_title(statements: &[Statement], heading: Option<&str>) -> O
 fn first_entry(statement: &str) -> Option<&str> {
     const MAX_LEAD_WORDS: usize = 4;
     let (lead, entries) = statement.split_once(": ")?;
-    let is_lead = lead.split_whitespace().count() <= MAX_LEAD_WORDS;
+    let is_lead = lead.split_whitespace().count() <= MAX_LEAD_WORDS || is_generality(lead);
     entries.split("; ").next().filter(|_| is_lead)
 }
 
@@ -229,25 +234,63 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
     let lower = title.to_lowercase();
     let reason = 2 * usize::from(has_cause(title)) + usize::from(has_contrast(title));
     let words = title.split_whitespace().count().min(ENOUGH_WORDS) / 4;
-    // An entry of a list is a detail, unless it is a list of changes.
+    // An entry of a list is one of several, and a detail unless it is a list of changes.
     let is_detail = statement.is_item && statement.role != SectionRole::Change && !opens_with_change(title);
-    let weakness = 2 * usize::from(is_detail)
+    let weakness = 2 * usize::from(statement.is_item)
+        + 2 * usize::from(is_detail)
         + 4 * usize::from(PROMISES.within(&lower))
         + 3 * usize::from(lower.starts_with("`test") || TESTS.within(&lower))
         + 3 * usize::from(POINTERS.within(&lower))
         + 4 * usize::from(CHORES.within(&lower))
-        + 4 * usize::from(GENERALITIES.starts(&lower));
+        + 8 * usize::from(is_generality(title))
+        + 3 * usize::from(opens_vaguely(title))
+        + 3 * usize::from(ADDRESSES.within(&lower));
     (BASE + role + reason + words + count_names(title).min(2)).saturating_sub(at + weakness)
 }
 
+/// Reports whether a title says that something was done, not what: "Made two changes to `a.rs`", "Fixed the issue".
+fn is_generality(title: &str) -> bool {
+    let lower = without_code_label(title).to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().take(4).collect();
+    let opens_with_verb = words
+        .first()
+        .and_then(|word| verb(word))
+        .is_some_and(|(_, form)| form == Form::Past);
+    let counts = words.get(1).is_some_and(|word| COUNTS.contains(word));
+    let is_vague = words.iter().skip(2).any(|word| COUNTED.contains(word));
+    (opens_with_verb && counts && is_vague) || GENERALITIES.starts(&lower)
+}
+
+/// "The function returns early", "The only change": what it is about stands in another sentence.
+fn opens_vaguely(title: &str) -> bool {
+    const OPENING_WORDS: usize = 4;
+    let opening: Vec<&str> = title.split_whitespace().take(OPENING_WORDS).collect();
+    matches!(
+        opening.first(),
+        Some(&("The" | "In" | "Both" | "Each" | "Only" | "Tasks" | "Task" | "Step"))
+    ) && count_names(&opening.join(" ")) == 0
+}
+
+/// Words to the user belong to the conversation.
+static ADDRESSES: Phrases = Phrases::new("you|your|you're|yours|we|our");
+
+static COUNTED: Phrases = Phrases::new(concat!(
+    "changes|files|locations|places|issues|bugs|fixes|things|items|problems|errors|warnings|tests|spots|",
+    "functions",
+));
+
+static COUNTS: Phrases = Phrases::new(
+    "all|two|three|four|five|six|seven|eight|2|3|4|5|6|7|8|9|10|11|12|both|several|multiple|following",
+);
+
 /// Openings that say that something was done, not what.
 static GENERALITIES: Phrases = Phrases::new(concat!(
-    "fixed the bug|fixed the issue|fixed a bug|made two changes|made three changes|made the following|modified two|",
-    "modified three|implemented the plan|the fix is|the changes are|all changes",
+    "fixed the bug|fixed the issue|fixed a bug|made the following|the fix is|the changes are|",
+    "all changes|identified root cause|identified the root cause|found the root cause|addressed review|solved:",
 ));
 
 /// Housekeeping that comes along with a change.
-static CHORES: Phrases = Phrases::new(concat!(
+pub(super) static CHORES: Phrases = Phrases::new(concat!(
     "unused|import|imports|formatting|typo|doc comment|linter warning|lint warning|lint warnings|",
     "whitespace|already imported",
 ));
@@ -269,7 +312,7 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
     /// A cause and its effect need no name to be understood.
     const MIN_EXPLANATION: usize = 8;
     let statement = strip_openers(sentences(statement).first()?);
-    let statement = without_vague_label(&statement);
+    let statement = without_vague_label(without_place(&statement));
     let named = named_subject(statement);
     let statement = named.as_deref().unwrap_or(statement);
     if opens_with_pronoun(statement)
@@ -277,10 +320,17 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         || lacks_subject(statement)
         || statement.starts_with(['#', '$', '>', '|'])
         || statement.starts_with("Now ")
+        || statement.starts_with("Line ")
+        || statement.starts_with("Lines ")
+        || PASSING.starts(&statement.to_lowercase())
     {
         return None;
     }
     let title = fit_title(statement)?;
+    let labelled = without_code_label(&title);
+    if labelled.len() < title.len() && !is_statement(labelled) && !opens_with_change(labelled) {
+        return None;
+    }
     let words = title.split_whitespace().count();
     (words >= MIN_WORDS
         && (names_subject(&title) || (has_cause(&title) && words >= MIN_EXPLANATION))
@@ -288,11 +338,48 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
     .then_some(title)
 }
 
-/// "Takes the whole transcript", "Add tests once it works": a description of something named elsewhere, or advice.
+/// Openings of a statement about a moment, or about the sentence before it.
+static PASSING: Phrases = Phrases::new(
+    "the current state|currently|similarly|likewise|at this point|so far|for now|in progress|still",
+);
+
+/// "Line 23 — `exhaustive` is enabled" is about `exhaustive`.
+fn without_place(statement: &str) -> &str {
+    let Some(rest) = statement
+        .strip_prefix("Lines ")
+        .or_else(|| statement.strip_prefix("Line "))
+    else {
+        return statement;
+    };
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '–' | ',' | ' '));
+    rest.strip_prefix(['—', ':'])
+        .or_else(|| rest.strip_prefix("in "))
+        .map_or(statement, str::trim_start)
+}
+
+/// "`a.go:184` - returned when the format is known" says something only if what stands behind the label does.
+fn without_code_label(title: &str) -> &str {
+    let Some((label, rest)) = title.strip_prefix('`').and_then(|rest| rest.split_once('`')) else {
+        return title;
+    };
+    let is_file = label.contains('.') || label.contains('/');
+    [": ", " - ", " — "]
+        .iter()
+        .find_map(|separator| rest.strip_prefix(separator))
+        .filter(|_| is_file)
+        .unwrap_or(title)
+}
+
+/// "Takes the whole transcript", "Add tests once it works", "Doesn't handle y": a description of something named elsewhere,
+/// or advice.
 fn lacks_subject(statement: &str) -> bool {
     let first = statement.split_whitespace().next().unwrap_or_default();
     verb(first).is_some_and(|(_, form)| matches!(form, Form::Third | Form::Base))
+        || NEGATIONS.contains(first.replace('’', "'").to_lowercase().as_str())
 }
+
+static NEGATIONS: Phrases =
+    Phrases::new("doesn't|don't|isn't|aren't|can't|cannot|won't|didn't|wasn't|does|is|are|not|no");
 
 /// "This PR fixes x" names its subject; "This fixes x" does not.
 fn named_subject(statement: &str) -> Option<String> {

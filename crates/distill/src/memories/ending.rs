@@ -1,7 +1,8 @@
 //! The state at the end of a session: which commits, files, names and claims survive.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::command::{run_script, simple_commands};
 use crate::english::{Phrases, Words, lower_head, sentences};
 use crate::episodes::Timeline;
 use crate::{Action, ChangeKind, GitCommit, PublicationAction, PublicationKind, RunOutcome};
@@ -20,6 +21,8 @@ pub(crate) struct Ending<'a> {
     corrections: Vec<Correction>,
     /// The steps of each turn, by the index of any of its steps.
     turns: Vec<std::ops::Range<usize>>,
+    /// The names of scripts that were written only to try something out.
+    scratch: HashSet<&'a str>,
 }
 
 /// A commit after all amends.
@@ -79,14 +82,23 @@ struct Correction {
 impl<'a> Ending<'a> {
     /// Reads the end state of a session.
     pub(crate) fn of(timeline: &Timeline<'a>) -> Self {
+        let scratch = scratch_scripts(timeline);
+        let mut paths = final_paths(timeline);
+        paths.retain(|_, path| !scratch.contains(file_name(path)));
         Self {
             commits: commits(timeline),
             publications: publications(timeline),
             removed: removed_names(timeline),
-            paths: final_paths(timeline),
+            paths,
             corrections: corrections(timeline),
             turns: turns(timeline),
+            scratch,
         }
+    }
+
+    /// Reports whether a command runs a script that was written only to try something out.
+    pub(crate) fn is_trial(&self, command: &str) -> bool {
+        simple_commands(command).any(|part| run_script(part).is_some_and(|name| self.scratch.contains(name)))
     }
 
     /// Reports whether the turn of a step changed any file that survives.
@@ -132,6 +144,79 @@ impl<'a> Ending<'a> {
             .any(|correction| words.covered_by(&correction.words, REFUTED_PERCENT))
     }
 }
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Finds the scripts that were written only to try something out: created here, run directly, never committed, not asked for
+/// by name, next to a real change, and either named like a trial or not worth a word in any report.
+fn scratch_scripts<'a>(timeline: &Timeline<'a>) -> HashSet<&'a str> {
+    let mut created: HashMap<&str, &str> = HashMap::new();
+    let mut run: HashSet<&str> = HashSet::new();
+    let mut spoken = String::new();
+    let mut reported = String::new();
+    let mut stems: HashSet<&str> = HashSet::new();
+    for step in &timeline.steps {
+        match step.action() {
+            Some(Action::Change(change)) if !change.scratch => {
+                let name = file_name(&change.path);
+                if change.kind == ChangeKind::Created {
+                    created.insert(name, &change.path);
+                } else if !created.contains_key(name) {
+                    stems.insert(stem(name));
+                }
+            }
+            Some(Action::Run(one)) => {
+                run.extend(simple_commands(&one.command).filter_map(run_script));
+            }
+            // A commit may hold any file that was created before it.
+            Some(Action::Commit(_)) => created.clear(),
+            Some(Action::Report(text)) => reported.push_str(text),
+            _ => {}
+        }
+        spoken.push_str(step.user_words().unwrap_or_default());
+    }
+    stems.extend(
+        created
+            .keys()
+            .filter(|name| !run.contains(*name))
+            .map(|name| stem(name)),
+    );
+    let is_trial = |name: &str, path: &str| {
+        let is_test_of_change = stems.iter().any(|stem| {
+            self::stem(name)
+                .trim_start_matches("test_")
+                .trim_end_matches("_test")
+                == *stem
+        });
+        let in_suite = path
+            .split('/')
+            .any(|part| matches!(part, "test" | "tests" | "spec" | "__tests__" | "scripts" | "bin"));
+        let is_named_so = stem(name)
+            .split(['_', '-', '.'])
+            .any(|word| TRIALS.contains(word.to_lowercase().as_str()));
+        !stems.is_empty()
+            && !is_test_of_change
+            && !in_suite
+            && !spoken.contains(name)
+            && (is_named_so || !reported.contains(name))
+    };
+    created
+        .into_iter()
+        .filter(|(name, path)| run.contains(name) && is_trial(name, path))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+fn stem(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+static TRIALS: Phrases = Phrases::new(concat!(
+    "test|repro|reproduce|reproduction|debug|scratch|tmp|temp|demo|check|verify|try|poc|minimal|experiment|",
+    "playground|simple|final",
+));
 
 fn turns(timeline: &Timeline<'_>) -> Vec<std::ops::Range<usize>> {
     let steps = &timeline.steps;

@@ -4,6 +4,7 @@
 //! A draft says what its source says; nothing is inferred. Authority decides between two drafts that say the same.
 
 mod change;
+mod command;
 mod commit;
 mod draft;
 mod ending;
@@ -19,14 +20,15 @@ use std::collections::{HashMap, HashSet};
 
 use backstory_model::{NewObservation, ObservationType};
 
+pub(crate) use command::{command_key, simple_commands};
 pub(crate) use commit::split_prefix;
 pub(crate) use draft::{Draft, Source, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
-pub(crate) use obstacle::{Obstacles, describe, find as find_obstacles, key as command_key, simple_commands};
+pub(crate) use obstacle::{Obstacles, describe, find_obstacles};
 
-use crate::english::{Intent, Words, fit_title, intent};
+use crate::english::{Intent, Words, fit_title, intent, opens_with_change};
 use crate::episodes::{Span, StepKind, Timeline};
-use crate::prose::Message;
+use crate::prose::{Message, SectionRole, Topic};
 use crate::{Action, SessionObservation};
 
 /// Drafts and selects the memories of a session.
@@ -54,6 +56,7 @@ fn drafts(
     obstacles: &Obstacles<'_>,
 ) -> Vec<Draft> {
     let mut reports = Vec::new();
+    let mut plans = Vec::new();
     let mut others = user::drafts(timeline);
     others.extend(
         obstacles
@@ -78,11 +81,14 @@ fn drafts(
                 continue;
             }
             (StepKind::Prompt(text), _) if is_document(text) => {
-                others.extend(report::drafts(Source::Plan, &Message::read(text), at, ending));
+                plans.push((at, Message::read(text)));
                 continue;
             }
             (_, Some(Action::SubagentReport { .. })) => Source::Subagent,
-            (_, Some(Action::Plan { .. })) => Source::Plan,
+            (_, Some(Action::Plan { .. })) => {
+                plans.push((at, timeline.message(at).clone()));
+                continue;
+            }
             _ => continue,
         };
         others.extend(report::drafts(source, timeline.message(at), at, ending));
@@ -101,19 +107,26 @@ fn drafts(
     }
     others.extend(commit::drafts(timeline, ending, &mut reports));
     others.extend(reports);
+    for (at, mut plan) in plans {
+        carry_out(ending, &mut others, at, &mut plan);
+        others.extend(report::drafts(Source::Plan, &plan, at, ending));
+    }
     let used: HashSet<&str> = obstacles
         .drafts
         .iter()
         .flat_map(|draft| std::iter::once(&draft.title).chain(&draft.narrative))
         .map(|text| text.trim_end_matches('.'))
         .collect();
-    let mut found = Vec::new();
     for span in spans {
-        found.extend(prose::drafts(timeline, ending, span, &used));
-        found.extend(written::drafts(timeline, ending, span));
+        let findings = prose::findings(timeline, ending, span, &used);
+        let rest = match host(&mut others, span) {
+            Some(host) => report::add_findings(host, findings),
+            None => findings,
+        };
+        others.extend(report::pack_findings(rest));
+        others.extend(written::drafts(timeline, ending, span));
     }
-    others.append(&mut found);
-    let silent = change::drafts(timeline, ending, &others);
+    let silent = change::drafts(timeline, spans, ending, &others);
     others.extend(silent);
     others
 }
@@ -130,6 +143,36 @@ fn add_edits(timeline: &Timeline<'_>, ending: &Ending<'_>, drafts: &mut [(String
                 .extend(change::small_edits(timeline, ending, draft.at));
         }
     }
+}
+
+/// Moves the problem that a plan states to the memory of the change that solved it, if the plan was carried out in its turn: a
+/// solved problem is not a fact any more, but the reason for the change.
+fn carry_out(ending: &Ending<'_>, drafts: &mut [Draft], at: usize, plan: &mut Message) {
+    let turn = ending.turn(at);
+    let host = drafts
+        .iter_mut()
+        .filter(|draft| matches!(draft.source, Source::Commit | Source::Report) && turn.contains(&draft.at))
+        .filter(|draft| report::describes_changes(draft))
+        .max_by_key(|draft| draft.at);
+    if let Some(host) = host.filter(|_| ending.changes_in_turn(at)) {
+        let is_problem = |topic: &mut Topic| matches!(topic.role, SectionRole::Problem | SectionRole::Cause);
+        let problem = Message {
+            topics: plan.topics.extract_if(.., is_problem).collect(),
+            ..Message::default()
+        };
+        report::add_problem(host, report::statements(Source::Plan, &problem, at, ending));
+    }
+}
+
+/// Returns the memory of an episode that its findings belong to: the last one about completed work or an answer.
+fn host<'d>(drafts: &'d mut [Draft], span: &Span) -> Option<&'d mut Draft> {
+    drafts
+        .iter_mut()
+        .filter(|draft| {
+            matches!(draft.source, Source::Commit | Source::Report)
+                && (span.first..span.end).contains(&draft.at)
+        })
+        .max_by_key(|draft| draft.at)
 }
 
 /// Reports whether an attempt that failed at first is described by a later commit.
@@ -242,9 +285,18 @@ fn observation(
     let origin = &spans[episode_of(spans, draft.from.min(draft.at)) as usize - 1];
     let request = origin.request.as_deref().map_or(Intent::Other, intent);
     let kind = draft.kind.unwrap_or_else(|| {
-        let is_about_changes = matches!(draft.source, Source::Change | Source::Commit)
-            || report::describes_changes(&draft)
-            || (!files_modified.is_empty() && request == Intent::Fix);
+        // What the agent or a sub-agent noted down in the middle of the work describes the code.
+        let is_note = matches!(
+            draft.source,
+            Source::Compaction | Source::Subagent | Source::Prose
+        );
+        let is_about_changes = if is_note {
+            opens_with_change(&draft.title)
+        } else {
+            matches!(draft.source, Source::Change | Source::Commit)
+                || report::describes_changes(&draft)
+                || (!files_modified.is_empty() && request == Intent::Fix)
+        };
         if !has_changes || !is_about_changes {
             ObservationType::Discovery
         } else {

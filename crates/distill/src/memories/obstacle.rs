@@ -2,6 +2,7 @@
 
 use backstory_model::ObservationType;
 
+use super::command::{command_key, is_compound, is_variant, simple_commands, targets};
 use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
 use crate::english::{
@@ -67,7 +68,7 @@ impl Unexplained {
 }
 
 /// Finds the obstacles of a session.
-pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacles<'a> {
+pub(crate) fn find_obstacles<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacles<'a> {
     let mut found = Obstacles {
         drafts: Vec::new(),
         unexplained: Vec::new(),
@@ -76,6 +77,7 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
     for (at, step) in timeline.steps.iter().enumerate() {
         match step.action() {
             Some(Action::Run(run)) if run.purpose == Purpose::Inspect => {}
+            Some(Action::Run(run)) if run.outcome == RunOutcome::Failed && is_expected(ending, run) => {}
             Some(Action::Run(run)) if run.outcome == RunOutcome::Failed => {
                 fail(timeline, &mut found, run, at);
             }
@@ -92,6 +94,15 @@ pub(crate) fn find<'a>(timeline: &Timeline<'a>, ending: &Ending<'a>) -> Obstacle
         }
     }
     found
+}
+
+/// A script that shows a bug fails until the bug is fixed; a missing program is an obstacle all the same.
+fn is_expected(ending: &Ending<'_>, run: &CommandRun) -> bool {
+    let is_missing = run
+        .error
+        .as_ref()
+        .is_some_and(|error| error.line.contains("command not found"));
+    ending.is_trial(&run.command) && !is_missing
 }
 
 /// Reports whether a whole suite of the same kind passed after a failure: then it is not known to fail any more.
@@ -123,14 +134,6 @@ const fn succeeded(action: &Action) -> &'static [&'static str] {
 }
 
 fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a CommandRun, at: usize) {
-    // The host's own errors, such as a call that was cancelled with its siblings, are no failure of the command.
-    if run
-        .error
-        .as_ref()
-        .is_some_and(|error| error.line.starts_with("<tool_use_error>"))
-    {
-        return;
-    }
     let command = failed_command(run);
     let failure = Failure {
         at,
@@ -141,7 +144,8 @@ fn fail<'a>(timeline: &Timeline<'a>, found: &mut Obstacles<'a>, run: &'a Command
         rejected: Vec::new(),
     };
     let is_known = |known: &&mut Failure<'_>| {
-        key(known.command) == key(command) && is_compound(known.command) == is_compound(command)
+        command_key(known.command) == command_key(command)
+            && is_compound(known.command) == is_compound(command)
     };
     let Some(known) = found.open.iter_mut().find(is_known) else {
         found.open.push(failure);
@@ -175,6 +179,9 @@ fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>,
                 found.unexplained.extend(unexplained(timeline, &failure, at));
                 continue;
             };
+            if found.drafts.iter().any(|known| known.title == draft.title) {
+                continue;
+            }
             // What comes back in the resolution was right after all, only not complete.
             let idea = |draft: &Draft| Words::of(&format!("{} {}", draft.title, draft.narrative.join(" ")));
             let solution = idea(&draft);
@@ -195,52 +202,6 @@ fn failed_command(run: &CommandRun) -> &str {
     run.failed_part.as_deref().or(only).unwrap_or(&run.command)
 }
 
-/// Returns the simple commands of a compound command: the first of each pipeline, split outside of quotes.
-pub(crate) fn simple_commands(command: &str) -> impl Iterator<Item = &str> {
-    let mut parts = Vec::new();
-    let mut quote = None;
-    let (mut start, mut in_pipe) = (0, false);
-    for (at, c) in command.char_indices() {
-        match (quote, c) {
-            (Some(open), _) if open == c => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '|' | '&' | ';' | '\n') => {
-                // `2>&1` is no separator.
-                if c == '&'
-                    && (command[..at].ends_with('>')
-                        || command[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '>'))
-                {
-                    continue;
-                }
-                if !in_pipe {
-                    parts.push(command[start..at].trim());
-                }
-                let is_double = command[at + 1..].starts_with(c) || command[..at].ends_with(c);
-                in_pipe = c == '|' && !is_double;
-                start = at + c.len_utf8();
-            }
-            _ => {}
-        }
-    }
-    if !in_pipe {
-        parts.push(command[start..].trim());
-    }
-    parts.into_iter().filter(|part| !part.is_empty())
-}
-
-/// Returns the part of a command that stays when it is run again: program and sub-commands, without options and paths.
-pub(crate) fn key(command: &str) -> String {
-    const MAX_WORDS: usize = 3;
-    command
-        .split_whitespace()
-        .filter(|word| !word.contains('=') || word.starts_with('-'))
-        .take_while(|word| !word.starts_with(['-', '.', '/', '"', '\'', '>', '2', '$']))
-        .take(MAX_WORDS)
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
 /// Reports whether a passing command covers what failed: the same program, for a check also the same or a wider target.
 fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
     if is_compound(passed) {
@@ -250,11 +211,11 @@ fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
     if is_compound(failure.command) {
         return simple_commands(failure.command)
             .last()
-            .is_some_and(|last| key(last) == key(passed));
+            .is_some_and(|last| command_key(last) == command_key(passed));
     }
     // `git merge main` is ended by any merge.
     let is_git = passed.starts_with("git ") && failure.command.starts_with(passed);
-    if key(failure.command) != key(passed) && !is_git {
+    if command_key(failure.command) != command_key(passed) && !is_git {
         return false;
     }
     let is_check = matches!(failure.purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
@@ -263,29 +224,6 @@ fn resolves(failure: &Failure<'_>, passed: &str) -> bool {
         || passed.iter().all(|target| failed.contains(target))
         || failed.iter().all(|target| passed.contains(target))
         || passed.contains(&"./...")
-}
-
-fn is_compound(command: &str) -> bool {
-    simple_commands(command).nth(1).is_some()
-}
-
-/// Returns the arguments that choose what a command works on.
-fn targets(command: &str) -> Vec<&str> {
-    let skipped = key(command).split_whitespace().count();
-    command
-        .split_whitespace()
-        .filter(|word| !word.contains('=') || word.starts_with('-'))
-        .skip(skipped)
-        .filter(|word| !word.starts_with('-') && !word.contains('>'))
-        .collect()
-}
-
-/// `python x.py` and `python3 x.py`: another program with the same arguments.
-fn is_variant(failed: &str, passed: &str) -> bool {
-    match (failed.split_once(' '), passed.split_once(' ')) {
-        (Some((one, rest)), Some((other, same))) => one != other && rest == same,
-        _ => false,
-    }
 }
 
 fn has_change(timeline: &Timeline<'_>, after: usize, before: usize) -> bool {
@@ -372,16 +310,17 @@ fn resolved(
             program(command)
         ))
     } else {
-        // Without an error line, the failure is known only by the words about it.
-        let named = || reasons.iter().find(|reason| count_names(&reason.text) > 0);
+        let error = Words::of(failure.error.map_or("", |error| error.line.as_str()));
+        let is_related = |reason: &&Statement| {
+            has_cause(&reason.text) || Words::of(&reason.text).shared(&error) >= MIN_SHARED_WEIGHT
+        };
+        let is_check = matches!(failure.purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
+        let explains = reasons.iter().any(|reason| is_related(&reason));
         reasons
             .iter()
+            .filter(is_related)
             .find_map(|reason| title_of(reason.title.as_deref()?))
-            .or_else(|| {
-                let has_error = failure.error.is_some() && !reasons.is_empty();
-                failure_title(failure).filter(|_| has_error)
-            })
-            .or_else(|| fit_title(&named()?.text))
+            .or_else(|| failure_title(failure).filter(|_| explains || (is_check && !reasons.is_empty())))
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
     // Another program was the remedy, not a change.
@@ -435,30 +374,38 @@ fn failure_title(failure: &Failure<'_>) -> Option<String> {
     let command = if whole.chars().count() <= MAX_COMMAND {
         code(whole)
     } else {
-        code(&key(failure.command))
+        code(&command_key(failure.command))
     };
-    let (place, message) = failure
-        .error
-        .map_or((None, None), |error| split_location(&error.line));
-    let with_message = message
-        .and_then(|message| fit_title(&format!("{command} failed: {}", code(message))))
-        .filter(|title| title.ends_with('`'));
-    let with_place = place.and_then(|place| fit_title(&format!("{command} failed in {}", code(place))));
-    with_message.or(with_place)
+    let message = message_of(&failure.error?.line);
+    // A long message is named by its beginning: what stands before a bracket, a colon or a comma.
+    let ends = [" (", ": ", "; ", ", "]
+        .iter()
+        .flat_map(|end| message.match_indices(end).map(|(at, _)| at));
+    let mut heads: Vec<&str> = std::iter::once(message)
+        .chain(ends.map(|at| &message[..at]))
+        .filter(|head| head.split_whitespace().count() >= MIN_MESSAGE_WORDS)
+        .collect();
+    heads.sort_by_key(|head| std::cmp::Reverse(head.len()));
+    heads
+        .into_iter()
+        .filter_map(|head| fit_title(&format!("{command} failed: {}", code(head))))
+        .find(|title| title.ends_with('`'))
 }
 
-/// Splits `src/a.rs:3:9: message` into the file and the message.
-fn split_location(line: &str) -> (Option<&str>, Option<&str>) {
+/// A name, or two other words: less is chance.
+const MIN_SHARED_WEIGHT: u32 = 2;
+
+/// A shorter message does not say what is wrong.
+const MIN_MESSAGE_WORDS: usize = 3;
+
+/// Returns an error line without the position in front of it: `src/a.rs:3:9: message`.
+fn message_of(line: &str) -> &str {
     let Some((place, message)) = line.split_once(": ") else {
-        return (None, Some(line));
+        return line;
     };
     let file = place.split(':').next().unwrap_or(place);
     let is_place = place.contains(':') && file.contains('.') && !file.contains(' ');
-    if is_place {
-        (file.rsplit('/').next(), Some(message))
-    } else {
-        (None, Some(line))
-    }
+    if is_place { message } else { line }
 }
 
 /// Describes a failure: the command and its error line.
@@ -547,29 +494,4 @@ fn attempt(reasons: &[Statement], at: usize) -> Option<Draft> {
         .filter(|reason| !Words::of(reason).covered_by(&title_words, 90))
         .collect();
     Some(draft)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_known_by_program_and_sub_commands() {
-        for (command, wanted) in [
-            ("mise run lint 2>&1", "mise run lint"),
-            ("go test ./cmd/... -run X", "go test"),
-            ("gh pr create --draft --base main", "gh pr create"),
-            ("FOO=1 cargo test -p x", "cargo test"),
-        ] {
-            assert_eq!(key(command), wanted);
-        }
-        let parts = |command| simple_commands(command).collect::<Vec<_>>();
-        assert_eq!(
-            parts("go test -run \"A|B\" ./... 2>&1 | tail && make lint"),
-            ["go test -run \"A|B\" ./... 2>&1", "make lint"]
-        );
-        assert_eq!(parts("a || b; c"), ["a", "b", "c"]);
-        assert!(is_variant("python a.py", "python3 a.py"));
-        assert!(!is_variant("cargo test", "cargo build"));
-    }
 }

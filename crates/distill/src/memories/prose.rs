@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::draft::{Draft, Source};
+use super::draft::{Source, Statement};
 use super::ending::Ending;
 use super::report;
 use crate::Action;
@@ -10,13 +10,13 @@ use crate::english::{sentences, without_intention};
 use crate::episodes::{Span, Timeline};
 use crate::prose::Message;
 
-/// Drafts memories from the findings of an episode that no other memory states word by word.
-pub(super) fn drafts(
+/// Returns the findings of an episode that no other memory states word by word, with their steps.
+pub(super) fn findings(
     timeline: &Timeline<'_>,
     ending: &Ending<'_>,
     span: &Span,
     used: &HashSet<&str>,
-) -> Vec<Draft> {
+) -> Vec<(usize, Statement)> {
     let mut findings = Vec::new();
     for at in span.first..span.end {
         let Some(Action::Prose(text)) = timeline.steps[at].action() else {
@@ -33,7 +33,7 @@ pub(super) fn drafts(
                 .map(|statement| (at, statement)),
         );
     }
-    report::pack_findings(findings)
+    findings
 }
 
 /// Returns prose with its intentions turned into statements, if a change followed: then they state what was done and why.

@@ -2,7 +2,7 @@
 
 use backstory_model::ObservationType;
 
-use super::draft::{Draft, Source, Statement, choose_title, is_first_person};
+use super::draft::{CHORES, Draft, Source, Statement, choose_title, ended, is_first_person};
 use super::ending::Ending;
 use crate::english::{
     Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_change_verb, is_statement,
@@ -11,7 +11,7 @@ use crate::english::{
 use crate::prose::{Message, Point, SectionRole, Topic};
 
 /// The text of one draft, in characters: about 220 tokens.
-const MAX_DRAFT: usize = 1_000;
+const MAX_DRAFT: usize = 1_400;
 /// A longer statement is too long to be one fact.
 const MAX_STATEMENT: usize = 420;
 /// A statement with fewer words says nothing on its own.
@@ -137,9 +137,11 @@ fn is_memorable(role: SectionRole, source: Source) -> bool {
         | SectionRole::Check
         | SectionRole::Request
         | SectionRole::Status
+        | SectionRole::Praise
+        | SectionRole::Choice
         | SectionRole::Source => false,
         // The steps of a plan are not done yet; its reasons hold.
-        SectionRole::Other | SectionRole::Choice => source != Source::Plan,
+        SectionRole::Other => source != Source::Plan,
         // A compaction summary lists files as they were at that moment; commits and reports describe their final state.
         SectionRole::Change => !matches!(source, Source::Plan | Source::Compaction),
         SectionRole::Problem | SectionRole::Cause | SectionRole::Note | SectionRole::Decision => true,
@@ -153,7 +155,6 @@ fn informative(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) ->
         // "It now rounds once" continues the sentence before it.
         let continues = is_continued && source == Source::Report && continues(point);
         is_continued = is_memorable(point.role, source)
-            && (point.role != SectionRole::Choice || !point.is_item)
             && (continues || is_informative(&point.text, source))
             && !ending.is_stale(&point.text, at);
         if is_continued {
@@ -170,7 +171,11 @@ fn informative(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) ->
 
 fn continues(point: &Point) -> bool {
     let is_short = point.text.chars().count() <= MAX_STATEMENT;
-    !point.is_item && is_short && opens_with_pronoun(&point.text) && !is_first_person(&point.text)
+    !point.is_item
+        && is_short
+        && opens_with_pronoun(&point.text)
+        && !is_first_person(&point.text)
+        && !PRAISE.within(&point.text.to_lowercase())
 }
 
 /// Text for the user counts as it is; text that the agent wrote while working counts only where it states a finding.
@@ -179,6 +184,9 @@ fn is_informative(text: &str, source: Source) -> bool {
         return false;
     }
     let lower = text.to_lowercase();
+    if PRAISE.within(&lower) && !has_cause(text) {
+        return false;
+    }
     match source {
         Source::Prose => {
             let names = count_names(text);
@@ -191,9 +199,12 @@ fn is_informative(text: &str, source: Source) -> bool {
                 && is_statement(text)
                 && !is_first_person(text)
                 && !PLANS.within(&lower)
+                && !CHORES.within(&lower)
         }
         Source::Subagent => count_names(text) > 0 && is_statement(text),
         Source::Commit | Source::User => true,
+        // Its reader was the agent itself, in the middle of the work.
+        Source::Compaction if is_first_person(text) || UNDER_WAY.within(&lower) => false,
         _ => {
             (!is_first_person(text) || has_cause(text))
                 && (names_subject(text) || has_cause(text) || has_contrast(text))
@@ -206,6 +217,16 @@ static PLANS: Phrases = Phrases::new(concat!(
     "would be to|simplest|either|maybe|might|hypothesis|suspect|perhaps|probably|wait|going to|we want|we should|",
     "we need to|i should",
 ));
+
+/// A reviewer's praise tells the next reader nothing.
+static PRAISE: Phrases = Phrases::new(concat!(
+    "well-structured|well structured|well-tested|well-written|well-designed|clean refactoring|is correct|are correct|",
+    "is the right approach|clearly explains|looks correct|look correct|looks solid|good coverage|good test coverage|",
+    "nicely|no concerns",
+));
+
+/// The state at one moment.
+static UNDER_WAY: Phrases = Phrases::new("currently|in progress|so far|just completed|was about to");
 
 /// Reports whether a heading is the name of a file.
 fn is_file(heading: &str) -> bool {
@@ -266,8 +287,64 @@ fn chunks<T>(list: Vec<T>, chars: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     out
 }
 
-/// Packs findings from several places of an episode; the last one completes the draft.
-pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
+/// Adds findings to the memory of their episode while there is room, reasons first, and returns those that are left.
+pub(super) fn add_findings(host: &mut Draft, findings: Vec<(usize, Statement)>) -> Vec<(usize, Statement)> {
+    let mut room = MAX_DRAFT.saturating_sub(host.text().chars().count());
+    let mut known = Words::of(&host.text());
+    let (reasons, remarks): (Vec<_>, Vec<_>) = findings
+        .into_iter()
+        .partition(|(_, statement)| has_cause(&statement.text));
+    let mut rest = Vec::new();
+    for (at, statement) in reasons.into_iter().chain(remarks) {
+        let words = Words::of(&statement.text);
+        if words.covered_by(&known, RESTATED_PERCENT) {
+            continue;
+        }
+        let length = statement.text.chars().count() + 1;
+        if length > room {
+            rest.push((at, statement));
+            continue;
+        }
+        room -= length;
+        known.extend(&words);
+        host.push(Statement {
+            is_item: false,
+            ..statement
+        });
+    }
+    rest.sort_by_key(|(at, _)| *at);
+    rest
+}
+
+/// Puts the problem that a change solved in front of its memory while there is room.
+pub(super) fn add_problem(host: &mut Draft, statements: Vec<Statement>) {
+    let mut room = MAX_DRAFT.saturating_sub(host.text().chars().count());
+    let mut lines: Vec<String> = Vec::new();
+    for statement in statements {
+        let line = ended(statement.text);
+        let line = if lines.is_empty() {
+            format!("Before the change: {line}")
+        } else {
+            line
+        };
+        let length = line.chars().count() + 1;
+        if length > room {
+            break;
+        }
+        room -= length;
+        lines.push(line);
+    }
+    host.narrative.splice(0..0, lines);
+}
+
+/// A finding with this share of its words in a memory is part of it.
+const RESTATED_PERCENT: u32 = 70;
+
+/// Packs findings from several places of an episode that give a reason or set a limit; the last one completes the draft.
+pub(super) fn pack_findings(mut findings: Vec<(usize, Statement)>) -> Vec<Draft> {
+    findings.retain(|(_, statement)| {
+        has_cause(&statement.text) || (has_contrast(&statement.text) && count_names(&statement.text) > 1)
+    });
     let mut out = Vec::new();
     for run in chunks(findings, |(_, statement)| statement.text.chars().count()) {
         let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else {
@@ -275,8 +352,8 @@ pub(super) fn pack_findings(findings: Vec<(usize, Statement)>) -> Vec<Draft> {
         };
         let (first, last) = (*first, *last);
         let statements: Vec<Statement> = run.into_iter().map(|(_, statement)| statement).collect();
-        // One passing remark is not worth a memory, unless it gives a reason.
-        if statements.len() == 1 && !has_cause(&statements[0].text) {
+        // Passing remarks are not worth a memory, unless one of them gives a reason.
+        if !statements.iter().any(|statement| has_cause(&statement.text)) {
             continue;
         }
         if let Ok(draft) = finish(Source::Prose, last, None, statements) {
@@ -301,7 +378,9 @@ pub(super) fn finish(
     let mut draft = Draft::new(source, at, title);
     // A list of names from a sub-agent is a catalog of the code, which the code itself shows better.
     let items = statements.iter().filter(|statement| statement.is_item).count();
-    let is_catalog = source == Source::Subagent && items > 0 && statements.len() - items < 2;
+    let is_catalog = source == Source::Subagent
+        && ((items > 0 && statements.len() - items < 2)
+            || !statements.iter().any(|statement| has_cause(&statement.text)));
     if source == Source::Plan
         && statements
             .iter()
@@ -317,7 +396,9 @@ pub(super) fn finish(
             .join(" "),
     );
     let is_specific = |heading: &&str| heading.split_whitespace().count() > 2 || count_names(heading) > 0;
+    // The headings of a compaction summary are the same in every session.
     if let Some(heading) = heading
+        .filter(|_| source != Source::Compaction)
         .filter(is_specific)
         .filter(|heading| !Words::of(heading).covered_by(&statement_words, ABOUT_PERCENT))
     {
@@ -347,14 +428,24 @@ fn is_complete(draft: &Draft, ending: &Ending<'_>) -> bool {
 static UNRESOLVED: Phrases =
     Phrases::new("still|fail|fails|failed|failing|cannot|can't|could not|couldn't|not yet|broken");
 
+/// "Now uses x", "compares y now": the state after a change.
+static NOW: Phrases = Phrases::new("now");
+
 /// Reports whether a draft describes completed changes.
 pub(super) fn describes_changes(draft: &Draft) -> bool {
+    /// "`a.rs`: `load()` — Added a flag" has two.
+    const MAX_LABELS: usize = 2;
     let changes = |text: &str| {
-        let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
-        let opening = verb(text.split_whitespace().next().unwrap_or_default());
-        opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past)
-            || text.contains(" now ")
-            || text.ends_with(" now")
+        let after_labels = text
+            .match_indices([':', '—', '-'])
+            .filter_map(|(at, label)| text[at + label.len()..].strip_prefix(' '));
+        std::iter::once(text)
+            .chain(after_labels.take(MAX_LABELS))
+            .any(|text| {
+                let opening = verb(text.split_whitespace().next().unwrap_or_default());
+                opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past)
+            })
+            || NOW.within(&text.to_lowercase())
             || text.starts_with("The fix ")
     };
     let texts = || draft.narrative.iter().chain(&draft.facts);

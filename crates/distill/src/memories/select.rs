@@ -6,7 +6,7 @@ use crate::english::Words;
 /// All memories of a session together, in characters: about 2,700 tokens.
 const SESSION_CHARS: usize = 12_000;
 /// One memory, in characters: about 260 tokens.
-pub(super) const MAX_CHARS: usize = 1_150;
+pub(super) const MAX_CHARS: usize = 1_550;
 /// A draft that shares this much of its words with one other memory only repeats it.
 const SAME_PERCENT: u32 = 62;
 /// A draft that has this much of its words in all other memories together says nothing new.

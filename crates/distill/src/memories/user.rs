@@ -5,8 +5,8 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source, ended, title_of};
 use crate::Action;
 use crate::english::{
-    Phrases, Words, code, fit_title, has_cause, is_directive, is_instruction, is_question, sentence_case,
-    sentences, strip_openers, without_client_markup,
+    Phrases, Words, code, count_names, fit_title, has_cause, is_directive, is_instruction, is_question,
+    sentence_case, sentences, strip_openers, without_client_markup,
 };
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::prose::{Message, plain};
@@ -44,7 +44,16 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
                     is_lasting_directive
                 };
                 let context = question
-                    .map(|question| format!("Answer to: “{question}”"))
+                    .map(|question| {
+                        // "Which do you prefer?" needs what was proposed.
+                        let before = last_report
+                            .filter(|_| Words::of(&question).weight() < MIN_WEIGHT)
+                            .and_then(|(at, _)| last_statement(timeline.message(at)));
+                        match before {
+                            Some(before) => format!("Answer to: “{before} {question}”"),
+                            None => format!("Answer to: “{question}”"),
+                        }
+                    })
                     .or_else(|| {
                         last_report
                             .and_then(|(at, _)| last_statement(timeline.message(at)))
@@ -158,6 +167,10 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
         .filter(|sentence| !POSTPONING.starts(&sentence.to_lowercase()))
         .find_map(|sentence| fit_title(&strip_openers(sentence)))
         .filter(|title| Words::of(title).weight() >= MIN_WEIGHT)?;
+    // "That should be a table" needs a subject from what it answers.
+    if points_back(&title) && context.as_deref().is_none_or(|context| count_names(context) == 0) {
+        return None;
+    }
     let mut draft = draft(at, title);
     let whole = own.join(" ");
     let verbatim = if length <= MAX_OWN_WORDS {
@@ -175,6 +188,16 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     draft.narrative.extend(context);
     Some(draft)
 }
+
+fn points_back(title: &str) -> bool {
+    let lower = title.to_lowercase();
+    let mut words = lower.split([' ', ',']).filter(|word| !word.is_empty());
+    words
+        .find(|word| !AGREEMENTS.contains(word))
+        .is_some_and(|word| matches!(word, "this" | "that" | "these" | "those" | "it" | "they"))
+}
+
+static AGREEMENTS: Phrases = Phrases::new("yes|yeah|yep|ok|okay|sure|no|nope|right|so|and|but|well");
 
 static OWN_VOICE: Phrases = Phrases::new("i|i'd|i'm|we|let's|please|don't|never|always|you");
 

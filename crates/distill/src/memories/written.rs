@@ -1,8 +1,8 @@
 //! Drafts from code that was written and survives: header comments, reasons in comments, values.
 
-use super::draft::{Draft, Source, title_of};
+use super::draft::{Draft, Source, ended, title_of};
 use super::ending::Ending;
-use crate::english::{code, sentences};
+use crate::english::{code, has_cause, imperative, sentences};
 use crate::episodes::{Span, Timeline};
 use crate::prose::plain;
 use crate::{Action, FileChange};
@@ -42,10 +42,12 @@ fn file_draft(path: &str, changes: &[(usize, &FileChange)], ending: &Ending<'_>)
         .flat_map(|(_, change)| change.comments.iter().map(String::as_str))
         .filter(survives)
         .collect();
+    // The code shows what it does; only a reason is worth a memory. A comment that gives an order tells the steps.
     let title = header_sentences
         .first()
         .into_iter()
         .chain(&comments)
+        .filter(|sentence| has_cause(sentence) && imperative(sentence).is_none())
         .find_map(|sentence| title_of(&format!("`{name}`: {}", sentence.trim_end_matches('.'))))?;
     let mut draft = Draft::new(Source::Written, at, title);
     draft.from = changes[0].0;
@@ -53,7 +55,7 @@ fn file_draft(path: &str, changes: &[(usize, &FileChange)], ending: &Ending<'_>)
         .iter()
         .skip(1)
         .chain(comments.iter().rev().take(MAX_COMMENTS))
-        .map(|text| plain(text))
+        .map(|text| ended(plain(text)))
         .filter(|text| !draft.title.contains(text.trim_end_matches('.')))
         .collect();
     draft.facts = changes

@@ -59,6 +59,8 @@ pub(crate) enum SectionRole {
     Source,
     /// Alternatives to choose from.
     Choice,
+    /// Praise of a reviewer.
+    Praise,
 }
 
 impl SectionRole {
@@ -67,6 +69,9 @@ impl SectionRole {
         // A longer heading, or one with a name, is about its own subject: "Test uses `chdir` without a comment".
         const MAX_HEADING_WORDS: usize = 4;
         let lower = heading.replace('’', "'").to_lowercase();
+        if NUMBERED_CHOICES.starts(&lower) {
+            return Self::Choice;
+        }
         if lower.split_whitespace().count() > MAX_HEADING_WORDS || count_names(heading) > 0 {
             return Self::Other;
         }
@@ -98,7 +103,13 @@ static COMPLETIONS: Phrases =
     Phrases::new("done|completed|updated|fixed|resolved|addressed|removed|no remaining|nothing|none");
 
 /// Checked in order: "Next steps" before "steps", "Known issues" before "issues".
-static HEADINGS: [(SectionRole, Phrases); 10] = [
+static HEADINGS: [(SectionRole, Phrases); 11] = [
+    (
+        SectionRole::Praise,
+        Phrases::new(
+            "works well|do well|does well|strengths|positives|highlights|what's good|well done|good practices",
+        ),
+    ),
     (
         SectionRole::Request,
         Phrases::new("primary request|user messages|user request|original request"),
@@ -112,7 +123,7 @@ static HEADINGS: [(SectionRole, Phrases); 10] = [
         SectionRole::Open,
         Phrases::new(concat!(
             "next|next step|next steps|remaining|todo|to do|to-do|follow-up|follow-ups|follow up|",
-            "what's left|left to do|what is left|not done|not yet|outstanding|future|recommendation|",
+            "what's left|left to do|what is left|not done|not yet|outstanding|future|",
             "recommendations|still open|open items|open questions|pending|pending tasks|still needed|",
             "action items|deferred|out of scope|you still need|still to do",
         )),
@@ -160,13 +171,30 @@ static HEADINGS: [(SectionRole, Phrases); 10] = [
 ];
 
 static CHOICES: Phrases = Phrases::new(
-    "option|options|alternative|alternatives|choices|two approaches|possible approaches|two ways",
+    "option|options|alternative|alternatives|choices|two approaches|possible approaches|two ways|pros|cons|pro|con|advantages|disadvantages",
 );
 
 /// Reports whether a lead-in announces alternatives: "Two options:".
 pub(super) fn offers_choice(lead: &str) -> bool {
     CHOICES.within(&lead.to_lowercase())
 }
+
+/// Reports whether a statement weighs or lists alternatives: "Store it in a file: Pros: simple", "A) a file B) a table".
+pub(super) fn weighs_choice(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let lists = lower.contains("a) ") && lower.contains(" b) ");
+    let is_listed = ["a) ", "b) ", "c) ", "d) "]
+        .iter()
+        .any(|letter| lower.starts_with(letter));
+    lists || is_listed || WEIGHTS.within(&lower) || NUMBERED_CHOICES.starts(&lower)
+}
+
+static WEIGHTS: Phrases = Phrases::new("pros:|cons:|pro:|con:");
+
+static NUMBERED_CHOICES: Phrases = Phrases::new(concat!(
+    "option a|option b|option c|option d|option 1|option 2|option 3|option 4|approach a|approach b|approach c|",
+    "approach 1|approach 2|approach 3|alternative a|alternative b|alternative 1|alternative 2",
+));
 
 /// Longer messages are read up to here.
 const MAX_BYTES: usize = 48 * 1024;

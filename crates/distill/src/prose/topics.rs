@@ -1,7 +1,7 @@
 //! Groups the statements of a message by subject.
 
-use super::document::{Block, Section, SectionRole, announces_open_work, offers_choice};
-use crate::english::{is_narration, is_question, is_verdict, sentences, strip_openers};
+use super::document::{Block, Section, SectionRole, announces_open_work, offers_choice, weighs_choice};
+use crate::english::{Phrases, is_narration, is_question, is_verdict, sentences, strip_openers};
 
 /// Statements under one heading of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,15 +110,23 @@ fn topic(section: &Section) -> Topic {
 fn closed(mut lead: Point) -> Option<Point> {
     const MIN_WORDS: usize = 9;
     if let Some(text) = lead.text.strip_suffix(':') {
-        if text.split_whitespace().count() < MIN_WORDS {
+        let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+        if text.split_whitespace().count() < MIN_WORDS || LEAD_INS.contains(&last) {
             return None;
         }
         lead.text = format!("{text}.");
+        lead.title = None;
     } else if lead.text.chars().count() <= MAX_JOINED_TITLE {
         lead.title = Some(lead.text.clone());
     }
     Some(lead)
 }
+
+/// Last words of a lead-in that says nothing without what it introduces.
+static LEAD_INS: Phrases = Phrases::new(concat!(
+    "see|like|as|shows|show|returns|contains|be|is|are|was|were|to|that|if|when|where|by|with|since|because|test|this|",
+    "following|follows|example|includes|means|either|whether|for|from|into|looks|reads|says|things|ways|output",
+));
 
 /// Adds the statements of a paragraph; returns its last one if it introduces a list.
 fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> Option<Point> {
@@ -130,7 +138,7 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
         if text.is_empty() || is_question(&text) || is_narration(&text) || is_verdict(&text) {
             continue;
         }
-        let role = if introduces && offers_choice(&text) {
+        let role = if weighs_choice(&text) || (introduces && offers_choice(&text)) {
             SectionRole::Choice
         } else if introduces && announces_open_work(&text) {
             SectionRole::Open
@@ -162,7 +170,11 @@ fn without_verdict(text: String) -> String {
 
 /// Adds a list entry; a long one by its sentences.
 fn push_item(block: &Block, list_role: SectionRole, text: String, points: &mut Vec<Point>) {
-    let role = block.role.unwrap_or(list_role);
+    let role = if weighs_choice(&text) {
+        SectionRole::Choice
+    } else {
+        block.role.unwrap_or(list_role)
+    };
     let pieces = if text.chars().count() > MAX_JOINED {
         sentences(&text).into_iter().map(str::to_owned).collect()
     } else {
