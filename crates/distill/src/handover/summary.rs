@@ -14,7 +14,7 @@ use crate::memories::Ending;
 use crate::{Action, Checkpoint, Handover, NewSummary, SessionObservation, TurnEnd};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
-const ALL_STATEMENTS: usize = 7_000;
+const ALL_STATEMENTS: usize = 6_000;
 const MAX_STATEMENTS: usize = 1_500;
 const MIN_STATEMENTS: usize = 200;
 const MAX_FILES: usize = 5;

@@ -284,28 +284,9 @@ fn observation(
     // A commit answers the request under which the work began.
     let origin = &spans[episode_of(spans, draft.from.min(draft.at)) as usize - 1];
     let request = origin.request.as_deref().map_or(Intent::Other, intent);
-    let kind = draft.kind.unwrap_or_else(|| {
-        // What the agent or a sub-agent noted down in the middle of the work describes the code.
-        let is_note = matches!(
-            draft.source,
-            Source::Compaction | Source::Subagent | Source::Prose
-        );
-        let is_about_changes = if is_note {
-            opens_with_change(&draft.title)
-        } else {
-            matches!(draft.source, Source::Change | Source::Commit)
-                || report::describes_changes(&draft)
-                || (!files_modified.is_empty() && request == Intent::Fix)
-        };
-        if !has_changes || !is_about_changes {
-            ObservationType::Discovery
-        } else {
-            match kind::of_change(None, &draft.title, &files_modified) {
-                ObservationType::Change => kind::of_intent(request),
-                own => own,
-            }
-        }
-    });
+    let kind = draft
+        .kind
+        .unwrap_or_else(|| kind_of(&draft, request, &files_modified, has_changes));
     let step = timeline.steps[draft.at];
     let owned = |files: Vec<&str>| files.into_iter().map(str::to_owned).collect();
     SessionObservation {
@@ -343,6 +324,29 @@ fn changing_calls(
         .filter_map(|at| timeline.steps[at].entry()?.tool_use_id.clone())
         .take(MAX_CALLS)
         .collect()
+}
+
+/// Judges the type of a memory whose source does not decide it.
+fn kind_of(draft: &Draft, request: Intent, files_modified: &[&str], has_changes: bool) -> ObservationType {
+    // What the agent or a sub-agent noted down in the middle of the work describes the code.
+    let is_note = matches!(
+        draft.source,
+        Source::Compaction | Source::Subagent | Source::Prose
+    );
+    let is_about_changes = if is_note {
+        opens_with_change(&draft.title)
+    } else {
+        matches!(draft.source, Source::Change | Source::Commit)
+            || report::describes_changes(draft)
+            || (!files_modified.is_empty() && request == Intent::Fix)
+    };
+    if !has_changes || !is_about_changes {
+        return ObservationType::Discovery;
+    }
+    match kind::of_change(None, &draft.title, files_modified) {
+        ObservationType::Change => kind::of_intent(request),
+        own => own,
+    }
 }
 
 /// Returns the request that an observation answers, unless the observation says it.
