@@ -25,6 +25,9 @@ named_enum! {
 }
 
 impl ObservationType {
+    /// The icon of an observation that was tried and did not work, in place of that of its type.
+    pub const REJECTED_ICON: &'static str = "⛔";
+
     /// Returns the icon shown in lists.
     pub const fn icon(self) -> &'static str {
         match self {

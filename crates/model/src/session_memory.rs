@@ -106,3 +106,19 @@ impl SessionMemory {
         }
     }
 }
+
+impl Handover {
+    /// Returns the lists that are not empty, with their labels, in reading order.
+    pub fn sections(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        let sections: [(&str, &[String]); 7] = [
+            ("asked", &self.requests),
+            ("done", &self.done),
+            ("open", &self.open),
+            ("state", &self.state),
+            ("checks", &self.checks),
+            ("decisions", &self.decisions),
+            ("traps", &self.traps),
+        ];
+        sections.into_iter().filter(|(_, lines)| !lines.is_empty())
+    }
+}

@@ -14,7 +14,7 @@ pub use detail::{Detail, Passage, ProvenanceJson, ToolUseJson};
 pub use memory::{MemoryJson, SearchHitJson, TimelineEntryJson};
 pub use project::ProjectJson;
 pub use queue::{QueueItemJson, QueueJson};
-pub use session::{SessionJson, TurnJson};
+pub use session::{HandoverJson, SessionJson, TurnJson};
 
 /// Formats a time as RFC 3339.
 pub fn rfc3339(at: Timestamp) -> String {

@@ -34,7 +34,7 @@ pub use memory::fields::Fields;
 pub use memory::model_memories::ModelAnswer;
 pub use memory::notes::{NewNote, SavedNote};
 
-pub use memory::recent::{Note, Observation, Summary};
+pub use memory::recent::{Note, Observation, RecentSession, Summary};
 pub use memory::record::MemoryRecord;
 pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
 pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};

@@ -4,12 +4,12 @@ use anstream::println;
 use anyhow::{Result, bail};
 use backstory_engine::engine::Engine;
 use backstory_engine::error::HintedError;
-use backstory_model::{MemoryKind, Timestamp};
+use backstory_model::{Handover, MemoryKind, Timestamp};
 use backstory_serve::api_types;
 use backstory_store::{Memory, Session, SessionError, Store, StoreError, Turn};
 use serde_json::{Map, Value, json};
 
-use super::{ExitStatus, open_store, sessions};
+use super::{ExitStatus, open_store, sessions, show::print_handover};
 use crate::output::{self, BAD, BOLD, DIM};
 
 /// Show one session, turn by turn
@@ -26,6 +26,7 @@ pub(crate) struct Show {
 /// Everything that is shown of a session.
 struct SessionView {
     session: Session,
+    handover: Option<Handover>,
     turns: Vec<TurnView>,
 }
 
@@ -62,7 +63,11 @@ impl SessionView {
             }
             turns.push(view);
         }
-        Ok(Self { session, turns })
+        Ok(Self {
+            handover: store.handover(session.db_id)?,
+            session,
+            turns,
+        })
     }
 }
 
@@ -103,6 +108,7 @@ fn as_json(story: &SessionView) -> Value {
         })
         .collect();
     fields["turns"] = turns.into();
+    fields["handover"] = json!(story.handover);
     fields
 }
 
@@ -116,6 +122,7 @@ fn observation_json(memory: &Memory) -> Value {
         "narrative": record.narrative,
         "facts": record.facts,
         "files_modified": record.files_modified,
+        "rejected": memory.rejected,
     })
 }
 
@@ -153,6 +160,12 @@ fn print(story: &SessionView, now: Timestamp) {
     line("started", Some(&output::ago(now, session.started_at)));
     line("last", Some(&output::ago(now, session.last_event_at)));
     line("events", Some(&session.events.to_string()));
+    line("title", session.title.as_deref());
+    line("outcome", session.subtitle.as_deref());
+    if let Some(handover) = &story.handover {
+        println!("\n{BOLD}Hand-over{BOLD:#}");
+        print_handover(handover);
+    }
     for turn in &story.turns {
         print_turn(turn, width);
     }

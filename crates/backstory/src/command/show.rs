@@ -3,7 +3,7 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::{engine::Engine, models};
-use backstory_model::{Handle, MemoryKind, Timestamp};
+use backstory_model::{Handle, Handover, MemoryKind, Timestamp};
 use backstory_serve::api_types::Detail;
 use backstory_store::{MemoryDetail, MemoryRecord};
 use jiff::tz::TimeZone;
@@ -71,7 +71,13 @@ fn print(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
     let icon = line.icon();
     let name = format!("#{} · {}", shown.memory.handle, output::one_line(&kind, 40));
     print_headline(line, icon, &name);
-    print_content(line);
+    if shown.memory.rejected {
+        field("state", "tried, did not work");
+    }
+    match &shown.handover {
+        Some(handover) => print_handover(handover),
+        None => print_content(line),
+    }
     print_origin(shown, now, zone);
     if !shown.passages.is_empty() {
         println!("\n{BOLD}Evidence{BOLD:#}");
@@ -146,6 +152,15 @@ fn print_content(line: &MemoryRecord) {
     }
     if !line.concepts.is_empty() {
         field("concepts", &line.concepts.join(", "));
+    }
+}
+
+/// Prints a hand-over in place of the summary that stands for it.
+pub(super) fn print_handover(handover: &Handover) {
+    for (label, lines) in handover.sections() {
+        for (at, line) in lines.iter().enumerate() {
+            field(if at == 0 { label } else { "" }, &format!("· {line}"));
+        }
     }
 }
 

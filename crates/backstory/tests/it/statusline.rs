@@ -41,7 +41,7 @@ fn it_counts_memories_and_injections() {
     home.ok(&["pin", "N1"]);
     home.report("session-start", &json!({"session_id": "s2", "source": "startup"}));
     let said = line(&home, &status(&home, "s2"));
-    assert!(said.ends_with(" 2 injected\n"), "{said}");
+    assert!(said.ends_with(" 3 injected\n"), "{said}");
     // A client with the folder at the top level only, another project, a session without injections.
     let older = json!({"session_id": "s3", "cwd": home.project()}).to_string();
     assert_eq!(

@@ -92,6 +92,9 @@ pub const MAX_SUMMARIES: u32 = 60;
 /// So many sessions that left something to do are told of.
 const MAX_OPEN: usize = 3;
 
+/// The number of recent sessions that are listed.
+const MAX_SESSIONS: u32 = 6;
+
 /// So many of the latest notes are considered.
 const MAX_NOTES: u32 = 20;
 
@@ -122,13 +125,19 @@ pub fn context(
     let open = open_work(&summaries, summary, situation, MAX_OPEN);
     let mut writer = Writer::new(store, situation, limits);
     writer.title();
+    if !chosen.included.is_empty() {
+        writer.legend();
+    }
     writer.pinned(&pinned);
     writer.notes(&notes);
     if let Some(summary) = summary {
         writer.summary(summary, own.is_some() && summary.session_db_id == own);
     }
     writer.open_work(&open);
+    let sessions = store.recent_sessions(project, MAX_SESSIONS + 1)?;
+    let sessions = writer.fitting_sessions(&sessions, summary.and_then(|summary| summary.session_db_id));
     writer.memories(&chosen, &stated)?;
+    writer.sessions(&sessions);
     let mut context = writer.finish();
     context.entries.extend(chosen.left_out);
     Ok(Some(context))

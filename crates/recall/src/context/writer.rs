@@ -1,7 +1,7 @@
 //! Writes the block: its sections in their order, each line with the reason why it is told.
 
-use backstory_model::{Handle, MemoryKind, Timestamp};
-use backstory_store::{Note, Observation, Project, Store, StoreError, Summary};
+use backstory_model::{Handle, MemoryKind, ObservationType, SessionId, Timestamp};
+use backstory_store::{Note, Observation, Project, RecentSession, Store, StoreError, Summary};
 use backstory_text::{WordSet, clip, one_line, tokens};
 use jiff::tz::TimeZone;
 
@@ -54,6 +54,16 @@ impl<'w> Writer<'w> {
             "# {} · {}\n{INTRODUCTION}\n{MORE}",
             one_line(&self.project.name, 80),
             in_utc(self.now, "%Y-%m-%d %H:%M UTC")
+        ));
+    }
+
+    /// Explains the icons in one line.
+    pub(super) fn legend(&mut self) {
+        let types = ObservationType::ALL.map(|kind| format!("{} {}", kind.icon(), kind.name()));
+        self.block.line(&format!(
+            "Types: {}, {} tried, did not work.",
+            types.join(", "),
+            ObservationType::REJECTED_ICON
         ));
     }
 
@@ -192,24 +202,92 @@ impl<'w> Writer<'w> {
         }
         self.block.release_reserved();
         fitting.sort_by_key(|(created_at, told)| std::cmp::Reverse((*created_at, told.entry.handle.id)));
+        let (rules, changes): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, told)| told.is_rule);
+        let mut heading = "\n## Decisions and traps\n";
+        for (_, told) in rules {
+            self.push_memory(heading, &told);
+            heading = "";
+        }
         let mut day = String::new();
-        for (created_at, told) in fitting {
+        for (created_at, told) in changes {
             let this_day = day_of(created_at);
-            let heading = match this_day == day {
-                true => String::new(),
-                false => format!("\n## {this_day}\n"),
+            let heading = if this_day == day {
+                String::new()
+            } else {
+                format!("\n## {this_day}\n")
             };
             day = this_day;
-            let entry = told.entry;
-            let is_brief = told.text == told.line;
-            let text = format!("{heading}{}", told.text);
-            self.push_line(entry.handle, &entry.title, &entry.reason, &text, is_brief);
+            self.push_memory(&heading, &told);
         }
         Ok(())
     }
 
+    fn push_memory(&mut self, heading: &str, told: &RenderedLine) {
+        let is_brief = told.text == told.line;
+        let text = format!("{heading}{}", told.text);
+        self.push_line(
+            told.entry.handle,
+            &told.entry.title,
+            &told.entry.reason,
+            &text,
+            is_brief,
+        );
+    }
+
+    /// Returns the lines of recent sessions for which there is room, besides the one whose summary is printed, and keeps the
+    /// room for them.
+    pub(super) fn fitting_sessions(
+        &mut self,
+        sessions: &[RecentSession],
+        printed: Option<SessionId>,
+    ) -> Vec<String> {
+        const MAX_TITLE: usize = 90;
+        const MAX_SUBTITLE: usize = 110;
+        let mut lines = Vec::new();
+        for session in sessions.iter().filter(|session| Some(session.db_id) != printed) {
+            let title = one_line(&session.title, MAX_TITLE);
+            let outcome = session
+                .subtitle
+                .as_deref()
+                .map(|subtitle| one_line(subtitle, MAX_SUBTITLE))
+                .filter(|subtitle| *subtitle != title)
+                .map(|subtitle| format!(": {subtitle}"))
+                .unwrap_or_default();
+            let line = format!(
+                "S{} {} {title}{outcome} ({})",
+                session.summary_id,
+                day_of(session.last_event_at),
+                session.status
+            );
+            if self.block.would_fit(&line) == Fits::Yes {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    /// Writes the list of recent sessions. It is a table of contents: its summaries do not count as told.
+    pub(super) fn sessions(&mut self, lines: &[String]) {
+        for (index, line) in lines.iter().enumerate() {
+            let heading = if index == 0 { "\n## Recent sessions\n" } else { "" };
+            self.block.line(&format!("{heading}{line}"));
+        }
+    }
+
     fn told(&self, observation: &Observation, reason: &str) -> Result<RenderedLine, StoreError> {
-        let icon = MemoryKind::Observation.icon(Some(observation.kind));
+        let is_rule = observation.rejected
+            || observation.resolves_error
+            || observation.kind == ObservationType::Decision;
+        let icon = if observation.rejected {
+            ObservationType::REJECTED_ICON
+        } else {
+            observation.kind.icon()
+        };
+        let time = if is_rule {
+            day_of(observation.created_at)
+        } else {
+            time_of(observation.created_at)
+        };
         let handle = Handle::from(observation.id);
         let is_stale = files_changed(
             self.store,
@@ -219,15 +297,15 @@ impl<'w> Writer<'w> {
         )?;
         let stale = if is_stale { " ⚠ file changed since" } else { "" };
         let line = format!(
-            "#{} {} {icon} {} (~{}){stale}",
+            "#{} {time} {icon} {} (~{}){stale}",
             observation.id,
-            time_of(observation.created_at),
             one_line(&observation.title, 200),
             observation.size().div_ceil(4)
         );
         Ok(RenderedLine {
             text: String::new(),
             line,
+            is_rule,
             entry: ContextEntry {
                 handle,
                 title: observation.title.clone(),
@@ -315,6 +393,8 @@ fn one_paragraph(note: &Note) -> String {
 struct RenderedLine {
     text: String,
     line: String,
+    /// A decision, a remedy or an attempt that did not work.
+    is_rule: bool,
     entry: ContextEntry,
 }
 

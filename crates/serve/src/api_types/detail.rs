@@ -6,7 +6,7 @@ use backstory_text::one_line;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{MemoryJson, rfc3339};
+use super::{HandoverJson, MemoryJson, rfc3339};
 
 /// A memory with its provenance and passages.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -18,6 +18,9 @@ pub struct Detail {
     pub provenance: ProvenanceJson,
     /// Passages that support the memory.
     pub passages: Vec<Passage>,
+    /// Last summary of a session: its hand-over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverJson>,
 }
 
 /// Origin of a memory.
@@ -67,7 +70,7 @@ pub struct ToolUseJson {
 pub struct Passage {
     /// Handle, such as V678.
     pub id: String,
-    /// prompt, prose, edit, command or error.
+    /// Kind of evidence: `report`, `commit`, `edit`, `command`, `error` and others.
     #[serde(rename = "type")]
     pub type_name: String,
     /// First line of the text.
@@ -103,6 +106,7 @@ impl From<store::MemoryDetail> for Detail {
                 last_seen_at: origin.last_seen_at.map(rfc3339),
                 edited_at: origin.edited_at.map(rfc3339),
             },
+            handover: detail.handover.map(HandoverJson::from),
             passages: detail
                 .passages
                 .into_iter()

@@ -41,6 +41,9 @@ pub struct SearchHitJson {
     /// The memory that supersedes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
+    /// True if it was tried and did not work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
 }
 
 impl From<&recall::SearchHit> for SearchHitJson {
@@ -64,6 +67,7 @@ impl From<&recall::SearchHit> for SearchHitJson {
             stale: hit.is_stale,
             external_id: record.external_id.clone(),
             superseded_by: memory.superseded_by.map(|id| id.to_string()),
+            rejected: memory.rejected,
         }
     }
 }
@@ -136,6 +140,9 @@ pub struct MemoryJson {
     pub branch: Option<String>,
     /// True if pinned.
     pub pinned: bool,
+    /// Observations: true if it was tried and did not work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
 }
 
 impl From<store::Memory> for MemoryJson {
@@ -166,6 +173,7 @@ impl From<store::Memory> for MemoryJson {
             notes: line.notes,
             branch: line.branch,
             pinned: line.pinned,
+            rejected: memory.rejected,
         }
     }
 }

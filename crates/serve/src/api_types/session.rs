@@ -1,6 +1,6 @@
 //! Sessions and turns.
 
-use backstory_model::Handle;
+use backstory_model::{Handle, Handover};
 use backstory_store as store;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,6 +32,8 @@ pub struct SessionJson {
     pub end_reason: Option<String>,
     /// Title.
     pub title: Option<String>,
+    /// Latest outcome, in one line.
+    pub subtitle: Option<String>,
     /// First prompt of the user.
     pub first_prompt: Option<String>,
     /// Number of user prompts.
@@ -62,6 +64,7 @@ impl From<store::Session> for SessionJson {
             status: session.status.name(),
             end_reason: session.end_reason,
             title: session.title,
+            subtitle: session.subtitle,
             first_prompt: session.first_prompt,
             prompts: session.prompts,
             turns: session.turns,
@@ -69,6 +72,42 @@ impl From<store::Session> for SessionJson {
             started_at: rfc3339(session.started_at),
             last_event_at: rfc3339(session.last_event_at),
             ended_at: session.ended_at.map(rfc3339),
+        }
+    }
+}
+
+/// State of the work at the end of a session, for the next session.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HandoverJson {
+    /// Requests in the user's words, oldest first.
+    pub requests: Vec<String>,
+    /// Completed work, with commits and pull requests.
+    pub done: Vec<String>,
+    /// Last result of each test, build and lint command.
+    pub checks: Vec<String>,
+    /// State of the branch and the working tree.
+    pub state: Vec<String>,
+    /// Open work.
+    pub open: Vec<String>,
+    /// Decisions to know.
+    pub decisions: Vec<String>,
+    /// Failures with their remedy, and attempts that did not work.
+    pub traps: Vec<String>,
+    /// Branch at the end.
+    pub branch: Option<String>,
+}
+
+impl From<Handover> for HandoverJson {
+    fn from(handover: Handover) -> Self {
+        Self {
+            requests: handover.requests,
+            done: handover.done,
+            checks: handover.checks,
+            state: handover.state,
+            open: handover.open,
+            decisions: handover.decisions,
+            traps: handover.traps,
+            branch: handover.branch,
         }
     }
 }

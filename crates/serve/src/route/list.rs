@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::search::WireFilter;
 use crate::{
     api::Api,
-    api_types::{Detail, MemoryJson, ProjectJson, SessionJson, TurnJson},
+    api_types::{Detail, HandoverJson, MemoryJson, ProjectJson, SessionJson, TurnJson},
     extract::{JsonBody, JsonResult, QueryParams, handle, limit},
     problem::ApiError,
     project_scope::{self, ProjectScope},
@@ -80,6 +80,8 @@ struct SessionDetail {
     session: SessionJson,
     /// Turns in order.
     turn_list: Vec<TurnJson>,
+    /// State of the work at its end.
+    handover: Option<HandoverJson>,
 }
 
 /// All projects, most recent first.
@@ -364,9 +366,11 @@ async fn session(State(server): State<Arc<Server>>, Path(id): Path<String>) -> J
                 }
                 turn_list.push(TurnJson::new(turn, memories));
             }
+            let handover = store.handover(session.db_id)?;
             Ok(Json(SessionDetail {
                 session: SessionJson::from(session),
                 turn_list,
+                handover: handover.map(HandoverJson::from),
             }))
         })
         .await

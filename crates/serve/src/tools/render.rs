@@ -1,6 +1,6 @@
 //! Renders a memory as text for an agent.
 
-use backstory_model::{MemoryKind, Timestamp};
+use backstory_model::{Handover, MemoryKind, Timestamp};
 use backstory_store::{MemoryDetail, MemoryRecord};
 use backstory_text::one_line;
 
@@ -36,8 +36,28 @@ pub(super) fn render_full(detail: &MemoryDetail, is_stale: bool) -> String {
         about.push("a cited file has changed since".to_owned());
     }
     text.push_str(&format!("\n  ({})", about.join(", ")));
-    for (name, value) in render_fields(line) {
-        text.push_str(&format!("\n  {name}: {value}"));
+    if detail.memory.rejected {
+        text.push_str("\n  tried, did not work");
+    }
+    match &detail.handover {
+        Some(handover) => text.push_str(&render_handover(handover)),
+        None => {
+            for (name, value) in render_fields(line) {
+                text.push_str(&format!("\n  {name}: {value}"));
+            }
+        }
+    }
+    text
+}
+
+/// Renders a hand-over in place of the summary that stands for it.
+fn render_handover(handover: &Handover) -> String {
+    let mut text = String::new();
+    for (label, lines) in handover.sections() {
+        text.push_str(&format!("\n  {label}:"));
+        for line in lines {
+            text.push_str(&format!("\n    - {}", indented(line.trim(), 6)));
+        }
     }
     text
 }

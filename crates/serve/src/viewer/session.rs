@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::extract::{Path, Query, State};
-use backstory_model::{Handle, TurnId};
+use backstory_model::{Handle, Handover, TurnId};
 use backstory_store::{Session, Store, Turn};
 use backstory_text::one_line;
 use maud::{Markup, html};
@@ -33,6 +33,7 @@ struct SessionPage {
     /// Index of the first shown turn.
     from: usize,
     is_replay: bool,
+    handover: Option<Handover>,
 }
 
 impl SessionPage {
@@ -67,6 +68,7 @@ impl SessionPage {
             shown.push(FullTurn::read(store, turn.clone(), &handles, depth)?);
         }
         Ok(Self {
+            handover: store.handover(session.db_id)?,
             session,
             memories,
             shown,
@@ -90,6 +92,9 @@ impl SessionPage {
         html! {
             h1 { (inline_text(&self.title())) }
             (self.facts(view))
+            @if let Some(handover) = self.handover.as_ref().filter(|_| !self.is_replay) {
+                (show_handover(handover))
+            }
             @if !self.turns.is_empty() {
                 nav.steps aria-label="Turns" {
                     @if self.is_replay {
@@ -177,6 +182,21 @@ impl SessionPage {
                             "Later turns (" (self.turns.len() - end) ")"
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the hand-over: a list per section.
+pub(super) fn show_handover(handover: &Handover) -> Markup {
+    html! {
+        section.handover #handover data-live="swap" {
+            h2 { "Hand-over" }
+            dl.fields {
+                @for (label, lines) in handover.sections() {
+                    dt { (label) }
+                    dd { ul { @for line in lines { li { (inline_text(line)) } } } }
                 }
             }
         }

@@ -158,6 +158,7 @@ fn collect_targets(connection: &Connection, selection: Selection<'_>) -> rusqlit
     match selection {
         Selection::Memories(handles) => {
             for handle in handles {
+                let handle = stored::resolve(connection, *handle)?;
                 add_target(connection, handle.kind.name(), handle.id)?;
             }
         }

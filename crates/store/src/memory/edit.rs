@@ -55,10 +55,10 @@ impl MemoryEdit {
 }
 
 impl Store {
-    /// Returns true if a memory exists.
+    /// Returns true if a memory or its successor exists.
     pub fn exists(&self, handle: Handle) -> Result<bool, StoreError> {
         self.read("look for a memory", |connection| {
-            stored::exists(connection, handle)
+            stored::exists(connection, stored::resolve(connection, handle)?)
         })
     }
 
@@ -66,6 +66,7 @@ impl Store {
     pub fn set_pinned(&mut self, handles: &[Handle], pinned: bool) -> Result<(), StoreError> {
         self.write("pin memories", |tx| {
             for handle in handles {
+                let handle = stored::resolve(tx, *handle)?;
                 let sql = match handle.kind {
                     MemoryKind::Observation => "update observation set pinned = ?2 where id = ?1",
                     MemoryKind::Summary => "update summary set pinned = ?2 where id = ?1",
@@ -74,7 +75,7 @@ impl Store {
                     MemoryKind::Passage => "update passage set pinned = ?2 where id = ?1",
                 };
                 tx.run(sql, params![handle.id, pinned])?;
-                record_change(tx, ChangeEvent::Memory(*handle))?;
+                record_change(tx, ChangeEvent::Memory(handle))?;
             }
             Ok(())
         })
@@ -83,6 +84,7 @@ impl Store {
     /// Changes a memory and indexes it again. Skips fields that its kind does not have, see [`MemoryEdit::fields`].
     pub fn edit(&mut self, handle: Handle, edit: &MemoryEdit, now: Timestamp) -> Result<(), StoreError> {
         self.write("change a memory", |tx| {
+            let handle = stored::resolve(tx, handle)?;
             apply(tx, handle, edit, now)?;
             documents::put(tx, handle)?;
             if handle.kind == MemoryKind::Prompt {

@@ -351,8 +351,10 @@ mod tests {
         by_rules(&mut store, ModelFollowUp::Wanted);
         let claim = claim(&mut store).unwrap();
         by_model(&mut store, claim);
-        let successor = store.successor(ObservationId::new(1)).unwrap();
-        assert_eq!(successor, Some(ObservationId::new(2)));
+        assert_eq!(
+            store.resolve(ObservationId::new(1).into()).unwrap(),
+            ObservationId::new(2).into()
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use backstory_model::{ObservationId, ObservationType, SessionId, Timestamp};
+use backstory_model::{ObservationId, ObservationType, SessionId, SessionStatus, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::{
@@ -39,6 +39,10 @@ pub struct Observation {
     pub is_pinned: bool,
     /// The time of its turn.
     pub created_at: Timestamp,
+    /// It was tried and did not work.
+    pub rejected: bool,
+    /// It is the remedy of an error.
+    pub resolves_error: bool,
 }
 
 impl Observation {
@@ -85,6 +89,23 @@ impl Summary {
         let all = || next_steps::entries(text).map(ToOwned::to_owned).collect();
         self.open_steps.clone().unwrap_or_else(all)
     }
+}
+
+/// Holds the part of a session that a context block lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentSession {
+    /// The session.
+    pub db_id: SessionId,
+    /// Its last summary; the handle is `S` and this number.
+    pub summary_id: i64,
+    /// The title.
+    pub title: String,
+    /// The latest outcome in one line.
+    pub subtitle: Option<String>,
+    /// The state.
+    pub status: SessionStatus,
+    /// The time of the last event.
+    pub last_event_at: Timestamp,
 }
 
 /// Holds the part of a note that a context block can show.
@@ -134,12 +155,12 @@ impl Store {
     /// not among them.
     pub fn recent_observations(&self, project: &Project, limit: u32) -> Result<Vec<Observation>, StoreError> {
         const RECENT: &str = "select observation.id, type, observation.title, narrative, facts, concepts, files_modified,
-                session_db_id, branch, seen, pinned, created_at
+                session_db_id, branch, seen, pinned, created_at, rejected, error_signature is not null
             from observation left join session on session.id = observation.session_db_id
             where observation.project_id = ?1 and superseded_by is null order by created_at desc, observation.id desc limit ?2";
         const PINNED: &str =
             "select observation.id, type, observation.title, narrative, facts, concepts, files_modified,
-                session_db_id, branch, seen, pinned, created_at
+                session_db_id, branch, seen, pinned, created_at, rejected, error_signature is not null
             from observation indexed by observation_pinned left join session on session.id = observation.session_db_id
             where observation.project_id = ?1 and pinned = 1 order by created_at desc limit ?2";
         self.read("read the latest memories", |connection| {
@@ -150,6 +171,26 @@ impl Store {
                 }
             }
             Ok(found)
+        })
+    }
+
+    /// Returns the latest sessions of a project that have a title and a summary, newest first.
+    pub fn recent_sessions(&self, project: &Project, limit: u32) -> Result<Vec<RecentSession>, StoreError> {
+        const RECENT: &str = "select session.id, max(summary.id), title, subtitle, status, last_event_at
+            from session join summary on summary.session_db_id = session.id
+            where session.project_id = ?1 and title is not null
+            group by session.id order by last_event_at desc, session.id desc limit ?2";
+        self.read("read the latest sessions", |connection| {
+            connection.rows(RECENT, (project.db_id, limit), |row| {
+                Ok(RecentSession {
+                    db_id: row.get(0)?,
+                    summary_id: row.get(1)?,
+                    title: row.get(2)?,
+                    subtitle: row.get(3)?,
+                    status: row.get(4)?,
+                    last_event_at: row.get(5)?,
+                })
+            })
         })
     }
 
@@ -188,6 +229,8 @@ fn observations(
             seen: row.get(9)?,
             is_pinned: row.get(10)?,
             created_at: row.get(11)?,
+            rejected: row.get(12)?,
+            resolves_error: row.get(13)?,
         })
     })
 }

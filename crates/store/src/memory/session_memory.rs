@@ -91,14 +91,6 @@ impl Store {
         })
     }
 
-    /// Returns the observation that took the place of one whose number is gone.
-    pub fn successor(&self, observation: ObservationId) -> Result<Option<ObservationId>, StoreError> {
-        const SUCCESSOR: &str = "select new_id from successor where old_id = ?1";
-        self.read("look for the successor of a memory", |connection| {
-            connection.optional_row(SUCCESSOR, [observation], |row| row.get("new_id"))
-        })
-    }
-
     /// Reads the hand-over of a session.
     pub fn handover(&self, session_db_id: SessionId) -> Result<Option<Handover>, StoreError> {
         const BODY: &str = "select body from handover where session_db_id = ?1";

@@ -1,7 +1,7 @@
 //! One memory in full: content, provenance and evidence.
 
 use backstory_model::{
-    Distiller, EvidenceKind, Handle, MemoryKind, NoteAuthor, ObservationId, Timestamp, TurnId,
+    Distiller, EvidenceKind, Handle, Handover, MemoryKind, NoteAuthor, ObservationId, Timestamp, TurnId,
 };
 use rusqlite::{Connection, Row};
 use serde::Serialize;
@@ -20,6 +20,8 @@ const MAX_PASSAGES: u32 = 50;
 pub struct MemoryDetail {
     /// The memory.
     pub memory: Memory,
+    /// The hand-over of the session, if the memory is the last summary of one.
+    pub handover: Option<Handover>,
     /// The provenance.
     pub provenance: Provenance,
     /// The first passages of the same turn, in order.
@@ -86,6 +88,7 @@ impl Store {
     /// Returns a memory in full; `None` if it does not exist.
     pub fn show(&self, handle: Handle) -> Result<Option<MemoryDetail>, StoreError> {
         self.read("read a memory", |connection| {
+            let handle = stored::resolve(connection, handle)?;
             let Some(memory) = stored::read(connection, handle)? else {
                 return Ok(None);
             };
@@ -99,13 +102,29 @@ impl Store {
                 passages = passages_of(connection, turn)?;
                 passages.retain(|passage| passage.id != handle);
             }
+            let handover = match handle.kind {
+                MemoryKind::Summary => handover(connection, handle)?,
+                _ => None,
+            };
             Ok(Some(MemoryDetail {
+                handover,
                 memory,
                 provenance,
                 passages,
             }))
         })
     }
+}
+
+/// Returns the hand-over that the last summary of a session stands for.
+fn handover(connection: &Connection, summary: Handle) -> rusqlite::Result<Option<Handover>> {
+    const BODY: &str =
+        "select body from handover join summary on summary.session_db_id = handover.session_db_id
+        where summary.id = ?1 and not exists (select 1 from summary as later
+            where later.session_db_id = summary.session_db_id
+                and (later.created_at, later.id) > (summary.created_at, summary.id))";
+    let body: Option<String> = connection.optional_row(BODY, [summary.id], |row| row.get("body"))?;
+    Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
 }
 
 fn provenance(

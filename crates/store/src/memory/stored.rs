@@ -30,6 +30,8 @@ pub struct Memory {
     pub intent: Option<String>,
     /// Passages: the file that it is about.
     pub path: Option<String>,
+    /// Observations: it was tried and did not work.
+    pub rejected: bool,
     /// The number of sightings.
     pub seen: u32,
     /// The memory that superseded it.
@@ -91,9 +93,16 @@ pub struct CitedFile {
 }
 
 impl Store {
-    /// Returns a memory; `None` if it does not exist.
+    /// Returns a memory, or its successor if its id is gone; `None` if neither exists.
     pub fn memory(&self, handle: Handle) -> Result<Option<Memory>, StoreError> {
-        self.read("read a memory", |connection| read(connection, handle))
+        self.read("read a memory", |connection| {
+            read(connection, resolve(connection, handle)?)
+        })
+    }
+
+    /// Returns the handle under which a memory is stored now: its own, or that of its successor.
+    pub fn resolve(&self, handle: Handle) -> Result<Handle, StoreError> {
+        self.read("look for a memory", |connection| resolve(connection, handle))
     }
 
     /// Returns the memory of a document; `None` if it was forgotten.
@@ -163,6 +172,17 @@ pub(crate) fn exists(connection: &Connection, handle: Handle) -> rusqlite::Resul
     connection.has_row(sql, [handle.id])
 }
 
+/// Returns the handle of the successor if an observation is gone and has one.
+pub(crate) fn resolve(connection: &Connection, handle: Handle) -> rusqlite::Result<Handle> {
+    const SUCCESSOR: &str = "select new_id from successor where old_id = ?1";
+    if handle.observation().is_none() || exists(connection, handle)? {
+        return Ok(handle);
+    }
+    let successor: Option<ObservationId> =
+        connection.optional_row(SUCCESSOR, [handle.id], |row| row.get("new_id"))?;
+    Ok(successor.map_or(handle, Handle::from))
+}
+
 /// Reads a memory; `None` if it does not exist.
 pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Memory>> {
     read_with(connection, handle, sql(handle.kind))
@@ -171,11 +191,17 @@ pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<
 /// Reads a memory from a database of this schema or an older one, down to schema 2.
 pub(crate) fn read_any_schema(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Memory>> {
     let sql = sql(handle.kind);
-    // Passages have intent and path since schema 7.
-    if handle.kind == MemoryKind::Passage && connection.prepare_cached(sql).is_err() {
-        return read_with(connection, handle, &sql.replace(INTENT_AND_PATH, "null, null"));
+    let newer = match handle.kind {
+        MemoryKind::Passage => Some((INTENT_AND_PATH, "null, null")),
+        MemoryKind::Observation => Some((REJECTED, "0")),
+        MemoryKind::Summary | MemoryKind::Note | MemoryKind::Prompt => None,
+    };
+    match newer {
+        Some((columns, values)) if connection.prepare_cached(sql).is_err() => {
+            read_with(connection, handle, &sql.replace(columns, values))
+        }
+        _ => read_with(connection, handle, sql),
     }
-    read_with(connection, handle, sql)
 }
 
 // All have the columns up to `superseded_by`, in this order. They are read by position: a search reads dozens of memories, an
@@ -186,7 +212,7 @@ const OBSERVATION: &str =
         memory.session_db_id, session.branch, memory.turn_id, memory.created_at, memory.external_id, memory.pinned,
         memory.seen, memory.superseded_by,
         memory.type, memory.title, memory.subtitle, memory.narrative, memory.facts, memory.concepts, memory.files_read,
-        memory.files_modified
+        memory.files_modified, memory.rejected
     from observation as memory join project on project.id = memory.project_id
         left join session on session.id = memory.session_db_id where memory.id = ?1";
 
@@ -220,8 +246,11 @@ const PASSAGE: &str =
     from passage as memory join project on project.id = memory.project_id
         left join session on session.id = memory.session_db_id where memory.id = ?1";
 
-/// The columns of [`PASSAGE`] that older schemas do not have.
+/// The columns of [`PASSAGE`] that schemas before 7 do not have.
 const INTENT_AND_PATH: &str = "memory.intent, memory.path";
+
+/// The column of [`OBSERVATION`] that schemas before 7 do not have.
+const REJECTED: &str = "memory.rejected";
 
 const fn sql(kind: MemoryKind) -> &'static str {
     match kind {
@@ -248,6 +277,7 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
             superseded_by: row.get(12)?,
             intent: None,
             path: None,
+            rejected: false,
         };
         let record = &mut memory.record;
         record.project = row.get(1)?;
@@ -257,7 +287,10 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
         record.external_id = row.get(9)?;
         record.pinned = row.get(10)?;
         match handle.kind {
-            MemoryKind::Observation => read_observation(row, record)?,
+            MemoryKind::Observation => {
+                read_observation(row, record)?;
+                memory.rejected = row.get(21)?;
+            }
             MemoryKind::Summary => read_summary(row, record)?,
             MemoryKind::Note => {
                 record.type_name = row.get(13)?;

@@ -42,6 +42,8 @@ pub struct Session {
     pub end_reason: Option<String>,
     /// The title.
     pub title: Option<String>,
+    /// The latest outcome in one line.
+    pub subtitle: Option<String>,
     /// The first prompt of the user.
     pub first_prompt: Option<String>,
     /// The number of prompts of the user.
@@ -165,7 +167,7 @@ pub enum SessionError {
 
 const COLUMNS: &str = "select session.id as db_id, session.session_id as session_id, session.host as host,
         project.name as project, project.key as project_id, session.cwd as cwd, session.branch as branch,
-        session.worktree as worktree, session.status as status, session.end_reason as end_reason, session.title as title,
+        session.worktree as worktree, session.status as status, session.end_reason as end_reason, session.title as title, session.subtitle as subtitle,
         (select prompt from turn where session_db_id = session.id and machine_made = 0 and prompt is not null
             order by number limit 1) as first_prompt,
         (select count(*) from turn where session_db_id = session.id and machine_made = 0 and prompt is not null) as prompts,
@@ -365,6 +367,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         status: row.get("status")?,
         end_reason: row.get("end_reason")?,
         title: row.get("title")?,
+        subtitle: row.get("subtitle")?,
         first_prompt: row.get("first_prompt")?,
         prompts: row.get("prompts")?,
         turns: row.get("turns")?,

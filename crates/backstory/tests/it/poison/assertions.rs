@@ -17,7 +17,7 @@ pub(super) struct Look {
 }
 
 /// Allowed starts of our lines; continuation lines are indented.
-const BEGINNINGS: [&str; 17] = [
+const BEGINNINGS: [&str; 18] = [
     "  ",
     "# acme · ",
     "## ",
@@ -28,6 +28,7 @@ const BEGINNINGS: [&str; 17] = [
     "Next steps: ",
     "Notes: ",
     "More: ",
+    "Types: ",
     "A record of past work",
     "Past work relevant",
     "Known about ",
