@@ -53,7 +53,7 @@ pub use search::lexical::{Origin, Scope, TermMatches};
 pub use search::pages::{Page, PageCursor};
 pub use search::timeline::{TimelineEntry, TimelineSpan};
 pub use search::vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
-pub use sessions::active_sessions::{Action, ActiveSession};
+pub use sessions::active_sessions::{ActiveSession, TurnAction};
 pub use sessions::activity::{Branch, BusyFile, DayCount};
 pub use sessions::hosts::HostSeen;
 pub use sessions::projects::{Project, ProjectCard, ProjectError};

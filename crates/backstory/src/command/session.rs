@@ -1,4 +1,4 @@
-//! `backstory session`: one conversation, turn by turn.
+//! `backstory session`: shows one session, turn by turn.
 
 use anstream::println;
 use anyhow::{Result, bail};
@@ -15,7 +15,7 @@ use crate::output::{self, BAD, BOLD, DIM};
 /// Show one session, turn by turn
 #[derive(clap::Args)]
 pub(crate) struct Show {
-    /// The session's id, or the beginning of it
+    /// The session's id, or a prefix of it
     #[arg(value_name = "ID")]
     id: String,
     /// Print JSON
@@ -23,17 +23,17 @@ pub(crate) struct Show {
     json: bool,
 }
 
-/// Everything that is shown of a session.
+/// Holds everything that is shown of a session.
 struct SessionView {
     session: Session,
     handover: Option<Handover>,
     turns: Vec<TurnView>,
 }
 
-/// A turn with its memories.
+/// Holds a turn with its memories.
 struct TurnView {
     turn: Turn,
-    /// The observations, including those of other sessions that the turn repeated.
+    /// Observations, including those of other sessions that the turn confirmed.
     observations: Vec<Memory>,
     summary: Option<Memory>,
 }
@@ -74,7 +74,7 @@ impl SessionView {
 pub(crate) fn run(engine: &Engine, arguments: &Show) -> Result<ExitStatus> {
     let Some(store) = open_store(engine)? else {
         let error = SessionError::Unknown(arguments.id.clone());
-        bail!(HintedError::new(error).hint("nothing is recorded yet"));
+        bail!(HintedError::new(error).hint("nothing was recorded yet"));
     };
     let session = match store.session(&arguments.id) {
         Ok(session) => session,
@@ -188,7 +188,7 @@ fn print_turn(view: &TurnView, width: usize) {
         failures => format!(", {BAD}{failures} failed{BAD:#}"),
     };
     let open = if turn.ended_at.is_none() {
-        ", not ended"
+        ", still open"
     } else {
         ""
     };

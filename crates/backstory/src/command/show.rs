@@ -1,4 +1,4 @@
-//! `backstory show`: everything about a memory.
+//! `backstory show`: prints a memory with its provenance and evidence.
 
 use anstream::println;
 use anyhow::Result;
@@ -22,7 +22,7 @@ pub(crate) struct ShowArguments {
     json: bool,
 }
 
-/// How much is shown of the prompt that a memory goes back to.
+/// Maximum length of the prompt that a memory comes from.
 const PROMPT_LENGTH: usize = 300;
 
 pub(crate) fn run(engine: &Engine, arguments: &ShowArguments) -> Result<ExitStatus> {
@@ -51,7 +51,7 @@ pub(crate) fn run(engine: &Engine, arguments: &ShowArguments) -> Result<ExitStat
             print(memory, engine.clock.timestamp(), &zone);
         }
     }
-    // One that is not there is no reason to keep the others back.
+    // A missing memory does not prevent the others from being shown.
     for &handle in &missing {
         output::print_error(&unknown(handle));
     }
@@ -92,9 +92,9 @@ fn print(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
     }
 }
 
-/// Prints what the memory goes by. A title is shown whole, for it stands nowhere else; other first lines stand below.
+/// Prints the first line. A title is shown in full, because it appears only there; other texts follow below.
 fn print_headline(line: &MemoryRecord, icon: &str, name: &str) {
-    /// An icon and a blank.
+    /// Width of the icon and a space.
     const ICON: usize = 3;
     let width = output::width() - ICON;
     let mut lines = match line.title {
@@ -112,7 +112,7 @@ fn print_headline(line: &MemoryRecord, icon: &str, name: &str) {
     println!("{icon} {BOLD}{last}{BOLD:#}{gap}{DIM}{name}{DIM:#}");
 }
 
-/// How much is shown of a first line that stands below in full.
+/// Returns the maximum length of a first line that is repeated below in full.
 fn cut() -> usize {
     output::width().saturating_sub(32)
 }
@@ -120,17 +120,17 @@ fn cut() -> usize {
 fn print_content(line: &MemoryRecord) {
     let texts = [
         ("about", &line.subtitle),
-        ("story", &line.narrative),
+        ("narrative", &line.narrative),
         ("text", &line.text),
         ("request", &line.request),
-        ("looked at", &line.investigated),
+        ("examined", &line.investigated),
         ("learned", &line.learned),
         ("completed", &line.completed),
         ("next", &line.next_steps),
         ("notes", &line.notes),
     ];
     for (name, text) in texts {
-        // A line that stands above already is not said twice.
+        // The first line is not repeated.
         if let Some(text) = text.as_deref().filter(|text| !is_headline(line, text)) {
             field(name, text);
         }
@@ -201,15 +201,15 @@ fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
         ("branch", origin.branch.clone()),
         ("turn", turn),
         (
-            "asked",
+            "prompt",
             origin
                 .prompt
                 .as_deref()
                 .map(|prompt| output::one_line(prompt, PROMPT_LENGTH)),
         ),
-        ("made by", origin.distiller.as_ref().map(ToString::to_string)),
+        ("distiller", origin.distiller.as_ref().map(ToString::to_string)),
         ("saved by", origin.author.map(|author| author.to_string())),
-        ("rests on", Some(tools.join(", "))),
+        ("evidence", Some(tools.join(", "))),
         ("created", line.created_at.map(since)),
         (
             "last seen",
@@ -241,7 +241,7 @@ fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
     }
 }
 
-/// Prints a field, its text wrapped beside its name.
+/// Prints a field with its text wrapped next to its name.
 fn field(name: &str, text: &str) {
     const NAME: usize = 13;
     for (at, line) in output::wrap(text, output::width() - NAME).iter().enumerate() {

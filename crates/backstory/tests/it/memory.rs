@@ -106,7 +106,7 @@ fn a_title_is_shown_in_full_on_a_narrow_terminal() {
     let shown = home.ok(&["show", "1"]);
     let head: Vec<&str> = shown
         .lines()
-        .take_while(|line| !line.starts_with("story"))
+        .take_while(|line| !line.starts_with("narrative"))
         .collect();
     insta::assert_snapshot!(head.join("\n"), @"
     🔴 The importer reads a transcript from its last

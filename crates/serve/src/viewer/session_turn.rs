@@ -1,7 +1,7 @@
 //! Renders one turn of a session: prompt, actions and memories.
 
 use backstory_model::{EventKind, Handle, MemoryKind, relative_path};
-use backstory_store::{Action, Memory, MemoryRecord, Session, Store, Turn};
+use backstory_store::{Memory, MemoryRecord, Session, Store, Turn, TurnAction};
 use backstory_text::one_line;
 use maud::{Markup, html};
 
@@ -37,7 +37,7 @@ const LONG_PROMPT: usize = 900;
 /// A turn with its actions and memories.
 pub(super) struct FullTurn {
     pub(super) turn: Turn,
-    actions: Vec<Action>,
+    actions: Vec<TurnAction>,
     memories: Vec<Memory>,
     depth: Depth,
 }
@@ -142,7 +142,7 @@ fn prompt_text(text: &str) -> Markup {
 }
 
 /// Lists the most-used tools with their counts.
-fn tally(actions: &[Action]) -> String {
+fn tally(actions: &[TurnAction]) -> String {
     let mut tools: Vec<(&str, usize)> = Vec::new();
     for action in actions {
         let name = action.tool.as_deref().unwrap_or(action.kind.name());
@@ -160,7 +160,7 @@ fn tally(actions: &[Action]) -> String {
 }
 
 /// Renders consecutive uses of the same tool as one group.
-fn actions(group: &[Action], session: &Session) -> Markup {
+fn actions(group: &[TurnAction], session: &Session) -> Markup {
     let Some(first) = group.first() else {
         return html! {};
     };

@@ -40,7 +40,7 @@ pub struct ActiveSession {
 
 /// Holds one action of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Action {
+pub struct TurnAction {
     /// The tool; absent for other events.
     pub tool: Option<String>,
     /// The kind of the event.
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Returns the first actions of a turn in order.
-    pub fn actions(&self, turn: TurnId, limit: u32) -> Result<Vec<Action>, StoreError> {
+    pub fn actions(&self, turn: TurnId, limit: u32) -> Result<Vec<TurnAction>, StoreError> {
         const ACTIONS: &str = "select kind, tool_name, agent_id is not null as is_subagent, at, payload
             from event indexed by event_by_turn
             where turn_id = ?1 and kind in ('post-tool-use', 'post-tool-use-failure', 'pre-compact')
@@ -104,7 +104,7 @@ impl Store {
                 let kind = row.get("kind")?;
                 let payload = Payload::read(row.get_ref("payload")?.as_str()?);
                 let (about, is_file) = payload.about();
-                Ok(Action {
+                Ok(TurnAction {
                     error: (kind == EventKind::PostToolUseFailure).then(|| payload.error()),
                     kind,
                     tool: row.get("tool_name")?,
