@@ -1,49 +1,15 @@
 //! Records shell commands with everything they do: checks, commits, pushes, publications and changes to files.
 
 use backstory_model::EvidenceKind;
-use serde_json::Value;
 
 use super::{
     clean::clean,
     edit, files, git, path, publication, purpose,
     recorder::Recorder,
-    run::{self, Output},
+    run::{self, Output, command_of},
     shell::{self, Joint, Simple},
 };
 use crate::{Action, ChangeKind, GitCommit, RunOutcome, ToolUse};
-
-/// Says whether a tool runs shell commands.
-pub(super) fn is_shell(name: &str) -> bool {
-    matches!(
-        name,
-        "Bash"
-            | "bash"
-            | "shell"
-            | "exec"
-            | "local_shell"
-            | "run_shell_command"
-            | "run_terminal_cmd"
-            | "terminal"
-            | "execute_command"
-            | "PowerShell"
-    )
-}
-
-/// Returns the command of a shell tool: a string, or the words of one.
-pub(super) fn command_of(input: &Value) -> String {
-    match input.get("command").or_else(|| input.get("cmd")) {
-        Some(Value::String(command)) => command.clone(),
-        Some(Value::Array(words)) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            match words.as_slice() {
-                // `["bash", "-lc", "make test"]`.
-                [_, flag, command] if flag.starts_with('-') && flag.ends_with('c') => (*command).to_owned(),
-                _ => words.join(" "),
-            }
-        }
-        _ => String::new(),
-    }
-}
 
 impl Recorder<'_> {
     /// Records a shell command.

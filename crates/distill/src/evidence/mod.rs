@@ -24,20 +24,4 @@ mod text;
 mod verdict;
 mod written;
 
-use backstory_model::EvidenceItem;
-
-use crate::{TurnInput, TurnLog};
-
-/// The evidence of one turn.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TurnEvidence {
-    /// The items, in order; `LogEntry::item` is a position in this list.
-    pub items: Vec<EvidenceItem>,
-    /// The work log of the turn.
-    pub log: TurnLog,
-}
-
-/// Reads a turn. Pure, and no turn makes it panic.
-pub fn record(turn: &TurnInput) -> TurnEvidence {
-    recorder::record(turn)
-}
+pub use recorder::{TurnEvidence, record};

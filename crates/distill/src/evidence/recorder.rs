@@ -6,10 +6,10 @@ use backstory_model::{EvidenceItem, EvidenceKind};
 use serde_json::Value;
 
 use super::{
-    TurnEvidence,
     clean::{clean, clean_prompt},
-    commands::{command_of, is_shell},
-    edit, path, prose, publication, statement,
+    edit, path, prose, publication,
+    run::{command_of, is_shell},
+    statement,
     text::cut,
     written::WrittenFiles,
 };
@@ -18,7 +18,17 @@ use crate::{Action, LogEntry, ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnLog,
 /// The beginning of a file or search result that is kept: the repository has the rest.
 const MAX_LOOKUP: usize = 600;
 
-pub(super) fn record(turn: &TurnInput) -> TurnEvidence {
+/// The evidence of one turn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TurnEvidence {
+    /// The items, in order; `LogEntry::item` is a position in this list.
+    pub items: Vec<EvidenceItem>,
+    /// The work log of the turn.
+    pub log: TurnLog,
+}
+
+/// Reads a turn. Pure, and no turn makes it panic.
+pub fn record(turn: &TurnInput) -> TurnEvidence {
     let mut recorder = Recorder::new(turn);
     let last = last_message(turn);
     for (index, step) in turn.steps.iter().enumerate() {

@@ -14,6 +14,39 @@ use crate::{CommandRun, Purpose, RunOutcome, ToolOutcome};
 /// A command longer than this is shown by its beginning.
 const MAX_COMMAND: usize = 600;
 
+/// Reports whether a tool runs shell commands.
+pub(super) fn is_shell(name: &str) -> bool {
+    matches!(
+        name,
+        "Bash"
+            | "bash"
+            | "shell"
+            | "exec"
+            | "local_shell"
+            | "run_shell_command"
+            | "run_terminal_cmd"
+            | "terminal"
+            | "execute_command"
+            | "PowerShell"
+    )
+}
+
+/// Returns the command of a shell tool: a string, or the words of one.
+pub(super) fn command_of(input: &Value) -> String {
+    match input.get("command").or_else(|| input.get("cmd")) {
+        Some(Value::String(command)) => command.clone(),
+        Some(Value::Array(words)) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            match words.as_slice() {
+                // `["bash", "-lc", "make test"]`.
+                [_, flag, command] if flag.starts_with('-') && flag.ends_with('c') => (*command).to_owned(),
+                _ => words.join(" "),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
 /// The result of a tool call that ran a command.
 #[derive(Debug, Default)]
 pub(super) struct Output {

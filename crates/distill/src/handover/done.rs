@@ -8,6 +8,9 @@ use crate::memories::{Ending, FinalCommit, FinalPublication, is_first_person, sp
 use crate::prose::{Message, SectionRole, plain};
 use crate::{Action, PublicationAction, PublicationKind};
 
+/// A line with this share of another line's words says the same.
+pub(super) const SAME_PERCENT: u32 = 60;
+
 /// More commits than this are counted, not listed.
 const MAX_COMMITS: usize = 8;
 

@@ -11,16 +11,15 @@ mod summary;
 
 pub(crate) use summary::summaries;
 
+use done::SAME_PERCENT;
+
 use crate::english::{Words, has_cause, opens_with_change};
 use crate::episodes::Timeline;
 use crate::memories::{Ending, Obstacles};
-use crate::{Handover, SessionObservation};
-use backstory_model::ObservationType;
+use backstory_model::{Handover, ObservationType, SessionObservation};
 
 /// The whole hand-over, in characters: about 450 tokens.
 const MAX_CHARS: usize = 1_900;
-/// A line with this share of another line's words says the same.
-const SAME_PERCENT: u32 = 60;
 const MAX_FINDINGS: usize = 3;
 const MAX_CHANGES: usize = 3;
 const MAX_DECISIONS: usize = 4;

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use backstory_model::ObservationType;
+use backstory_model::{Checkpoint, Handover, NewSummary, ObservationType, SessionObservation};
 
-use super::done::{commit_line, describes_change, statements};
+use super::done::{SAME_PERCENT, commit_line, describes_change, statements};
 use super::open::open_statements;
 use super::requests::{is_request, requests};
 use crate::english::{Deferral, Words, code};
 use crate::episodes::Timeline;
 use crate::memories::Ending;
-use crate::{Action, Checkpoint, Handover, NewSummary, SessionObservation, TurnEnd};
+use crate::{Action, TurnEnd};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
 const ALL_STATEMENTS: usize = 6_000;
@@ -110,7 +110,7 @@ fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> O
     found.extend(
         turn.learned
             .iter()
-            .filter(|title| !Words::of(title).covered_by(&known, super::SAME_PERCENT))
+            .filter(|title| !Words::of(title).covered_by(&known, SAME_PERCENT))
             .take(MAX_LEARNED)
             .map(|title| format!("{title}.")),
     );
@@ -226,5 +226,5 @@ fn is_work(item: &str) -> bool {
 }
 
 fn is_said(text: &str, lines: &[String]) -> bool {
-    Words::of(text).covered_by(&Words::of(&lines.join(" ")), super::SAME_PERCENT)
+    Words::of(text).covered_by(&Words::of(&lines.join(" ")), SAME_PERCENT)
 }

@@ -3,9 +3,9 @@
 use super::draft::{Draft, Source};
 use super::ending::Ending;
 use super::kind;
-use crate::english::{Intent, Words, code, fit_title, intent};
+use crate::english::{Intent, Words, code, fit_title, imperative, intent};
 use crate::episodes::{Span, Timeline};
-use crate::{Action, FileChange, Purpose, Replacement, RunOutcome};
+use crate::{Action, FileChange, Purpose, Replacement, RunOutcome, TurnEnd};
 
 /// A turn with more changes than this is described by words, not by its edits.
 const MAX_EDITS: usize = 3;
@@ -38,9 +38,10 @@ pub(super) fn drafts(
             draft.from < end && draft.at >= first && !matches!(draft.source, Source::User | Source::Written)
         };
         if !others.iter().any(is_described) {
+            // A turn that was interrupted may not have done what was asked.
             let request = spans
                 .iter()
-                .find(|span| (span.first..span.end).contains(&first))
+                .find(|span| log.end == TurnEnd::Stopped && (span.first..span.end).contains(&first))
                 .and_then(|span| span.request.as_deref());
             let draft = draft(request, &changes(timeline, ending, first..end));
             out.extend(draft.map(|mut draft| {
@@ -69,8 +70,8 @@ fn changes<'a>(
 fn asked(request: Option<&str>) -> Option<String> {
     /// A request with less content, such as "yes, do it", does not say what was changed.
     const MIN_WEIGHT: u32 = 3;
-    let request = request.filter(|request| intent(request) != Intent::Question)?;
-    fit_title(request).filter(|title| Words::of(title).weight() >= MIN_WEIGHT)
+    let order = imperative(request?)?;
+    fit_title(&order).filter(|title| Words::of(title).weight() >= MIN_WEIGHT)
 }
 
 /// Describes the last check of a turn.

@@ -18,7 +18,7 @@ mod written;
 
 use std::collections::{HashMap, HashSet};
 
-use backstory_model::{NewObservation, ObservationType};
+use backstory_model::{NewObservation, ObservationType, SessionObservation};
 
 pub(crate) use command::{command_key, simple_commands};
 pub(crate) use commit::split_prefix;
@@ -26,10 +26,10 @@ pub(crate) use draft::{Draft, Source, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Obstacles, describe, find_obstacles};
 
+use crate::Action;
 use crate::english::{Intent, Words, fit_title, intent, opens_with_change};
 use crate::episodes::{Span, StepKind, Timeline};
 use crate::prose::{Message, SectionRole, Topic};
-use crate::{Action, SessionObservation};
 
 /// Drafts and selects the memories of a session.
 pub(crate) fn write(
