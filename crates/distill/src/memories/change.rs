@@ -1,6 +1,6 @@
 //! Changes as they were made: facts about small edits, and the memory of a turn that changed files without a word about it.
 
-use super::draft::{Draft, Source};
+use super::draft::{Draft, POINTERS, Source};
 use super::ending::Ending;
 use super::kind;
 use crate::english::{Intent, Words, code, fit_title, imperative, intent};
@@ -43,7 +43,7 @@ pub(super) fn drafts(
                 .iter()
                 .find(|span| log.end == TurnEnd::Stopped && (span.first..span.end).contains(&first))
                 .and_then(|span| span.request.as_deref());
-            let draft = draft(request, &changes(timeline, ending, first..end));
+            let draft = draft(request, &changes(timeline, ending, first..end), others.is_empty());
             out.extend(draft.map(|mut draft| {
                 draft.facts.extend(last_check(timeline, first..end));
                 draft
@@ -71,7 +71,8 @@ fn asked(request: Option<&str>) -> Option<String> {
     /// A request with less content, such as "yes, do it", does not say what was changed.
     const MIN_WEIGHT: u32 = 3;
     let order = imperative(request?)?;
-    fit_title(&order).filter(|title| Words::of(title).weight() >= MIN_WEIGHT)
+    fit_title(&order)
+        .filter(|title| Words::of(title).weight() >= MIN_WEIGHT && !POINTERS.within(&title.to_lowercase()))
 }
 
 /// Describes the last check of a turn.
@@ -90,7 +91,7 @@ fn last_check(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Option<
     }
 }
 
-fn draft(request: Option<&str>, changes: &[(usize, &str, &FileChange)]) -> Option<Draft> {
+fn draft(request: Option<&str>, changes: &[(usize, &str, &FileChange)], is_alone: bool) -> Option<Draft> {
     let (first, last) = (changes.first()?, changes.last()?);
     let edits: Vec<String> = changes
         .iter()
@@ -106,9 +107,10 @@ fn draft(request: Option<&str>, changes: &[(usize, &str, &FileChange)]) -> Optio
     let only_edit = edits.first().filter(|_| changes.len() == 1);
     let asked = asked(request);
     let aim = asked.as_deref().map_or(Intent::Other, intent);
+    // A list of files says nothing that the hand-over does not say, unless it is all there is.
     let title = asked
         .or_else(|| only_edit.and_then(|edit| fit_title(edit)))
-        .or_else(|| fit_title(&list(&files)))?;
+        .or_else(|| fit_title(&list(&files)).filter(|_| is_alone))?;
     let mut draft = Draft::new(Source::Change, last.0, title);
     draft.from = first.0;
     draft.kind = Some(kind::of_intent(aim));

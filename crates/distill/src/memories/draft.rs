@@ -296,14 +296,14 @@ pub(super) static CHORES: Phrases = Phrases::new(concat!(
 ));
 
 /// Words that point to another sentence.
-static POINTERS: Phrases = Phrases::new("this|these|those|it|them|both|above|below");
+pub(super) static POINTERS: Phrases = Phrases::new("this|these|those|it|them|both|above|below");
 
 /// A memory is rarely about its tests.
 static TESTS: Phrases = Phrases::new("test|tests|test cases|unit tests");
 
 /// A promise or a wish is no finding.
 static PROMISES: Phrases = Phrases::new(
-    "should be gone|you'll see|you will see|should now|should work|will now|should be|would be|could be|might be",
+    "needs to be|need to be|to be verified|should be gone|you'll see|you will see|should now|should work|will now|should be|would be|could be|might be",
 );
 
 /// Returns the title that a statement makes: a whole clause that names its subject.

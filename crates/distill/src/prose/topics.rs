@@ -1,7 +1,7 @@
 //! Groups the statements of a message by subject.
 
 use super::document::{Block, Section, SectionRole, announces_open_work, offers_choice, weighs_choice};
-use crate::english::{Phrases, is_narration, is_question, is_verdict, sentences, strip_openers};
+use crate::english::{Form, Phrases, is_narration, is_question, is_verdict, sentences, strip_openers, verb};
 
 /// Statements under one heading of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,8 +145,11 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
         } else {
             role
         };
+        // "The harness now creates:" is no statement without its list.
+        let last = text.trim_end_matches(':').rsplit(' ').next().and_then(verb);
+        let needs_list = introduces && last.is_some_and(|(_, form)| form == Form::Third);
         let point = Point {
-            title: Some(text.trim_end_matches(':').to_owned()),
+            title: Some(text.trim_end_matches(':').to_owned()).filter(|_| !needs_list),
             text,
             is_item: false,
             role,
