@@ -20,7 +20,7 @@ use backstory_model::{Handover, ObservationType, SessionObservation};
 
 /// The whole hand-over, in characters: about 450 tokens.
 const MAX_CHARS: usize = 1_900;
-const MAX_FINDINGS: usize = 3;
+const MAX_FINDINGS: usize = 2;
 const MAX_CHANGES: usize = 3;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
@@ -89,12 +89,7 @@ fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String>
         let is_finding = one.observation.kind == ObservationType::Discovery
             && !one.rejected
             && one.error_signature.is_none();
-        is_finding
-            && has_cause(&format!(
-                "{} {}",
-                one.observation.title,
-                one.observation.narrative.as_deref().unwrap_or_default()
-            ))
+        is_finding && has_cause(&one.observation.title)
     };
     observations
         .iter()
