@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 /// Says which code base a session works on, as far as the file system tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectIdentity {
-    /// Identifies the code base and never collides: the normalised git remote (`github.com/acme/app`), else the
+    /// Identifies the code base and never collides: the normalized git remote (`github.com/acme/app`), else the
     /// absolute path of the main working tree, else the absolute path of the folder.
     pub key: String,
     /// What people call it: the folder name of the repository.

@@ -327,8 +327,8 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         return None;
     }
     let title = fit_title(statement)?;
-    let labelled = without_code_label(&title);
-    if labelled.len() < title.len() && !is_statement(labelled) && !opens_with_change(labelled) {
+    let labeled = without_code_label(&title);
+    if labeled.len() < title.len() && !is_statement(labeled) && !opens_with_change(labeled) {
         return None;
     }
     let words = title.split_whitespace().count();

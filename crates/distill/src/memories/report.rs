@@ -100,7 +100,7 @@ fn groups(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> 
             .map(|statement| statement.text.chars().count())
             .sum();
         match &topic.heading {
-            Some(heading) if is_file(heading) => statements = labelled(heading, statements),
+            Some(heading) if is_file(heading) => statements = labeled(heading, statements),
             Some(heading) if !is_one_change && (length >= MIN_SUBJECT || source == Source::Subagent) => {
                 out.push(Group {
                     heading: Some(heading.clone()),
@@ -239,7 +239,7 @@ fn is_file(heading: &str) -> bool {
 }
 
 /// Puts the file in front of each statement that stood under it.
-fn labelled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
+fn labeled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
     let name = heading.trim_matches('`');
     let short = name.rsplit('/').next().unwrap_or(name);
     let label = |text: String| format!("`{short}`: {text}");

@@ -41,7 +41,7 @@ pub(super) fn topics(sections: &[Section]) -> Vec<Topic> {
         .collect()
 }
 
-/// Returns the topic of a section, and one for each labelled entry that is long enough to be a subject of its own.
+/// Returns the topic of a section, and one for each labeled entry that is long enough to be a subject of its own.
 fn section_topics(section: &Section) -> Vec<Topic> {
     let mut own = Vec::new();
     let mut rest = Section {
@@ -70,7 +70,7 @@ fn section_topics(section: &Section) -> Vec<Topic> {
     own
 }
 
-/// A labelled entry with this many sentences is about its label, not about the list.
+/// A labeled entry with this many sentences is about its label, not about the list.
 const MIN_STORY: usize = 3;
 
 fn topic(section: &Section) -> Topic {
