@@ -98,7 +98,7 @@ struct EventReading {
 impl EventReading {
     fn event(&mut self, event: &TurnEvent) {
         // The payload was checked when it was ingested.
-        let mut payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
+        let mut payload: Value = serde_json::from_str(&event.payload.text()).unwrap_or_default();
         let mut steps = EventSteps {
             before: stored_steps(&mut payload),
             own: None,

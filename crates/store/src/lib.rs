@@ -33,7 +33,7 @@ pub use memory::edit::MemoryEdit;
 pub use memory::fields::Fields;
 pub use memory::model_memories::ModelAnswer;
 pub use memory::notes::{NewNote, SavedNote};
-
+pub use memory::pack::EventPayload;
 pub use memory::recent::{Note, Observation, RecentSession, Summary};
 pub use memory::record::MemoryRecord;
 pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};

@@ -60,7 +60,7 @@ fn turn(mut draft: Draft<'_>) -> TurnInput {
         .map(|event| TurnEvent {
             kind: event.kind,
             at: event.at,
-            payload: event.payload.clone(),
+            payload: event.payload.clone().into(),
         })
         .collect();
     assemble(draft.head, &events, Vec::new())

@@ -265,7 +265,7 @@ mod tests {
         TurnEvent {
             kind,
             at: Timestamp::from_millis(at_ms),
-            payload: payload.to_string(),
+            payload: payload.to_string().into(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     Project, Session, Store, StoreError,
     memory::{
         documents::{everywhere, range},
-        pack::unpack_bytes,
+        pack::{EventPayload, unpack_bytes},
         stored,
     },
     sql::Statements as _,
@@ -264,7 +264,7 @@ fn collect_matching(
         "select document.kind as kind, memory_id from words join document on document.id = words.rowid
         where words match ?1 and words.rowid between ?2 and ?3";
     const EVENTS: &str =
-        "select event.id as id, payload from event join session on session.id = session_db_id
+        "select event.id as id, payload, packed from event join session on session.id = session_db_id
         where ?1 is null or project_id = ?1";
     const LOGS: &str = "select turn.id as id, log from turn join session on session.id = session_db_id
         where log is not null and (?1 is null or project_id = ?1)";
@@ -301,7 +301,7 @@ fn collect_matching(
     let mut statement = connection.prepare(EVENTS)?;
     let mut rows = statement.query([project])?;
     while let Some(row) = rows.next()? {
-        if words.are_in_json(row.get_ref("payload")?.as_str()?) {
+        if words.are_in_json(&EventPayload::from_row(row)?.text()) {
             add_target(connection, "record", row.get("id")?)?;
         }
     }
@@ -402,9 +402,9 @@ fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite
         update session set title = null, subtitle = null where id in (select session_db_id from turn
             where id in (select id from going where kind in ('prompt', 'turn')));
         delete from document where kind = 'prompt' and memory_id in (select id from going where kind = 'prompt');
-        update event set payload = '{}' where kind = 'user-prompt-submit'
+        update event set payload = '{}', packed = null where kind = 'user-prompt-submit'
             and turn_id in (select id from going where kind = 'prompt');
-        update event set payload = '{}' where id in (select id from going where kind = 'record');
+        update event set payload = '{}', packed = null where id in (select id from going where kind = 'record');
         update turn set prompt = null where id in (select id from going where kind = 'prompt');
         delete from observation where id in (select id from going where kind = 'observation');
         delete from summary where id in (select id from going where kind = 'summary');

@@ -38,7 +38,7 @@ impl Store {
         retention: Retention,
         now: Timestamp,
     ) -> Result<RetentionReport, StoreError> {
-        const PAYLOADS: &str = "update event set payload = '{}' where id in
+        const PAYLOADS: &str = "update event set payload = '{}', packed = null where id in
             (select id from event where state = 'done' and payload <> '{}' and at < ?1 limit ?2)";
         const PASSAGES: &str = "delete from passage where id in
             (select id from passage where pinned = 0 and created_at < ?1 limit ?2)";

@@ -12,7 +12,7 @@ use backstory_model::{
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
 use crate::{
-    PreparedLine, SessionProjects, Store, StoreError,
+    EventPayload, PreparedLine, SessionProjects, Store, StoreError,
     memory::stored,
     schema::connect::{BusyTimeout, connect},
     sql::Statements as _,
@@ -161,19 +161,24 @@ fn from_both_ends<T>(
 
 /// Reads the events that still have their payload, in the order of ingest.
 fn events(damaged: &Connection) -> Vec<Event> {
-    const EVENTS: &str = "select event.id, event.key as key, kind, host, at, session.session_id as session_id, payload,
+    const EVENTS: &str = "select event.id, event.key as key, kind, host, at, session.session_id as session_id, payload, event.packed as packed,
             project.key as project_key, project.name as project_name, project.root as project_root,
             session.branch as branch, session.worktree as worktree, event.source as source
         from event join session on session.id = event.session_db_id join project on project.id = session.project_id
         where payload <> '{}'";
-    // A damaged database is not migrated. Schema 5 and older have the source in the key.
-    let select = match damaged.prepare("select source from event") {
-        Ok(_) => EVENTS.to_owned(),
-        Err(_) => EVENTS.replace(
+    // A damaged database is not migrated. Schema 5 and older have the source in the key, schema 6 and older pack nothing.
+    let mut select = EVENTS.to_owned();
+    for (column, before) in [
+        (
             "event.source",
             "iif(event.key like '%-import-%', 'import', 'hook')",
         ),
-    };
+        ("event.packed", "null"),
+    ] {
+        if damaged.prepare(&format!("select {column} from event")).is_err() {
+            select = select.replace(column, before);
+        }
+    }
     let read = |row: &Row<'_>| -> rusqlite::Result<Option<Event>> {
         let Some(host) = Host::new(row.get_ref("host")?.as_str()?) else {
             return Ok(None);
@@ -185,7 +190,7 @@ fn events(damaged: &Connection) -> Vec<Event> {
             host,
             at: row.get("at")?,
             session_id: row.get("session_id")?,
-            payload: row.get("payload")?,
+            payload: EventPayload::from_row(row)?.text().into_owned(),
             project: Some(ProjectIdentity {
                 key: row.get("project_key")?,
                 name: row.get("project_name")?,

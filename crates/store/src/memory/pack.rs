@@ -1,6 +1,11 @@
 //! Compresses long texts in the database.
+//!
+//! A table with packed texts has two columns: the plain text, which is empty if the text is packed, and `packed`.
+
+use std::borrow::Cow;
 
 use miniz_oxide::{deflate::compress_to_vec, inflate::decompress_to_vec_with_limit};
+use rusqlite::Row;
 
 /// The minimum length: compressing shorter texts saves nothing.
 const MIN_LEN: usize = 256;
@@ -13,7 +18,7 @@ const LEVEL: u8 = 4;
 
 /// Compresses a text; `None` if that saves too little.
 pub(crate) fn pack(text: &str) -> Option<Vec<u8>> {
-    if text.len() < MIN_LEN {
+    if !(MIN_LEN..=MAX_LEN).contains(&text.len()) {
         return None;
     }
     let packed = compress_to_vec(text.as_bytes(), LEVEL);
@@ -35,6 +40,42 @@ pub(crate) fn unpack_bytes(packed: &[u8]) -> Option<String> {
 pub(crate) fn unpack(plain: String, packed: Option<Vec<u8>>) -> String {
     let Some(packed) = packed else { return plain };
     unpack_bytes(&packed).unwrap_or(plain)
+}
+
+/// The payload of an event, packed if it is stored so: the payloads of a long turn fit into memory only packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventPayload {
+    plain: String,
+    packed: Option<Vec<u8>>,
+}
+
+impl EventPayload {
+    /// Reads the columns `payload` and `packed` of an event.
+    pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            plain: row.get("payload")?,
+            packed: row.get("packed")?,
+        })
+    }
+
+    /// Returns the payload: one JSON object, as captured. Retention leaves an empty object.
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.packed {
+            Some(packed) => unpack_bytes(packed).unwrap_or_default().into(),
+            None => Cow::Borrowed(&self.plain),
+        }
+    }
+
+    /// Returns true if retention dropped the payload.
+    pub fn is_dropped(&self) -> bool {
+        self.packed.is_none() && self.plain == "{}"
+    }
+}
+
+impl From<String> for EventPayload {
+    fn from(plain: String) -> Self {
+        Self { plain, packed: None }
+    }
 }
 
 #[cfg(test)]

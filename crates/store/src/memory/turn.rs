@@ -3,7 +3,7 @@
 use backstory_model::{EventKind, ProjectId, SessionId, Timestamp, TurnId};
 use rusqlite::{Connection, params};
 
-use crate::{Store, StoreError, sql::Statements as _};
+use crate::{EventPayload, Store, StoreError, sql::Statements as _};
 
 /// Holds a turn with its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct TurnEvent {
     /// The time.
     pub at: Timestamp,
     /// The payload, as captured.
-    pub payload: String,
+    pub payload: EventPayload,
 }
 
 /// Tells whether a model distills the turn after the rules.
@@ -81,12 +81,6 @@ pub struct TurnProgress {
     /// The tool uses when it was last distilled.
     pub distilled: u64,
 }
-
-/// The most events of a turn that are read, newest first: a turn that ran for days must fit into memory.
-const MAX_EVENTS: u32 = 2_000;
-
-/// The most payload bytes of a turn that are read.
-const MAX_BYTES: usize = 16 << 20;
 
 impl Store {
     /// Returns the progress of a turn; `None` if it was forgotten.
@@ -161,22 +155,16 @@ impl Store {
 }
 
 fn events(connection: &Connection, turn: TurnId) -> rusqlite::Result<Vec<TurnEvent>> {
-    const EVENTS: &str = "select kind, at, payload from event where turn_id = ?1 order by key desc limit ?2";
+    const EVENTS: &str = "select kind, at, payload, packed from event where turn_id = ?1 order by key";
     let mut statement = connection.prepare_cached(EVENTS)?;
-    let mut rows = statement.query((turn, MAX_EVENTS))?;
-    let (mut events, mut bytes) = (Vec::new(), 0);
+    let mut rows = statement.query([turn])?;
+    let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        let payload: String = row.get("payload")?;
-        bytes += payload.len();
-        if bytes > MAX_BYTES {
-            break;
-        }
         events.push(TurnEvent {
             kind: row.get("kind")?,
             at: row.get("at")?,
-            payload,
+            payload: EventPayload::from_row(row)?,
         });
     }
-    events.reverse();
     Ok(events)
 }

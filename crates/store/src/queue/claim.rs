@@ -38,8 +38,6 @@ pub struct ClaimedEvent {
     pub turn_id: Option<TurnId>,
     /// The kind of report.
     pub kind: EventKind,
-    /// The payload, as captured.
-    pub payload: String,
     /// The number of attempts, including this one.
     pub tries: i64,
 }
@@ -54,7 +52,7 @@ pub(super) const NEXT_SESSION: &str =
           and first.session_db_id = waiting.session_db_id order by key limit 1) <= ?1
     order by session_db_id <= coalesce(?2, 0), session_db_id limit 1";
 
-pub(super) const NEXT_EVENTS: &str = "select id, turn_id, kind, payload, tries from event
+pub(super) const NEXT_EVENTS: &str = "select id, turn_id, kind, tries from event
     where state <> 'done' and state = 'pending' and session_db_id = ?1 order by key limit ?2";
 
 pub(super) const LEASE: &str =
@@ -103,7 +101,6 @@ impl Store {
                     id: row.get("id")?,
                     turn_id: row.get("turn_id")?,
                     kind: row.get("kind")?,
-                    payload: row.get("payload")?,
                     tries: row.get::<_, i64>("tries")? + 1,
                 })
             })?;

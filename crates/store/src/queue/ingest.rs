@@ -9,7 +9,10 @@ use serde_json::value::RawValue;
 
 use crate::{
     Store, StoreError,
-    memory::changes::{ChangeEvent, record_change},
+    memory::{
+        changes::{ChangeEvent, record_change},
+        pack::pack,
+    },
     schema::migrate::{self, MIGRATIONS},
     sessions::{find_session, projects::find_or_create},
     sql::{Statements as _, text_hash},
@@ -130,8 +133,8 @@ impl Store {
 /// Returns true if the event is new.
 fn ingest_event(tx: &Transaction<'_>, event: &Event, projects: &SessionProjects) -> rusqlite::Result<bool> {
     const INSERT: &str = "insert into event
-            (key, source, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, read_hash)
-        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+            (key, source, session_db_id, turn_id, kind, agent_id, tool_name, tool_use_id, at, payload, packed, read_hash)
+        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     if tx.has_row(KNOWN, [&event.key])? {
         return Ok(false);
     }
@@ -155,6 +158,9 @@ fn ingest_event(tx: &Transaction<'_>, event: &Event, projects: &SessionProjects)
         .map(RawValue::get);
     let read_hash = file_content.map(text_hash);
     let shortened = without_repetition(tx, session, &event.payload, file_content)?;
+    let stored = shortened.as_deref().unwrap_or(&event.payload);
+    // Here and not when it is distilled: a row that becomes smaller later leaves half empty pages.
+    let packed = pack(stored);
     tx.run(
         INSERT,
         params![
@@ -167,7 +173,8 @@ fn ingest_event(tx: &Transaction<'_>, event: &Event, projects: &SessionProjects)
             tool_name,
             text(payload.tool_use_id),
             event.at,
-            shortened.as_deref().unwrap_or(&event.payload),
+            if packed.is_some() { "" } else { stored },
+            packed,
             read_hash,
         ],
     )?;
@@ -352,7 +359,10 @@ fn end_session(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{event, store};
+    use crate::{
+        Selection,
+        testing::{at, event, store},
+    };
 
     #[test]
     fn an_event_counts_once_however_often_it_comes() {
@@ -424,5 +434,49 @@ mod tests {
         ]);
         let turns = store.turns(&store.session("a").unwrap()).unwrap();
         assert_eq!(turns.iter().map(|turn| turn.tools).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn long_payloads_are_stored_packed_and_every_reader_gets_them_whole() {
+        let command = "cargo test --workspace ".repeat(40);
+        let payload = format!(r#"{{"tool_name":"Bash","tool_input":{{"command":"{command}"}}}}"#);
+        let mut store = store(&[Event {
+            payload: payload.clone(),
+            ..event("1", "a")
+        }]);
+        let sizes = |store: &Store| -> (usize, Option<usize>) {
+            let sql = "select length(payload), length(packed) from event";
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            store.connection.query_row(sql, [], row).unwrap()
+        };
+        let (plain, packed) = sizes(&store);
+        assert_eq!(plain, 0);
+        assert!(packed.unwrap() * 4 < payload.len());
+        let turn = TurnId::new(1);
+        let stored = store.turn_to_distil(turn).unwrap().unwrap();
+        assert_eq!(stored.events[0].payload.text(), payload);
+        assert_eq!(
+            store.actions(turn, 1).unwrap()[0].about.as_deref(),
+            Some(command.as_str())
+        );
+        let forgotten = store
+            .forget(Selection::Match("workspace", None), at(2_000))
+            .unwrap();
+        assert_eq!(forgotten.events, 1);
+        assert_eq!(sizes(&store), (2, None));
+        let stored = store.turn_to_distil(turn).unwrap().unwrap();
+        assert!(stored.events[0].payload.is_dropped());
+    }
+
+    #[test]
+    fn payloads_of_earlier_versions_are_read_as_they_are() {
+        let store = store(&[event("1", "a")]);
+        let long = format!(r#"{{"error":"{}"}}"#, "no ".repeat(400));
+        store
+            .connection
+            .execute("update event set payload = ?1", [&long])
+            .unwrap();
+        let stored = store.turn_to_distil(TurnId::new(1)).unwrap().unwrap();
+        assert_eq!(stored.events[0].payload.text(), long);
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::params;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Store, StoreError, sql::Statements as _};
+use crate::{EventPayload, Store, StoreError, sql::Statements as _};
 
 /// Holds a running session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,14 +95,15 @@ impl Store {
 
     /// Returns the first actions of a turn in order.
     pub fn actions(&self, turn: TurnId, limit: u32) -> Result<Vec<TurnAction>, StoreError> {
-        const ACTIONS: &str = "select kind, tool_name, agent_id is not null as is_subagent, at, payload
+        const ACTIONS: &str =
+            "select kind, tool_name, agent_id is not null as is_subagent, at, payload, packed
             from event indexed by event_by_turn
             where turn_id = ?1 and kind in ('post-tool-use', 'post-tool-use-failure', 'pre-compact')
             order by key limit ?2";
         self.read("read the actions of a turn", |connection| {
             connection.rows(ACTIONS, params![turn, limit], |row| {
                 let kind = row.get("kind")?;
-                let payload = Payload::read(row.get_ref("payload")?.as_str()?);
+                let payload = Payload::read(&EventPayload::from_row(row)?.text());
                 let (about, is_file) = payload.about();
                 Ok(TurnAction {
                     error: (kind == EventKind::PostToolUseFailure).then(|| payload.error()),

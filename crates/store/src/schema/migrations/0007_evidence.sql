@@ -73,5 +73,5 @@ create table successor (
 ) strict;
 create index successor_by_new on successor (new_id);
 
--- Compressed payload of an event; `payload` is '{}' then.
+-- Compressed payload of an event; `payload` is empty then.
 alter table event add column packed blob;
