@@ -9,10 +9,10 @@ use backstory_model::{EvidenceItem, EvidenceKind};
 use backstory_text::BYTES_PER_TOKEN;
 
 use crate::{
-    Action, TurnEnd, TurnEvidence, TurnInput, TurnLog,
+    Action, LoadCall, TurnEnd, TurnInput, TurnLog,
     english::{is_narration, sentences},
     episodes::Timeline,
-    evidence::record,
+    evidence::record_each,
     memories::Ending,
 };
 
@@ -67,8 +67,12 @@ const MAX_ANSWER: usize = 240;
 
 /// Writes the digest of a turn in at most this many tokens. Every piece goes through `clean` before it is cut, so that no
 /// half of a secret remains.
-pub fn digest(turn: &TurnInput, max_tokens: usize, clean: &dyn Fn(&str) -> String) -> Digest {
-    let TurnEvidence { items, log } = record(turn);
+pub fn digest(
+    turn: &TurnInput,
+    load: LoadCall<'_>,
+    max_tokens: usize,
+    clean: &dyn Fn(&str) -> String,
+) -> Digest {
     let mut pieces = Vec::new();
     let piece = |step: usize, rank: Rank, label: &str, text: &str, max: usize| Piece {
         step,
@@ -83,18 +87,20 @@ pub fn digest(turn: &TurnInput, max_tokens: usize, clean: &dyn Fn(&str) -> Strin
         };
         pieces.push(piece(0, Rank::Message, label, prompt, MAX_MESSAGE));
     }
-    for (position, item) in items.iter().enumerate() {
-        if let Some((rank, label, max)) = place(item) {
-            pieces.push(piece(position + 1, rank, label, &item.text, max));
+    let mut position = 0;
+    let log = record_each(turn, load, &mut |item| {
+        position += 1;
+        if let Some((rank, label, max)) = place(&item) {
+            pieces.push(piece(position, rank, label, &item.text, max));
         }
-    }
+    });
     let end = match turn.end {
         TurnEnd::Stopped => None,
         TurnEnd::Background => Some("background work was still running"),
         TurnEnd::Interrupted => Some("interrupted by the user"),
         TurnEnd::Open => Some("not ended yet"),
     };
-    pieces.extend(end.map(|end| piece(items.len() + 1, Rank::Message, "end of the turn", end, MAX_ANSWER)));
+    pieces.extend(end.map(|end| piece(position + 1, Rank::Message, "end of the turn", end, MAX_ANSWER)));
     Digest {
         text: write(chosen(pieces, max_tokens)),
         evidence: tool_evidence(&log),
@@ -293,7 +299,7 @@ mod tests {
             ),
             TurnStep::Prose("Token refresh retries once now.".to_owned()),
         ];
-        let digest = digest(&turn(steps), 6_000, &same);
+        let digest = digest(&turn(steps), &|_| None, 6_000, &same);
         insta::assert_snapshot!(digest.text);
         assert_eq!(digest.evidence.modified, ["src/auth.rs"]);
         assert_eq!(digest.evidence.read, ["src/token.rs"]);
@@ -315,7 +321,7 @@ mod tests {
             .collect();
         steps.push(edit("t1", "/work/acme/src/auth.rs", "a()", "b()"));
         for max in [500, 1_000, 6_000] {
-            let text = digest(&turn(steps.clone()), max, &same).text;
+            let text = digest(&turn(steps.clone()), &|_| None, max, &same).text;
             assert!(tokens(&text) <= max, "{max}: {}", tokens(&text));
             for told in ["mend it", "retries once now", "+b()"] {
                 assert!(text.contains(told), "{max}: {told}");
@@ -330,7 +336,7 @@ mod tests {
             TurnStep::Prose(said.to_owned()),
             TurnStep::Prose("Let me look.".to_owned()),
         ];
-        let text = digest(&turn(steps), 6_000, &same).text;
+        let text = digest(&turn(steps), &|_| None, 6_000, &same).text;
         assert!(text.contains(said) && !text.contains("Let me look"), "{text}");
     }
 
@@ -338,7 +344,10 @@ mod tests {
     fn every_piece_is_cleaned_before_it_is_cut() {
         let secret = format!("start {} SECRET {}", "x".repeat(900), "y".repeat(900));
         let steps = vec![TurnStep::Prose(secret)];
-        let text = digest(&turn(steps), 6_000, &|text| text.replace("SECRET", "[redacted]")).text;
+        let text = digest(&turn(steps), &|_| None, 6_000, &|text| {
+            text.replace("SECRET", "[redacted]")
+        })
+        .text;
         assert!(!text.contains("SECRET"));
     }
 }

@@ -25,7 +25,7 @@ mod worklog;
 pub use answer::{Answer, AnswerError, ModelObservation, ModelSummary, read as read_answer, refine};
 pub use backstory_model::{Distilled, NewObservation, NewSummary};
 pub use digest::{Digest, ToolEvidence, digest};
-pub use evidence::{TurnEvidence, record};
+pub use evidence::{LoadCall, TurnEvidence, record, record_each};
 pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};
 pub use provider::{

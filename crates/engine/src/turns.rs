@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 use backstory_model::EventKind;
 use backstory_store::TurnEvent;
+use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use records::{TranscriptStep, TurnRecords};
@@ -39,8 +40,38 @@ pub struct TurnHead {
     pub goes_on: bool,
 }
 
+/// A turn whose tool calls are read from its events one at a time: those of a long turn do not fit into memory together.
+#[derive(Debug)]
+pub struct AssembledTurn<'e> {
+    /// The turn. A step of an event's tool call has the id and the name of the call only.
+    pub turn: TurnInput,
+    events: &'e [TurnEvent],
+    /// Index of the event of each step; absent for steps that are complete.
+    sources: Vec<Option<usize>>,
+}
+
+impl AssembledTurn<'_> {
+    /// Reads the tool call of the step at a position; `None` if the step is complete.
+    pub fn load(&self, step: usize) -> Option<ToolUse> {
+        let event = &self.events[(*self.sources.get(step)?)?];
+        // The payload was checked when it was ingested.
+        let payload = serde_json::from_str(&event.payload.text()).unwrap_or_default();
+        Some(tool_use(event, payload))
+    }
+
+    /// Returns the turn with all its tool calls.
+    pub fn into_whole(mut self) -> TurnInput {
+        for step in 0..self.turn.steps.len() {
+            if let Some(tool) = self.load(step) {
+                self.turn.steps[step] = TurnStep::Tool(tool);
+            }
+        }
+        self.turn
+    }
+}
+
 /// Assembles a turn from its events, in order, and the additions of its transcript.
-pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> TurnInput {
+pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> AssembledTurn<'_> {
     let mut reading = EventReading {
         end: match (head.is_ended, head.goes_on) {
             (false, _) => TurnEnd::Open,
@@ -50,20 +81,27 @@ pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> T
         },
         ..EventReading::default()
     };
-    for event in events {
-        reading.event(event);
+    for (index, event) in events.iter().enumerate() {
+        reading.event(event, index);
     }
     reading.order_calls();
-    TurnInput {
+    let steps = merge(reading.events, added);
+    let (steps, sources) = steps.into_iter().map(|step| (step.step, step.event)).unzip();
+    let turn = TurnInput {
         number: head.number,
         started_ms: head.started_ms,
         prompt: head.prompt,
         machine_made: head.machine_made,
         root: head.root,
         branch: head.branch,
-        steps: merge(reading.events, added),
+        steps,
         last_message: reading.last_message,
         end: reading.end,
+    };
+    AssembledTurn {
+        turn,
+        events,
+        sources,
     }
 }
 
@@ -74,6 +112,10 @@ struct EventSteps {
     own: Option<TurnStep>,
     /// Index of the call among the calls of its turn, for an imported event.
     call: Option<u64>,
+    /// Index of the event, if `own` is its tool call.
+    event: Option<usize>,
+    /// Id of a call whose payload retention dropped: the transcript may still have it.
+    dropped_call: Option<String>,
 }
 
 impl EventSteps {
@@ -81,9 +123,74 @@ impl EventSteps {
     fn call_id(&self) -> Option<&str> {
         match &self.own {
             Some(TurnStep::Tool(tool)) if tool.agent_id.is_none() => tool.id.as_deref(),
-            _ => None,
+            _ => self.dropped_call.as_deref(),
         }
     }
+
+    fn into_steps(self) -> impl Iterator<Item = SourcedStep> {
+        let event = self.event;
+        let own = self.own.map(|step| SourcedStep { step, event });
+        self.before.into_iter().map(SourcedStep::complete).chain(own)
+    }
+}
+
+/// A step and the index of the event that its tool call is read from.
+#[derive(Debug)]
+struct SourcedStep {
+    step: TurnStep,
+    event: Option<usize>,
+}
+
+impl SourcedStep {
+    fn complete(step: TurnStep) -> Self {
+        Self { step, event: None }
+    }
+}
+
+/// Fields of a payload besides input and result of the tool call, which can be large.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EventHead {
+    steps: Value,
+    said: Value,
+    call: Value,
+    tool_use_id: Value,
+    tool_name: Value,
+    agent_id: Value,
+    agent_type: Value,
+    last_assistant_message: Value,
+    background_tasks: Value,
+    interrupted: Value,
+}
+
+impl EventHead {
+    /// Reads a payload. It was checked when it was ingested; a field that is there twice counts as the last one.
+    fn read(payload: &str) -> Self {
+        let whole = || serde_json::from_value(serde_json::from_str(payload).ok()?).ok();
+        serde_json::from_str(payload)
+            .ok()
+            .or_else(whole)
+            .unwrap_or_default()
+    }
+
+    /// Returns the steps that an import stored with the event.
+    fn stored_steps(&mut self) -> Vec<TurnStep> {
+        // Imports of earlier versions stored prose only.
+        let prose = self.said.as_array().into_iter().flatten();
+        let mut steps: Vec<TurnStep> = prose.filter_map(text).map(TurnStep::Prose).collect();
+        if let Value::Array(stored) = self.steps.take() {
+            steps.extend(
+                stored
+                    .into_iter()
+                    .filter_map(|step| serde_json::from_value(step).ok()),
+            );
+        }
+        steps
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(ToOwned::to_owned)
 }
 
 #[derive(Debug, Default)]
@@ -96,39 +203,50 @@ struct EventReading {
 }
 
 impl EventReading {
-    fn event(&mut self, event: &TurnEvent) {
-        // The payload was checked when it was ingested.
-        let mut payload: Value = serde_json::from_str(&event.payload.text()).unwrap_or_default();
+    fn event(&mut self, event: &TurnEvent, index: usize) {
+        let mut head = EventHead::read(&event.payload.text());
         let mut steps = EventSteps {
-            before: stored_steps(&mut payload),
+            before: head.stored_steps(),
             own: None,
-            call: payload["call"].as_u64(),
+            call: head.call.as_u64(),
+            event: None,
+            dropped_call: None,
         };
-        let text = |name: &str| payload[name].as_str().map(ToOwned::to_owned);
         match event.kind {
+            EventKind::PostToolUse | EventKind::PostToolUseFailure if event.payload.is_dropped() => {
+                steps.dropped_call.clone_from(&event.tool_use_id);
+            }
             EventKind::PostToolUse | EventKind::PostToolUseFailure => {
-                steps.own = Some(TurnStep::Tool(tool_use(event, payload)));
+                steps.own = Some(TurnStep::Tool(ToolUse {
+                    id: text(&head.tool_use_id),
+                    agent_id: text(&head.agent_id),
+                    name: text(&head.tool_name).unwrap_or_default(),
+                    input: Value::Null,
+                    outcome: ToolOutcome::Unknown,
+                    at_ms: event.at.as_millis(),
+                }));
+                steps.event = Some(index);
             }
             EventKind::SubagentStop => {
-                let agent_id = text("agent_id");
+                let agent_id = text(&head.agent_id);
                 self.running.retain(|task| Some(task) != agent_id.as_ref());
                 if self.end == TurnEnd::Background && self.running.is_empty() {
                     self.end = TurnEnd::Stopped;
                 }
                 steps.own = Some(TurnStep::SubAgent {
                     agent_id,
-                    agent_type: text("agent_type"),
-                    report: text("last_assistant_message").unwrap_or_default(),
+                    agent_type: text(&head.agent_type),
+                    report: text(&head.last_assistant_message).unwrap_or_default(),
                 });
             }
             EventKind::Stop => {
                 // Some hosts report the last message and the end of the turn in two events.
-                self.last_message = text("last_assistant_message").or(self.last_message.take());
-                let tasks = payload["background_tasks"].as_array().into_iter().flatten();
+                self.last_message = text(&head.last_assistant_message).or(self.last_message.take());
+                let tasks = head.background_tasks.as_array().into_iter().flatten();
                 self.running = tasks
                     .map(|task| task["id"].as_str().unwrap_or_default().to_owned())
                     .collect();
-                self.end = if payload["interrupted"] == Value::Bool(true) {
+                self.end = if head.interrupted == Value::Bool(true) {
                     TurnEnd::Interrupted
                 } else if self.running.is_empty() {
                     TurnEnd::Stopped
@@ -138,7 +256,7 @@ impl EventReading {
             }
             _ => {}
         }
-        if steps.own.is_some() || !steps.before.is_empty() {
+        if steps.own.is_some() || steps.dropped_call.is_some() || !steps.before.is_empty() {
             self.events.push(steps);
         }
     }
@@ -160,25 +278,9 @@ impl EventReading {
     }
 }
 
-/// Reads the steps that an import stored in the payload of an event.
-fn stored_steps(payload: &mut Value) -> Vec<TurnStep> {
-    // Imports of earlier versions stored prose only.
-    let prose = payload["said"].as_array().into_iter().flatten();
-    let prose = prose.filter_map(|text| text.as_str().map(|text| TurnStep::Prose(text.to_owned())));
-    let mut steps: Vec<TurnStep> = prose.collect();
-    if let Value::Array(stored) = payload["steps"].take() {
-        steps.extend(
-            stored
-                .into_iter()
-                .filter_map(|step| serde_json::from_value(step).ok()),
-        );
-    }
-    steps
-}
-
 /// Merges the steps of events and of the transcript: in the order of the transcript for the agent's own calls and
 /// everything it adds, in the order of the events for the rest.
-fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<TurnStep> {
+fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<SourcedStep> {
     let place: HashMap<String, usize> = added
         .iter()
         .enumerate()
@@ -197,9 +299,12 @@ fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<TurnStep> {
     }
     let mut out = Vec::with_capacity(added.len() + order.len());
     let mut added = added.into_iter().enumerate().peekable();
-    let mut emit = |out: &mut Vec<TurnStep>, at: usize, step: TurnStep| match reported.remove(&at) {
-        Some(event) => out.extend(event.before.into_iter().chain(event.own)),
-        None if is_unreported(&step) => out.push(step),
+    let mut emit = |out: &mut Vec<SourcedStep>, at: usize, step: TurnStep| match reported.remove(&at) {
+        Some(event) => {
+            let restored = event.dropped_call.is_some().then(|| SourcedStep::complete(step));
+            out.extend(event.into_steps().chain(restored));
+        }
+        None if is_unreported(&step) => out.push(SourcedStep::complete(step)),
         None => {}
     };
     for item in order {
@@ -209,7 +314,7 @@ fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<TurnStep> {
                     emit(&mut out, index, step);
                 }
             }
-            Err(event) => out.extend(event.before.into_iter().chain(event.own)),
+            Err(event) => out.extend(event.into_steps()),
         }
     }
     for (index, step) in added {

@@ -30,6 +30,7 @@ pub use maintenance::retain::{Retention, RetentionReport};
 pub use maintenance::salvage::Salvaged;
 pub use memory::changes::{Change, ChangeEvent};
 pub use memory::edit::MemoryEdit;
+pub use memory::evidence_rows::EvidenceItems;
 pub use memory::fields::Fields;
 pub use memory::model_memories::ModelAnswer;
 pub use memory::notes::{NewNote, SavedNote};

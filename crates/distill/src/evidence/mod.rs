@@ -24,4 +24,4 @@ mod text;
 mod verdict;
 mod written;
 
-pub use recorder::{TurnEvidence, record};
+pub use recorder::{LoadCall, TurnEvidence, record, record_each};

@@ -27,12 +27,29 @@ pub struct TurnEvidence {
     pub log: TurnLog,
 }
 
+/// Returns the whole tool call of the step at a position; `None` if the step has it already.
+pub type LoadCall<'l> = &'l dyn Fn(usize) -> Option<ToolUse>;
+
 /// Reads a turn. Pure, and no turn makes it panic.
 pub fn record(turn: &TurnInput) -> TurnEvidence {
-    let mut recorder = Recorder::new(turn);
+    let mut items = Vec::new();
+    let log = record_each(turn, &|_| None, &mut |item| items.push(item));
+    TurnEvidence { items, log }
+}
+
+/// Reads a turn whose tool calls do not fit into memory together.
+///
+/// `load` returns one call at a time, and every item goes to `keep` at once. The steps in `turn` have the id and the name of
+/// such calls only.
+pub fn record_each(turn: &TurnInput, load: LoadCall<'_>, keep: &mut dyn FnMut(EvidenceItem)) -> TurnLog {
+    let mut recorder = Recorder::new(turn, keep);
     let last = last_message(turn);
     for (index, step) in turn.steps.iter().enumerate() {
-        recorder.step(step, last == Some(LastMessage::Step(index)));
+        if let (TurnStep::Tool(_), Some(tool)) = (step, load(index)) {
+            recorder.tool(&tool);
+        } else {
+            recorder.step(step, last == Some(LastMessage::Step(index)));
+        }
     }
     if last == Some(LastMessage::Extra) {
         let text = turn.last_message.as_deref().unwrap_or_default();
@@ -75,7 +92,11 @@ fn last_message(turn: &TurnInput) -> Option<LastMessage> {
 
 pub(super) struct Recorder<'t> {
     turn: &'t TurnInput,
-    items: Vec<EvidenceItem>,
+    keep: &'t mut dyn FnMut(EvidenceItem),
+    /// The number of items so far.
+    items: u32,
+    /// The plans so far, each with the position of its item.
+    plans: Vec<(String, u32)>,
     entries: Vec<LogEntry>,
     /// The last sentence of the agent's prose.
     intent: Option<String>,
@@ -84,10 +105,12 @@ pub(super) struct Recorder<'t> {
 }
 
 impl<'t> Recorder<'t> {
-    fn new(turn: &'t TurnInput) -> Self {
+    fn new(turn: &'t TurnInput, keep: &'t mut dyn FnMut(EvidenceItem)) -> Self {
         Self {
             turn,
-            items: Vec::new(),
+            keep,
+            items: 0,
+            plans: Vec::new(),
             entries: Vec::new(),
             intent: None,
             at_ms: turn.started_ms,
@@ -95,23 +118,20 @@ impl<'t> Recorder<'t> {
         }
     }
 
-    fn finish(self) -> TurnEvidence {
+    fn finish(self) -> TurnLog {
         let turn = self.turn;
-        TurnEvidence {
-            items: self.items,
-            log: TurnLog {
-                number: turn.number,
-                prompt: turn
-                    .prompt
-                    .as_deref()
-                    .filter(|_| !turn.machine_made)
-                    .map(clean_prompt),
-                machine_made: turn.machine_made,
-                branch: turn.branch.clone(),
-                started_ms: turn.started_ms,
-                end: turn.end,
-                entries: self.entries,
-            },
+        TurnLog {
+            number: turn.number,
+            prompt: turn
+                .prompt
+                .as_deref()
+                .filter(|_| !turn.machine_made)
+                .map(clean_prompt),
+            machine_made: turn.machine_made,
+            branch: turn.branch.clone(),
+            started_ms: turn.started_ms,
+            end: turn.end,
+            entries: self.entries,
         }
     }
 
@@ -191,7 +211,7 @@ impl<'t> Recorder<'t> {
         tool: Option<&ToolUse>,
     ) -> u32 {
         let is_own = tool.is_some_and(|tool| tool.agent_id.is_none());
-        self.items.push(EvidenceItem {
+        (self.keep)(EvidenceItem {
             kind,
             text,
             intent: self.intent.clone().filter(|_| is_own),
@@ -199,7 +219,9 @@ impl<'t> Recorder<'t> {
             tool_use_id: tool.and_then(|tool| tool.id.clone()),
             at_ms: self.at_ms,
         });
-        u32::try_from(self.items.len() - 1).unwrap_or(u32::MAX)
+        let position = self.items;
+        self.items += 1;
+        position
     }
 
     pub(super) fn entry(&mut self, item: Option<u32>, tool: Option<&ToolUse>, action: Action) {
@@ -302,11 +324,14 @@ impl<'t> Recorder<'t> {
         if text.is_empty() {
             return;
         }
-        let is_same = |item: &EvidenceItem| item.kind == EvidenceKind::Plan && item.text == text;
-        let known = self.items.iter().rposition(is_same);
-        let item = match known.and_then(|index| u32::try_from(index).ok()) {
-            Some(item) => item,
-            None => self.item(EvidenceKind::Plan, text.clone(), None, Some(tool)),
+        let known = self.plans.iter().rfind(|(plan, _)| *plan == text);
+        let item = match known {
+            Some((_, item)) => *item,
+            None => {
+                let item = self.item(EvidenceKind::Plan, text.clone(), None, Some(tool));
+                self.plans.push((text.clone(), item));
+                item
+            }
         };
         self.entry(Some(item), Some(tool), Action::Plan { text, approved });
     }

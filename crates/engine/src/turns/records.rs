@@ -1,6 +1,6 @@
 //! Collects the transcript records of one turn as steps.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use backstory_distill::{ToolOutcome, ToolUse, TurnStep};
 use backstory_transcript::{RecordKind, refusal};
@@ -25,9 +25,19 @@ pub(crate) struct TurnRecords {
     records: Vec<TranscriptStep>,
     /// Calls without a result so far.
     open: HashMap<String, usize>,
+    /// Calls whose input and result are kept, of those that hooks report; all if absent.
+    kept_calls: Option<HashSet<String>>,
 }
 
 impl TurnRecords {
+    /// Returns an empty list that keeps only the position of calls that hooks report, except for these calls.
+    pub(crate) fn with_calls(kept: HashSet<String>) -> Self {
+        Self {
+            kept_calls: Some(kept),
+            ..Self::default()
+        }
+    }
+
     /// Adds a record. Prompts and facts are not steps.
     pub(crate) fn push(&mut self, kind: RecordKind, at_ms: i64, offset: u64) {
         let mut message = None;
@@ -82,6 +92,13 @@ impl TurnRecords {
             tool.outcome = outcome;
             tool.at_ms = at_ms;
             (record.at_ms, record.offset) = (at_ms, offset);
+            if self.kept_calls.as_ref().is_some_and(|kept| !kept.contains(id)) && super::is_reported(tool) {
+                tool.input = Value::Null;
+                match &mut tool.outcome {
+                    ToolOutcome::Failed(text) => *text = String::new(),
+                    outcome => *outcome = ToolOutcome::Answered(Value::Null),
+                }
+            }
         }
     }
 

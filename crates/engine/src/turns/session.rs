@@ -60,8 +60,9 @@ fn turn(mut draft: Draft<'_>) -> TurnInput {
         .map(|event| TurnEvent {
             kind: event.kind,
             at: event.at,
+            tool_use_id: None,
             payload: event.payload.clone().into(),
         })
         .collect();
-    assemble(draft.head, &events, Vec::new())
+    assemble(draft.head, &events, Vec::new()).into_whole()
 }

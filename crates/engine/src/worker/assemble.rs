@@ -3,24 +3,23 @@
 use std::path::Path;
 
 use backstory_capture::{filter, sanitize::TextSanitizer};
-use backstory_distill::TurnInput;
 use backstory_store::StoredTurn;
 use backstory_transcript::{self as transcript, Position, RecordKind};
 
 use super::final_message;
-use crate::turns::{self, TurnHead, TurnRecords};
+use crate::turns::{self, AssembledTurn, TurnHead, TurnRecords};
 
 /// A turn with everything that is known of it.
 #[derive(Debug)]
-pub(super) struct Assembled {
+pub(super) struct Assembled<'e> {
     /// The turn.
-    pub(super) turn: TurnInput,
+    pub(super) turn: AssembledTurn<'e>,
     /// The position up to which the transcript was read for it.
     pub(super) position: Option<Position>,
 }
 
 /// Puts a turn together.
-pub(super) fn assemble(stored: &StoredTurn, settings: &filter::CaptureSettings) -> Assembled {
+pub(super) fn assemble<'e>(stored: &'e StoredTurn, settings: &filter::CaptureSettings) -> Assembled<'e> {
     let TranscriptPart { records, position } = read_transcript(stored, settings);
     let head = TurnHead {
         number: stored.number,
@@ -32,12 +31,16 @@ pub(super) fn assemble(stored: &StoredTurn, settings: &filter::CaptureSettings) 
         is_ended: stored.is_ended,
         goes_on: stored.goes_on,
     };
-    let mut turn = turns::assemble(head, &stored.events, records.into_steps());
+    let mut assembled = turns::assemble(head, &stored.events, records.into_steps());
+    let turn = &mut assembled.turn;
     if turn.last_message.is_none() && stored.is_ended {
         let message = final_message::of(stored);
         turn.last_message = message.and_then(|message| TextSanitizer::new(settings.redact).text(&message));
     }
-    Assembled { turn, position }
+    Assembled {
+        turn: assembled,
+        position,
+    }
 }
 
 /// The part of a transcript that belongs to a turn.
@@ -64,7 +67,10 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
     let Ok(mut reader) = reader else {
         return TranscriptPart::default();
     };
-    let mut records = TurnRecords::default();
+    // The events have the calls, except for those whose payload retention dropped.
+    let dropped = turn.events.iter().filter(|event| event.payload.is_dropped());
+    let mut records =
+        TurnRecords::with_calls(dropped.filter_map(|event| event.tool_use_id.clone()).collect());
     let mut begun = None;
     let mut is_over = false;
     for record in reader
@@ -80,7 +86,7 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
             }
             // Records before the turn's own prompt belong to an earlier turn that ended before they were written.
             begun = begun.max(fit);
-            records = TurnRecords::default();
+            records.take();
         } else {
             records.push(record.kind, record.at_ms, record.offset);
         }
@@ -114,7 +120,7 @@ fn fit(turn: &StoredTurn, text: &str, prompt_id: Option<&str>) -> Option<PromptM
 mod tests {
     use std::{fs, io::Write, path::PathBuf};
 
-    use backstory_distill::{ToolOutcome, TurnEnd, TurnStep};
+    use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
     use backstory_model::{EventKind, ProjectId, SessionId, Timestamp, TurnId};
     use backstory_store::TurnEvent;
     use serde_json::{Value, json};
@@ -237,7 +243,7 @@ mod tests {
         TurnInput {
             number: turn.number,
             started_ms: turn.started_ms,
-            ..assemble(&stored, &settings()).turn
+            ..assemble(&stored, &settings()).turn.into_whole()
         }
     }
 
@@ -265,6 +271,7 @@ mod tests {
         TurnEvent {
             kind,
             at: Timestamp::from_millis(at_ms),
+            tool_use_id: None,
             payload: payload.to_string().into(),
         }
     }
@@ -372,7 +379,7 @@ mod tests {
             events: vec![event(EventKind::PostToolUse, 5, &payload)],
             ..stored_turn()
         };
-        let turn = assemble(&stored, &settings()).turn;
+        let turn = assemble(&stored, &settings()).turn.into_whole();
         assert_eq!((turn.steps.len(), turn.end), (1, TurnEnd::Open));
     }
 
@@ -389,5 +396,59 @@ mod tests {
             }
             other => format!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn calls_whose_payload_was_dropped_are_read_from_the_transcript() {
+        let folder = tempfile::tempdir().unwrap();
+        let ls = json!({"command": "ls"});
+        let path = Lines::default()
+            .user("Look")
+            .prose("I look.")
+            .call("t1", "Bash", &ls)
+            .result("t1", &json!({"stdout": "a"}))
+            .call("t2", "Bash", &ls)
+            .result("t2", &json!({"stdout": "from the transcript"}))
+            .prose("Done.")
+            .write(folder.path());
+        let dropped = |id: &str| TurnEvent {
+            tool_use_id: Some(id.to_owned()),
+            ..event(EventKind::PostToolUse, 5, &json!({}))
+        };
+        let kept =
+            json!({"tool_use_id": "t1", "tool_name": "Bash", "tool_input": ls, "tool_response": "hook"});
+        let stored = StoredTurn {
+            prompt: Some("Look".into()),
+            is_ended: true,
+            transcript_path: Some(path.to_string_lossy().into_owned()),
+            events: vec![
+                event(EventKind::PostToolUse, 5, &kept),
+                dropped("t2"),
+                dropped("unknown"),
+            ],
+            ..stored_turn()
+        };
+        let turn = assemble(&stored, &settings()).turn.into_whole();
+        let results: Vec<String> = turn
+            .steps
+            .iter()
+            .map(|step| match step {
+                TurnStep::Tool(ToolUse {
+                    outcome: ToolOutcome::Answered(answer),
+                    ..
+                }) => answer.to_string(),
+                TurnStep::Prose(text) => text.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            results,
+            [
+                "I look.",
+                r#""hook""#,
+                r#"{"stdout":"from the transcript"}"#,
+                "Done."
+            ]
+        );
     }
 }

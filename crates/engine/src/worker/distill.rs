@@ -18,11 +18,12 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use backstory_capture::filter;
-use backstory_distill::{TurnInput, TurnLog, TurnStep, compose, record};
-use backstory_model::{EventId, EventKind, EvidenceItem, NewObservation, SessionMemory, Timestamp, TurnId};
+use backstory_distill::{TurnInput, TurnLog, TurnStep, compose, record_each};
+use backstory_model::{EventId, EventKind, NewObservation, SessionMemory, Timestamp, TurnId};
 use backstory_recall::fingerprint_file;
 use backstory_store::{
-    Claim, FileFingerprint, ModelFollowUp, SessionRef, Store, StoredLog, StoredTurn, TurnProgress, TurnRecord,
+    Claim, EvidenceItems, FileFingerprint, ModelFollowUp, SessionRef, Store, StoredLog, StoredTurn,
+    TurnProgress, TurnRecord,
 };
 
 use super::assemble::{Assembled, assemble};
@@ -57,7 +58,7 @@ struct SessionResult {
 
 /// One turn as evidence and log.
 struct RecordedTurn {
-    items: Vec<EvidenceItem>,
+    items: EvidenceItems,
     /// The log as JSON.
     log: String,
     /// The position up to which the transcript was read.
@@ -206,24 +207,25 @@ fn parse_logs(logs: &[StoredLog]) -> BTreeMap<u32, TurnLog> {
 
 fn record_turn(stored: &StoredTurn, options: &DistillOptions) -> Result<(RecordedTurn, TurnLog)> {
     let Assembled { turn, position } = assemble(stored, &options.keep);
-    let evidence = record(&turn);
+    let mut items = EvidenceItems::default();
+    let log = record_each(&turn.turn, &|step| turn.load(step), &mut |item| items.push(item));
     // A turn that continues is read again from the same place.
     let read = position.filter(|_| stored.is_ended);
     let recorded = RecordedTurn {
-        items: evidence.items,
-        log: serde_json::to_string(&evidence.log)?,
+        items,
+        log: serde_json::to_string(&log)?,
         read: read
             .map(|position| serde_json::to_string(&position))
             .transpose()?,
         follow_up: if !options.with_model {
             ModelFollowUp::Never
-        } else if stored.is_ended && is_worth_a_model(&turn) {
+        } else if stored.is_ended && is_worth_a_model(&turn.turn) {
             ModelFollowUp::Wanted
         } else {
             ModelFollowUp::NotNow
         },
     };
-    Ok((recorded, evidence.log))
+    Ok((recorded, log))
 }
 
 /// Composes the memory of a session from its stored logs.

@@ -97,9 +97,9 @@ pub fn build_request(store: &Store, turn_id: TurnId, config: &ModelConfig) -> Re
     };
     let rules = memory.of_turn(stored.number);
     // Redacted regardless of the settings: this text leaves the machine.
-    let digest = digest(&turn, config.model.max_input_tokens, &|text| {
-        TextSanitizer::new(true).text(text).unwrap_or_default()
-    });
+    let clean = |text: &str| TextSanitizer::new(true).text(text).unwrap_or_default();
+    let load = |step| turn.load(step);
+    let digest = digest(&turn.turn, &load, config.model.max_input_tokens, &clean);
     if digest.text.is_empty() {
         return Ok(None);
     }

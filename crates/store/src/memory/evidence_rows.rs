@@ -6,7 +6,10 @@ use backstory_model::{EpisodeId, EvidenceItem, Handle, MemoryKind, ProjectId, Se
 use rusqlite::{Transaction, params};
 
 use crate::{
-    memory::{documents, pack::pack},
+    memory::{
+        documents,
+        pack::{pack, unpack_bytes},
+    },
     sql::Statements as _,
 };
 
@@ -17,11 +20,53 @@ pub(crate) struct EvidencePlace {
     pub(crate) turn_id: TurnId,
 }
 
+/// The items of a turn, in order. Those of a long turn are packed: they do not fit into memory otherwise.
+#[derive(Debug, Default)]
+pub struct EvidenceItems {
+    items: Vec<HeldItem>,
+    /// The length of the texts that are not packed.
+    plain_bytes: usize,
+}
+
+#[derive(Debug)]
+struct HeldItem {
+    /// The item; its text is empty if it is packed.
+    item: EvidenceItem,
+    packed: Option<Vec<u8>>,
+}
+
+impl EvidenceItems {
+    /// The length of text from which further items are packed. Most turns stay below it and pay nothing.
+    const MAX_PLAIN: usize = 4 << 20;
+
+    /// Adds an item.
+    pub fn push(&mut self, mut item: EvidenceItem) {
+        let is_full = self.plain_bytes + item.text.len() > Self::MAX_PLAIN;
+        let packed = is_full.then(|| pack(&item.text)).flatten();
+        if packed.is_some() {
+            item.text = String::new();
+        }
+        self.plain_bytes += item.text.len();
+        self.items.push(HeldItem { item, packed });
+    }
+
+    /// Returns the items.
+    fn iter(&self) -> impl Iterator<Item = Cow<'_, EvidenceItem>> {
+        self.items.iter().map(|held| match &held.packed {
+            None => Cow::Borrowed(&held.item),
+            Some(packed) => Cow::Owned(EvidenceItem {
+                text: unpack_bytes(packed).unwrap_or_default(),
+                ..held.item.clone()
+            }),
+        })
+    }
+}
+
 /// Stores the items of a turn in place of those that were there. A passage that is there already keeps its number.
 pub(crate) fn put_evidence(
     tx: &Transaction<'_>,
     place: &EvidencePlace,
-    items: &[EvidenceItem],
+    items: &EvidenceItems,
     episode_of: impl Fn(u32) -> Option<EpisodeId>,
 ) -> rusqlite::Result<()> {
     const KNOWN: &str = "select id, item_key from passage where turn_id = ?1 and item_key is not null";
@@ -39,9 +84,9 @@ pub(crate) fn put_evidence(
     })?;
     let mut known: HashMap<String, i64> = known.into_iter().collect();
     let mut counts: HashMap<u64, u32> = HashMap::new();
-    for (position, item) in (0_u32..).zip(items) {
+    for (position, item) in (0_u32..).zip(items.iter()) {
         let episode = episode_of(position);
-        for part in passages(item) {
+        for part in passages(&item) {
             let digest = backstory_text::hash_fields(&[
                 item.kind.name(),
                 item.tool_use_id.as_deref().unwrap_or_default(),
@@ -104,4 +149,31 @@ fn passages(item: &EvidenceItem) -> Vec<Cow<'_, str>> {
         .map(|part| Cow::Owned(format!("{command}\n{part}")));
     let first = split.first().map(|part| Cow::Borrowed(*part));
     first.into_iter().chain(continued).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use backstory_model::EvidenceKind;
+
+    use super::*;
+
+    #[test]
+    fn the_items_of_a_long_turn_are_held_packed_and_read_whole() {
+        let item = |number: usize| EvidenceItem {
+            kind: EvidenceKind::Command,
+            text: format!("$ make {number}\n{}", "linking target\n".repeat(10_000)),
+            intent: Some("Build it.".to_owned()),
+            path: None,
+            tool_use_id: None,
+            at_ms: 0,
+        };
+        let mut items = EvidenceItems::default();
+        (0..100).for_each(|number| items.push(item(number)));
+        let packed = items.items.iter().filter_map(|held| held.packed.as_ref());
+        let held = items.plain_bytes + packed.map(Vec::len).sum::<usize>();
+        assert!(held < EvidenceItems::MAX_PLAIN + (1 << 20), "{held}");
+        for (number, held) in items.iter().enumerate() {
+            assert_eq!(*held, item(number));
+        }
+    }
 }

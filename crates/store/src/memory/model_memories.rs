@@ -248,7 +248,7 @@ mod tests {
         let turn = stored_turn(store);
         let record = TurnRecord {
             turn: &turn,
-            items: &[],
+            items: &crate::EvidenceItems::default(),
             log: "{}",
             transcript_read: None,
             follow_up,

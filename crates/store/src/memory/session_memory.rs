@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use backstory_model::{
-    Distiller, EpisodeId, EvidenceItem, Handover, NewSummary, ObservationId, ProjectId, SessionId,
-    SessionMemory, SessionObservation, SummaryId, Timestamp, TurnId,
+    Distiller, EpisodeId, Handover, NewSummary, ObservationId, ProjectId, SessionId, SessionMemory,
+    SessionObservation, SummaryId, Timestamp, TurnId,
 };
 use rusqlite::{Transaction, params};
 
@@ -17,7 +17,7 @@ use crate::{
     memory::{
         changes::{ChangeEvent, record_change},
         documents,
-        evidence_rows::{EvidencePlace, put_evidence},
+        evidence_rows::{EvidenceItems, EvidencePlace, put_evidence},
         observation_rows::{self, Inserted, ObservationRow, ReplacedObservation, Successor},
         pack::{pack_bytes, unpack_bytes},
         relation::RelationScope,
@@ -34,7 +34,7 @@ pub struct TurnRecord<'m> {
     /// The turn.
     pub turn: &'m StoredTurn,
     /// The evidence items, in order.
-    pub items: &'m [EvidenceItem],
+    pub items: &'m EvidenceItems,
     /// The work log as JSON.
     pub log: &'m str,
     /// The position up to which the transcript was read, in the reader's own format.
@@ -566,7 +566,7 @@ fn summary_digest(new: &NewSummary) -> u64 {
 #[cfg(test)]
 mod tests {
     use backstory_model::{
-        Episode, Event, EventKind, EvidenceKind, ItemRef, NewObservation, ObservationType,
+        Episode, Event, EventKind, EvidenceItem, EvidenceKind, ItemRef, NewObservation, ObservationType,
     };
 
     use super::*;
@@ -631,9 +631,11 @@ mod tests {
 
     fn put(store: &mut Store, items: &[EvidenceItem], observations: Vec<SessionObservation>) {
         let turn = store.turn_to_distil(TurnId::new(1)).unwrap().unwrap();
+        let mut held = EvidenceItems::default();
+        items.iter().for_each(|item| held.push(item.clone()));
         let record = TurnRecord {
             turn: &turn,
-            items,
+            items: &held,
             log: "{}",
             transcript_read: None,
             follow_up: ModelFollowUp::Never,

@@ -47,6 +47,8 @@ pub struct TurnEvent {
     pub kind: EventKind,
     /// The time.
     pub at: Timestamp,
+    /// The agent's id of the call, for a tool use.
+    pub tool_use_id: Option<String>,
     /// The payload, as captured.
     pub payload: EventPayload,
 }
@@ -155,7 +157,8 @@ impl Store {
 }
 
 fn events(connection: &Connection, turn: TurnId) -> rusqlite::Result<Vec<TurnEvent>> {
-    const EVENTS: &str = "select kind, at, payload, packed from event where turn_id = ?1 order by key";
+    const EVENTS: &str =
+        "select kind, at, tool_use_id, payload, packed from event where turn_id = ?1 order by key";
     let mut statement = connection.prepare_cached(EVENTS)?;
     let mut rows = statement.query([turn])?;
     let mut events = Vec::new();
@@ -163,6 +166,7 @@ fn events(connection: &Connection, turn: TurnId) -> rusqlite::Result<Vec<TurnEve
         events.push(TurnEvent {
             kind: row.get("kind")?,
             at: row.get("at")?,
+            tool_use_id: row.get("tool_use_id")?,
             payload: EventPayload::from_row(row)?,
         });
     }
