@@ -8,6 +8,7 @@ mod files_now;
 mod frame;
 mod index;
 mod injection;
+mod question;
 mod rank;
 mod search;
 mod semantic;

@@ -10,13 +10,13 @@ use backstory_model::DocumentId;
 use backstory_store::{Origin, TermMatches};
 
 /// The weight of meaning beside words.
-const MEANING: f64 = 0.7;
+const MEANING: f64 = 1.0;
 /// The part of its better neighbor's score that a document gets.
 const NEIGHBOR: f64 = 0.3;
 /// The weight of the episode.
-const EPISODE: f64 = 0.6;
+const EPISODE: f64 = 0.3;
 /// The weight of the session.
-const SESSION: f64 = 0.4;
+const SESSION: f64 = 0.2;
 /// The weight of the most similar document within a group.
 const GROUP_MEANING: f64 = 0.3;
 

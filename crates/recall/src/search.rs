@@ -12,6 +12,7 @@ use backstory_store::{Filter, Memory, Scope, Store, StoreError, terms};
 use backstory_text::{one_line, tokens};
 
 use crate::{
+    question::Wanted,
     rank::{Candidate, Ranked, by_words, rank},
     semantic::{SemanticIndex, SemanticMatches},
     snippet::snippet,
@@ -121,11 +122,12 @@ impl<'s> Searcher<'s> {
         let filter = Some(query.filter).filter(|filter| !filter.is_empty());
         let (ranked, usual) = self.rank(query.scope, query.text, query.text, filter)?;
         let asked: Vec<String> = terms(query.text).into_iter().map(|term| term.word).collect();
+        let wanted = Wanted::of(query.text);
         let mut found = Vec::new();
-        // More than are wanted: what the memory itself says may change the order, and some say the same.
-        for ranked in apply_relevance_gate(ranked, usual).take(query.limit.saturating_mul(2) + 20) {
+        // More than are wanted: kind and age of the memories change the order, and some are parts of one item.
+        for ranked in apply_relevance_gate(ranked, usual).take(query.limit.saturating_mul(2) + 100) {
             if let Some(memory) = self.store.memory_of_document(ranked.document)? {
-                let worth = ranked.score * prior_weight(&memory, query.now);
+                let worth = ranked.score * prior_weight(&memory, query.now) * wanted.weight(&memory);
                 found.push((worth, ranked, memory));
             }
         }
@@ -294,12 +296,18 @@ fn prior_weight(memory: &Memory, now: Timestamp) -> f64 {
     kind * pinned * superseded * fresh
 }
 
-/// Drops results whose text equals one further up. Evidence stays beside the memory that was made of it: the memory
+/// Drops results whose text equals one further up, and further parts of the same item. Evidence stays beside the memory that was made of it: the memory
 /// says what is true, the evidence holds the details that a question may be about.
 fn collapse_duplicates(found: Vec<(f64, Ranked, Memory)>) -> Vec<(Ranked, Memory)> {
     let mut texts: HashSet<String> = HashSet::new();
+    let mut items = HashSet::new();
     let mut kept = Vec::new();
     for (_, ranked, memory) in found {
+        if let (Some(turn), Some(position)) = (memory.turn_id, memory.position)
+            && !items.insert((turn, position))
+        {
+            continue;
+        }
         let text = memory.fields().text().to_lowercase();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if texts.insert(text) || memory.record.external_id.is_some() {

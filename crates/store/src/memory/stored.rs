@@ -30,6 +30,8 @@ pub struct Memory {
     pub intent: Option<String>,
     /// Passages: the file that it is about.
     pub path: Option<String>,
+    /// Passages: the position of its evidence item within the turn.
+    pub position: Option<u32>,
     /// Observations: it was tried and did not work.
     pub rejected: bool,
     /// The number of sightings.
@@ -192,7 +194,7 @@ pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<
 pub(crate) fn read_any_schema(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Memory>> {
     let sql = sql(handle.kind);
     let newer = match handle.kind {
-        MemoryKind::Passage => Some((INTENT_AND_PATH, "null, null")),
+        MemoryKind::Passage => Some((EVIDENCE_COLUMNS, "null, null, null")),
         MemoryKind::Observation => Some((REJECTED, "0")),
         MemoryKind::Summary | MemoryKind::Note | MemoryKind::Prompt => None,
     };
@@ -242,12 +244,12 @@ const PROMPT: &str =
 const PASSAGE: &str =
     "select project.id, project.key, project.name, coalesce(session.worktree, project.root), session.session_id,
         memory.session_db_id, session.branch, memory.turn_id, memory.created_at, memory.external_id, memory.pinned, 1, null,
-        memory.kind, memory.text, memory.packed, memory.intent, memory.path
+        memory.kind, memory.text, memory.packed, memory.intent, memory.path, memory.position
     from passage as memory join project on project.id = memory.project_id
         left join session on session.id = memory.session_db_id where memory.id = ?1";
 
 /// The columns of [`PASSAGE`] that schemas before 7 do not have.
-const INTENT_AND_PATH: &str = "memory.intent, memory.path";
+const EVIDENCE_COLUMNS: &str = "memory.intent, memory.path, memory.position";
 
 /// The column of [`OBSERVATION`] that schemas before 7 do not have.
 const REJECTED: &str = "memory.rejected";
@@ -277,6 +279,7 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
             superseded_by: row.get(12)?,
             intent: None,
             path: None,
+            position: None,
             rejected: false,
         };
         let record = &mut memory.record;
@@ -303,6 +306,7 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
                 record.text = Some(unpack(row.get(14)?, row.get(15)?));
                 memory.intent = row.get(16)?;
                 memory.path = row.get(17)?;
+                memory.position = row.get(18)?;
             }
         }
         Ok(memory)
