@@ -5,6 +5,7 @@
 //! Times are only reported; lost events and a relevance gate below its limits fail the run.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
+mod ablate;
 mod audience;
 mod audit;
 mod distill;
@@ -113,6 +114,7 @@ the run.
   tokens        model tokens for past sessions (with --transcripts), compared with one call per tool use. Fails above
                 3,000 tokens per memory, or if the alternatives take less than 15 times as many
   all           all of these
+  ablate FOLDER FACTS.jsonl  shows what each source of memories contributes to holding facts about sessions
   worklog FILE  shows what the built-in rules read from a transcript: --log (the default), --items, --memories
 
   --quick             a minute instead of ten
@@ -156,7 +158,12 @@ impl Arguments {
 
 fn main() -> Result<ExitCode> {
     let mut words = std::env::args().skip(1);
-    if words.next().as_deref() == Some("worklog") {
+    let tool = words.next();
+    if tool.as_deref() == Some("ablate") {
+        ablate::print(words)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if tool.as_deref() == Some("worklog") {
         worklog::print(words)?;
         return Ok(ExitCode::SUCCESS);
     }

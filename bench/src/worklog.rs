@@ -194,7 +194,7 @@ fn print_memories(memory: &SessionMemory) -> Result<()> {
 }
 
 /// Reads the turns of a transcript.
-fn read(file: &Path) -> Result<Vec<TurnInput>> {
+pub(crate) fn read(file: &Path) -> Result<Vec<TurnInput>> {
     let settings = CaptureSettings {
         skip_tools: Vec::new(),
         redact: true,

@@ -26,13 +26,16 @@ pub use answer::{Answer, AnswerError, ModelObservation, ModelSummary, read as re
 pub use backstory_model::{Distilled, NewObservation, NewSummary};
 pub use digest::{Digest, ToolEvidence, digest};
 pub use evidence::{LoadCall, TurnEvidence, record, record_each};
+pub use memories::Source as MemorySource;
 pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};
 pub use provider::{
     Anthropic, ApiKey, ClaudeCli, ClaudeOutput, Endpoint, Invocation, OpenAi, Provider, Reply, RunClaude,
     RunError, Trouble, Usage,
 };
-pub use session::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation, compose};
+pub use session::{
+    Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation, compose, compose_without,
+};
 pub use turn::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 pub use worklog::{
     Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,

@@ -6,15 +6,20 @@ use crate::TurnLog;
 use crate::english::{MAX_TITLE, fit_title};
 use crate::episodes::{self, Span, Timeline};
 use crate::handover;
-use crate::memories::{self, Ending};
+use crate::memories::{self, Ending, Source};
 
 /// Derives the memory of a session from the work logs of its turns, in order. Pure: the same logs give the same memory.
 pub fn compose(logs: &[TurnLog]) -> SessionMemory {
+    compose_without(logs, None)
+}
+
+/// Derives the memory of a session without the memories of one source: shows what the source contributes.
+pub fn compose_without(logs: &[TurnLog], skipped: Option<Source>) -> SessionMemory {
     let timeline = Timeline::new(logs);
     let spans = episodes::cut(&timeline);
     let ending = Ending::of(&timeline);
     let obstacles = memories::find_obstacles(&timeline, &ending);
-    let observations = memories::write(&timeline, &spans, &ending, &obstacles);
+    let observations = memories::write(&timeline, &spans, &ending, &obstacles, skipped);
     let handover = handover::write(&timeline, &ending, &obstacles, &observations);
     SessionMemory {
         title: subject(&handover.requests).map(title),

@@ -10,7 +10,7 @@ use crate::prose::SectionRole;
 
 /// The source of a draft, in order of authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub enum Source {
     /// The user's own words.
     User,
     /// A failure that was resolved, or an attempt that did not work.
@@ -31,6 +31,22 @@ pub(crate) enum Source {
     Written,
     /// A change without any words about it.
     Change,
+}
+
+impl Source {
+    /// All sources, in order of authority.
+    pub const ALL: [Self; 10] = [
+        Self::User,
+        Self::Obstacle,
+        Self::Commit,
+        Self::Report,
+        Self::Compaction,
+        Self::Subagent,
+        Self::Plan,
+        Self::Prose,
+        Self::Written,
+        Self::Change,
+    ];
 }
 
 /// A memory in the making.

@@ -22,7 +22,8 @@ use backstory_model::{NewObservation, ObservationType, SessionObservation};
 
 pub(crate) use command::{command_key, simple_commands};
 pub(crate) use commit::split_prefix;
-pub(crate) use draft::{Draft, Source, is_first_person};
+pub use draft::Source;
+pub(crate) use draft::{Draft, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Obstacles, describe, find_obstacles};
 
@@ -37,8 +38,10 @@ pub(crate) fn write(
     spans: &[Span],
     ending: &Ending<'_>,
     obstacles: &Obstacles<'_>,
+    skipped: Option<Source>,
 ) -> Vec<SessionObservation> {
-    let drafts = drafts(timeline, spans, ending, obstacles);
+    let mut drafts = drafts(timeline, spans, ending, obstacles);
+    drafts.retain(|draft| Some(draft.source) != skipped);
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
     chosen.sort_by_key(|(_, draft)| (draft.at, draft.source));
