@@ -140,31 +140,62 @@ pub fn distill_queue(
 
 /// Reads the turns of a share that are worth distilling now.
 fn ready_turns(store: &Store, claim: &Claim) -> Result<Vec<StoredTurn>> {
-    let mut ids: BTreeSet<TurnId> = claim.events.iter().filter_map(|event| event.turn_id).collect();
+    let mut ids: BTreeMap<TurnId, BatchEnd> = BTreeMap::new();
     for event in &claim.events {
-        // Esc and a closed window end a turn without an event of its own; the next prompt or the end of the session tells.
+        let end = match event.kind {
+            EventKind::Stop | EventKind::SubagentStop => BatchEnd::Stop,
+            _ => BatchEnd::Open,
+        };
+        if let Some(turn) = event.turn_id {
+            let known = ids.entry(turn).or_insert(end);
+            *known = end.max(*known);
+        }
+        // Esc and a closed window end a turn without an event of its own; the next prompt or the end of the session shows it.
         if let EventKind::UserPromptSubmit | EventKind::SessionEnd = event.kind {
-            ids.extend(store.interrupted_turn(claim.session_db_id, event.turn_id)?);
+            let interrupted = store.interrupted_turn(claim.session_db_id, event.turn_id)?;
+            ids.extend(interrupted.map(|turn| (turn, BatchEnd::Interruption)));
         }
     }
     let mut turns = Vec::new();
-    for id in ids {
-        if store.turn_progress(id)?.is_some_and(is_worth_it) {
+    for (id, end) in ids {
+        if store
+            .turn_progress(id)?
+            .is_some_and(|progress| is_worth_it(progress, end))
+        {
             turns.extend(store.turn_to_distil(id)?);
         }
     }
     Ok(turns)
 }
 
-/// A turn that is over is distilled for good. One that still runs is worth a look when it has used many tools, and a large
-/// one again when it has used half as many more: however long it runs, each of its events is looked at a few times only.
-fn is_worth_it(turn: TurnProgress) -> bool {
+/// The last thing that a batch says about a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum BatchEnd {
+    /// It may go on.
+    Open,
+    /// The agent or a sub-agent stopped.
+    Stop,
+    /// The turn ended without a Stop.
+    Interruption,
+}
+
+/// Decides whether a turn is distilled now. However long it runs, each of its events is read a few times only.
+///
+/// A turn that is over is distilled completely. One that still runs is distilled when it has many events, and again when it
+/// has half as many more. The end of a large turn is distilled at its Stop, unless an earlier batch has read that far.
+fn is_worth_it(turn: TurnProgress, end: BatchEnd) -> bool {
     const EPISODE: u64 = 40;
     const LARGE: u64 = 400;
-    let has_grown = turn.tool_uses >= turn.distilled + turn.distilled / 2;
-    match turn.is_ended {
-        true => turn.distilled < LARGE || has_grown,
-        false => turn.tool_uses >= EPISODE && has_grown,
+    let has_grown = turn.events >= turn.distilled + turn.distilled / 2;
+    if turn.is_ended {
+        let has_new_end = match end {
+            BatchEnd::Open => false,
+            BatchEnd::Stop => turn.events > turn.distilled,
+            BatchEnd::Interruption => true,
+        };
+        turn.distilled < LARGE || has_grown || has_new_end
+    } else {
+        turn.events >= EPISODE && has_grown
     }
 }
 
@@ -330,24 +361,33 @@ fn store_result(store: &mut Store, job: &Job, now: Timestamp) -> Result<usize> {
 mod tests {
     use super::*;
 
+    fn progress(is_ended: bool, events: u64, distilled: u64) -> TurnProgress {
+        TurnProgress {
+            is_ended,
+            events,
+            distilled,
+        }
+    }
+
     #[test]
     fn a_long_turn_is_looked_at_a_few_times_only() {
         let (mut distilled, mut looks) = (0, 0);
-        for tool_uses in 0..10_000 {
-            if is_worth_it(TurnProgress {
-                is_ended: false,
-                tool_uses,
-                distilled,
-            }) {
-                distilled = tool_uses;
+        for events in 0..10_000 {
+            if is_worth_it(progress(false, events, distilled), BatchEnd::Open) {
+                distilled = events;
                 looks += 1;
             }
         }
         assert!((5..20).contains(&looks), "{looks}");
-        assert!(is_worth_it(TurnProgress {
-            is_ended: true,
-            tool_uses: 0,
-            distilled: 0
-        }));
+        assert!(is_worth_it(progress(true, 0, 0), BatchEnd::Open));
+    }
+
+    #[test]
+    fn the_end_of_a_long_turn_is_distilled() {
+        let is_worth_it = |events, end| is_worth_it(progress(true, events, 1_000), end);
+        assert!(!is_worth_it(1_001, BatchEnd::Open), "more events will follow");
+        assert!(is_worth_it(1_001, BatchEnd::Stop));
+        assert!(!is_worth_it(1_000, BatchEnd::Stop), "it is distilled to its end");
+        assert!(is_worth_it(1_000, BatchEnd::Interruption));
     }
 }

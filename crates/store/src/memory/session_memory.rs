@@ -256,11 +256,12 @@ impl SessionWriter<'_> {
     ) -> rusqlite::Result<()> {
         // Distilled again, the turn is read from the same place, whatever was read since.
         const PROGRESS: &str =
-            "update turn set transcript_from = coalesce(?2, ''), log = ?3, distilled = (select count(*) from event
-            where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure')) where id = ?1";
+            "update turn set transcript_from = coalesce(?2, ''), log = ?3, distilled = ?4 where id = ?1";
         let log = (!row.forgotten).then(|| pack_bytes(record.log));
+        // As many as were read: another process may have ingested more since.
+        let read = i64::try_from(record.turn.events.len()).unwrap_or(i64::MAX);
         self.tx
-            .run(PROGRESS, params![row.id, record.turn.transcript_from, log])?;
+            .run(PROGRESS, params![row.id, record.turn.transcript_from, log, read])?;
         if row.forgotten {
             return Ok(());
         }

@@ -78,9 +78,9 @@ pub struct FileFingerprint {
 pub struct TurnProgress {
     /// The turn has ended.
     pub is_ended: bool,
-    /// The tool uses so far.
-    pub tool_uses: u64,
-    /// The tool uses when it was last distilled.
+    /// The events so far.
+    pub events: u64,
+    /// The events when it was last distilled.
     pub distilled: u64,
 }
 
@@ -89,14 +89,14 @@ impl Store {
     pub fn turn_progress(&self, id: TurnId) -> Result<Option<TurnProgress>, StoreError> {
         const PROGRESS: &str =
             "select ended_at is not null as is_ended, distilled, (select count(*) from event
-                where turn_id = turn.id and kind in ('post-tool-use', 'post-tool-use-failure')) as tool_uses
+                where turn_id = turn.id) as events
             from turn where id = ?1";
         self.read("read the progress of a turn", |connection| {
             connection.optional_row(PROGRESS, [id], |row| {
                 Ok(TurnProgress {
                     is_ended: row.get("is_ended")?,
                     distilled: row.get("distilled")?,
-                    tool_uses: row.get("tool_uses")?,
+                    events: row.get("events")?,
                 })
             })
         })

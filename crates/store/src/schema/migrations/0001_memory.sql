@@ -47,7 +47,7 @@ create table turn (
     branch       text,
     started_at   integer not null,
     ended_at     integer,
-    distilled    integer not null default 0, -- how many tool uses it had when it was last distilled
+    distilled    integer not null default 0, -- how many events it had when it was last distilled
     transcript_from text, -- where its part of the transcript begins, in the reader's own terms; set when first distilled
     unique (session_db_id, number)
 ) strict;
