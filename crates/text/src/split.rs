@@ -1,4 +1,4 @@
-/// Splits a text into parts of at most `max_bytes`.
+/// Splits a text into parts of at most `max_bytes`, or of one character if that is longer.
 ///
 /// Each is cut at the end of a paragraph, a line, a sentence or a word, in that order of preference. The parts in order
 /// are the text, without blanks at the cuts.
@@ -6,7 +6,8 @@ pub fn split(text: &str, max_bytes: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text.trim();
     while rest.len() > max_bytes {
-        let window = &rest[..rest.floor_char_boundary(max_bytes.max(1))];
+        let first = rest.chars().next().map_or(1, char::len_utf8);
+        let window = &rest[..rest.floor_char_boundary(max_bytes.max(first))];
         let cut = cut_at(window);
         let (part, after) = rest.split_at(cut);
         parts.push(part.trim_end());
@@ -26,8 +27,8 @@ fn cut_at(window: &str) -> usize {
             return half + at + end.len();
         }
     }
-    // A window without a single boundary, such as encoded data, or one that starts inside a wide character.
-    window.len().max(1)
+    // A window without a single boundary, such as encoded data.
+    window.len()
 }
 
 #[cfg(test)]
@@ -47,6 +48,13 @@ mod tests {
             split(text, 40),
             ["first line is here\nsecond line is here", "third line is here"]
         );
+    }
+
+    #[test]
+    fn a_character_longer_than_the_limit_is_a_part_of_its_own() {
+        assert_eq!(split("é💡a", 1), ["é", "💡", "a"]);
+        assert_eq!(split("漢字", 0), ["漢", "字"]);
+        assert_eq!(split("💡 💡", 3), ["💡", "💡"]);
     }
 
     #[test]
