@@ -299,7 +299,7 @@ mod tests {
             ),
             TurnStep::Prose("Token refresh retries once now.".to_owned()),
         ];
-        let digest = digest(&turn(steps), &|_| None, 6_000, &same);
+        let digest = digest(&turn(steps), &mut |_| None, 6_000, &same);
         insta::assert_snapshot!(digest.text);
         assert_eq!(digest.evidence.modified, ["src/auth.rs"]);
         assert_eq!(digest.evidence.read, ["src/token.rs"]);
@@ -321,7 +321,7 @@ mod tests {
             .collect();
         steps.push(edit("t1", "/work/acme/src/auth.rs", "a()", "b()"));
         for max in [500, 1_000, 6_000] {
-            let text = digest(&turn(steps.clone()), &|_| None, max, &same).text;
+            let text = digest(&turn(steps.clone()), &mut |_| None, max, &same).text;
             assert!(tokens(&text) <= max, "{max}: {}", tokens(&text));
             for told in ["mend it", "retries once now", "+b()"] {
                 assert!(text.contains(told), "{max}: {told}");
@@ -336,7 +336,7 @@ mod tests {
             TurnStep::Prose(said.to_owned()),
             TurnStep::Prose("Let me look.".to_owned()),
         ];
-        let text = digest(&turn(steps), &|_| None, 6_000, &same).text;
+        let text = digest(&turn(steps), &mut |_| None, 6_000, &same).text;
         assert!(text.contains(said) && !text.contains("Let me look"), "{text}");
     }
 
@@ -344,7 +344,7 @@ mod tests {
     fn every_piece_is_cleaned_before_it_is_cut() {
         let secret = format!("start {} SECRET {}", "x".repeat(900), "y".repeat(900));
         let steps = vec![TurnStep::Prose(secret)];
-        let text = digest(&turn(steps), &|_| None, 6_000, &|text| {
+        let text = digest(&turn(steps), &mut |_| None, 6_000, &|text| {
             text.replace("SECRET", "[redacted]")
         })
         .text;

@@ -8,7 +8,10 @@
 mod records;
 mod session;
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+};
 
 use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 use backstory_model::EventKind;
@@ -45,24 +48,34 @@ pub struct TurnHead {
 pub struct AssembledTurn<'e> {
     /// The turn. A step of an event's tool call has the id and the name of the call only.
     pub turn: TurnInput,
-    events: &'e [TurnEvent],
+    /// The tool calls.
+    pub calls: EventCalls<'e>,
+}
+
+/// The tool calls of a turn's events.
+#[derive(Debug)]
+pub struct EventCalls<'e> {
+    events: &'e mut [TurnEvent],
     /// Index of the event of each step; absent for steps that are complete.
     sources: Vec<Option<usize>>,
 }
 
-impl AssembledTurn<'_> {
-    /// Reads the tool call of the step at a position; `None` if the step is complete.
-    pub fn load(&self, step: usize) -> Option<ToolUse> {
-        let event = &self.events[(*self.sources.get(step)?)?];
+impl EventCalls<'_> {
+    /// Removes the tool call of the step at a position from its event; `None` if the step is complete.
+    pub fn take(&mut self, step: usize) -> Option<ToolUse> {
+        let event = &mut self.events[(*self.sources.get(step)?)?];
+        let payload = mem::take(&mut event.payload);
         // The payload was checked when it was ingested.
-        let payload = serde_json::from_str(&event.payload.text()).unwrap_or_default();
+        let payload = serde_json::from_str(&payload.text()).unwrap_or_default();
         Some(tool_use(event, payload))
     }
+}
 
+impl AssembledTurn<'_> {
     /// Returns the turn with all its tool calls.
     pub fn into_whole(mut self) -> TurnInput {
         for step in 0..self.turn.steps.len() {
-            if let Some(tool) = self.load(step) {
+            if let Some(tool) = self.calls.take(step) {
                 self.turn.steps[step] = TurnStep::Tool(tool);
             }
         }
@@ -71,7 +84,7 @@ impl AssembledTurn<'_> {
 }
 
 /// Assembles a turn from its events, in order, and the additions of its transcript.
-pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> AssembledTurn<'_> {
+pub fn assemble(head: TurnHead, events: &mut [TurnEvent], added: Vec<TurnStep>) -> AssembledTurn<'_> {
     let mut reading = EventReading {
         end: match (head.is_ended, head.goes_on) {
             (false, _) => TurnEnd::Open,
@@ -100,8 +113,7 @@ pub fn assemble(head: TurnHead, events: &[TurnEvent], added: Vec<TurnStep>) -> A
     };
     AssembledTurn {
         turn,
-        events,
-        sources,
+        calls: EventCalls { events, sources },
     }
 }
 
@@ -267,10 +279,7 @@ impl EventReading {
         let places: Vec<usize> = (0..self.events.len())
             .filter(|&at| self.events[at].call.is_some())
             .collect();
-        let mut calls: Vec<EventSteps> = places
-            .iter()
-            .map(|&at| std::mem::take(&mut self.events[at]))
-            .collect();
+        let mut calls: Vec<EventSteps> = places.iter().map(|&at| mem::take(&mut self.events[at])).collect();
         calls.sort_by_key(|event| event.call);
         for (at, event) in places.into_iter().zip(calls) {
             self.events[at] = event;

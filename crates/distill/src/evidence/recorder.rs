@@ -28,12 +28,12 @@ pub struct TurnEvidence {
 }
 
 /// Returns the whole tool call of the step at a position; `None` if the step has it already.
-pub type LoadCall<'l> = &'l dyn Fn(usize) -> Option<ToolUse>;
+pub type LoadCall<'l> = &'l mut dyn FnMut(usize) -> Option<ToolUse>;
 
 /// Reads a turn. Pure, and no turn makes it panic.
 pub fn record(turn: &TurnInput) -> TurnEvidence {
     let mut items = Vec::new();
-    let log = record_each(turn, &|_| None, &mut |item| items.push(item));
+    let log = record_each(turn, &mut |_| None, &mut |item| items.push(item));
     TurnEvidence { items, log }
 }
 

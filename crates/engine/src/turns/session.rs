@@ -54,7 +54,7 @@ pub fn turns_of_session(events: &[Event], root: Option<&str>) -> Vec<TurnInput> 
 
 fn turn(mut draft: Draft<'_>) -> TurnInput {
     draft.events.sort_by_key(|event| &event.key);
-    let events: Vec<TurnEvent> = draft
+    let mut events: Vec<TurnEvent> = draft
         .events
         .into_iter()
         .map(|event| TurnEvent {
@@ -64,5 +64,5 @@ fn turn(mut draft: Draft<'_>) -> TurnInput {
             payload: event.payload.clone().into(),
         })
         .collect();
-    assemble(draft.head, &events, Vec::new()).into_whole()
+    assemble(draft.head, &mut events, Vec::new()).into_whole()
 }

@@ -1,9 +1,10 @@
 //! Reads a stored turn, and the part of the transcript that belongs to it, for the distiller.
 
-use std::path::Path;
+use std::{ops::RangeInclusive, path::Path};
 
 use backstory_capture::{filter, sanitize::TextSanitizer};
-use backstory_store::StoredTurn;
+use backstory_model::Timestamp;
+use backstory_store::{StoredTurn, TurnEvent};
 use backstory_transcript::{self as transcript, Position, RecordKind};
 
 use super::final_message;
@@ -19,7 +20,7 @@ pub(super) struct Assembled<'e> {
 }
 
 /// Puts a turn together.
-pub(super) fn assemble<'e>(stored: &'e StoredTurn, settings: &filter::CaptureSettings) -> Assembled<'e> {
+pub(super) fn assemble<'e>(stored: &'e mut StoredTurn, settings: &filter::CaptureSettings) -> Assembled<'e> {
     let TranscriptPart { records, position } = read_transcript(stored, settings);
     let head = TurnHead {
         number: stored.number,
@@ -31,16 +32,25 @@ pub(super) fn assemble<'e>(stored: &'e StoredTurn, settings: &filter::CaptureSet
         is_ended: stored.is_ended,
         goes_on: stored.goes_on,
     };
-    let mut assembled = turns::assemble(head, &stored.events, records.into_steps());
+    let (path, times) = (stored.transcript_path.as_deref(), event_times(&stored.events));
+    let mut assembled = turns::assemble(head, &mut stored.events, records.into_steps());
     let turn = &mut assembled.turn;
-    if turn.last_message.is_none() && stored.is_ended {
-        let message = final_message::of(stored);
+    if turn.last_message.is_none()
+        && stored.is_ended
+        && let (Some(path), Some(times)) = (path, times)
+    {
+        let message = final_message::find(Path::new(path), times);
         turn.last_message = message.and_then(|message| TextSanitizer::new(settings.redact).text(&message));
     }
     Assembled {
         turn: assembled,
         position,
     }
+}
+
+/// Returns the times of the first and the last event.
+fn event_times(events: &[TurnEvent]) -> Option<RangeInclusive<Timestamp>> {
+    Some(events.first()?.at..=events.last()?.at)
 }
 
 /// The part of a transcript that belongs to a turn.
@@ -121,8 +131,7 @@ mod tests {
     use std::{fs, io::Write, path::PathBuf};
 
     use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
-    use backstory_model::{EventKind, ProjectId, SessionId, Timestamp, TurnId};
-    use backstory_store::TurnEvent;
+    use backstory_model::{EventKind, ProjectId, SessionId, TurnId};
     use serde_json::{Value, json};
 
     use super::*;
@@ -231,7 +240,7 @@ mod tests {
                 &json!({"last_assistant_message": message}),
             ));
         }
-        let stored = StoredTurn {
+        let mut stored = StoredTurn {
             prompt: turn.prompt.clone(),
             prompt_id: turn.prompt.as_ref().map(|text| format!("p-{text}")),
             root: "/w/app".into(),
@@ -243,7 +252,7 @@ mod tests {
         TurnInput {
             number: turn.number,
             started_ms: turn.started_ms,
-            ..assemble(&stored, &settings()).turn.into_whole()
+            ..assemble(&mut stored, &settings()).turn.into_whole()
         }
     }
 
@@ -373,13 +382,13 @@ mod tests {
     #[test]
     fn events_alone_make_a_turn_when_there_is_no_transcript() {
         let payload = json!({"tool_use_id": "t1", "tool_name": "Bash", "tool_response": {"stdout": ""}});
-        let stored = StoredTurn {
+        let mut stored = StoredTurn {
             prompt: Some("Fix it".into()),
             transcript_path: Some("/nowhere/x.jsonl".into()),
             events: vec![event(EventKind::PostToolUse, 5, &payload)],
             ..stored_turn()
         };
-        let turn = assemble(&stored, &settings()).turn.into_whole();
+        let turn = assemble(&mut stored, &settings()).turn.into_whole();
         assert_eq!((turn.steps.len(), turn.end), (1, TurnEnd::Open));
     }
 
@@ -417,7 +426,7 @@ mod tests {
         };
         let kept =
             json!({"tool_use_id": "t1", "tool_name": "Bash", "tool_input": ls, "tool_response": "hook"});
-        let stored = StoredTurn {
+        let mut stored = StoredTurn {
             prompt: Some("Look".into()),
             is_ended: true,
             transcript_path: Some(path.to_string_lossy().into_owned()),
@@ -428,7 +437,7 @@ mod tests {
             ],
             ..stored_turn()
         };
-        let turn = assemble(&stored, &settings()).turn.into_whole();
+        let turn = assemble(&mut stored, &settings()).turn.into_whole();
         let results: Vec<String> = turn
             .steps
             .iter()

@@ -27,7 +27,7 @@ use backstory_store::{
 };
 
 use super::assemble::{Assembled, assemble};
-use crate::clock::Clock;
+use crate::{clock::Clock, turns::AssembledTurn};
 
 /// How long a share of the queue is kept for one worker: far longer than any share takes.
 const LEASE: Duration = Duration::from_mins(1);
@@ -200,21 +200,21 @@ fn is_worth_it(turn: TurnProgress, end: BatchEnd) -> bool {
 }
 
 /// Distills a batch. A bug in a rule must cost one batch, not the worker.
-fn distill_job(job: Job, options: &DistillOptions) -> Job {
-    let result = panic::catch_unwind(AssertUnwindSafe(|| distill_session(&job, options)));
+fn distill_job(mut job: Job, options: &DistillOptions) -> Job {
+    let result = panic::catch_unwind(AssertUnwindSafe(|| distill_session(&mut job, options)));
     Job {
         result: result.unwrap_or_else(|_| Err(anyhow!("the distiller panicked"))),
         ..job
     }
 }
 
-fn distill_session(job: &Job, options: &DistillOptions) -> Result<SessionResult> {
+fn distill_session(job: &mut Job, options: &DistillOptions) -> Result<SessionResult> {
     if job.turns.is_empty() {
         return Ok(SessionResult::default());
     }
     let mut logs = parse_logs(&job.logs);
     let mut turns = Vec::with_capacity(job.turns.len());
-    for stored in &job.turns {
+    for stored in &mut job.turns {
         let (turn, log) = record_turn(stored, options)?;
         turns.push(turn);
         logs.insert(log.number, log);
@@ -236,12 +236,16 @@ fn parse_logs(logs: &[StoredLog]) -> BTreeMap<u32, TurnLog> {
         .collect()
 }
 
-fn record_turn(stored: &StoredTurn, options: &DistillOptions) -> Result<(RecordedTurn, TurnLog)> {
+fn record_turn(stored: &mut StoredTurn, options: &DistillOptions) -> Result<(RecordedTurn, TurnLog)> {
+    let is_ended = stored.is_ended;
     let Assembled { turn, position } = assemble(stored, &options.keep);
+    let AssembledTurn { turn, mut calls } = turn;
     let mut items = EvidenceItems::default();
-    let log = record_each(&turn.turn, &|step| turn.load(step), &mut |item| items.push(item));
+    let log = record_each(&turn, &mut |step| calls.take(step), &mut |item| {
+        items.push(item);
+    });
     // A turn that continues is read again from the same place.
-    let read = position.filter(|_| stored.is_ended);
+    let read = position.filter(|_| is_ended);
     let recorded = RecordedTurn {
         items,
         log: serde_json::to_string(&log)?,
@@ -250,7 +254,7 @@ fn record_turn(stored: &StoredTurn, options: &DistillOptions) -> Result<(Recorde
             .transpose()?,
         follow_up: if !options.with_model {
             ModelFollowUp::Never
-        } else if stored.is_ended && is_worth_a_model(&turn.turn) {
+        } else if is_ended && is_worth_a_model(&turn) {
             ModelFollowUp::Wanted
         } else {
             ModelFollowUp::NotNow

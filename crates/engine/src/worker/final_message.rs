@@ -3,12 +3,12 @@
 use std::{
     fs::File,
     io::{Read as _, Seek as _, SeekFrom},
+    ops::RangeInclusive,
     path::Path,
     time::Duration,
 };
 
 use backstory_model::Timestamp;
-use backstory_store::StoredTurn;
 use serde_json::Value;
 
 /// How much of the record is looked at.
@@ -17,11 +17,10 @@ const TAIL: u64 = 256 << 10;
 /// The end of a turn is reported a moment before or after its last words are written.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Reads the last words of a turn; a record of another kind has none.
-pub(super) fn of(turn: &StoredTurn) -> Option<String> {
-    let path = turn.transcript_path.as_deref()?;
-    let (first, last) = (turn.events.first()?.at, turn.events.last()?.at);
-    let tail = tail(Path::new(path))?;
+/// Finds the last message of the turn with events in this period; a transcript of another format has none.
+pub(super) fn find(path: &Path, times: RangeInclusive<Timestamp>) -> Option<String> {
+    let (first, last) = times.into_inner();
+    let tail = tail(path)?;
     let lines = tail
         .lines()
         .rev()

@@ -26,7 +26,7 @@ use super::{
     assemble::assemble,
     distill::{compose_stored, fingerprints, last_event},
 };
-use crate::{clock::Clock, models::Model};
+use crate::{clock::Clock, models::Model, turns::AssembledTurn};
 
 /// Estimated number of tokens of an answer.
 pub const EXPECTED_ANSWER: u64 = 900;
@@ -83,10 +83,9 @@ pub struct ModelRequest {
 
 /// Builds the prompt for a turn. Returns `None` if the turn is gone or has nothing to distill.
 pub fn build_request(store: &Store, turn_id: TurnId, config: &ModelConfig) -> Result<Option<ModelRequest>> {
-    let Some(stored) = store.turn_to_distil(turn_id)? else {
+    let Some(mut stored) = store.turn_to_distil(turn_id)? else {
         return Ok(None);
     };
-    let turn = assemble(&stored, &config.keep).turn;
     // A rule that panics here has panicked before, and the turn is in the queue as failed.
     let session = SessionRef {
         session_db_id: stored.session_db_id,
@@ -98,8 +97,13 @@ pub fn build_request(store: &Store, turn_id: TurnId, config: &ModelConfig) -> Re
     let rules = memory.of_turn(stored.number);
     // Redacted regardless of the settings: this text leaves the machine.
     let clean = |text: &str| TextSanitizer::new(true).text(text).unwrap_or_default();
-    let load = |step| turn.load(step);
-    let digest = digest(&turn.turn, &load, config.model.max_input_tokens, &clean);
+    let AssembledTurn { turn, mut calls } = assemble(&mut stored, &config.keep).turn;
+    let digest = digest(
+        &turn,
+        &mut |step| calls.take(step),
+        config.model.max_input_tokens,
+        &clean,
+    );
     if digest.text.is_empty() {
         return Ok(None);
     }

@@ -43,7 +43,7 @@ pub(crate) fn unpack(plain: String, packed: Option<Vec<u8>>) -> String {
 }
 
 /// The payload of an event, packed if it is stored so: the payloads of a long turn fit into memory only packed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventPayload {
     plain: String,
     packed: Option<Vec<u8>>,
