@@ -17,6 +17,8 @@ const NEIGHBOR: f64 = 0.3;
 const EPISODE: f64 = 0.3;
 /// The weight of the session.
 const SESSION: f64 = 0.2;
+/// The weight of the session where no result has an episode: conversations that were imported without tool calls.
+const SESSION_ALONE: f64 = 1.0;
 /// The weight of the most similar document within a group.
 const GROUP_MEANING: f64 = 0.3;
 
@@ -146,12 +148,17 @@ pub(crate) fn rank(
         let neighbor = lent(index.checked_sub(1)).max(lent(Some(index + 1)));
         let session = candidate.origin.session.and_then(|id| sessions.get(&id));
         let session = session.copied().unwrap_or_default();
-        // Documents outside of any episode (prompts, notes, imported lines) are judged by their session alone.
-        let episode = match candidate.origin.episode {
-            Some(id) => episodes.get(&id).copied().unwrap_or_default(),
-            None => session,
+        let support = if episodes.is_empty() {
+            SESSION_ALONE * session
+        } else {
+            // Documents outside of any episode, such as prompts, are judged by their session.
+            let episode = match candidate.origin.episode {
+                Some(id) => episodes.get(&id).copied().unwrap_or_default(),
+                None => session,
+            };
+            EPISODE * episode + SESSION * session
         };
-        scores.push(own[index] + NEIGHBOR * neighbor + EPISODE * episode + SESSION * session);
+        scores.push(own[index] + NEIGHBOR * neighbor + support);
     }
     let scores = scaled(scores);
     let mut ranked: Vec<Ranked> = candidates

@@ -129,9 +129,9 @@ pub(crate) fn put_evidence(
     Ok(())
 }
 
-/// The size of a passage: about 300 tokens, so that a few results fit into an agent's budget and the encoder, which reads
-/// 256 tokens, sees nearly all of each.
-const MAX_PASSAGE_BYTES: usize = 1_200;
+/// The size of a passage: about 450 tokens, so that a few results fit into an agent's budget and the encoder, which reads
+/// 256 tokens, sees most of each.
+const MAX_PASSAGE_BYTES: usize = 1_800;
 
 /// Splits an item into passages. Every part of a command's output begins with the command, so that it can be found and
 /// understood by itself.

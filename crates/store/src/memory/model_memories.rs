@@ -11,7 +11,7 @@ use crate::{
         changes::{ChangeEvent, record_change},
         observation_rows::{self, Inserted, ObservationRow, ReplacedObservation, Successor},
         relation::RelationScope,
-        summary_rows::{SummaryRow, put_summary},
+        summary_rows::{self, SummaryRow},
         user_edits,
     },
     models::model_queue,
@@ -156,7 +156,7 @@ impl AnswerWriter<'_> {
         }
         let known: Option<SummaryId> = self.tx.optional_row(KNOWN, [self.turn.id], |row| row.get("id"))?;
         let Some(summary) = &self.answer.distilled.summary else {
-            return known.map_or(Ok(()), |id| self.remove_summary(id));
+            return known.map_or(Ok(()), |id| summary_rows::remove(self.tx, id));
         };
         let row = SummaryRow {
             project_db_id: self.turn.project_db_id,
@@ -165,12 +165,7 @@ impl AnswerWriter<'_> {
             distiller: &self.distiller,
             summary,
         };
-        put_summary(self.tx, known, &row)
-    }
-
-    fn remove_summary(&self, id: SummaryId) -> rusqlite::Result<()> {
-        self.tx.run("delete from summary where id = ?1", [id])?;
-        record_change(self.tx, ChangeEvent::MemoryForgotten(id.into()))
+        summary_rows::put(self.tx, known, &row)
     }
 
     /// Stores the outcome of the latest turn. The title of the session stays: it is the first request.

@@ -3,10 +3,11 @@
 //! A new memory that repeats one of the project is counted there instead of stored; a removed one leaves its number to
 //! its successor, so that an id that was shown keeps resolving.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use backstory_model::{
-    Distiller, EpisodeId, NewObservation, ObservationId, ProjectId, SessionId, Timestamp, TurnId,
+    Distiller, EpisodeId, NewObservation, ObservationId, ProjectId, SessionId, SessionObservation, Timestamp,
+    TurnId,
 };
 use rusqlite::{Transaction, params};
 
@@ -52,6 +53,96 @@ pub(crate) struct Successor<'m> {
 
 /// Fingerprints of the cited files, by path.
 pub(crate) type Fingerprints = BTreeMap<String, FileFingerprint>;
+
+/// An observation that the built-in rules made before.
+pub(crate) struct KnownObservation {
+    pub(crate) id: ObservationId,
+    pub(crate) title: String,
+    pub(crate) episode_id: Option<EpisodeId>,
+    pub(crate) is_users: bool,
+    pub(crate) digest: u64,
+}
+
+/// Reads the observations of a session that the built-in rules made before, by key.
+pub(crate) fn known(
+    tx: &Transaction<'_>,
+    session: SessionId,
+) -> rusqlite::Result<HashMap<String, KnownObservation>> {
+    const KNOWN: &str =
+        "select id, item_key, title, episode_id, pinned <> 0 or edited_at is not null as is_users,
+                type, subtitle, narrative, facts, concepts, files_read, files_modified, evidence, rejected,
+                error_signature, turn_id, created_at
+            from observation where session_db_id = ?1 and item_key is not null
+                and turn_id not in (select id from turn where forgotten)";
+    const LEGACY: &str = "select id, 'observation-' || id as item_key, title, episode_id, 0 as is_users
+            from observation where session_db_id = ?1 and item_key is null and distiller = ?2
+                and pinned = 0 and edited_at is null and turn_id not in (select id from turn where forgotten)";
+    let mut known = HashMap::new();
+    let mut statement = tx.prepare_cached(KNOWN)?;
+    let mut rows = statement.query([session])?;
+    while let Some(row) = rows.next()? {
+        let text = |column: &str| -> rusqlite::Result<String> {
+            Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
+        };
+        let digest = backstory_text::hash_fields(&[
+            &text("type")?,
+            &text("title")?,
+            &text("subtitle")?,
+            &text("narrative")?,
+            &text("facts")?,
+            &text("concepts")?,
+            &text("files_read")?,
+            &text("files_modified")?,
+            &text("evidence")?,
+            if row.get("rejected")? { "rejected" } else { "" },
+            &text("error_signature")?,
+        ]);
+        known.insert(
+            row.get("item_key")?,
+            KnownObservation {
+                id: row.get("id")?,
+                title: row.get("title")?,
+                episode_id: row.get("episode_id")?,
+                is_users: row.get("is_users")?,
+                digest,
+            },
+        );
+    }
+    // Memories of earlier versions have no key: they go when their session is distilled again.
+    let mut statement = tx.prepare_cached(LEGACY)?;
+    let mut rows = statement.query(params![session, Distiller::Builtin])?;
+    while let Some(row) = rows.next()? {
+        known.insert(
+            row.get("item_key")?,
+            KnownObservation {
+                id: row.get("id")?,
+                title: row.get("title")?,
+                episode_id: row.get("episode_id")?,
+                is_users: false,
+                digest: 0,
+            },
+        );
+    }
+    Ok(known)
+}
+
+/// Returns the hash by which a change of an observation shows.
+pub(crate) fn digest(new: &SessionObservation) -> u64 {
+    let observation = &new.observation;
+    backstory_text::hash_fields(&[
+        observation.kind.name(),
+        &observation.title,
+        observation.subtitle.as_deref().unwrap_or_default(),
+        observation.narrative.as_deref().unwrap_or_default(),
+        &json_list(&observation.facts),
+        &json_list(&observation.concepts),
+        &json_list(&observation.files_read),
+        &json_list(&observation.files_modified),
+        &json_list(&observation.evidence),
+        if new.rejected { "rejected" } else { "" },
+        new.error_signature.as_deref().unwrap_or_default(),
+    ])
+}
 
 /// Inserts an observation, unless the project has the same one already.
 pub(crate) fn insert(

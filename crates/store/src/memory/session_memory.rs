@@ -15,17 +15,16 @@ use rusqlite::{Transaction, params};
 use crate::{
     FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn,
     memory::{
-        changes::{ChangeEvent, record_change},
         documents,
         evidence_rows::{EvidenceItems, EvidencePlace, put_evidence},
         observation_rows::{self, Inserted, ObservationRow, ReplacedObservation, Successor},
         pack::{pack_bytes, unpack_bytes},
         relation::RelationScope,
-        summary_rows::{SummaryRow, put_summary},
+        summary_rows::{self, SummaryRow},
         user_edits::SessionEdits,
     },
     models::model_queue,
-    sql::{Statements as _, json_list},
+    sql::Statements as _,
 };
 
 /// The evidence of one turn.
@@ -135,15 +134,6 @@ struct TurnRow {
     has_model_memories: bool,
     /// Something of it was forgotten: nothing more is made of it.
     forgotten: bool,
-}
-
-/// An observation that the built-in rules made before.
-struct KnownObservation {
-    id: ObservationId,
-    title: String,
-    episode_id: Option<EpisodeId>,
-    is_users: bool,
-    digest: u64,
 }
 
 impl SessionWriter<'_> {
@@ -297,7 +287,7 @@ impl SessionWriter<'_> {
         episodes: &BTreeMap<u32, EpisodeId>,
     ) -> rusqlite::Result<()> {
         let mut seen = self.clear_sightings()?;
-        let mut known = self.known_observations()?;
+        let mut known = observation_rows::known(self.tx, self.session.session_db_id)?;
         let mut edits = SessionEdits::read(self.tx, self.session.session_db_id)?;
         let mut kept: Vec<Successor> = Vec::new();
         for new in &self.memory.observations {
@@ -323,7 +313,7 @@ impl SessionWriter<'_> {
             let id = match known.remove(&new.key) {
                 Some(old) if old.is_users => old.id,
                 Some(old) => {
-                    if old.digest != observation_digest(new) {
+                    if old.digest != observation_rows::digest(new) {
                         observation_rows::update(self.tx, old.id, &row, self.files)?;
                     }
                     old.id
@@ -369,117 +359,19 @@ impl SessionWriter<'_> {
         }
     }
 
-    fn known_observations(&self) -> rusqlite::Result<HashMap<String, KnownObservation>> {
-        const KNOWN: &str =
-            "select id, item_key, title, episode_id, pinned <> 0 or edited_at is not null as is_users,
-                type, subtitle, narrative, facts, concepts, files_read, files_modified, evidence, rejected,
-                error_signature, turn_id, created_at
-            from observation where session_db_id = ?1 and item_key is not null
-                and turn_id not in (select id from turn where forgotten)";
-        const LEGACY: &str = "select id, 'observation-' || id as item_key, title, episode_id, 0 as is_users
-            from observation where session_db_id = ?1 and item_key is null and distiller = ?2
-                and pinned = 0 and edited_at is null and turn_id not in (select id from turn where forgotten)";
-        let mut known = HashMap::new();
-        let mut statement = self.tx.prepare_cached(KNOWN)?;
-        let mut rows = statement.query([self.session.session_db_id])?;
-        while let Some(row) = rows.next()? {
-            let text = |column: &str| -> rusqlite::Result<String> {
-                Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
-            };
-            let digest = backstory_text::hash_fields(&[
-                &text("type")?,
-                &text("title")?,
-                &text("subtitle")?,
-                &text("narrative")?,
-                &text("facts")?,
-                &text("concepts")?,
-                &text("files_read")?,
-                &text("files_modified")?,
-                &text("evidence")?,
-                if row.get("rejected")? { "rejected" } else { "" },
-                &text("error_signature")?,
-            ]);
-            known.insert(
-                row.get("item_key")?,
-                KnownObservation {
-                    id: row.get("id")?,
-                    title: row.get("title")?,
-                    episode_id: row.get("episode_id")?,
-                    is_users: row.get("is_users")?,
-                    digest,
-                },
-            );
-        }
-        // Memories of earlier versions have no key: they go when their session is distilled again.
-        let mut statement = self.tx.prepare_cached(LEGACY)?;
-        let mut rows = statement.query(params![self.session.session_db_id, Distiller::Builtin])?;
-        while let Some(row) = rows.next()? {
-            known.insert(
-                row.get("item_key")?,
-                KnownObservation {
-                    id: row.get("id")?,
-                    title: row.get("title")?,
-                    episode_id: row.get("episode_id")?,
-                    is_users: false,
-                    digest: 0,
-                },
-            );
-        }
-        Ok(known)
-    }
-
     fn summaries(&self, turns: &HashMap<u32, &TurnRow>) -> rusqlite::Result<()> {
-        const KNOWN: &str = "select id, turn_id, pinned <> 0 or edited_at is not null as is_users, distiller = ?2 as is_rules,
-                request, investigated, learned, completed, next_steps, open_steps, files_read, files_edited, notes
-            from summary where session_db_id = ?1 and distiller is not null
-                and turn_id in (select id from turn where session_db_id = ?1 and not forgotten)";
-        const DELETE: &str = "delete from summary where id = ?1";
-        struct Known {
-            id: SummaryId,
-            is_fixed: bool,
-            digest: u64,
-        }
-        let mut known: HashMap<TurnId, Known> = HashMap::new();
-        {
-            let mut statement = self.tx.prepare_cached(KNOWN)?;
-            let mut rows = statement.query(params![self.session.session_db_id, Distiller::Builtin])?;
-            while let Some(row) = rows.next()? {
-                let text = |column: &str| -> rusqlite::Result<String> {
-                    Ok(row.get::<_, Option<String>>(column)?.unwrap_or_default())
-                };
-                let digest = backstory_text::hash_fields(&[
-                    &text("request")?,
-                    &text("investigated")?,
-                    &text("learned")?,
-                    &text("completed")?,
-                    &text("next_steps")?,
-                    &text("open_steps")?,
-                    &text("files_read")?,
-                    &text("files_edited")?,
-                    &text("notes")?,
-                ]);
-                known.insert(
-                    row.get("turn_id")?,
-                    Known {
-                        id: row.get("id")?,
-                        is_fixed: row.get::<_, bool>("is_users")? || !row.get::<_, bool>("is_rules")?,
-                        digest,
-                    },
-                );
-            }
-        }
+        let mut known = summary_rows::known(self.tx, self.session.session_db_id)?;
         for new in &self.memory.summaries {
             let Some(turn) = turns.get(&new.turn).filter(|turn| !turn.forgotten) else {
                 continue;
             };
             match known.remove(&turn.id) {
-                Some(old) if old.is_fixed || old.digest == summary_digest(&new.summary) => {}
+                Some(old) if old.is_fixed || old.digest == summary_rows::digest(&new.summary) => {}
                 old => self.put_summary(old.map(|old| old.id), turn.id, &new.summary)?,
             }
         }
         for old in known.into_values().filter(|old| !old.is_fixed) {
-            self.tx.run(DELETE, [old.id])?;
-            record_change(self.tx, ChangeEvent::MemoryForgotten(old.id.into()))?;
+            summary_rows::remove(self.tx, old.id)?;
         }
         Ok(())
     }
@@ -497,7 +389,7 @@ impl SessionWriter<'_> {
             distiller: &Distiller::Builtin,
             summary: new,
         };
-        put_summary(self.tx, known, &row)
+        summary_rows::put(self.tx, known, &row)
     }
 
     fn handover(&self) -> rusqlite::Result<()> {
@@ -530,38 +422,6 @@ impl SessionWriter<'_> {
             )
             .map(drop)
     }
-}
-
-fn observation_digest(new: &SessionObservation) -> u64 {
-    let observation = &new.observation;
-    backstory_text::hash_fields(&[
-        observation.kind.name(),
-        &observation.title,
-        observation.subtitle.as_deref().unwrap_or_default(),
-        observation.narrative.as_deref().unwrap_or_default(),
-        &json_list(&observation.facts),
-        &json_list(&observation.concepts),
-        &json_list(&observation.files_read),
-        &json_list(&observation.files_modified),
-        &json_list(&observation.evidence),
-        if new.rejected { "rejected" } else { "" },
-        new.error_signature.as_deref().unwrap_or_default(),
-    ])
-}
-
-fn summary_digest(new: &NewSummary) -> u64 {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    backstory_text::hash_fields(&[
-        &text(&new.request),
-        &text(&new.investigated),
-        &text(&new.learned),
-        &text(&new.completed),
-        &text(&new.next_steps),
-        &text(&new.open_steps.as_deref().map(json_list)),
-        &json_list(&new.files_read),
-        &json_list(&new.files_edited),
-        &text(&new.notes),
-    ])
 }
 
 #[cfg(test)]
