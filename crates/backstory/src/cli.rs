@@ -19,8 +19,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::{
     command::{
         ExitStatus, backup, completions, config, context, demo, distill, doctor, edit, export, forget,
-        import, index, install, mcp, open, pin, queue, remember, restore, search, session, sessions, show,
-        stats, timeline, why, worker,
+        import, index, install, mcp, open, pin, queue, reindex, remember, restore, search, session, sessions,
+        show, stats, timeline, why, worker,
     },
     output, version,
 };
@@ -62,6 +62,7 @@ enum Command {
     Forget(forget::Forget),
     Queue(queue::QueueArguments),
     Distill(distill::DistillArguments),
+    Reindex(reindex::Reindex),
     Stats(stats::Stats),
     Import(import::Import),
     Export(export::Export),
@@ -151,6 +152,7 @@ fn run(command: Command) -> Result<ExitStatus> {
         Command::Import(arguments) => import::run(&engine()?, &arguments),
         Command::Queue(arguments) => queue::run(&engine()?, &arguments),
         Command::Distill(arguments) => distill::run(&engine()?, &arguments),
+        Command::Reindex(arguments) => reindex::run(&engine()?, &arguments),
         Command::Stats(arguments) => stats::run(&engine()?, &arguments),
         Command::Config(arguments) => {
             let engine = engine()?;

@@ -17,6 +17,7 @@ pub(crate) mod mcp;
 pub(crate) mod open;
 pub(crate) mod pin;
 pub(crate) mod queue;
+pub(crate) mod reindex;
 pub(crate) mod remember;
 pub(crate) mod restore;
 pub(crate) mod search;

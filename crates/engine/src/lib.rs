@@ -23,6 +23,7 @@ mod log;
 pub mod models;
 pub mod process;
 pub mod record;
+pub mod reindex;
 pub mod repair;
 pub mod rules_file;
 pub mod settings;

@@ -19,7 +19,7 @@ use backstory_store::TurnEvent;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use records::{TranscriptStep, TurnRecords};
+pub(crate) use records::{TranscriptStep, TurnRecords, is_reported};
 pub use session::turns_of_session;
 
 /// Properties of a turn besides its events.
@@ -345,20 +345,6 @@ fn is_unreported(step: &TurnStep) -> bool {
         TurnStep::Tool(tool) => !is_reported(tool),
         _ => true,
     }
-}
-
-/// Returns true if hooks report a call: it ended, the user did not refuse it or type it, and it is neither a question to the
-/// user nor a task list, which are not recorded as events.
-pub(crate) fn is_reported(tool: &ToolUse) -> bool {
-    let is_typed = tool.id.as_deref().is_some_and(|id| id.starts_with("typed-"));
-    let is_statement = matches!(tool.name.as_str(), "AskUserQuestion" | "TodoWrite");
-    let ran = match &tool.outcome {
-        ToolOutcome::Answered(_) => true,
-        // The client rejected the input before the tool ran.
-        ToolOutcome::Failed(text) => !text.starts_with("<tool_use_error>"),
-        ToolOutcome::Refused(_) | ToolOutcome::Unknown => false,
-    };
-    ran && !is_typed && !is_statement
 }
 
 fn tool_use(event: &TurnEvent, mut payload: Value) -> ToolUse {

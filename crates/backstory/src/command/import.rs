@@ -147,7 +147,13 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
         &mut counts,
     )?;
     let distilled = match store.as_mut().filter(|_| !arguments.dry_run) {
-        Some(store) => distill(engine, store, &settings, &mut progress)?,
+        Some(store) => match distill_queue(engine, store, &settings, &mut progress)? {
+            Some(events) => events,
+            None => {
+                anstream::eprintln!("The worker distills the imported events in the background.");
+                0
+            }
+        },
         None => 0,
     };
     progress.end();
@@ -326,22 +332,21 @@ fn stamp(transcript: &Transcript) -> String {
         .join(" ")
 }
 
-/// Distills the imported events, unless a worker is running and does it.
-fn distill(
+/// Distills the queue with a progress display; returns the number of events, or `None` if a worker is running, which does it.
+pub(super) fn distill_queue(
     engine: &Engine,
     store: &mut Store,
     settings: &Settings,
     progress: &mut Progress,
-) -> Result<usize> {
+) -> Result<Option<usize>> {
     let Some(_lock) = worker_process::WorkerLock::take(&engine.home).context("could not lock worker.lock")?
     else {
-        anstream::eprintln!("The worker distills the imported events in the background.");
-        return Ok(0);
+        return Ok(None);
     };
     store.recover(engine.clock.timestamp())?;
     let total = store.queue(0)?.pending;
     let mut finished = 0;
-    worker::distill_queue(
+    let events = worker::distill_queue(
         store,
         &worker::DistillOptions {
             keep: settings.capture.capture_settings(),
@@ -354,7 +359,8 @@ fn distill(
             finished += events;
             progress.show(&format!("{finished} of {total} events distilled"));
         },
-    )
+    )?;
+    Ok(Some(events))
 }
 
 fn report(arguments: &ClaudeCode, counts: &SessionImportCounts, distilled: usize, start: Instant) {

@@ -22,6 +22,7 @@ fn every_command_has_help() {
         "backup",
         "restore",
         "queue",
+        "reindex",
         "import",
         "import claude-code",
         "import claude-mem",

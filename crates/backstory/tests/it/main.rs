@@ -50,6 +50,7 @@ mod projects;
 mod provider_errors;
 mod queue;
 mod recall;
+mod reindex;
 mod search;
 mod session_lifecycle;
 mod session_status;

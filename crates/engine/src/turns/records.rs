@@ -92,7 +92,7 @@ impl TurnRecords {
             tool.outcome = outcome;
             tool.at_ms = at_ms;
             (record.at_ms, record.offset) = (at_ms, offset);
-            if self.kept_calls.as_ref().is_some_and(|kept| !kept.contains(id)) && super::is_reported(tool) {
+            if self.kept_calls.as_ref().is_some_and(|kept| !kept.contains(id)) && is_reported(tool) {
                 tool.input = Value::Null;
                 match &mut tool.outcome {
                     ToolOutcome::Failed(text) => *text = String::new(),
@@ -112,6 +112,20 @@ impl TurnRecords {
     pub(crate) fn into_steps(self) -> Vec<TurnStep> {
         self.records.into_iter().map(|record| record.step).collect()
     }
+}
+
+/// Returns true if hooks report a call: it ended, the user did not refuse it or type it, and it is neither a question to the
+/// user nor a task list, which are not recorded as events.
+pub(crate) fn is_reported(tool: &ToolUse) -> bool {
+    let is_typed = tool.id.as_deref().is_some_and(|id| id.starts_with("typed-"));
+    let is_statement = matches!(tool.name.as_str(), "AskUserQuestion" | "TodoWrite");
+    let ran = match &tool.outcome {
+        ToolOutcome::Answered(_) => true,
+        // The client rejected the input before the tool ran.
+        ToolOutcome::Failed(text) => !text.starts_with("<tool_use_error>"),
+        ToolOutcome::Refused(_) | ToolOutcome::Unknown => false,
+    };
+    ran && !is_typed && !is_statement
 }
 
 /// Distinguishes a refusal of the user from a failure.

@@ -76,7 +76,8 @@ pub(crate) fn known(
                 and turn_id not in (select id from turn where forgotten)";
     const LEGACY: &str = "select id, 'observation-' || id as item_key, title, episode_id, 0 as is_users
             from observation where session_db_id = ?1 and item_key is null and distiller = ?2
-                and pinned = 0 and edited_at is null and turn_id not in (select id from turn where forgotten)";
+                and pinned = 0 and edited_at is null
+                and turn_id in (select id from turn where session_db_id = ?1 and log is not null and not forgotten)";
     let mut known = HashMap::new();
     let mut statement = tx.prepare_cached(KNOWN)?;
     let mut rows = statement.query([session])?;
@@ -108,7 +109,7 @@ pub(crate) fn known(
             },
         );
     }
-    // Memories of earlier versions have no key: they go when their session is distilled again.
+    // Memories of earlier versions have no key: they go when their turn is distilled again.
     let mut statement = tx.prepare_cached(LEGACY)?;
     let mut rows = statement.query(params![session, Distiller::Builtin])?;
     while let Some(row) = rows.next()? {

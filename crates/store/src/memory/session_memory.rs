@@ -134,6 +134,8 @@ struct TurnRow {
     has_model_memories: bool,
     /// Something of it was forgotten: nothing more is made of it.
     forgotten: bool,
+    /// It was queued by a reindexing: no model is asked, and memories of a model stay.
+    is_reindexed: bool,
 }
 
 impl SessionWriter<'_> {
@@ -161,7 +163,7 @@ impl SessionWriter<'_> {
     }
 
     fn turns(&self) -> rusqlite::Result<Vec<TurnRow>> {
-        const TURNS: &str = "select id, number, forgotten,
+        const TURNS: &str = "select id, number, forgotten, distilled < 0 as is_reindexed,
                 exists (select 1 from observation where turn_id = turn.id and distiller <> ?2)
                 or exists (select 1 from summary where turn_id = turn.id and distiller <> ?2) as by_model
             from turn where session_db_id = ?1";
@@ -172,6 +174,7 @@ impl SessionWriter<'_> {
                 number: row.get("number")?,
                 has_model_memories: row.get("by_model")?,
                 forgotten: row.get("forgotten")?,
+                is_reindexed: row.get("is_reindexed")?,
             })
         })?;
         rows.collect()
@@ -182,7 +185,8 @@ impl SessionWriter<'_> {
         const OBSERVATIONS: &str = "delete from observation where turn_id = ?1 and distiller <> ?2 and pinned = 0 and edited_at is null";
         const SUMMARIES: &str =
             "delete from summary where turn_id = ?1 and distiller <> ?2 and pinned = 0 and edited_at is null";
-        if record.follow_up == ModelFollowUp::Never {
+        const REINDEXED: &str = "select 1 from turn where id = ?1 and distilled < 0";
+        if record.follow_up == ModelFollowUp::Never && !self.tx.has_row(REINDEXED, [record.turn.id])? {
             for sql in [OBSERVATIONS, SUMMARIES] {
                 self.tx.run(sql, params![record.turn.id, Distiller::Builtin])?;
             }
@@ -266,7 +270,7 @@ impl SessionWriter<'_> {
         put_evidence(self.tx, &place, record.items, |position| {
             self.episode_of(row.number, position, episodes)
         })?;
-        if record.follow_up == ModelFollowUp::Wanted {
+        if record.follow_up == ModelFollowUp::Wanted && !row.is_reindexed {
             model_queue::ask(self.tx, row.id)?;
         }
         Ok(())

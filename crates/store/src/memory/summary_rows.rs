@@ -75,7 +75,7 @@ pub(crate) fn known(
         "select id, turn_id, pinned <> 0 or edited_at is not null as is_users, distiller = ?2 as is_rules,
             request, investigated, learned, completed, next_steps, open_steps, files_read, files_edited, notes
         from summary where session_db_id = ?1 and distiller is not null
-            and turn_id in (select id from turn where session_db_id = ?1 and not forgotten)";
+            and turn_id in (select id from turn where session_db_id = ?1 and log is not null and not forgotten)";
     const FIELDS: [&str; 9] = [
         "request",
         "investigated",

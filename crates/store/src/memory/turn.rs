@@ -88,7 +88,7 @@ impl Store {
     /// Returns the progress of a turn; `None` if it was forgotten.
     pub fn turn_progress(&self, id: TurnId) -> Result<Option<TurnProgress>, StoreError> {
         const PROGRESS: &str =
-            "select ended_at is not null as is_ended, distilled, (select count(*) from event
+            "select ended_at is not null as is_ended, max(distilled, 0) as distilled, (select count(*) from event
                 where turn_id = turn.id) as events
             from turn where id = ?1";
         self.read("read the progress of a turn", |connection| {

@@ -6,6 +6,7 @@
 mod attempts;
 mod claim;
 pub(crate) mod ingest;
+pub(crate) mod reindex;
 
 use backstory_model::{EventId, EventKind, EventState, Timestamp};
 use serde::Serialize;
