@@ -213,7 +213,7 @@ test("a session is replayed turn by turn", async (t) => {
   assert.equal(await tab.locator(".turn details.actions").first().getAttribute("open"), null, "folded");
   await tab.click("text=Replay");
   assert.equal(await tab.locator(".turn").count(), 1);
-  assert.match(await tab.locator(".turn").textContent(), /Retry the refresh.*Edit.*src\/app.py.*The token refresh retries/s);
+  assert.match(await tab.locator(".turn").textContent(), /Retry the refresh.*Edit.*src\/app.py.*The token refresh now retries/s);
   await tab.keyboard.press("ArrowRight");
   await tab.waitForURL(/turn=2/);
   assert.match(await tab.locator(".turn").textContent(), /Log every retry/);

@@ -876,6 +876,13 @@ fn a_short_session_leaves_its_outcome() {
         ["The launch codes now rotate every night, in `codes.rs`"]
     );
     assert_eq!(
+        titles(vec![
+            edit("src/cache.rs"),
+            report("Cache misses are logged at level debug.")
+        ]),
+        ["Cache misses are logged at level debug"]
+    );
+    assert_eq!(
         titles(vec![report(
             "Added a test for a coupon that is larger than the net amount."
         )]),

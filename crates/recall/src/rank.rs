@@ -9,18 +9,29 @@ use std::{collections::HashMap, hash::Hash};
 use backstory_model::DocumentId;
 use backstory_store::{Origin, TermMatches};
 
-/// The weight of meaning beside words.
-const MEANING: f64 = 1.0;
 /// The part of its better neighbor's score that a document gets.
 const NEIGHBOR: f64 = 0.3;
-/// The weight of the episode.
-const EPISODE: f64 = 0.3;
-/// The weight of the session.
-const SESSION: f64 = 0.2;
-/// The weight of the session where no result has an episode: conversations that were imported without tool calls.
-const SESSION_ALONE: f64 = 1.0;
+/// The weights where results have episodes.
+const WORK: Weights = Weights {
+    meaning: 1.0,
+    episode: 0.3,
+    session: 0.2,
+};
+/// The weights where no result has an episode: conversations and lines that were imported without tool calls.
+const CONVERSATION: Weights = Weights {
+    meaning: 0.8,
+    episode: 0.0,
+    session: 1.0,
+};
 /// The weight of the most similar document within a group.
 const GROUP_MEANING: f64 = 0.3;
+
+/// The weights of evidence beside the words of a document.
+struct Weights {
+    meaning: f64,
+    episode: f64,
+    session: f64,
+}
 
 /// A document with what speaks for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,10 +137,12 @@ pub(crate) fn rank(
             })
             .collect(),
     );
+    let has_episodes = candidates.iter().any(|one| one.origin.episode.is_some());
+    let weights = if has_episodes { WORK } else { CONVERSATION };
     let own: Vec<f64> = lexical
         .iter()
         .zip(&meaning)
-        .map(|(words, meaning)| words + MEANING * meaning)
+        .map(|(words, meaning)| words + weights.meaning * meaning)
         .collect();
     let sessions = group_scores(&candidates, &said, &meaning, |origin| origin.session);
     let episodes = group_scores(&candidates, &said, &meaning, |origin| origin.episode);
@@ -148,16 +161,12 @@ pub(crate) fn rank(
         let neighbor = lent(index.checked_sub(1)).max(lent(Some(index + 1)));
         let session = candidate.origin.session.and_then(|id| sessions.get(&id));
         let session = session.copied().unwrap_or_default();
-        let support = if episodes.is_empty() {
-            SESSION_ALONE * session
-        } else {
-            // Documents outside of any episode, such as prompts, are judged by their session.
-            let episode = match candidate.origin.episode {
-                Some(id) => episodes.get(&id).copied().unwrap_or_default(),
-                None => session,
-            };
-            EPISODE * episode + SESSION * session
+        // Documents outside of any episode, such as prompts, are judged by their session.
+        let episode = match candidate.origin.episode {
+            Some(id) => episodes.get(&id).copied().unwrap_or_default(),
+            None => session,
         };
+        let support = weights.episode * episode + weights.session * session;
         scores.push(own[index] + NEIGHBOR * neighbor + support);
     }
     let scores = scaled(scores);

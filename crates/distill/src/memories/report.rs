@@ -37,7 +37,26 @@ pub(super) fn drafts(source: Source, message: &Message, at: usize, ending: &Endi
         out.extend(decisions.filter_map(|statement| decision(source, at, statement)));
         out.extend(pack(source, at, group, ending));
     }
+    if out.is_empty() && source == Source::Report && ending.changes_in_turn(at) {
+        out.extend(plain_outcome(message, at, ending));
+    }
     out
+}
+
+/// Returns the first statement of a report about changes that names nothing: "Cache misses are logged at level debug".
+fn plain_outcome(message: &Message, at: usize, ending: &Ending<'_>) -> Option<Draft> {
+    const MIN_WORDS: usize = 5;
+    let is_outcome = |point: &&Point| {
+        is_memorable(point.role, Source::Report)
+            && point.text.split_whitespace().count() >= MIN_WORDS
+            && is_statement(&point.text)
+            && !is_first_person(&point.text)
+            && !opens_with_pronoun(&point.text)
+            && !UNRESOLVED.within(&point.text.to_lowercase())
+            && !ending.is_stale(&point.text, at)
+    };
+    let point = message.points().find(is_outcome)?;
+    Some(Draft::new(Source::Report, at, fit_title(&point.text)?))
 }
 
 /// Reports whether a statement says what was decided and why.
