@@ -55,7 +55,7 @@ pub(crate) struct Successor<'m> {
 pub(crate) type Fingerprints = BTreeMap<String, FileFingerprint>;
 
 /// An observation that the built-in rules made before.
-pub(crate) struct KnownObservation {
+pub(crate) struct EarlierObservation {
     pub(crate) id: ObservationId,
     pub(crate) title: String,
     pub(crate) episode_id: Option<EpisodeId>,
@@ -67,7 +67,7 @@ pub(crate) struct KnownObservation {
 pub(crate) fn known(
     tx: &Transaction<'_>,
     session: SessionId,
-) -> rusqlite::Result<HashMap<String, KnownObservation>> {
+) -> rusqlite::Result<HashMap<String, EarlierObservation>> {
     const KNOWN: &str =
         "select id, item_key, title, episode_id, pinned <> 0 or edited_at is not null as is_users,
                 type, subtitle, narrative, facts, concepts, files_read, files_modified, evidence, rejected,
@@ -100,7 +100,7 @@ pub(crate) fn known(
         ]);
         known.insert(
             row.get("item_key")?,
-            KnownObservation {
+            EarlierObservation {
                 id: row.get("id")?,
                 title: row.get("title")?,
                 episode_id: row.get("episode_id")?,
@@ -115,7 +115,7 @@ pub(crate) fn known(
     while let Some(row) = rows.next()? {
         known.insert(
             row.get("item_key")?,
-            KnownObservation {
+            EarlierObservation {
                 id: row.get("id")?,
                 title: row.get("title")?,
                 episode_id: row.get("episode_id")?,

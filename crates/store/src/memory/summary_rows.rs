@@ -59,7 +59,7 @@ pub(crate) fn put(
 }
 
 /// A summary that a distiller made before.
-pub(crate) struct KnownSummary {
+pub(crate) struct EarlierSummary {
     pub(crate) id: SummaryId,
     /// It was edited or pinned by the user, or a model made it: it stays.
     pub(crate) is_fixed: bool,
@@ -70,7 +70,7 @@ pub(crate) struct KnownSummary {
 pub(crate) fn known(
     tx: &Transaction<'_>,
     session: SessionId,
-) -> rusqlite::Result<HashMap<TurnId, KnownSummary>> {
+) -> rusqlite::Result<HashMap<TurnId, EarlierSummary>> {
     const KNOWN: &str =
         "select id, turn_id, pinned <> 0 or edited_at is not null as is_users, distiller = ?2 as is_rules,
             request, investigated, learned, completed, next_steps, open_steps, files_read, files_edited, notes
@@ -93,7 +93,7 @@ pub(crate) fn known(
             texts.push(row.get::<_, Option<String>>(field)?.unwrap_or_default());
         }
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let known = KnownSummary {
+        let known = EarlierSummary {
             id: row.get("id")?,
             is_fixed: row.get::<_, bool>("is_users")? || !row.get::<_, bool>("is_rules")?,
             digest: backstory_text::hash_fields(&texts),
