@@ -5,62 +5,19 @@
 
 mod entities;
 mod refine;
+mod reply;
 mod tags;
 
 use backstory_model::{ObservationId, ObservationType};
 use backstory_text::clip;
 
+pub(crate) use tags::begins_tag;
+
 pub use refine::refine;
+pub use reply::{Answer, ModelObservation, ModelSummary};
 
 use crate::prompt::{CLOSE, OPEN};
 use tags::{AnswerBlock, TagName};
-
-/// What a model answered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// What it wants remembered.
-    pub observations: Vec<ModelObservation>,
-    /// Its summary of the turn.
-    pub summary: Option<ModelSummary>,
-}
-
-/// A memory in the words of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelObservation {
-    /// What it is about.
-    pub kind: ObservationType,
-    /// What is true now.
-    pub title: String,
-    /// The circumstances.
-    pub subtitle: Option<String>,
-    /// What happened and why.
-    pub narrative: Option<String>,
-    /// Single facts.
-    pub facts: Vec<String>,
-    /// Concepts.
-    pub concepts: Vec<String>,
-    /// Files that it names; tools decide whether they count.
-    pub files: Vec<String>,
-    /// Known memories that hold no longer, it says.
-    pub supersedes: Vec<ObservationId>,
-}
-
-/// A summary in the words of a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelSummary {
-    /// What was asked.
-    pub request: Option<String>,
-    /// What was looked at.
-    pub investigated: Option<String>,
-    /// What was found out.
-    pub learned: Option<String>,
-    /// What was done.
-    pub completed: Option<String>,
-    /// What is left to do.
-    pub next_steps: Option<String>,
-    /// Open problems.
-    pub notes: Option<String>,
-}
 
 /// Why an answer cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,11 +63,6 @@ pub fn read(text: &str, marker: &str) -> Result<Answer, AnswerError> {
     } else {
         AnswerError::Empty
     })
-}
-
-/// Says whether a text begins like one of the tags of an answer, opening or closing, whatever follows.
-pub(crate) fn begins_tag(text: &str) -> bool {
-    tags::name_at(text).is_some()
 }
 
 /// Cuts what stands between the marks of the fence; a fence that is not closed goes on to the end.

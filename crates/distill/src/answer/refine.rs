@@ -1,10 +1,9 @@
 //! From what a model told to memories: its words, the tools' evidence.
 
-use crate::{
-    Answer, Distilled, NewObservation, NewSummary, ToolEvidence,
-    answer::{ModelObservation, ModelSummary},
-};
 use backstory_model::ObservationId;
+
+use super::reply::{Answer, ModelObservation, ModelSummary};
+use crate::{Distilled, NewObservation, NewSummary, ToolEvidence};
 
 /// The most files of one memory.
 const MAX_FILES: usize = 24;

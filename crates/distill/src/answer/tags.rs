@@ -248,7 +248,7 @@ fn tag_at(text: &str) -> Option<Tag> {
 }
 
 /// Reads the name of the tag that a text begins with, and where the name ends.
-pub(super) fn name_at(text: &str) -> Option<(TagName, usize)> {
+fn name_at(text: &str) -> Option<(TagName, usize)> {
     let rest = text.strip_prefix('<')?;
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_' || byte == b'-';
@@ -259,4 +259,9 @@ pub(super) fn name_at(text: &str) -> Option<(TagName, usize)> {
     let word = rest[..length].to_ascii_lowercase().replace('-', "_");
     let (_, name) = TagName::ALL.into_iter().find(|(known, _)| *known == word)?;
     Some((name, text.len() - rest.len() + length))
+}
+
+/// Returns true if a text begins like one of the tags of an answer, opening or closing.
+pub(crate) fn begins_tag(text: &str) -> bool {
+    name_at(text).is_some()
 }

@@ -9,21 +9,16 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
+mod tile;
 
 use super::Activations;
 use crate::cpu::{Isa, SimdLevel};
 use crate::weights::Matrix;
-
-/// Number of rows that are processed at a time.
-const ROWS: usize = 16;
+use tile::{Line, ROWS};
 
 /// Sixteen repacked rows of a matrix: each line has four consecutive numbers of each.
 #[derive(Default)]
 pub(crate) struct Panel(Vec<Line>);
-
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; 4 * ROWS]);
 
 /// Computes the product of each token with each row, token after token.
 ///
@@ -48,35 +43,6 @@ pub(crate) fn linear(isa: Isa, input: &Activations, matrix: &Matrix, panel: &mut
         // SAFETY: an `Isa` of this level proves that the processor has AVX2.
         SimdLevel::Avx2 => unsafe { avx2::linear(input, matrix, &mut panel.0, output) },
         SimdLevel::Portable => portable::linear(input, matrix, output),
-    }
-}
-
-/// Factors that turn integer sums into results, for sixteen rows.
-struct Scaling {
-    scales: [f32; ROWS],
-    biases: [f32; ROWS],
-    /// Sum of each row times its scale: the minimum of a token counts once for each number of the row.
-    sums: [f32; ROWS],
-}
-
-impl Scaling {
-    #[inline(always)]
-    fn new(matrix: &Matrix, first_row: usize, sums: &[i32; ROWS]) -> Self {
-        let scales = std::array::from_fn(|row| f32::from_le_bytes(matrix.scales[first_row + row]));
-        Self {
-            scales,
-            biases: std::array::from_fn(|row| f32::from_le_bytes(matrix.biases[first_row + row])),
-            sums: std::array::from_fn(|row| sums[row] as f32 * scales[row]),
-        }
-    }
-
-    #[inline(always)]
-    fn apply(&self, products: &[i32; ROWS], range: super::activations::Range) -> [f32; ROWS] {
-        std::array::from_fn(|row| {
-            products[row] as f32 * self.scales[row] * range.step
-                + self.sums[row] * range.least
-                + self.biases[row]
-        })
     }
 }
 

@@ -5,86 +5,21 @@
 
 mod block;
 mod open_work;
+mod request;
 mod select;
 mod writer;
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
-use backstory_model::{Handle, ObservationType, SessionId, Timestamp};
-use backstory_store::{Project, Store, StoreError, Summary};
+use backstory_model::SessionId;
+use backstory_store::{Store, StoreError, Summary};
 use backstory_text::WordSet;
 
 pub use open_work::{OpenWork, open_work};
+pub use request::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits};
 use select::select;
 use writer::Writer;
 pub(crate) use writer::in_utc;
-
-/// How much may be said, and of what.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// The most memories.
-    pub observations: usize,
-    /// The most sessions that they come from.
-    pub sessions: usize,
-    /// How many are told in full.
-    pub full: usize,
-    /// What a memory told in full consists of.
-    pub full_field: FullField,
-    /// The types that are told.
-    pub types: Vec<ObservationType>,
-    /// The concepts that are told; empty means all.
-    pub concepts: Vec<String>,
-    /// The most tokens.
-    pub tokens: usize,
-}
-
-/// What a memory told in full consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FullField {
-    /// What happened and why.
-    Narrative,
-    /// Single facts.
-    Facts,
-}
-
-/// The session that starts.
-#[derive(Clone, Copy, Debug)]
-pub struct ContextRequest<'s> {
-    /// The project it works on.
-    pub project: &'s Project,
-    /// The branch that is checked out.
-    pub branch: Option<&'s str>,
-    /// The session itself, when it goes on after its conversation was compacted.
-    pub compacted_session: Option<&'s str>,
-    /// The time.
-    pub now: Timestamp,
-}
-
-/// What a session is told.
-#[derive(Clone, Debug, Default)]
-pub struct ContextBlock {
-    /// The block.
-    pub text: String,
-    /// Every memory that was considered, those that are told first.
-    pub entries: Vec<ContextEntry>,
-}
-
-/// A memory that was considered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContextEntry {
-    /// Which.
-    pub handle: Handle,
-    /// What it says, in a line.
-    pub title: String,
-    /// Why it is told, or why not.
-    pub reason: String,
-    /// About how many tokens it takes; 0 when it is not told.
-    pub tokens: usize,
-    /// Whether it is told.
-    pub is_included: bool,
-    /// Whether only its title is told.
-    pub is_title_only: bool,
-}
 
 /// So many of the latest summaries are looked at, for where work stopped and for what is open.
 pub const MAX_SUMMARIES: u32 = 60;
@@ -173,19 +108,4 @@ fn latest_summary<'s>(
             && latest.created_at.since(summary.created_at) < NOT_MUCH
     });
     Some(on_branch.unwrap_or(latest))
-}
-
-/// Says how old something is.
-pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
-    let hours = now.since(then).as_secs() / 3_600;
-    match hours {
-        0 => "less than an hour ago".to_owned(),
-        1..48 => format!("{hours} h ago"),
-        _ => format!("{} days ago", hours / 24),
-    }
-}
-
-/// The root of a project's working tree.
-pub(crate) fn root(project: &Project) -> &Path {
-    Path::new(&project.root)
 }

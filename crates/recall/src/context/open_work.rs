@@ -9,7 +9,7 @@ use backstory_model::SessionId;
 use backstory_store::Summary;
 use backstory_text::WordSet;
 
-use super::ContextRequest;
+use super::request::ContextRequest;
 
 /// What was left longer ago than this was given up, or done without a word.
 const TOO_OLD: Duration = Duration::from_hours(3 * 7 * 24);

@@ -10,7 +10,7 @@ use backstory_model::{ObservationType, SessionId, Timestamp};
 use backstory_store::Observation;
 use backstory_text::WordSet;
 
-use super::{ContextEntry, ContextRequest, Limits, root};
+use super::request::{ContextEntry, ContextRequest, Limits, root};
 
 /// So many of the latest are considered: older ones are a search away.
 pub(super) const MAX_CANDIDATES: u32 = 100;

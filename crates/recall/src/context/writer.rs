@@ -6,10 +6,9 @@ use backstory_text::{WordSet, clip, one_line, tokens};
 use jiff::tz::TimeZone;
 
 use super::{
-    ContextBlock, ContextEntry, ContextRequest, FullField, Limits, age,
     block::{BlockBuilder, Fits},
     open_work::OpenWork,
-    root,
+    request::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits, age, root},
     select::{ContextSelection, repeats},
 };
 use crate::search::files_changed;

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Line, ROWS, Scaling};
+use super::tile::{Line, ROWS, Scaling};
 use crate::kernels::activations::Range;
 use crate::kernels::{Activations, TOKEN_GROUP};
 use crate::weights::Matrix;

@@ -1,6 +1,6 @@
 //! Portable matrix multiplication, vectorized by the compiler.
 
-use super::{ROWS, Scaling};
+use super::tile::{ROWS, Scaling};
 use crate::kernels::Activations;
 use crate::weights::{INNER, Matrix};
 
