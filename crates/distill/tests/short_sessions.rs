@@ -99,7 +99,12 @@ fn one_edit_and_one_command_leave_a_memory_and_a_hand_over() {
     assert_eq!(made.files_modified, ["config.py"]);
     let handover = &memory.handover;
     assert_eq!(handover.requests, ["Fix the crash when the config file is empty"]);
-    assert_eq!(handover.done, [made.title.as_str()]);
+    assert_eq!(
+        handover.done,
+        [
+            "`load_config` now falls back to the defaults when the file is empty, because `yaml.safe_load` returns `None` for it"
+        ]
+    );
     assert_eq!(handover.checks, ["`pytest -q` passed: `4 passed in 0.1s`"]);
     assert_eq!(handover.state, ["Changed, not committed: `config.py`"]);
     assert!(handover.open.is_empty(), "{}", shown(&memory));

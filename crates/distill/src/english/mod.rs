@@ -16,11 +16,12 @@ mod words;
 pub(crate) use names::{code, count_names, is_name, is_outside_code, outside_code};
 pub(crate) use orders::gives_orders;
 pub(crate) use phrases::{Phrases, lower_head};
-pub(crate) use request::{Intent, condense, intent, without_client_markup};
+pub(crate) use request::{Intent, condense, intent, is_output, without_client_markup};
 pub(crate) use sentences::sentences;
 pub(crate) use speech::{
-    Deferral, deferral, has_cause, has_contrast, imperative, is_directive, is_instruction, is_narration,
-    is_question, is_verdict, names_subject, opens_with_pronoun, strip_openers, without_intention,
+    Deferral, announces_work, deferral, has_cause, has_contrast, imperative, is_directive, is_instruction,
+    is_narration, is_question, is_verdict, names_subject, opens_with_pronoun, strip_openers,
+    without_intention,
 };
 pub(crate) use title::{MAX_TITLE, fit_title, sentence_case};
 pub(crate) use verbs::{Form, is_change_verb, is_statement, opens_with_change, verb};

@@ -34,6 +34,9 @@ pub(crate) fn condense(prompt: &str) -> Option<String> {
     let text = without_client_markup(head);
     let lines = readable_lines(&text);
     let first = *lines.first()?;
+    if let Some(line) = output(&lines) {
+        return Some(line);
+    }
     let titled = heading(&lines).or_else(|| field(&lines));
     let line = match titled {
         Some(title) if order_of(first).is_some_and(|order| order == "fix") && !is_order(&title) => {
@@ -68,6 +71,52 @@ fn readable_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The opening of a request that consists of the output of a program.
+const OUTPUT: &str = "Pasted output: ";
+
+/// Reports whether a condensed request is the output of a program without any words about it.
+pub(crate) fn is_output(line: &str) -> bool {
+    line.starts_with(OUTPUT)
+}
+
+/// Condenses a prompt that is mostly the output of a program: the user's own words, and the error that the output shows.
+fn output(lines: &[&str]) -> Option<String> {
+    const MIN_LINES: usize = 4;
+    let printed = lines.iter().filter(|line| is_printed(line)).count();
+    let opens_printed = is_printed(lines[0]) && !lines[0].starts_with('"');
+    if lines.len() < MIN_LINES || (printed * 2 < lines.len() && !(opens_printed && printed > 1)) {
+        return None;
+    }
+    let own = Some(lines[0]).filter(|line| !is_printed(line) && line.ends_with(['.', '?', '!', ':']));
+    let error = lines[usize::from(own.is_some())..]
+        .iter()
+        .find(|line| ERRORS.within(&line.to_lowercase()))
+        .map(|line| cut_at_word(line, MAX_LINE / 2));
+    Some(match (own, error) {
+        (Some(own), Some(error)) => format!("{} ({error})", own.trim_end_matches([':', ' '])),
+        (Some(own), None) => own.trim_end_matches([':', ' ']).to_owned(),
+        (None, error) => format!(
+            "{OUTPUT}{}",
+            error.unwrap_or_else(|| cut_at_word(lines[0], MAX_LINE / 2))
+        ),
+    })
+}
+
+/// Reports whether a program rather than a human wrote a line: rules, brackets, quoted fields, paths.
+fn is_printed(line: &str) -> bool {
+    line.starts_with(['=', '[', '{', '}', '"', '$', '|', '<', '+'])
+        || line.ends_with(['{', '[', ','])
+        || line
+            .split_whitespace()
+            .any(|word| word.starts_with('/') && word[1..].contains('/'))
+        || PRINTED.starts(&line.to_lowercase())
+}
+
+static PRINTED: Phrases =
+    Phrases::new("error:|warning:|info:|debug:|fatal:|panic:|ok |fail |--- |at |create mode");
+static ERRORS: Phrases =
+    Phrases::new("error|fatal|panic|failed|exception|traceback|cannot|not found|denied|undefined");
+
 /// Keeps a short prompt whole; of a long one the first sentences that fit and the order or question at its end.
 fn opening_and_order(lines: &[&str]) -> String {
     let joined = lines.join(" ");
@@ -78,12 +127,20 @@ fn opening_and_order(lines: &[&str]) -> String {
         .last()
         .and_then(|last| sentences(last).last().copied())
         .filter(|last| last.ends_with('?') || is_order(last))
-        .filter(|last| last.chars().count() <= MAX_LINE / 2);
+        .filter(|last| last.chars().count() <= MAX_LINE / 2)
+        .map(|last| {
+            last.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '-'))
+        });
     let room = MAX_LINE - order.map_or(0, |order| order.chars().count() + 1);
     let mut out = String::new();
     for sentence in lines.iter().flat_map(|line| sentences(line)) {
+        // The number of a list entry that does not fit.
+        let is_number = !sentence.contains(char::is_alphabetic);
         if out.chars().count() + sentence.chars().count() + 1 > room {
             break;
+        }
+        if is_number {
+            continue;
         }
         if !out.is_empty() {
             out.push(' ');

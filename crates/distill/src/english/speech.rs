@@ -187,6 +187,17 @@ pub(crate) fn imperative(sentence: &str) -> Option<String> {
     (orders && rest.split_whitespace().count() > 2).then(|| sentence_case(rest))
 }
 
+/// Reports whether a sentence announces the speaker's own next step: "Let me look at the parser."
+pub(crate) fn announces_work(sentence: &str) -> bool {
+    let lower = lower_head(&strip_openers(sentence));
+    OWN_STEPS.starts(&lower) && !lower.contains("let me know")
+}
+
+static OWN_STEPS: Phrases = Phrases::new(concat!(
+    "let me|now let me|first let me|first, let me|next, let me|i'll now|i will now|i'm going to|now i'll|",
+    "now i will|i'll start|i'll begin|let's start by|i need to",
+));
+
 /// Rewrites a stated intention inside a sentence that gives its reason: "Since the name is fixed, I should skip the check"
 /// becomes "Since the name is fixed, skip the check".
 pub(crate) fn without_intention(sentence: &str) -> Option<String> {
@@ -302,7 +313,7 @@ static TO_DO: Phrases = Phrases::new(concat!(
     "untested|not tested|not verified|unverified|before merging|after merging|once merged|",
     "once it is merged|after the merge|has not been implemented|hasn't been implemented|",
     "has not been tested|hasn't been tested|hasn't been pushed|haven't been pushed|not been committed|",
-    "not been pushed",
+    "not been pushed|try running|try it now|try it again|please run|please rebuild|please test|run it again|give it a try",
 ));
 
 static SUGGESTED: Phrases = Phrases::new(concat!(

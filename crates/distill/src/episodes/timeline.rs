@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
+use crate::english::{announces_work, sentences};
 use crate::prose::Message;
 use crate::{Action, LogEntry, TurnEnd, TurnLog};
 
@@ -96,11 +97,20 @@ impl<'a> Timeline<'a> {
         })
     }
 
-    /// Returns the step of the last report.
+    /// Reports whether a step is a report, and not the announcement of work that the turn then stopped short of.
+    pub(crate) fn is_finished_report(&self, at: usize) -> bool {
+        let Some(Action::Report(text)) = self.steps[at].action() else {
+            return false;
+        };
+        let last = text.trim().lines().last().unwrap_or_default();
+        !sentences(last).last().is_some_and(|last| announces_work(last))
+    }
+
+    /// Returns the step of the last report that concludes its turn.
     pub(crate) fn last_report(&self) -> Option<usize> {
-        self.steps
-            .iter()
-            .rposition(|step| matches!(step.action(), Some(Action::Report(_))))
+        (0..self.steps.len())
+            .rev()
+            .find(|at| self.is_finished_report(*at))
     }
 
     /// Returns the end of the last turn.

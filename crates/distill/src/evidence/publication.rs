@@ -218,6 +218,15 @@ pub(super) fn of_tool(name: &str, input: &Value, answer: Option<&Value>) -> Opti
     } else {
         return None;
     };
+    let is_ended = |name: &&str| {
+        let state = input.get(*name).and_then(Value::as_str).unwrap_or_default();
+        ENDED.contains(&state.to_lowercase().as_str())
+    };
+    let action = if action == PublicationAction::Updated && STATES.iter().any(is_ended) {
+        PublicationAction::Closed
+    } else {
+        action
+    };
     let text = |names: &[&str]| {
         names
             .iter()
@@ -252,6 +261,20 @@ pub(super) fn of_tool(name: &str, input: &Value, answer: Option<&Value>) -> Opti
         body: text(&["body", "description", "text", "content", "comment"]),
     })
 }
+
+/// The fields in which trackers keep the state of an issue, and the values that end it.
+const STATES: [&str; 4] = ["state", "status", "stateId", "state_reason"];
+const ENDED: [&str; 9] = [
+    "done",
+    "closed",
+    "cancelled",
+    "canceled",
+    "completed",
+    "resolved",
+    "duplicate",
+    "wontfix",
+    "won't fix",
+];
 
 /// Returns the object in an answer of an MCP tool, which often is JSON inside a text block.
 fn inside(answer: &Value) -> Option<Value> {
@@ -373,6 +396,9 @@ mod tests {
             (made.reference.as_deref(), made.title.as_deref()),
             (Some("ENT-221"), Some("Index corrupt"))
         );
+        let ended = json!({"id": "ENT-221", "state": "Cancelled"});
+        let made = of_tool("mcp__linear-server__update_issue", &ended, None).unwrap();
+        assert_eq!(made.action, PublicationAction::Closed);
         assert_eq!(of_tool("mcp__linear-server__list_issues", &input, None), None);
         assert_eq!(of_tool("mcp__db__query", &input, None), None);
     }

@@ -2,7 +2,7 @@
 
 use crate::english::code;
 use crate::episodes::Timeline;
-use crate::memories::{Ending, command_key, simple_commands};
+use crate::memories::{Ending, command_key, simple_commands, targets};
 use crate::{Action, CommandRun, Purpose, RunOutcome};
 
 const MAX_CHECKS: usize = 4;
@@ -10,7 +10,7 @@ const MAX_FILES: usize = 4;
 
 /// Returns the last result of each check, oldest first.
 pub(crate) fn checks(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
-    let mut last: Vec<(String, String)> = Vec::new();
+    let mut last: Vec<(String, String, Option<Purpose>)> = Vec::new();
     for step in &timeline.steps {
         let Some(Action::Run(run)) = step.action() else {
             continue;
@@ -25,20 +25,66 @@ pub(crate) fn checks(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
             // Which part failed is not known: the command counts under its last part, the usual check.
             _ => simple_commands(&run.command).last().into_iter().collect(),
         };
-        for part in parts {
+        // A suite that passed outdates the failures before it.
+        if run.outcome == RunOutcome::Passed && parts.last().is_some_and(|part| targets(part).is_empty()) {
+            last.retain(|(_, _, failed)| *failed != Some(run.purpose));
+        }
+        for part in parts.into_iter().filter(|part| !is_preparation(part)) {
             let key = command_key(part);
-            last.retain(|(known, _)| *known != key);
+            last.retain(|(known, _, _)| *known != key);
             let shown = if run.outcome == RunOutcome::Passed {
                 part
             } else {
                 run.failed_part.as_deref().unwrap_or(&run.command)
             };
-            last.push((key, line(shown, run)));
+            let failed = (run.outcome == RunOutcome::Failed).then_some(run.purpose);
+            last.push((key, line(shown, run), failed));
         }
     }
     let skipped = last.len().saturating_sub(MAX_CHECKS);
     last.drain(..skipped);
-    last.into_iter().map(|(_, line)| line).collect()
+    last.into_iter().map(|(_, line, _)| line).collect()
+}
+
+/// Reports whether a part of a command only prepares the check: it changes folders or files, or prints something.
+fn is_preparation(part: &str) -> bool {
+    let program = part.split_whitespace().next().unwrap_or_default();
+    const PREPARATIONS: [&str; 22] = [
+        "cd", "pushd", "popd", "mkdir", "rm", "cp", "mv", "touch", "echo", "cat", "ls", "export", "source",
+        "git", "sleep", "printf", "set", "head", "tail", "grep", "chmod", "true",
+    ];
+    // A path outside of the project is a trial, not a check of it.
+    PREPARATIONS.contains(&program) || program.starts_with('/')
+}
+
+/// Returns the branch at the end: the one of the last turn, or one that was created in it.
+pub(crate) fn branch(timeline: &Timeline<'_>) -> Option<String> {
+    let (turn, known) = timeline
+        .logs
+        .iter()
+        .rev()
+        .find_map(|log| Some((log.number, log.branch.as_deref()?)))?;
+    let created = timeline.steps.iter().rev().take_while(|step| step.turn >= turn);
+    let created = created.filter_map(|step| match step.action() {
+        Some(Action::Run(run)) if run.outcome != RunOutcome::Failed => {
+            simple_commands(&run.command).filter_map(new_branch).last()
+        }
+        _ => None,
+    });
+    Some(created.into_iter().next().unwrap_or(known).to_owned())
+}
+
+/// Returns the branch that a command creates and switches to.
+fn new_branch(command: &str) -> Option<&str> {
+    [
+        "git checkout -b ",
+        "git checkout -B ",
+        "git switch -c ",
+        "git switch --create ",
+    ]
+    .iter()
+    .find_map(|opening| command.strip_prefix(opening))
+    .and_then(|rest| rest.split_whitespace().next())
 }
 
 pub(super) const fn is_check(purpose: Purpose) -> bool {

@@ -1,12 +1,14 @@
 //! Completed work: commits, pull requests, and what the reports say about work without a commit.
 
 use crate::english::{
-    code, has_cause, is_statement, names_subject, opens_with_change, opens_with_pronoun, sentence_case,
+    Form, Phrases, Words, code, count_names, has_cause, is_change_verb, is_statement, names_subject,
+    opens_with_change, opens_with_pronoun, sentence_case, sentences, verb,
 };
 use crate::episodes::Timeline;
 use crate::memories::{Ending, FinalCommit, FinalPublication, is_first_person, split_prefix};
 use crate::prose::{Message, SectionRole, plain};
-use crate::{Action, PublicationAction, PublicationKind};
+use crate::{PublicationAction, PublicationKind};
+use backstory_model::{ObservationType, SessionObservation};
 
 /// A line with this share of another line's words says the same.
 pub(super) const SAME_PERCENT: u32 = 60;
@@ -26,7 +28,7 @@ pub(crate) fn committed(ending: &Ending<'_>) -> Vec<String> {
     if hidden > 0 {
         out.push(format!("{hidden} earlier commits"));
     }
-    out.extend(commits[hidden..].iter().map(|commit| commit_line(commit)));
+    out.extend(commits[hidden..].iter().map(|commit| with_reason(commit)));
     out.extend(ending.publications.iter().filter_map(publication_line));
     out
 }
@@ -41,6 +43,57 @@ pub(crate) fn commit_line(commit: &FinalCommit<'_>) -> String {
         .unwrap_or_default();
     let pushed = if commit.is_pushed { " (pushed)" } else { "" };
     format!("{hash}{}{pushed}", sentence_case(&subject))
+}
+
+/// Adds the opening of the message to the line of a commit: the subject alone rarely gives the reason.
+fn with_reason(commit: &FinalCommit<'_>) -> String {
+    /// An opening with more of its words in the subject adds nothing.
+    const RESTATED_PERCENT: u32 = 70;
+    let line = commit_line(commit);
+    let known = Words::of(&line);
+    match opening(commit.body.unwrap_or_default()) {
+        Some(reason) if !Words::of(&reason).covered_by(&known, RESTATED_PERCENT) => {
+            format!("{line}: {reason}")
+        }
+        _ => line,
+    }
+}
+
+/// Returns the opening of a text for other people: its first sentence, or the first entries of its list.
+pub(super) fn opening(body: &str) -> Option<String> {
+    const MAX_OPENING: usize = 220;
+    let message = Message::read(body);
+    let blocks = || {
+        message
+            .sections
+            .iter()
+            .filter(|section| is_result(section.role))
+            .flat_map(|section| &section.blocks)
+    };
+    let first = blocks().next()?;
+    if !first.is_item {
+        let sentence = sentences(&first.text).into_iter().next()?.trim_end_matches('.');
+        if !sentence.ends_with(':') {
+            let fits = |text: &&str| text.chars().count() <= MAX_OPENING;
+            let head = sentence.split_once(": ").map(|(head, _)| head);
+            return Some(sentence)
+                .filter(fits)
+                .or(head.filter(fits))
+                .map(str::to_owned);
+        }
+    }
+    let mut out = String::new();
+    for entry in blocks().filter(|block| block.is_item) {
+        let entry = entry.text.trim_end_matches(['.', ';', ':']);
+        if out.chars().count() + entry.chars().count() > MAX_OPENING {
+            break;
+        }
+        if !out.is_empty() {
+            out.push_str("; ");
+        }
+        out.push_str(entry);
+    }
+    (!out.is_empty()).then_some(out)
 }
 
 fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
@@ -58,44 +111,278 @@ fn publication_line(publication: &FinalPublication<'_>) -> Option<String> {
                 .trim_end_matches([':', ' '])
                 .to_owned(),
         ),
-        PublicationKind::Issue if publication.action != PublicationAction::Created => {
-            Some(format!("Issue {reference} {verb}"))
+        // An issue that was filed here and left is open work.
+        PublicationKind::Issue
+            if publication.action == PublicationAction::Closed || !publication.is_created =>
+        {
+            Some(
+                format!("Issue {reference} {verb}: {title}")
+                    .trim_end_matches([':', ' '])
+                    .to_owned(),
+            )
         }
         _ => None,
     }
 }
 
-/// Returns the statements of the last report that say how it ended: what changed, or else the finding that says most.
-pub(crate) fn outcome(timeline: &Timeline<'_>) -> Vec<String> {
-    const MAX_STATEMENTS: usize = 2;
-    const MAX_CHARS: usize = 240;
-    let last_commit = timeline
-        .steps
-        .iter()
-        .rposition(|step| matches!(step.action(), Some(Action::Commit(_))))
-        .unwrap_or(0);
-    let turn = timeline.steps.get(last_commit).map_or(0, |step| step.turn);
-    // A report from before the last commit is outdated.
-    let is_report = |at: &usize| {
-        timeline.steps[*at].turn >= turn && matches!(timeline.steps[*at].action(), Some(Action::Report(_)))
-    };
-    for at in (0..timeline.steps.len()).rev().filter(is_report) {
-        let mut all = statements(timeline.message(at));
-        all.retain(|statement| statement.chars().count() <= MAX_CHARS);
-        let changes: Vec<String> = all
-            .iter()
-            .filter(|statement| describes_change(statement))
-            .take(MAX_STATEMENTS)
-            .cloned()
-            .collect();
-        if !changes.is_empty() {
-            return changes;
+/// Returns the outcome of each turn that changed files after the last commit, oldest first: the first one says what the
+/// session was about, the latest ones where it stands.
+pub(super) fn uncommitted(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    observations: &[SessionObservation],
+    committed: &[String],
+) -> Vec<String> {
+    const MAX_OUTCOMES: usize = 6;
+    let start = ending.commits.last().map_or(0, |commit| commit.at + 1);
+    let mut known: Vec<Words> = committed.iter().map(|line| Words::of(line)).collect();
+    let mut out: Vec<String> = Vec::new();
+    // The latest statement about a matter holds.
+    for log in timeline.logs.iter().rev() {
+        let first = timeline.steps.partition_point(|step| step.turn < log.number);
+        let end = timeline.steps.partition_point(|step| step.turn <= log.number);
+        if end <= start || ending.files(first.max(start)..end).is_empty() {
+            continue;
         }
-        if let Some(finding) = all.iter().find(|statement| has_cause(statement)).or(all.first()) {
-            return vec![finding.clone()];
+        let report = (first.max(start)..end)
+            .rev()
+            .find(|at| timeline.is_finished_report(*at));
+        let mut outcomes = report.map_or_else(Vec::new, |at| {
+            outcomes(timeline.message(at), |text| ending.is_stale(text, at))
+        });
+        if outcomes.is_empty() {
+            outcomes.extend(remembered_change(observations, log.number));
+        }
+        for outcome in outcomes.into_iter().rev() {
+            let words = Words::of(&outcome);
+            if !known.iter().any(|known| words.covered_by(known, SAME_PERCENT)) {
+                known.push(words);
+                out.push(outcome);
+            }
         }
     }
-    Vec::new()
+    out.reverse();
+    if out.len() > MAX_OUTCOMES {
+        out.drain(1..=out.len() - MAX_OUTCOMES);
+    }
+    out
+}
+
+/// Returns the change that a memory of a turn describes, for a turn whose report does not.
+fn remembered_change(observations: &[SessionObservation], turn: u32) -> Option<String> {
+    let is_change = |one: &&SessionObservation| {
+        let kind = one.observation.kind;
+        one.turn == turn
+            && one.error_signature.is_none()
+            && !matches!(kind, ObservationType::Discovery | ObservationType::Decision)
+    };
+    observations
+        .iter()
+        .filter(is_change)
+        .map(|one| &one.observation.title)
+        .find(|title| !quotes_file(title) && is_settled(title))
+        .cloned()
+}
+
+/// "`a.rs`: Sessions expire after an hour" quotes a comment; "`a.rs`: Added a timeout" tells a change.
+fn quotes_file(title: &str) -> bool {
+    title
+        .split_once("`: ")
+        .is_some_and(|(label, rest)| label.starts_with('`') && !opens_with_change(rest))
+}
+
+/// Returns what a report says about completed changes: the headings that name changes, each with its first detail, or the
+/// first statement about a change.
+fn outcomes(report: &Message, is_stale: impl Fn(&str) -> bool) -> Vec<String> {
+    const MAX_HEADINGS: usize = 3;
+    let mut headings = Vec::new();
+    let mut lead = None;
+    for topic in report.topics.iter().filter(|topic| is_result(topic.role)) {
+        let mut details = topic
+            .points
+            .iter()
+            .filter(|point| is_result(point.role))
+            .map(|point| without_label(&point.text))
+            .filter(|text| is_settled(text) && !is_stale(text));
+        let is_change = |heading: &&str| reports_change(heading) && count_names(heading) > 0;
+        if let Some(heading) = topic.heading.as_deref().filter(is_change) {
+            let whole = details.next().map(|first| format!("{heading}: {first}"));
+            let whole = whole.filter(|whole| whole.chars().count() <= MAX_STATEMENT);
+            headings.push(whole.unwrap_or_else(|| heading.to_owned()));
+        } else if lead.is_none() && headings.is_empty() {
+            lead = details
+                .filter(|text| reports_change(text) && names_subject(text) && has_subject(text))
+                .find_map(shortened);
+        }
+    }
+    headings.truncate(MAX_HEADINGS);
+    lead.into_iter().chain(headings).collect()
+}
+
+/// Reports whether a statement tells a completed change, not an order or an announcement: "Added x", "x now does y", "x has
+/// been moved", "Files renamed: x".
+pub(super) fn reports_change(statement: &str) -> bool {
+    const MAX_SUBJECT_WORDS: usize = 5;
+    let lower = statement.to_lowercase();
+    if ANNOUNCED.within(&lower) {
+        return false;
+    }
+    let is_past = |word: &str| {
+        verb(word.trim_matches(|c: char| !c.is_alphanumeric()))
+            .is_some_and(|(base, form)| form == Form::Past && is_change_verb(base))
+    };
+    let mut words = statement.split_whitespace();
+    words.next().is_some_and(is_past)
+        || lower.contains(" now ")
+        || ((lower.contains(" has been ") || lower.contains(" have been ")) && words.clone().any(is_past))
+        || words
+            .take(MAX_SUBJECT_WORDS)
+            .any(|word| word.ends_with(':') && is_past(word))
+}
+
+/// Announcements of later work and of mere lists.
+static ANNOUNCED: Phrases = Phrases::new(concat!(
+    "will now|will|would|can now be|should now|now when|now if|",
+    "files changed|files modified|files updated|changes made",
+));
+
+/// "It now rounds" and "Documented this limit" need the sentence before them; "Both `a` and `b` now round" does not.
+fn has_subject(statement: &str) -> bool {
+    let second = statement.split_whitespace().nth(1).unwrap_or_default();
+    if matches!(second, "this" | "that" | "these" | "those" | "it" | "them") {
+        return false;
+    }
+    !opens_with_pronoun(statement)
+        || (statement.starts_with("Both ")
+            && (second.starts_with('`') || second.starts_with(char::is_uppercase)))
+}
+
+/// "The page now explains" says nothing without its list.
+fn ends_with_verb(text: &str) -> bool {
+    let last = text.split_whitespace().last().unwrap_or_default();
+    last.ends_with('s') && verb(last).is_some()
+}
+
+/// Fits a statement into a line: whole, or without the list that it introduces.
+fn shortened(statement: &str) -> Option<String> {
+    const MIN_WORDS: usize = 5;
+    let fits = |text: &&str| text.chars().count() <= MAX_STATEMENT && !text.contains("following");
+    let head = || {
+        statement
+            .split_once(": ")
+            .or_else(|| statement.split_once(" with the following"))
+            .map(|(head, _)| head)
+            .map(|head| head.split(" - ").next().unwrap_or(head))
+            .filter(|head| head.contains(['`', '"']) && !ends_with_verb(head))
+    };
+    Some(statement)
+        .filter(fits)
+        .or_else(|| {
+            head()
+                .filter(fits)
+                .filter(|head| head.split_whitespace().count() >= MIN_WORDS || count_names(head) > 0)
+        })
+        .map(str::to_owned)
+}
+
+/// The longest statement of a hand-over, in characters.
+const MAX_STATEMENT: usize = 240;
+
+/// "Now: shows the reason" states the new behavior by itself.
+fn without_label(text: &str) -> &str {
+    ["Now: ", "After: ", "Fix: ", "Result: ", "Summary: "]
+        .iter()
+        .find_map(|label| text.strip_prefix(label))
+        .unwrap_or(text)
+}
+
+/// Reports whether a statement tells neither a guess nor the state before a change.
+pub(super) fn is_settled(statement: &str) -> bool {
+    let lower = statement.to_lowercase();
+    !EARLIER.starts(&lower) && !GUESSES.within(&lower) && !is_first_person(statement)
+}
+
+static EARLIER: Phrases = Phrases::new("previously|before|old|was|earlier|current behavior|currently");
+static GUESSES: Phrases = Phrases::new(concat!(
+    "might|maybe|perhaps|probably|possibly|most likely|likely|seems|could be|may be|i think|i suspect|not sure|",
+    "hypothesis|presumably|would",
+));
+
+/// Returns the causes that the reports state, latest first.
+pub(super) fn causes(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
+    let mut out = Vec::new();
+    for at in (0..timeline.steps.len()).rev() {
+        if !timeline.is_finished_report(at) {
+            continue;
+        }
+        let stated = timeline.message(at).topics.iter().find_map(|topic| {
+            let is_cause = |text: &str| {
+                let lower = text.to_lowercase();
+                STATED_CAUSES.within(&lower)
+                    || (REASONS.within(&lower) && PROBLEMS.within(&lower))
+                    || CAUSE_LABELS.starts(&lower)
+                    || (topic.role == SectionRole::Cause && has_cause(text))
+            };
+            topic
+                .points
+                .iter()
+                .map(|point| point.text.as_str())
+                .filter(|text| is_cause(text) && is_settled(text) && count_names(text) > 0)
+                .filter(|text| !opens_with_pronoun(text) && text.chars().count() <= MAX_CAUSE)
+                .find(|text| !ending.is_stale(text, at))
+        });
+        out.extend(stated.map(str::to_owned));
+    }
+    out
+}
+
+/// The longest statement of a cause, in characters: often a chain of events.
+const MAX_CAUSE: usize = 380;
+
+/// "The build was broken because …" states a cause; "we skip it because …" does not.
+static REASONS: Phrases = Phrases::new("because|due to");
+static PROBLEMS: Phrases = Phrases::new(concat!(
+    "fails|failed|failing|broken|breaks|broke|slow|slower|crash|crashes|crashed|hangs|hung|wrong|error|errors|bug|",
+    "problem|issue|corrupt|corrupted|missing|lost|leak|leaks|flaky",
+));
+
+static CAUSE_LABELS: Phrases =
+    Phrases::new("the bug:|bug:|cause:|root cause:|the problem:|problem:|the issue:|issue:|why:");
+
+static STATED_CAUSES: Phrases = Phrases::new(concat!(
+    "root cause|the cause|the culprit|the problem is|the problem was|the issue is|the issue was|the bug is|",
+    "the bug was|caused by|is because|was because|introduced by|introduced in|happens because|fails because|",
+    "failed because",
+));
+
+/// Returns the findings of the last reports of a session without changes: the one of each report that says most.
+pub(super) fn answers(timeline: &Timeline<'_>) -> Vec<String> {
+    const MAX_ANSWERS: usize = 3;
+    let mut out: Vec<String> = Vec::new();
+    for at in (0..timeline.steps.len()).rev() {
+        if out.len() == MAX_ANSWERS {
+            break;
+        }
+        if !timeline.is_finished_report(at) {
+            continue;
+        }
+        let mut all = statements(timeline.message(at));
+        all.retain(|statement| statement.chars().count() <= MAX_STATEMENT && is_settled(statement));
+        let best = all
+            .iter()
+            .find(|statement| describes_change(statement))
+            .or_else(|| all.iter().find(|statement| has_cause(statement)))
+            .or(all.first());
+        out.extend(best.map(|best| {
+            if describes_change(best) {
+                best.clone()
+            } else {
+                format!("Found: {best}")
+            }
+        }));
+    }
+    out.reverse();
+    out
 }
 
 fn is_statement_or_change(statement: &str) -> bool {
@@ -106,21 +393,24 @@ pub(super) fn describes_change(statement: &str) -> bool {
     opens_with_change(statement) || statement.contains(" now ")
 }
 
+/// Reports whether a section of a report is about results.
+const fn is_result(role: SectionRole) -> bool {
+    !matches!(
+        role,
+        SectionRole::Open
+            | SectionRole::Check
+            | SectionRole::Source
+            | SectionRole::Request
+            | SectionRole::Choice
+            | SectionRole::Praise
+    )
+}
+
 /// Returns the statements of a report about results: what changed, what was found.
 pub(crate) fn statements(report: &Message) -> Vec<String> {
     report
         .points()
-        .filter(|point| {
-            !matches!(
-                point.role,
-                SectionRole::Open
-                    | SectionRole::Check
-                    | SectionRole::Source
-                    | SectionRole::Request
-                    | SectionRole::Choice
-                    | SectionRole::Praise
-            )
-        })
+        .filter(|point| is_result(point.role))
         .filter(|point| {
             names_subject(&point.text)
                 && !is_first_person(&point.text)

@@ -13,15 +13,14 @@ pub(crate) use summary::summaries;
 
 use done::SAME_PERCENT;
 
-use crate::english::{Words, has_cause, opens_with_change};
+use crate::english::{Phrases, Words, count_names, has_cause, is_directive, sentence_case};
 use crate::episodes::Timeline;
 use crate::memories::{Ending, Obstacles};
 use backstory_model::{Handover, ObservationType, SessionObservation};
 
-/// The whole hand-over, in characters: about 450 tokens.
-const MAX_CHARS: usize = 1_900;
+/// The whole hand-over, in characters: about 500 tokens.
+const MAX_CHARS: usize = 2_000;
 const MAX_FINDINGS: usize = 2;
-const MAX_CHANGES: usize = 3;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
 
@@ -33,115 +32,184 @@ pub(crate) fn write(
     observations: &[SessionObservation],
 ) -> Handover {
     let mut done = done::committed(ending);
-    done.splice(0..0, changes(observations, &done));
+    done.extend(done::uncommitted(timeline, ending, observations, &done));
     if done.is_empty() {
-        done = done::outcome(timeline);
+        done = done::answers(timeline);
     }
-    done.splice(0..0, findings(observations, &done));
+    if done.is_empty() {
+        done.extend(remembered_cause(observations));
+    }
+    done.splice(0..0, findings(timeline, ending, &done));
+    for line in &mut done {
+        line.truncate(line.trim_end_matches('.').len());
+    }
     let mut handover = Handover {
-        requests: requests::chosen(timeline),
+        requests: requests::chosen(timeline, ending),
         done,
         checks: checks::checks(timeline, ending),
         state: checks::state(timeline, ending),
         open: open::open(timeline, ending, obstacles),
-        decisions: titles(observations, MAX_DECISIONS, |one| {
-            one.observation.kind == ObservationType::Decision
-        }),
+        decisions: decisions(observations),
         traps: traps(observations),
-        branch: timeline.logs.iter().rev().find_map(|log| log.branch.clone()),
+        branch: checks::branch(timeline),
     };
+    separate(&mut handover);
     trim(&mut handover);
     handover
 }
 
-/// Returns the latest changes that no commit covers.
-fn changes(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
-    let covered = Words::of(&done.join(" "));
-    let is_change = |one: &&SessionObservation| {
-        let kind = one.observation.kind;
-        !matches!(kind, ObservationType::Discovery | ObservationType::Decision)
-            && one.error_signature.is_none()
-    };
-    let mut out: Vec<String> = observations
-        .iter()
-        .rev()
-        .filter(is_change)
-        .map(|one| &one.observation.title)
-        .filter(|title| !quotes_file(title) && !Words::of(title).covered_by(&covered, SAME_PERCENT))
-        .take(MAX_CHANGES)
-        .cloned()
-        .collect();
-    out.reverse();
-    out
-}
-
-/// "`a.rs`: Sessions expire after an hour" quotes a comment; "`a.rs`: Added a timeout" tells a change.
-fn quotes_file(title: &str) -> bool {
-    title.split_once("`: ").is_some_and(|(label, rest)| {
-        label.starts_with('`') && label.contains('.') && !opens_with_change(rest)
-    })
-}
-
-/// Returns the causes that were found, unless completed work covers them.
-fn findings(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
-    let covered = Words::of(&done.join(" "));
-    let explains = |one: &&SessionObservation| {
-        let is_finding = one.observation.kind == ObservationType::Discovery
+/// Returns the last cause that a memory states, for a session whose reports are too short to tell.
+fn remembered_cause(observations: &[SessionObservation]) -> Option<String> {
+    let is_cause = |one: &&SessionObservation| {
+        one.observation.kind == ObservationType::Discovery
             && !one.rejected
-            && one.error_signature.is_none();
-        is_finding && has_cause(&one.observation.title)
+            && one.error_signature.is_none()
+            && has_cause(&one.observation.title)
     };
     observations
         .iter()
-        .filter(explains)
+        .rfind(is_cause)
+        .map(|one| format!("Found: {}", one.observation.title))
+}
+
+/// Returns the causes that were found, unless completed work covers them.
+fn findings(timeline: &Timeline<'_>, ending: &Ending<'_>, done: &[String]) -> Vec<String> {
+    let mut known = Words::of(&done.join(" "));
+    let mut out: Vec<String> = Vec::new();
+    for cause in done::causes(timeline, ending) {
+        let words = Words::of(&cause);
+        if out.len() < MAX_FINDINGS && !words.covered_by(&known, SAME_PERCENT) {
+            known.extend(&words);
+            out.push(format!("Found: {cause}"));
+        }
+    }
+    out.reverse();
+    out
+}
+
+/// Returns the latest decisions that outlive the request in which they were made, oldest first.
+fn decisions(observations: &[SessionObservation]) -> Vec<String> {
+    let mut out: Vec<String> = observations
+        .iter()
+        .rev()
+        .filter(|one| one.observation.kind == ObservationType::Decision)
         .map(|one| &one.observation.title)
-        .filter(|title| !Words::of(title).covered_by(&covered, SAME_PERCENT) && !title.starts_with("Issue "))
-        .take(MAX_FINDINGS)
-        .map(|title| {
-            if opens_with_change(title) {
-                title.clone()
-            } else {
-                format!("Found: {title}")
-            }
-        })
-        .collect()
-}
-
-/// Returns the latest titles that fit a condition, oldest first.
-fn titles(
-    observations: &[SessionObservation],
-    max: usize,
-    wanted: impl Fn(&SessionObservation) -> bool,
-) -> Vec<String> {
-    let mut out: Vec<String> = observations
-        .iter()
-        .rev()
-        .filter(|one| wanted(one))
-        .take(max)
-        .map(|one| one.observation.title.clone())
+        .filter(|title| is_lasting(title))
+        .take(MAX_DECISIONS)
+        .map(|title| without_agreement(title))
         .collect();
     out.reverse();
     out
 }
 
-/// Traps: resolved failures with their error, and attempts that did not work.
+/// A rule, a choice with its reason, or an answer with its question. "Put it into the handler" was carried out.
+fn is_lasting(title: &str) -> bool {
+    let lower = title.replace('’', "'").to_lowercase();
+    let has_question = title.ends_with("?)");
+    has_question
+        || ((is_directive(title) || has_cause(title) || CHOICES.within(&lower)) && !points_back(&lower))
+}
+
+/// Reports whether a sentence needs the one before it: "don't give it a number". In "it doesn't make sense" the pronoun
+/// stands for nothing.
+fn points_back(lower: &str) -> bool {
+    const OPENING_WORDS: usize = 3;
+    let words: Vec<&str> = lower
+        .split(|c: char| !(c.is_alphanumeric() || c == '\''))
+        .filter(|word| !word.is_empty())
+        .skip_while(|word| AGREEMENTS.contains(word))
+        .collect();
+    let points = |(at, word): (usize, &&str)| match *word {
+        "it" => !matches!(
+            words.get(at + 1).copied(),
+            Some("doesn't" | "makes" | "is" | "to")
+        ),
+        "them" => true,
+        "this" | "that" | "these" | "those" => at == 0,
+        _ => false,
+    };
+    words.iter().enumerate().take(OPENING_WORDS).any(points)
+}
+
+static CHOICES: Phrases = Phrases::new(concat!(
+    "decided|chose|opted|settled on|ruled out|rejected|instead of|rather than|in favor of|must|prefer|should be|",
+    "we should|use",
+));
+
+fn without_agreement(title: &str) -> String {
+    let mut rest = title;
+    while let Some((first, after)) = rest.split_once(' ') {
+        let word = first.trim_end_matches([',', '.', '!']).to_lowercase();
+        if !AGREEMENTS.contains(word.as_str()) {
+            break;
+        }
+        rest = after;
+    }
+    sentence_case(rest)
+}
+
+static AGREEMENTS: Phrases = Phrases::new("yes|yeah|yep|ok|okay|sure|no|nope|right|so|and|but|well|also|oh");
+
+/// Traps: resolved failures with their cause, and attempts that did not work.
 fn traps(observations: &[SessionObservation]) -> Vec<String> {
-    let is_trap = |one: &&SessionObservation| one.rejected || one.error_signature.is_some();
     let mut out: Vec<String> = observations
         .iter()
         .rev()
-        .filter(is_trap)
+        .filter(|one| one.rejected || one.error_signature.is_some())
+        .filter_map(trap)
         .take(MAX_TRAPS)
-        .map(|one| {
-            let remedy = one.observation.facts.iter().find(|fact| fact.starts_with("Fix"));
-            match remedy {
-                Some(remedy) => format!("{}. {remedy}", one.observation.title),
-                None => one.observation.title.clone(),
-            }
-        })
         .collect();
     out.reverse();
     out
+}
+
+/// Describes a trap by its cause, or by the error if no cause names its subject. A report of a change is no trap, and
+/// neither is the failing assertion of a test that was being written.
+fn trap(one: &SessionObservation) -> Option<String> {
+    let title = &one.observation.title;
+    if one.rejected {
+        return title.starts_with("Tried").then(|| title.clone());
+    }
+    let facts = &one.observation.facts;
+    if done::reports_change(title) || facts.iter().any(|fact| fact.starts_with("Before, ")) {
+        return None;
+    }
+    let is_failure =
+        |text: &&String| text.contains("` failed: `") && !ASSERTIONS.within(&text.to_lowercase());
+    let names_cause = count_names(title) > 0 && !INTENTIONS.within(&title.to_lowercase());
+    let line = if names_cause && !title.contains("` failed: `") {
+        title
+    } else {
+        facts.iter().chain(std::iter::once(title)).find(is_failure)?
+    };
+    let remedy = facts.iter().find(|fact| fact.starts_with("Fix"));
+    Some(match remedy {
+        Some(remedy) => format!("{line}. {remedy}"),
+        None => line.clone(),
+    })
+}
+
+static ASSERTIONS: Phrases = Phrases::new("want|expected|assert|assertion|got|should|must be");
+static INTENTIONS: Phrases = Phrases::new("we need to|i need to|need to either|let me|let's|should i");
+
+/// Keeps what is both a request and a decision in one list: a rule is a decision, anything else was carried out.
+fn separate(handover: &mut Handover) {
+    const SAME_LINE_PERCENT: u32 = 90;
+    let says = |line: &str, other: &str| Words::of(line).covered_by(&Words::of(other), SAME_LINE_PERCENT);
+    let Handover {
+        requests, decisions, ..
+    } = handover;
+    decisions
+        .retain(|decision| is_directive(decision) || !requests.iter().any(|request| says(decision, request)));
+    // The first and the last request say what the session was about.
+    let last = requests.len().saturating_sub(1);
+    let mut at = 0;
+    requests.retain(|request| {
+        let is_end = at == 0 || at == last;
+        at += 1;
+        let rule = without_agreement(request);
+        is_end || !decisions.iter().any(|decision| says(&rule, decision))
+    });
 }
 
 /// Drops lines of the least useful lists until the hand-over fits: the oldest first, but the first request stays, because it
@@ -160,7 +228,8 @@ fn trim(handover: &mut Handover) {
         let (list, oldest) = if traps.len() > 2 {
             (traps, 0)
         } else if requests.len() > 4 {
-            (requests, 1)
+            let shortest = shortest(requests);
+            (requests, shortest)
         } else if done.len() > 5 {
             (done, 0)
         } else if checks.len() > 2 {
@@ -171,7 +240,8 @@ fn trim(handover: &mut Handover) {
             let last = open.len() - 1;
             (open, last)
         } else if requests.len() > 2 {
-            (requests, 1)
+            let shortest = shortest(requests);
+            (requests, shortest)
         } else if done.len() > 3 {
             (done, 0)
         } else if !traps.is_empty() {
@@ -184,6 +254,17 @@ fn trim(handover: &mut Handover) {
         };
         list.remove(oldest);
     }
+}
+
+/// Returns the request between the first and the last one that says least.
+fn shortest(requests: &[String]) -> usize {
+    let subject = requests
+        .iter()
+        .position(|line| !line.starts_with('/'))
+        .unwrap_or(0);
+    (subject + 1..requests.len() - 1)
+        .min_by_key(|at| requests[*at].chars().count())
+        .unwrap_or(1)
 }
 
 fn length(handover: &Handover) -> usize {

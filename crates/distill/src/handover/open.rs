@@ -1,6 +1,7 @@
 //! Open work, each item with evidence that it was left open.
 
 use super::checks::is_check;
+use super::done::opening;
 use super::requests::is_request;
 use crate::english::{
     Deferral, Phrases, Words, count_names, deferral, imperative, is_narration, is_question, names_subject,
@@ -21,12 +22,13 @@ const SAME_WORK_PERCENT: u32 = 70;
 pub(crate) fn open(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
     let mut out = Vec::new();
     let unanswered = unanswered(timeline);
-    out.extend(interrupted(timeline, unanswered.is_some()));
-    out.extend(tasks(timeline));
-    out.extend(unimplemented_plan(timeline, ending));
+    let plan = unimplemented_plan(timeline, ending);
+    out.extend(interrupted(timeline, unanswered.is_some() || plan.is_some()));
+    out.extend(tasks(timeline, ending));
+    out.extend(plan);
     out.extend(failing(ending, obstacles));
     out.extend(deferred_by_user(timeline));
-    out.extend(stated(timeline));
+    out.extend(stated(timeline, ending));
     out.extend(publications(ending));
     out.extend(unanswered);
     without_repetition(out)
@@ -70,7 +72,7 @@ fn interrupted(timeline: &Timeline<'_>, has_request: bool) -> Option<String> {
 }
 
 /// The entries of the task list that are not done.
-fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
+fn tasks(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
     const MAX_LISTED: usize = 7;
     // "Run the tests" is often left unchecked after the tests have passed.
     let last_check = timeline.steps.iter().rev().find_map(|step| match step.action() {
@@ -96,9 +98,21 @@ fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
             None => list.push((id.as_deref(), text, *state)),
         }
     }
+    // Several tasks are often done in one commit, and only some of them checked off.
+    let commits: Vec<Words> = ending
+        .commits
+        .iter()
+        .map(|commit| Words::of(&format!("{} {}", commit.subject, commit.body.unwrap_or_default())))
+        .collect();
+    let is_committed = |text: &str| {
+        let words = Words::of(text);
+        commits
+            .iter()
+            .any(|commit| words.covered_by(commit, COMMITTED_PERCENT))
+    };
     let is_open = |(_, text, state): &&(Option<&str>, &str, TaskState)| {
         let is_left = matches!(state, TaskState::Pending | TaskState::InProgress) && !text.is_empty();
-        is_left && !(has_passed && CHECK_TASKS.starts(&text.to_lowercase()))
+        is_left && !(has_passed && CHECK_TASKS.starts(&text.to_lowercase())) && !is_committed(text)
     };
     let open: Vec<&str> = list.iter().filter(is_open).map(|(_, text, _)| *text).collect();
     match open.as_slice() {
@@ -110,6 +124,9 @@ fn tasks(timeline: &Timeline<'_>) -> Vec<String> {
         _ => vec![format!("Tasks not done: {}", open.join("; "))],
     }
 }
+
+/// A commit message with this share of a task's words completed the task.
+const COMMITTED_PERCENT: u32 = 85;
 
 static CHECK_TASKS: Phrases = Phrases::new(concat!(
     "run fmt|run lint|run test|run tests|run the tests|run all tests|run the test suite|",
@@ -171,6 +188,8 @@ fn deferred_by_user(timeline: &Timeline<'_>) -> Vec<String> {
         let line = crate::english::condense(words);
         let is_short = words.split_whitespace().count() <= MAX_WORDS;
         if is_short
+            // "Could we … ? Fine to do it later" asks for it all the same.
+            && !words.contains('?')
             && POSTPONED.within(&words.replace('’', "'").to_lowercase())
             && let (Some(previous), Some(line)) = (&previous, &line)
         {
@@ -188,7 +207,7 @@ static POSTPONED: Phrases = Phrases::new(concat!(
 ));
 
 /// Statements of open work in reports that no later step completed.
-fn stated(timeline: &Timeline<'_>) -> Vec<String> {
+fn stated(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
     let last_report = timeline.last_report();
     let completing = std::cell::OnceCell::new();
     let is_completed_later = |item: &str, at: usize| {
@@ -213,7 +232,14 @@ fn stated(timeline: &Timeline<'_>) -> Vec<String> {
             continue;
         }
         for (item, deferral) in open_statements(timeline.message(at)) {
-            let counts = deferral == Deferral::PutOff || is_last;
+            let is_fixed = item.strip_prefix(REVIEW_FINDING).is_some_and(|finding| {
+                let matter = Words::of(matter(finding));
+                let later = ending.commits.iter().filter(|commit| commit.at > at);
+                later
+                    .map(|commit| Words::of(commit.subject))
+                    .any(|commit| matter.covered_by(&commit, FIXED_PERCENT))
+            });
+            let counts = !is_fixed && (deferral == Deferral::PutOff || is_last);
             if counts && !is_completed_later(&item, at) {
                 out.push(item);
             }
@@ -257,8 +283,11 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
             for sentence in sentences(&block.text) {
                 let deferral = if is_open {
                     Some(Deferral::Next)
+                } else if block.is_row {
+                    None
                 } else {
-                    deferral(sentence)
+                    // A quotation does not put anything off.
+                    deferral(&outside_quotes(sentence))
                 };
                 if let Some(deferral) = deferral
                     && !sentence.ends_with(':')
@@ -273,6 +302,20 @@ pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {
         }
     }
     out
+}
+
+/// A later commit with this share of a finding's words in its subject fixed it.
+const FIXED_PERCENT: u32 = 60;
+
+/// "Thread 4 — Double parsing in `load` (medium): it reads twice" is about double parsing.
+fn matter(finding: &str) -> &str {
+    let head = finding.split(" (").next().unwrap_or(finding);
+    head.rsplit(" — ").next().unwrap_or(head)
+}
+
+fn outside_quotes(text: &str) -> String {
+    let text = text.replace(['“', '”'], "\"");
+    text.split('"').step_by(2).collect::<Vec<_>>().join(" ")
 }
 
 const REVIEW_FINDING: &str = "Review finding: ";
@@ -340,7 +383,7 @@ static COMPLETED_STARTS: Phrases = Phrases::new(concat!(
 ));
 static NOTHING_OPEN: Phrases = Phrases::new(concat!(
     "nothing remaining|no remaining|nothing left|none remaining|no further|nothing else|no action needed|",
-    "no changes needed|not needed|no longer needed|passed|tests pass",
+    "no changes needed|not needed|no longer needed|passed|tests pass|acceptable|no change needed|not a problem|could be considered|could be seen|could be argued",
 ));
 
 /// Reports whether a later turn comes back to a name of the item and changes files in that turn or the next.
@@ -422,7 +465,12 @@ fn publications(ending: &Ending<'_>) -> Vec<String> {
             );
             match publication.kind {
                 PublicationKind::Issue if publication.is_created && is_left => {
-                    Some(format!("Issue {reference} filed: {title}"))
+                    let line = format!("Issue {reference} filed: {title}");
+                    let reason = publication.body.and_then(opening);
+                    Some(match reason {
+                        Some(reason) => format!("{line}: {reason}"),
+                        None => line,
+                    })
                 }
                 PublicationKind::PullRequest if is_left => {
                     Some(format!("Pull request {reference} is open, not merged"))
@@ -444,7 +492,10 @@ fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
         && let StepKind::Prompt(text) = timeline.steps[at].kind
         && let Some(request) = crate::english::condense(text).filter(|line| is_request(line))
     {
-        return Some(format!("Last request without a final report: {request}"));
+        let has_plan = timeline.steps[at..]
+            .iter()
+            .any(|step| matches!(step.action(), Some(Action::Plan { .. })));
+        return (!has_plan).then(|| format!("Last request without a final report: {request}"));
     }
     let Some(Action::Report(report)) = last_report.and_then(|at| timeline.steps[at].action()) else {
         return None;

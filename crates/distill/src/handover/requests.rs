@@ -1,7 +1,9 @@
 //! The requests of a session in the user's words.
 
-use crate::english::{Phrases, condense};
+use crate::Action;
+use crate::english::{Phrases, Words, condense, is_output};
 use crate::episodes::{Step, StepKind, Timeline};
+use crate::memories::Ending;
 
 /// A request with its place.
 pub(crate) struct Request {
@@ -12,8 +14,13 @@ pub(crate) struct Request {
 }
 
 /// The first requests say what the session is about, the last ones what it was about at the end.
-const FIRST: usize = 3;
-const LAST: usize = 6;
+const FIRST: usize = 2;
+const LAST: usize = 5;
+
+/// A prompt with this share of another one's words repeats it.
+const REPEATED_PERCENT: u32 = 90;
+/// A shorter prompt has its words in many others.
+const MIN_WEIGHT: u32 = 6;
 
 /// Returns all prompts that a human wrote, condensed.
 pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
@@ -33,15 +40,49 @@ pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
     out
 }
 
-/// Returns the requests for the hand-over: without confirmations and small talk, the first and the last ones.
-pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
+/// Returns the requests for the hand-over: the first and the last one, and between them those that led to changes.
+pub(crate) fn chosen(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
     let all = requests(timeline);
-    let mut lines: Vec<String> = all
-        .iter()
-        .filter(|request| is_request(&request.line))
-        .map(|request| request.line.clone())
-        .collect();
-    lines.dedup();
+    let mut chosen: Vec<&Request> = all.iter().filter(|request| is_request(&request.line)).collect();
+    chosen.dedup_by(|later, earlier| later.line == earlier.line);
+    // A prompt that repeats an earlier one adds nothing.
+    let words: Vec<Words> = chosen.iter().map(|request| Words::of(&request.line)).collect();
+    let mut at = 0;
+    chosen.retain(|_| {
+        at += 1;
+        let (earlier, own) = (&words[..at - 1], &words[at - 1]);
+        own.weight() < MIN_WEIGHT
+            || !earlier
+                .iter()
+                .any(|known| own.covered_by(known, REPEATED_PERCENT))
+    });
+    let is_bare = |request: &Request| is_bare_command(&request.line) || is_output(&request.line);
+    let opening = chosen.first().map(|request| request.turn);
+    if !chosen.iter().all(|request| is_bare(request)) {
+        chosen.retain(|request| !is_bare(request) || Some(request.turn) == opening);
+    }
+    let led_to_work = |request: &Request| {
+        let first = timeline.steps.partition_point(|step| step.turn < request.turn);
+        let end = timeline.steps.partition_point(|step| step.turn <= request.turn);
+        let is_result = |step: &Step<'_>| {
+            matches!(
+                step.action(),
+                Some(Action::Commit(_) | Action::Publication(_) | Action::Plan { .. })
+            )
+        };
+        !ending.files(first..end).is_empty() || timeline.steps[first..end].iter().any(is_result)
+    };
+    if chosen.iter().any(|request| led_to_work(request)) {
+        let last = chosen.len() - 1;
+        let subject = chosen.iter().position(|request| !is_bare(request)).unwrap_or(0);
+        let mut at = 0;
+        chosen.retain(|request| {
+            let is_end = at <= subject || at == last;
+            at += 1;
+            is_end || led_to_work(request)
+        });
+    }
+    let mut lines: Vec<String> = chosen.into_iter().map(|request| request.line.clone()).collect();
     // Small talk alone is no request, unless work came of it.
     if lines.is_empty() && timeline.steps.iter().any(Step::is_tool_call) {
         lines = all.into_iter().map(|request| request.line).take(1).collect();
@@ -52,19 +93,32 @@ pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
     lines
 }
 
+/// A command without arguments says less than the words around it.
+fn is_bare_command(line: &str) -> bool {
+    line.starts_with('/') && !line.contains(' ')
+}
+
 /// Reports whether a line asks for something of its own.
 pub(crate) fn is_request(line: &str) -> bool {
     const MIN_WORDS: usize = 2;
-    const MAX_SMALL_TALK: usize = 6;
+    const MAX_SMALL_TALK: usize = 7;
+    const MAX_CHOICE: usize = 4;
     let lower = line.to_lowercase();
     let words = line.split_whitespace().count();
     let is_small = words < MIN_WORDS && !line.starts_with('/');
     let is_small_talk = words <= MAX_SMALL_TALK && SMALL_TALK.starts(&lower);
-    !(is_small || is_small_talk)
+    // "let's do 1" points to a list that the next reader does not have.
+    let is_number = |word: &str| {
+        word.trim_matches(|c: char| !c.is_alphanumeric())
+            .parse::<u8>()
+            .is_ok()
+    };
+    let is_choice = words <= MAX_CHOICE && line.split_whitespace().any(is_number);
+    !(is_small || is_small_talk || is_choice)
 }
 
 static SMALL_TALK: Phrases = Phrases::new(concat!(
     "yes|yep|yeah|ok|okay|sure|thanks|thank you|great|perfect|nice|cool|continue|please continue|",
     "go ahead|go on|let's continue|sorry, continue|looks good|lgtm|sounds good|do it|hi|hello|hey|/exit|",
-    "/clear|/compact|/model|/resume|/login|/config|/status|/help",
+    "/clear|/compact|/model|/resume|/login|/config|/status|/help|what are you doing|are you done|are you sure|done",
 ));

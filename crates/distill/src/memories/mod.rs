@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 use backstory_model::{NewObservation, ObservationType, SessionObservation};
 
-pub(crate) use command::{command_key, simple_commands};
+pub(crate) use command::{command_key, simple_commands, targets};
 pub(crate) use commit::split_prefix;
 pub use draft::Source;
 pub(crate) use draft::{Draft, is_first_person};

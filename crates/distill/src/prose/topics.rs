@@ -1,7 +1,10 @@
 //! Groups the statements of a message by subject.
 
 use super::document::{Block, Section, SectionRole, announces_open_work, offers_choice, weighs_choice};
-use crate::english::{Form, Phrases, is_narration, is_question, is_verdict, sentences, strip_openers, verb};
+use crate::english::{
+    Form, Phrases, count_names, is_narration, is_question, is_verdict, opens_with_change, sentences,
+    strip_openers, verb,
+};
 
 /// Statements under one heading of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,7 +114,8 @@ fn closed(mut lead: Point) -> Option<Point> {
     const MIN_WORDS: usize = 9;
     if let Some(text) = lead.text.strip_suffix(':') {
         let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
-        if text.split_whitespace().count() < MIN_WORDS || LEAD_INS.contains(&last) {
+        let tells_change = opens_with_change(text) && count_names(text) > 0;
+        if (text.split_whitespace().count() < MIN_WORDS && !tells_change) || LEAD_INS.contains(&last) {
             return None;
         }
         lead.text = format!("{text}.");
