@@ -19,7 +19,7 @@ const WORK: Weights = Weights {
 };
 /// The weights where no result has an episode: conversations and lines that were imported without tool calls.
 const CONVERSATION: Weights = Weights {
-    meaning: 0.8,
+    meaning: 0.7,
     episode: 0.0,
     session: 1.0,
 };
