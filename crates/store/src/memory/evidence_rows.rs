@@ -20,6 +20,13 @@ pub(crate) struct EvidencePlace {
     pub(crate) turn_id: TurnId,
 }
 
+/// A passage that was stored before.
+struct KnownPassage {
+    id: i64,
+    position: u32,
+    episode_id: Option<EpisodeId>,
+}
+
 /// The items of a turn, in order. Those of a long turn are packed: they do not fit into memory otherwise.
 #[derive(Debug, Default)]
 pub struct EvidenceItems {
@@ -69,7 +76,8 @@ pub(crate) fn put_evidence(
     items: &EvidenceItems,
     episode_of: impl Fn(u32) -> Option<EpisodeId>,
 ) -> rusqlite::Result<()> {
-    const KNOWN: &str = "select id, item_key from passage where turn_id = ?1 and item_key is not null";
+    const KNOWN: &str =
+        "select id, item_key, position, episode_id from passage where turn_id = ?1 and item_key is not null";
     const LEGACY: &str =
         "delete from passage where turn_id = ?1 and item_key is null and external_id is null and pinned = 0";
     const MOVE: &str = "update passage set position = ?2, episode_id = ?3 where id = ?1";
@@ -80,9 +88,14 @@ pub(crate) fn put_evidence(
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) returning id";
     tx.run(LEGACY, [place.turn_id])?;
     let known = tx.rows(KNOWN, [place.turn_id], |row| {
-        Ok((row.get("item_key")?, row.get("id")?))
+        let known = KnownPassage {
+            id: row.get("id")?,
+            position: row.get("position")?,
+            episode_id: row.get("episode_id")?,
+        };
+        Ok((row.get("item_key")?, known))
     })?;
-    let mut known: HashMap<String, i64> = known.into_iter().collect();
+    let mut known: HashMap<String, KnownPassage> = known.into_iter().collect();
     let mut counts: HashMap<u64, u32> = HashMap::new();
     for (position, item) in (0_u32..).zip(items.iter()) {
         let episode = episode_of(position);
@@ -97,8 +110,11 @@ pub(crate) fn put_evidence(
             let count = counts.entry(digest).or_default();
             *count += 1;
             let key = format!("{digest:016x}-{count}");
-            if let Some(id) = known.remove(&key) {
-                tx.run(MOVE, params![id, position, episode])?;
+            if let Some(known) = known.remove(&key) {
+                // A turn that grows has most of its passages where they were.
+                if (known.position, known.episode_id) != (position, episode) {
+                    tx.run(MOVE, params![known.id, position, episode])?;
+                }
                 continue;
             }
             let packed = pack(&part);
@@ -123,8 +139,8 @@ pub(crate) fn put_evidence(
             documents::put(tx, handle)?;
         }
     }
-    for id in known.into_values() {
-        tx.run(DELETE, [id])?;
+    for known in known.into_values() {
+        tx.run(DELETE, [known.id])?;
     }
     Ok(())
 }
