@@ -196,6 +196,69 @@ fn only_stated_causes_are_findings() {
 }
 
 #[test]
+fn a_labeled_cause_stands_for_the_sentences_around_it() {
+    let done = handover(vec![(
+        "Check the comments of the pull request",
+        vec![report(
+            "So the bug is currently limited to `on_stop`.\n\n**The bug**: `on_stop` drops the actions that `apply()` returns.",
+        )],
+    )])
+    .done;
+    assert!(
+        done.contains(&"Found: The bug: `on_stop` drops the actions that `apply()` returns".to_owned()),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_change_without_a_report_is_known_by_its_announcement() {
+    let mut logs = logs(vec![(
+        "Use the shared constant",
+        vec![edit("hooks.go"), report("Should I also rename the others?")],
+    )]);
+    logs[0].entries[0].intent = Some("Now let me add `HookSessionEnd` to the shared constants:".to_owned());
+    let done = compose(&logs).handover.done;
+    assert_eq!(done, ["Add `HookSessionEnd` to the shared constants"]);
+}
+
+#[test]
+fn a_style_error_that_was_fixed_is_no_trap() {
+    let traps = handover(vec![(
+        "Share the path",
+        vec![
+            run(
+                "make lint",
+                Purpose::Lint,
+                Some("string has 3 occurrences, make it a constant (goconst)"),
+            ),
+            Action::Prose("The linter wants a constant because the string is repeated.".to_owned()),
+            edit("setup.go"),
+            run("make lint", Purpose::Lint, None),
+            report("`setup.go` uses one constant."),
+        ],
+    )])
+    .traps;
+    assert!(traps.is_empty(), "{traps:?}");
+}
+
+#[test]
+fn a_question_about_the_state_is_no_open_work() {
+    let open = handover(vec![
+        (
+            "Work through the plan",
+            vec![
+                task("1", "Update the manual", TaskState::Pending),
+                edit("a.go"),
+                report("Changed `a.go`."),
+            ],
+        ),
+        ("what is remaining?", vec![]),
+    ])
+    .open;
+    assert_eq!(open, ["Tasks not done: Update the manual"]);
+}
+
+#[test]
 fn an_announcement_is_no_report() {
     let open = handover(vec![
         (

@@ -1,8 +1,8 @@
 //! Completed work: commits, pull requests, and what the reports say about work without a commit.
 
 use crate::english::{
-    Form, Phrases, Words, code, count_names, has_cause, is_change_verb, is_statement, names_subject,
-    opens_with_change, opens_with_pronoun, sentence_case, sentences, verb,
+    Form, Phrases, Words, code, count_names, has_cause, imperative, is_change_verb, is_statement, lower_head,
+    names_subject, opens_with_change, opens_with_pronoun, sentence_case, sentences, verb,
 };
 use crate::episodes::Timeline;
 use crate::memories::{Ending, FinalCommit, FinalPublication, is_first_person, split_prefix};
@@ -151,7 +151,10 @@ pub(super) fn uncommitted(
             outcomes(timeline.message(at), |text| ending.is_stale(text, at))
         });
         if outcomes.is_empty() {
-            outcomes.extend(remembered_change(observations, log.number));
+            let change = remembered_change(observations, log.number, |title| !title.starts_with(FILE_LIST))
+                .or_else(|| announced_change(timeline, ending, first.max(start)..end))
+                .or_else(|| remembered_change(observations, log.number, |_| true));
+            outcomes.extend(change);
         }
         for outcome in outcomes.into_iter().rev() {
             let words = Words::of(&outcome);
@@ -169,7 +172,11 @@ pub(super) fn uncommitted(
 }
 
 /// Returns the change that a memory of a turn describes, for a turn whose report does not.
-fn remembered_change(observations: &[SessionObservation], turn: u32) -> Option<String> {
+fn remembered_change(
+    observations: &[SessionObservation],
+    turn: u32,
+    counts: impl Fn(&str) -> bool,
+) -> Option<String> {
     let is_change = |one: &&SessionObservation| {
         let kind = one.observation.kind;
         one.turn == turn
@@ -180,8 +187,24 @@ fn remembered_change(observations: &[SessionObservation], turn: u32) -> Option<S
         .iter()
         .filter(is_change)
         .map(|one| &one.observation.title)
-        .find(|title| !quotes_file(title) && is_settled(title))
+        .find(|title| !quotes_file(title) && is_settled(title) && counts(title))
         .cloned()
+}
+
+/// The opening of a memory that only lists the changed files.
+const FILE_LIST: &str = "Changed `";
+
+/// Returns the change of a turn that was announced in most words, for a turn without any other words about its changes.
+fn announced_change(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    steps: std::ops::Range<usize>,
+) -> Option<String> {
+    steps
+        .filter(|at| !ending.files(*at..at + 1).is_empty())
+        .filter_map(|at| imperative(timeline.steps[at].entry()?.intent.as_deref()?))
+        .filter(|order| opens_with_change(order) && count_names(order) > 0 && has_subject(order))
+        .max_by_key(|order| Words::of(order).weight())
 }
 
 /// "`a.rs`: Sessions expire after an hour" quotes a comment; "`a.rs`: Added a timeout" tells a change.
@@ -315,25 +338,34 @@ pub(super) fn causes(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
         if !timeline.is_finished_report(at) {
             continue;
         }
-        let stated = timeline.message(at).topics.iter().find_map(|topic| {
-            let is_cause = |text: &str| {
-                let lower = text.to_lowercase();
-                STATED_CAUSES.within(&lower)
-                    || (REASONS.within(&lower) && PROBLEMS.within(&lower))
-                    || CAUSE_LABELS.starts(&lower)
-                    || (topic.role == SectionRole::Cause && has_cause(text))
-            };
-            topic
-                .points
+        let points = || {
+            timeline
+                .message(at)
+                .topics
                 .iter()
-                .map(|point| point.text.as_str())
-                .filter(|text| is_cause(text) && is_settled(text) && count_names(text) > 0)
-                .filter(|text| !opens_with_pronoun(text) && text.chars().count() <= MAX_CAUSE)
-                .find(|text| !ending.is_stale(text, at))
-        });
-        out.extend(stated.map(str::to_owned));
+                .flat_map(|topic| topic.points.iter().map(|point| (topic.role, point.text.as_str())))
+        };
+        let is_stated = |text: &str| {
+            is_settled(text)
+                && count_names(text) > 0
+                && !opens_with_pronoun(text)
+                && text.chars().count() <= MAX_CAUSE
+                && !ending.is_stale(text, at)
+        };
+        // A labeled cause sums up the sentences around it.
+        let labeled = points().find(|(_, text)| CAUSE_LABELS.starts(&lower_head(text)) && is_stated(text));
+        let cause =
+            labeled.or_else(|| points().find(|(role, text)| is_cause(*role, text) && is_stated(text)));
+        out.extend(cause.map(|(_, text)| text.to_owned()));
     }
     out
+}
+
+fn is_cause(role: SectionRole, text: &str) -> bool {
+    let lower = text.to_lowercase();
+    STATED_CAUSES.within(&lower)
+        || (REASONS.within(&lower) && PROBLEMS.within(&lower))
+        || (role == SectionRole::Cause && has_cause(text))
 }
 
 /// The longest statement of a cause, in characters: often a chain of events.

@@ -33,13 +33,16 @@ pub(crate) fn write(
 ) -> Handover {
     let mut done = done::committed(ending);
     done.extend(done::uncommitted(timeline, ending, observations, &done));
+    let has_changes = !done.is_empty();
     if done.is_empty() {
         done = done::answers(timeline);
     }
     if done.is_empty() {
         done.extend(remembered_cause(observations));
     }
-    done.splice(0..0, findings(timeline, ending, &done));
+    // The answers of a session without changes are findings already.
+    let max = if has_changes { MAX_FINDINGS } else { 1 };
+    done.splice(0..0, findings(timeline, ending, &done, max));
     for line in &mut done {
         line.truncate(line.trim_end_matches('.').len());
     }
@@ -73,12 +76,12 @@ fn remembered_cause(observations: &[SessionObservation]) -> Option<String> {
 }
 
 /// Returns the causes that were found, unless completed work covers them.
-fn findings(timeline: &Timeline<'_>, ending: &Ending<'_>, done: &[String]) -> Vec<String> {
+fn findings(timeline: &Timeline<'_>, ending: &Ending<'_>, done: &[String], max: usize) -> Vec<String> {
     let mut known = Words::of(&done.join(" "));
     let mut out: Vec<String> = Vec::new();
     for cause in done::causes(timeline, ending) {
         let words = Words::of(&cause);
-        if out.len() < MAX_FINDINGS && !words.covered_by(&known, SAME_PERCENT) {
+        if out.len() < max && !words.covered_by(&known, SAME_PERCENT) {
             known.extend(&words);
             out.push(format!("Found: {cause}"));
         }
@@ -174,8 +177,11 @@ fn trap(one: &SessionObservation) -> Option<String> {
     if done::reports_change(title) || facts.iter().any(|fact| fact.starts_with("Before, ")) {
         return None;
     }
-    let is_failure =
-        |text: &&String| text.contains("` failed: `") && !ASSERTIONS.within(&text.to_lowercase());
+    let is_failure = |text: &&String| {
+        text.split_once("` failed: `").is_some_and(|(command, error)| {
+            !ASSERTIONS.within(&error.to_lowercase()) && !STYLE_CHECKS.within(&command.to_lowercase())
+        })
+    };
     let names_cause = count_names(title) > 0 && !INTENTIONS.within(&title.to_lowercase());
     let line = if names_cause && !title.contains("` failed: `") {
         title
@@ -189,6 +195,9 @@ fn trap(one: &SessionObservation) -> Option<String> {
     })
 }
 
+/// A linter says itself what to change.
+static STYLE_CHECKS: Phrases =
+    Phrases::new("lint|fmt|format|clippy|eslint|ruff|golangci-lint|credo|prettier|rubocop|flake8|black");
 static ASSERTIONS: Phrases = Phrases::new("want|expected|assert|assertion|got|should|must be");
 static INTENTIONS: Phrases = Phrases::new("we need to|i need to|need to either|let me|let's|should i");
 
@@ -231,7 +240,8 @@ fn trim(handover: &mut Handover) {
             let shortest = shortest(requests);
             (requests, shortest)
         } else if done.len() > 5 {
-            (done, 0)
+            let detail = oldest_detail(done);
+            (done, detail)
         } else if checks.len() > 2 {
             (checks, 0)
         } else if decisions.len() > 2 {
@@ -243,7 +253,8 @@ fn trim(handover: &mut Handover) {
             let shortest = shortest(requests);
             (requests, shortest)
         } else if done.len() > 3 {
-            (done, 0)
+            let detail = oldest_detail(done);
+            (done, detail)
         } else if !traps.is_empty() {
             (traps, 0)
         } else if open.len() > 2 {
@@ -254,6 +265,12 @@ fn trim(handover: &mut Handover) {
         };
         list.remove(oldest);
     }
+}
+
+/// Returns the oldest completed work after the first one, which is often the subject of the session.
+fn oldest_detail(done: &[String]) -> usize {
+    let findings = done.iter().take_while(|line| line.starts_with("Found: ")).count();
+    (findings + 1).min(done.len() - 2)
 }
 
 /// Returns the request between the first and the last one that says least.

@@ -2,7 +2,7 @@
 
 use super::checks::is_check;
 use super::done::opening;
-use super::requests::is_request;
+use super::requests::{is_request, says_something};
 use crate::english::{
     Deferral, Phrases, Words, count_names, deferral, imperative, is_narration, is_question, names_subject,
     outside_code, sentence_case, sentences, strip_openers,
@@ -495,7 +495,9 @@ fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
         let has_plan = timeline.steps[at..]
             .iter()
             .any(|step| matches!(step.action(), Some(Action::Plan { .. })));
-        return (!has_plan).then(|| format!("Last request without a final report: {request}"));
+        // "What is left?" is no work.
+        let is_idle = is_question(&request) && !says_something(&request);
+        return (!has_plan && !is_idle).then(|| format!("Last request without a final report: {request}"));
     }
     let Some(Action::Report(report)) = last_report.and_then(|at| timeline.steps[at].action()) else {
         return None;

@@ -18,7 +18,7 @@ const FIRST: usize = 2;
 const LAST: usize = 5;
 
 /// A prompt with this share of another one's words repeats it.
-const REPEATED_PERCENT: u32 = 90;
+const REPEATED_PERCENT: u32 = 80;
 /// A shorter prompt has its words in many others.
 const MIN_WEIGHT: u32 = 6;
 
@@ -79,7 +79,7 @@ pub(crate) fn chosen(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
         chosen.retain(|request| {
             let is_end = at <= subject || at == last;
             at += 1;
-            is_end || led_to_work(request)
+            is_end || (led_to_work(request) && says_something(&request.line))
         });
     }
     let mut lines: Vec<String> = chosen.into_iter().map(|request| request.line.clone()).collect();
@@ -91,6 +91,12 @@ pub(crate) fn chosen(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
         lines.drain(FIRST..lines.len() - LAST);
     }
     lines
+}
+
+/// "do we have them there?" says nothing to a reader who does not know the message before it.
+pub(super) fn says_something(line: &str) -> bool {
+    const MIN_WEIGHT: u32 = 3;
+    Words::of(line).weight() >= MIN_WEIGHT
 }
 
 /// A command without arguments says less than the words around it.
