@@ -3,8 +3,8 @@
 use backstory_model::ObservationType;
 
 use crate::english::{
-    Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_statement, names_subject,
-    opens_with_change, opens_with_pronoun, sentences, strip_openers, verb,
+    Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_change_verb, is_statement,
+    names_subject, opens_with_change, opens_with_pronoun, outside_code, sentences, strip_openers, verb,
 };
 use crate::prose::SectionRole;
 
@@ -339,10 +339,14 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         || statement.starts_with("Line ")
         || statement.starts_with("Lines ")
         || PASSING.starts(&statement.to_lowercase())
+        || MID_THOUGHT.starts(&statement.to_lowercase())
     {
         return None;
     }
     let title = fit_title(statement)?;
+    if REFERENCES.within(&outside_code(&title).to_lowercase()) {
+        return None;
+    }
     let labeled = without_code_label(&title);
     if labeled.len() < title.len() && !is_statement(labeled) && !opens_with_change(labeled) {
         return None;
@@ -353,6 +357,17 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         && (is_statement(&title) || opens_with_change(&title)))
     .then_some(title)
 }
+
+/// Openings of a reply or of a step in a list, which need the sentence before them.
+static MID_THOUGHT: Phrases = Phrases::new(concat!(
+    "yes|yeah|yep|no|exactly|right|so|then|and|but|also|if you|when you|when we|when i|you can|you could|you should|",
+    "first|second|third|finally|option|step|thread|either|one option|another option|for example|e.g|given|since you|",
+    "as you|looks like|it looks",
+));
+
+/// Words in a title that point outside of it.
+static REFERENCES: Phrases =
+    Phrases::new("this|these|those|instead|above|below|following|former|latter|same thing");
 
 /// Openings of a statement about a moment, or about the sentence before it.
 static PASSING: Phrases = Phrases::new(
@@ -390,8 +405,13 @@ fn without_code_label(title: &str) -> &str {
 /// or advice.
 fn lacks_subject(statement: &str) -> bool {
     let first = statement.split_whitespace().next().unwrap_or_default();
-    verb(first).is_some_and(|(_, form)| matches!(form, Form::Third | Form::Base))
-        || NEGATIONS.contains(first.replace('’', "'").to_lowercase().as_str())
+    let opens_with_verb = verb(first).is_some_and(|(base, form)| match form {
+        Form::Third | Form::Base => true,
+        // "Added x" reports a change; "Had content on the branch" is about something named elsewhere.
+        Form::Past => !is_change_verb(base),
+        Form::Gerund => false,
+    });
+    opens_with_verb || NEGATIONS.contains(first.replace('’', "'").to_lowercase().as_str())
 }
 
 static NEGATIONS: Phrases =

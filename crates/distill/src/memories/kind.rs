@@ -49,7 +49,7 @@ pub(crate) const fn of_intent(intent: Intent) -> ObservationType {
     }
 }
 
-fn is_test_or_text(file: &str) -> bool {
+pub(crate) fn is_test_or_text(file: &str) -> bool {
     let lower = file.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);
     let is_test_folder = lower

@@ -41,7 +41,7 @@ pub(crate) fn write(
     skipped: Option<Source>,
 ) -> Vec<SessionObservation> {
     let mut drafts = drafts(timeline, spans, ending, obstacles);
-    drafts.retain(|draft| Some(draft.source) != skipped);
+    drafts.retain(|draft| Some(draft.source) != skipped && !is_overtaken(draft, timeline, ending));
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
     chosen.sort_by_key(|(_, draft)| (draft.at, draft.source));
@@ -50,6 +50,41 @@ pub(crate) fn write(
         .into_iter()
         .map(|(key, draft)| observation(timeline, spans, ending, key, draft))
         .collect()
+}
+
+/// Reports whether a finding was overtaken: a later step changed a file that it is about, so it describes a state that is
+/// gone, or it is a review or a choice, whose outcome the work after it shows.
+fn is_overtaken(draft: &Draft, timeline: &Timeline<'_>, ending: &Ending<'_>) -> bool {
+    let from = match draft.source {
+        Source::Report | Source::Subagent | Source::Plan => ending.turn(draft.at).end,
+        Source::Compaction | Source::Prose => draft.at + 1,
+        _ => return false,
+    };
+    let describes_own_change = draft.source == Source::Report && ending.changes_in_turn(draft.at);
+    if describes_own_change || draft.kind.is_some() {
+        return false;
+    }
+    let text = draft.text();
+    let later = ending.files(from..timeline.steps.len());
+    !mentioned(&later, &text).is_empty() || is_review(&text)
+}
+
+/// Reports whether a text grades findings or offers options.
+fn is_review(text: &str) -> bool {
+    const MIN_MARKS: usize = 2;
+    const MARKS: [&str; 10] = [
+        "Severity",
+        "severity",
+        "HIGH",
+        "MEDIUM",
+        "Recommendation",
+        "Option ",
+        "Verdict",
+        "nit:",
+        "actionable",
+        "looks good",
+    ];
+    MARKS.iter().map(|mark| text.matches(mark).count()).sum::<usize>() >= MIN_MARKS
 }
 
 fn drafts(
@@ -258,7 +293,14 @@ fn observation(
         Vec::new()
     };
     let has_changes = !changed.is_empty();
-    let mut files_modified = mentioned(&changed, &text);
+    let mut files_modified = if draft.source == Source::Commit {
+        // A commit is about all its files, sources before tests.
+        let mut files = ending.files(draft.from..draft.at + 1);
+        files.sort_by_key(|file| kind::is_test_or_text(file));
+        files
+    } else {
+        mentioned(&changed, &text)
+    };
     if files_modified.is_empty() {
         files_modified = match draft.source {
             Source::Commit | Source::Obstacle | Source::Written | Source::Change => {

@@ -267,8 +267,10 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
 }
 
 /// "The test fails as expected" says nothing about the cause.
-static EXPECTED: Phrases =
-    Phrases::new("as expected|expected to fail|should fail|fails first|reproduced|reproduces");
+static EXPECTED: Phrases = Phrases::new(concat!(
+    "as expected|expected to fail|should fail|fails first|reproduced|reproduces|test failures|tests pass|more failures|",
+    "failures in",
+));
 
 /// "I suppressed the error" explains; "I should handle it" intends.
 fn reports_deed(sentence: &str) -> bool {
@@ -347,8 +349,9 @@ fn resolved(
 /// Records a failure that changes resolved without a word.
 fn unexplained(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Option<Unexplained> {
     let error = failure.error?;
-    let is_fixed = has_change(timeline, failure.first, at);
-    is_fixed.then(|| Unexplained {
+    // A lint that was fixed tells nothing about the change.
+    let is_worth_it = failure.purpose != Purpose::Lint && has_change(timeline, failure.first, at);
+    is_worth_it.then(|| Unexplained {
         at,
         error_signature: error.key.clone(),
         facts: vec![format!("Before, {}", describe(failure))],
