@@ -210,7 +210,7 @@ fn a_killed_backup_leaves_no_file_that_looks_complete() {
     let mut finished = 0;
     for delay in 0..20 {
         let mut child = home.command(&["backup"]).stdout(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(delay * 15));
+        std::thread::sleep(std::time::Duration::from_millis(delay * 10));
         child.kill().unwrap();
         finished += usize::from(child.wait().unwrap().success());
         for copy in copies(&home, "backstory-")

@@ -87,6 +87,14 @@ fn lock(home: &Home) -> Connection {
     connection
 }
 
+/// Writes under the lock, until the busy timeout of a command ends. The worker has the same one and began before.
+fn fail_to_write(home: &Home) {
+    let output = home.run(&["remember", "a note"], b"");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("locked"), "{said}");
+}
+
 #[test]
 fn a_permanent_lock_stops_no_hook_and_no_worker() {
     let served = Served::start();
@@ -99,16 +107,11 @@ fn a_permanent_lock_stops_no_hook_and_no_worker() {
     let start = Instant::now();
     turn(home, "under the lock");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-    // Longer than every busy timeout.
-    std::thread::sleep(Duration::from_secs(7));
+    fail_to_write(home);
     assert!(
         !home.spooled().is_empty(),
         "nothing is removed that is not stored"
     );
-    let output = home.run(&["remember", "a note"], b"");
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("locked"), "{said}");
     let start = Instant::now();
     for path in [
         "/api/health",
@@ -147,8 +150,7 @@ fn a_worker_that_starts_under_a_lock_works_once_it_is_released() {
     let served = Served::start_in(home);
     let home = &served.home;
     assert_eq!(served.get("/api/search?q=lock").status, 200);
-    // Longer than every busy timeout.
-    std::thread::sleep(Duration::from_secs(6));
+    fail_to_write(home);
     drop(connection);
     eventually("everything is distilled and has its vector", || {
         let waiting = "select key from event where state <> 'done' union all

@@ -4,7 +4,7 @@ use std::{
     fs,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Child, Stdio},
     time::{Duration, SystemTime},
 };
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{
     backup::{copies, home_with_memories, notes, record_memories_in},
     durability::small_disk,
-    home::{DEFAULT_OUTPUT, Home, eventually, settings, text},
+    home::{DEFAULT_OUTPUT, Home, eventually, has_open, settings, text},
 };
 
 fn database(home: &Home) -> PathBuf {
@@ -372,6 +372,17 @@ fn no_event_is_ingested_while_the_database_is_replaced() {
     assert_eq!((home.events(), home.spooled().len()), (events + 1, 0));
 }
 
+/// Asserts that a process tries to take the ingest lock, and does not go on without it.
+fn assert_waits(child: &mut Child) {
+    eventually("it tries to take the lock", || has_open(child, "taking.lock"));
+    // Ten attempts.
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(
+        has_open(child, "taking.lock") && child.try_wait().unwrap().is_none(),
+        "it waits"
+    );
+}
+
 #[test]
 fn the_database_is_not_replaced_during_ingest() {
     let home = home_with_backup();
@@ -380,8 +391,7 @@ fn the_database_is_not_replaced_during_ingest() {
     lock.lock_shared().unwrap();
     let restore = ["restore", copy.to_str().unwrap(), "--yes"];
     let mut child = home.command(&restore).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(child.try_wait().unwrap().is_none(), "it waits");
+    assert_waits(&mut child);
     // Committed just before the file is removed from the spool: it must be in the copy that is kept.
     home.rows("update note set text = 'a word in time' where id = 1 returning text");
     lock.unlock().unwrap();
@@ -397,8 +407,7 @@ fn the_database_is_not_replaced_during_ingest() {
     flip(&database(&home), 0, 16);
     lock.lock_shared().unwrap();
     let mut child = home.command(&["sessions"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(child.try_wait().unwrap().is_none(), "it waits");
+    assert_waits(&mut child);
     lock.unlock().unwrap();
     assert!(child.wait().unwrap().success());
 }

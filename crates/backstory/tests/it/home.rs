@@ -9,7 +9,7 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -258,6 +258,15 @@ pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(10), "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Returns true if a process has a file of this name open. Always true on systems without `/proc`.
+pub(crate) fn has_open(process: &Child, name: &str) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{}/fd", process.id())) else {
+        return true;
+    };
+    let mut targets = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    targets.any(|target| target.ends_with(name))
 }
 
 /// Returns snapshot settings that mask what differs between runs.

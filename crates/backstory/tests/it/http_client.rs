@@ -137,7 +137,7 @@ impl Drop for Served {
     }
 }
 
-fn answer(mut stream: TcpStream) -> Answer {
+pub(crate) fn answer(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).ok();
     read(&bytes)

@@ -168,7 +168,7 @@ fn after_a_backoff_one_call_probes_the_provider() {
     }
     home.drain();
     assert_eq!(server.requests().len(), 1);
-    std::thread::sleep(Duration::from_millis(1_100));
+    home.rows("update provider_pause set until = 0 returning provider");
     // The backoff is over: four turns are queued, four threads could call, one does.
     let home = home.with("BACKSTORY_DISTILL_CONCURRENCY", "4");
     home.drain();

@@ -1,12 +1,25 @@
 //! Viewer pages over plain HTTP. `viewer-tests` drives them in a real browser.
 
-use std::{fs, os::unix::fs::MetadataExt as _, time::Duration};
+use std::{
+    fs,
+    io::Write as _,
+    net::{Ipv4Addr, TcpStream},
+    os::unix::fs::MetadataExt as _,
+    sync::Arc,
+    time::Duration,
+};
 
+use backstory_engine::{
+    clock::ManualClock,
+    engine::Engine,
+    environment::Environment,
+    worker::{HttpAddress, HttpServer as _},
+};
 use serde_json::json;
 
 use crate::{
     home::{Home, eventually},
-    http_client::{Answer, Served},
+    http_client::{self, Answer, Served},
 };
 
 const PAGES: [&str; 8] = [
@@ -23,6 +36,10 @@ const PAGES: [&str; 8] = [
 const MARKUP: &str = "<script>alert(1)</script>";
 
 fn with_memories() -> Served {
+    Served::start_in(memories())
+}
+
+fn memories() -> Home {
     let home = Home::new();
     home.report(
         "user-prompt-submit",
@@ -39,7 +56,7 @@ fn with_memories() -> Served {
         &json!({"last_assistant_message": format!("The parser accepts tabs now. It also accepts {MARKUP}.")}),
     );
     home.drain();
-    Served::start_in(home)
+    home
 }
 
 /// Submits a form like a browser that is signed in.
@@ -246,20 +263,49 @@ fn forgetting_can_be_undone_and_removes_every_byte_at_shutdown() {
 
 #[test]
 fn forgetting_cannot_be_undone_once_started() {
-    let served = with_memories();
-    let own = own_origin(&served);
-    assert_eq!(post(&served, "/memories/1/forget", "", &own).status, 303);
-    std::thread::sleep(Duration::from_secs(9));
-    // Another writer holds the lock, so that deletion starts after ten seconds and cannot finish.
-    let other = rusqlite::Connection::open(served.home.path().join("backstory.db")).unwrap();
+    let home = memories();
+    let time = ManualClock::at_ms(1_790_000_000_000);
+    let engine = Engine {
+        home: backstory_engine::home::Home::at(&home.path()),
+        clock: time.clock(),
+        environment: Environment::fixed([]),
+    };
+    let address = HttpAddress {
+        bind: Ipv4Addr::LOCALHOST.into(),
+        port: 0,
+    };
+    let server = backstory_serve::serve(&engine, address, Arc::default()).unwrap();
+    let token = fs::read_to_string(home.path().join("token")).unwrap();
+    let send = |method: &str, path: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            server.port(),
+            token.trim()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        http_client::answer(stream)
+    };
+    assert_eq!(send("POST", "/memories/1/forget").status, 303);
+    assert!(send("GET", "/").body.contains("Forgetting"));
+    // Another writer holds the lock, so that deletion starts after the grace period and cannot finish.
+    let other = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
     other.execute_batch("begin immediate").unwrap();
-    std::thread::sleep(Duration::from_millis(1_500));
-    let undone = post(&served, "/memories/1/keep", "", &own);
-    assert!(!served.get("/").body.contains("Forgetting"));
-    other.execute_batch("rollback").unwrap();
+    time.advance(Duration::from_secs(10));
+    eventually("deletion starts", || {
+        !send("GET", "/").body.contains("Forgetting")
+    });
+    let undone = send("POST", "/memories/1/keep");
     assert_eq!(undone.status, 404, "{undone:?}");
+    assert_eq!(
+        send("GET", "/api/observations/1").status,
+        200,
+        "it is not finished"
+    );
+    other.execute_batch("rollback").unwrap();
     eventually("the memory is forgotten", || {
-        served.get("/api/observations/1").status == 404
+        send("GET", "/api/observations/1").status == 404
     });
 }
 
