@@ -324,6 +324,32 @@ fn quotations_tables_and_verdicts_leave_nothing_open() {
 }
 
 #[test]
+fn a_labeled_entry_about_completed_work_is_not_open() {
+    let open = handover(vec![(
+        "Address the review",
+        vec![
+            edit("load.go"),
+            report("- Backfill — Added a migration for pre-existing sessions in `load.go`\n- `save()` could be split"),
+        ],
+    )])
+    .open;
+    assert_eq!(open, ["`save()` could be split"]);
+}
+
+#[test]
+fn a_change_with_its_reason_is_no_finding() {
+    let done = handover(vec![(
+        "Open a pull request",
+        vec![
+            edit("clean.go"),
+            report("Fixes two bugs in `clean`: branches were kept due to packed refs."),
+        ],
+    )])
+    .done;
+    assert!(!done.iter().any(|line| line.starts_with("Found: ")), "{done:?}");
+}
+
+#[test]
 fn a_question_that_allows_for_later_defers_nothing() {
     let open = handover(vec![
         (

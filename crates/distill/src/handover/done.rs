@@ -363,6 +363,11 @@ pub(super) fn causes(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
 
 fn is_cause(role: SectionRole, text: &str) -> bool {
     let lower = text.to_lowercase();
+    // "Fixes two bugs due to …" tells a change.
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if verb(first).is_some_and(|(base, _)| is_change_verb(base)) {
+        return false;
+    }
     STATED_CAUSES.within(&lower)
         || (REASONS.within(&lower) && PROBLEMS.within(&lower))
         || (role == SectionRole::Cause && has_cause(text))

@@ -359,7 +359,12 @@ fn item(text: &str) -> Option<String> {
     let text = plain(text);
     let text = strip_openers(without_open_label(&text));
     let text = sentence_case(text.trim_end_matches(['.', ' ']));
-    let is_done = COMPLETED_STARTS.starts(&text.to_lowercase()) || NOTHING_OPEN.within(&text.to_lowercase());
+    let lower = text.to_lowercase();
+    // "Backfill — added a migration" is done as well.
+    let details = lower.split_once(" — ").or_else(|| lower.split_once(": "));
+    let is_done = COMPLETED_STARTS.starts(&lower)
+        || details.is_some_and(|(_, details)| COMPLETED_STARTS.starts(details))
+        || NOTHING_OPEN.within(&lower);
     let is_item = text.split_whitespace().count() >= MIN_WORDS
         && text.chars().count() <= MAX_ITEM
         && !is_question(&text)
