@@ -44,6 +44,7 @@ pub(super) fn drafts(
                 .find(|span| log.end == TurnEnd::Stopped && (span.first..span.end).contains(&first))
                 .and_then(|span| span.request.as_deref());
             let draft = draft(request, &changes(timeline, ending, first..end), others.is_empty());
+            let draft = draft.filter(|draft| ending.is_short || !draft.facts.is_empty());
             out.extend(draft.map(|mut draft| {
                 draft.facts.extend(last_check(timeline, first..end));
                 draft

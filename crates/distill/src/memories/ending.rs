@@ -19,6 +19,8 @@ pub(crate) struct Ending<'a> {
     paths: HashMap<usize, &'a str>,
     /// Corrections: the step, the first step they may refute, and their words.
     corrections: Vec<Correction>,
+    /// Set for a session of few turns: there even a single sentence is worth a memory.
+    pub(crate) is_short: bool,
     /// The steps of each turn, by the index of any of its steps.
     turns: Vec<std::ops::Range<usize>>,
     /// The names of scripts that were written only to try something out.
@@ -73,6 +75,9 @@ pub(crate) struct FinalPublication<'a> {
     pub(crate) body: Option<&'a str>,
 }
 
+/// The number of turns of a short session.
+const MAX_SHORT: usize = 3;
+
 struct Correction {
     at: usize,
     from: usize,
@@ -91,6 +96,7 @@ impl<'a> Ending<'a> {
             removed: removed_names(timeline),
             paths,
             corrections: corrections(timeline),
+            is_short: timeline.logs.len() <= MAX_SHORT,
             turns: turns(timeline),
             scratch,
         }

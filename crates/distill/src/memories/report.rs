@@ -37,7 +37,7 @@ pub(super) fn drafts(source: Source, message: &Message, at: usize, ending: &Endi
         out.extend(decisions.filter_map(|statement| decision(source, at, statement)));
         out.extend(pack(source, at, group, ending));
     }
-    if out.is_empty() && source == Source::Report && ending.changes_in_turn(at) {
+    if out.is_empty() && ending.is_short && source == Source::Report && ending.changes_in_turn(at) {
         out.extend(plain_outcome(message, at, ending));
     }
     out
@@ -430,10 +430,12 @@ pub(super) fn finish(
 /// Reports whether a draft is worth a memory. A single sentence of a report is, if it gives its reason or describes a change:
 /// then the changed files are its content.
 fn is_complete(draft: &Draft, ending: &Ending<'_>) -> bool {
+    // In a long session, a single sentence without a reason says too little beside its other memories.
     let is_outcome = || {
         has_cause(&draft.title)
-            || describes_changes(draft)
-            || (ending.changes_in_turn(draft.at) && !UNRESOLVED.within(&draft.title.to_lowercase()))
+            || (ending.is_short
+                && (describes_changes(draft)
+                    || (ending.changes_in_turn(draft.at) && !UNRESOLVED.within(&draft.title.to_lowercase()))))
     };
     let is_told = match draft.source {
         Source::Report => is_outcome(),
