@@ -1,6 +1,7 @@
 //! Splits a transcript into lines of any length, in bounded memory.
 //!
-//! A line without a line break yet is left for the next read. The longest lines contain images: the middle of long runs
+//! A line without a line break yet is left for the next read, unless it is a whole JSON object: some transcripts end
+//! without a line break. The longest lines contain images: the middle of long runs
 //! of base64 is dropped while a long line is read, which keeps the JSON valid.
 
 use std::io::{self, BufRead};
@@ -61,7 +62,14 @@ impl<R: BufRead> Lines<R> {
                 other => other?,
             };
             if chunk.is_empty() {
-                return Ok(None);
+                // Part of an object is never a whole object, so a line that is one was written completely.
+                let is_whole = self.line.starts_with(b"{")
+                    && serde_json::from_slice::<serde::de::IgnoredAny>(&self.line).is_ok();
+                return Ok(is_whole.then_some(RawLine {
+                    bytes: Some(&self.line),
+                    // The line break is still to come.
+                    length: length + 1,
+                }));
             }
             let end = memchr(b'\n', chunk);
             let part = &chunk[..end.unwrap_or(chunk.len())];
@@ -108,6 +116,15 @@ mod tests {
             all.push((line.bytes.map(<[u8]>::to_vec), line.length));
         }
         all
+    }
+
+    #[test]
+    fn the_last_line_needs_no_line_break() {
+        let whole = b"{\"a\": 1}\n{\"b\": [2]}";
+        assert_eq!(read(whole, 4).len(), 2);
+        for end in 10..whole.len() - 1 {
+            assert_eq!(read(&whole[..end], 4).len(), 1, "{end}");
+        }
     }
 
     #[test]

@@ -69,7 +69,8 @@ pub fn open(
     };
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
-    if length < from.offset() {
+    // The last line may have been read before its line break was written.
+    if length + 1 < from.offset() {
         return Err(TranscriptError::Shorter {
             path: path.to_owned(),
             length,
