@@ -113,9 +113,9 @@ impl Environment {
 
     /// Returns those of these variables that are set. A hook names the few it needs: copying all of them costs more than
     /// the rest of its work.
-    pub fn variables(&self, names: &[&str]) -> Vec<(String, String)> {
-        let set = |name: &&str| Some(((*name).to_owned(), self.variable(name)?.into_string().ok()?));
-        names.iter().filter_map(set).collect()
+    pub fn variables(&self, names: impl IntoIterator<Item = String>) -> Vec<(String, String)> {
+        let value = |name: String| self.text(&name).map(|value| (name, value));
+        names.into_iter().filter_map(value).collect()
     }
 
     /// Returns a variable that is valid Unicode.

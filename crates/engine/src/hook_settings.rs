@@ -1,4 +1,4 @@
-//! Capture settings of a hook, read from a cache. TOML is parsed only when `config.toml` has changed.
+//! Settings of a hook, read from a cache. TOML is parsed only when `config.toml` has changed.
 
 use std::{fs, io::Write};
 
@@ -9,8 +9,8 @@ use crate::{
     engine::Engine,
     home::Home,
     settings::{
-        self,
-        hook_cache::{self, Stamp},
+        self, ContextSettings,
+        hook_cache::{self, HookSection, Stamp},
     },
 };
 
@@ -25,13 +25,9 @@ pub struct HookSettings {
     pub durability: Durability,
 }
 
-/// Reads the settings. An invalid setting has its default value; commands report it.
+/// Reads the capture settings.
 pub fn load(engine: &Engine) -> HookSettings {
-    let capture = match fs::metadata(engine.home.config()) {
-        Ok(file) => from_file(&engine.home, Stamp::of(&file)),
-        Err(_) => hook_cache::defaults(),
-    };
-    let capture = hook_cache::overlay(capture, &engine.environment.variables(&hook_cache::VARIABLES));
+    let capture: settings::Capture = section(engine);
     HookSettings {
         exclude: match capture.exclude.as_slice() {
             [] => Exclude::default(),
@@ -42,18 +38,38 @@ pub fn load(engine: &Engine) -> HookSettings {
     }
 }
 
-/// Reads the settings from the cache, or from the file, which renews the cache. The stamp was taken before, so that a change in
+/// Reads the settings of injections.
+pub fn context(engine: &Engine) -> ContextSettings {
+    section(engine)
+}
+
+/// Reads a section. An invalid setting has its default value; commands report it.
+fn section<S: HookSection>(engine: &Engine) -> S {
+    let stamp = Stamp::of_file(&engine.home.config());
+    let variables = engine.environment.variables(hook_cache::variables(S::NAME));
+    if stamp.is_none() && variables.is_empty() {
+        return S::default();
+    }
+    let Some(mut table) = from_file(&engine.home, stamp.unwrap_or(Stamp::NO_FILE), S::NAME) else {
+        return S::default();
+    };
+    hook_cache::overlay(&mut table, S::NAME, &variables);
+    S::from_table(table).unwrap_or_default()
+}
+
+/// Reads a section from the cache, or from the file, which renews the cache. The stamp was taken before, so that a change in
 /// between is noticed by the next hook.
-fn from_file(home: &Home, stamp: Stamp) -> settings::Capture {
+fn from_file(home: &Home, stamp: Stamp, section: &str) -> Option<toml::Table> {
     let cached = fs::read_to_string(home.config_cache()).ok();
-    if let Some(capture) = cached.and_then(|text| hook_cache::decode(&text, stamp)) {
-        return capture;
+    if let Some(table) = cached.and_then(|text| hook_cache::decode(&text, stamp, section)) {
+        return Some(table);
     }
     let text = settings::read(&home.config()).ok().flatten();
-    let capture = settings::load(&home.config(), text.as_deref(), &[]).0.capture;
+    let entries = settings::resolve(&home.config(), text.as_deref(), &[]).entries;
+    let encoded = hook_cache::encode(&entries, stamp);
     // Best effort: without the cache the next hook parses the file again.
-    write_cache(home, &hook_cache::encode(&capture, stamp)).ok();
-    capture
+    write_cache(home, &encoded).ok();
+    hook_cache::decode(&encoded, stamp, section)
 }
 
 fn write_cache(home: &Home, text: &str) -> std::io::Result<()> {

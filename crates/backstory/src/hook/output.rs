@@ -16,8 +16,9 @@ use backstory_capture::{
 use backstory_engine::record::RecordOutcome;
 use backstory_engine::{
     engine::Engine,
+    hook_settings,
     injection_log::{InjectionLog, InjectionRecord},
-    settings::{self, ContextSettings, hook_cache},
+    settings::ContextSettings,
 };
 use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_machine_made, relative_path};
 use backstory_recall::{ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context};
@@ -126,26 +127,13 @@ fn open(engine: &Engine) -> Option<&'static Store> {
     Some(Box::leak(Box::new(store)))
 }
 
-/// Reads the settings of injections. Without any such setting, TOML is not parsed.
-fn settings_of(engine: &Engine) -> ContextSettings {
-    let text = settings::read(&engine.home.config()).ok().flatten();
-    let variables = engine.environment.settings();
-    let is_of_context = |(name, _): &(String, String)| name.starts_with("BACKSTORY_CONTEXT_");
-    if text.is_none() && !variables.iter().any(is_of_context) {
-        return hook_cache::default_context();
-    }
-    settings::load(&engine.home.config(), text.as_deref(), &variables)
-        .0
-        .context
-}
-
 /// Returns the context block. A resumed session already has it in its conversation.
 fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     let source = HookPayload::read(&event.payload)
         .ok()?
         .source()
         .map(|source| source.into_owned());
-    let settings = settings_of(engine);
+    let settings = hook_settings::context(engine);
     if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
         return None;
     }
@@ -186,7 +174,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
 
 /// Returns memories that are relevant to a prompt of the user.
 fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
-    let settings = settings_of(engine);
+    let settings = hook_settings::context(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
     let prompt = payload.prompt()?;
     if !settings.on_prompt || is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
@@ -207,7 +195,7 @@ fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
 
 /// Returns the earlier solution of a known failure.
 fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
-    let settings = settings_of(engine);
+    let settings = hook_settings::context(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
     let error = payload.error()?;
     if !settings.on_error {
@@ -227,7 +215,7 @@ fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
 
 /// Returns the history of a file, once per session and file.
 fn file(engine: &Engine, lookup: &FileLookup) -> Option<HookOutput> {
-    let settings = settings_of(engine);
+    let settings = hook_settings::context(engine);
     if !settings.on_file {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Injections during a session: at prompts, files and failures; once, and only relevant ones.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -103,6 +103,22 @@ fn injections_stay_within_their_budget() {
     let home = past().with("BACKSTORY_CONTEXT_PROMPT_TOKENS", "80");
     let block = prompt(&home, "s1", ALIKE).unwrap();
     assert!(block.len().div_ceil(4) <= 80, "{block}");
+}
+
+#[test]
+fn a_hook_parses_the_settings_file_only_when_it_has_changed() {
+    let home = past();
+    let path = home.path().join("config.toml");
+    fs::write(&path, "[context]\non_prompt = false\n").unwrap();
+    assert_eq!(prompt(&home, "s1", ALIKE), None, "the cache is renewed");
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    // Another value with the same size and time is invisible to a hook that does not parse the file.
+    fs::write(&path, "[context]\non_prompt =  true\n").unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(modified).unwrap();
+    assert_eq!(prompt(&home, "s1", ALIKE), None, "the file was parsed");
+    file.set_modified(modified + Duration::from_millis(1)).unwrap();
+    assert!(prompt(&home, "s1", ALIKE).is_some(), "the change was not seen");
 }
 
 #[test]

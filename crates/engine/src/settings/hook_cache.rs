@@ -1,25 +1,44 @@
-//! Capture settings in a form that a hook reads in microseconds.
+//! Settings in a form that a hook reads in microseconds: the sections [`SECTIONS`].
 //!
-//! A hook must not parse TOML. It takes the [`Stamp`] of `config.toml`, reads the cache next to it and decodes it;
-//! only when that fails does it parse the file and renew the cache. The stamp is taken
-//! before the file is read: if the file changes in between, the next hook sees another stamp and reads it again.
+//! A hook must not parse TOML. It takes the [`Stamp`] of `config.toml`, reads the cache next to it and decodes the section it
+//! needs; only when that fails does it parse the file and renew the cache. The stamp is taken before the file is read: if
+//! the file changes in between, the next hook sees another stamp and reads it again.
 //!
 //! The cache holds the values of the file and the defaults. The environment differs between hooks, so [`overlay`] applies
-//! it afterwards.
+//! it afterwards. Keys come from [`KEYS`]: a new setting needs no change here.
 
 use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use backstory_capture::spool::Durability;
-use backstory_model::ObservationType;
 use backstory_text::hash64;
+use toml::{Table, Value};
 
-use super::keys::{KEYS, SettingKey};
-use super::resolve::from_variable;
-use backstory_recall::FullField;
-
+use super::keys::{KEYS, Kind, SettingKey};
+use super::resolve::{SettingEntry, from_variable};
 use super::{Capture, ContextSettings, DEFAULTS, to_words};
+
+/// A section of settings that hooks use.
+pub trait HookSection: Default + serde::de::DeserializeOwned {
+    /// Name in `config.toml`.
+    const NAME: &str;
+
+    /// Builds the section from a table in which every key is present; `None` if a value is not valid.
+    fn from_table(table: Table) -> Option<Self> {
+        Self::deserialize(table).ok()
+    }
+}
+
+impl HookSection for Capture {
+    const NAME: &str = "capture";
+}
+
+impl HookSection for ContextSettings {
+    const NAME: &str = "context";
+}
+
+/// Sections in the cache.
+const SECTIONS: [&str; 2] = [Capture::NAME, ContextSettings::NAME];
 
 /// Identifies a version of `config.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +63,9 @@ impl Stamp {
         }
     }
 
+    /// Stamp of a file that does not exist.
+    pub const NO_FILE: Self = Self { mtime_ns: 0, size: 0 };
+
     /// Returns the stamp of the file at a path; `None` if it cannot be read.
     pub fn of_file(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|file| Self::of(&file))
@@ -53,154 +75,81 @@ impl Stamp {
 /// Changes with the format and with every default, so that a new version never uses an old version's cache.
 const VERSION: u64 = hash64(DEFAULTS.as_bytes());
 
-/// Variables that a hook reads.
-pub const VARIABLES: [&str; 5] = [
-    "BACKSTORY_CAPTURE_SKIP_TOOLS",
-    "BACKSTORY_CAPTURE_EXCLUDE",
-    "BACKSTORY_CAPTURE_MAX_PAYLOAD_KB",
-    "BACKSTORY_CAPTURE_REDACT",
-    "BACKSTORY_CAPTURE_DURABILITY",
-];
-
-/// Returns the capture defaults of `defaults.toml`. A hook without a settings file reads no file at all.
-pub fn defaults() -> Capture {
-    let skip_tools = [
-        "ListMcpResourcesTool",
-        "SlashCommand",
-        "Skill",
-        "TodoWrite",
-        "AskUserQuestion",
-    ];
-    Capture {
-        skip_tools: skip_tools.map(String::from).to_vec(),
-        exclude: Vec::new(),
-        max_payload_kb: 256,
-        redact: true,
-        durability: Durability::Normal,
-    }
+/// Returns the keys of a section.
+fn keys(section: &str) -> impl Iterator<Item = &'static SettingKey> {
+    KEYS.iter().filter(move |key| key.section == section)
 }
 
-/// Returns the context defaults of `defaults.toml`.
-pub fn default_context() -> ContextSettings {
-    ContextSettings {
-        observations: 50,
-        sessions: 10,
-        full: 5,
-        full_field: FullField::Narrative,
-        types: vec![
-            ObservationType::Decision,
-            ObservationType::Bugfix,
-            ObservationType::Feature,
-            ObservationType::Refactor,
-            ObservationType::Discovery,
-            ObservationType::Change,
-        ],
-        concepts: Vec::new(),
-        budget_tokens: 2000,
-        prompt_tokens: 500,
-        on_start: true,
-        on_prompt: true,
-        on_file: true,
-        on_error: true,
-    }
+/// Returns the variables that override a section.
+pub fn variables(section: &str) -> impl Iterator<Item = String> {
+    keys(section).map(SettingKey::variable)
 }
 
 /// Encodes the cache.
-pub fn encode(capture: &Capture, stamp: Stamp) -> String {
-    let Capture {
-        skip_tools,
-        exclude,
-        max_payload_kb,
-        redact,
-        durability,
-    } = capture;
+pub fn encode(entries: &[SettingEntry], stamp: Stamp) -> String {
     let mut text = head(stamp);
-    for tool in skip_tools {
-        text.push_str(&format!("skip_tools={}\n", escape(tool)));
+    for SettingEntry { key, value, .. } in entries {
+        if SECTIONS.contains(&key.section) {
+            for word in to_words(value) {
+                text.push_str(&format!("{key}={}\n", escape(&word)));
+            }
+        }
     }
-    for glob in exclude {
-        text.push_str(&format!("exclude={}\n", escape(glob)));
-    }
-    let durability = match durability {
-        Durability::Normal => "normal",
-        Durability::Full => "full",
-    };
-    text.push_str(&format!(
-        "max_payload_kb={max_payload_kb}\nredact={redact}\ndurability={durability}\n"
-    ));
     // Protects against damage, not against users, who could as well edit `config.toml`.
     let sum = hash64(text.as_bytes());
     text.push_str(&format!("end={sum:016x}\n"));
     text
 }
 
-/// Decodes the cache; `None` if it belongs to another file or another version, or is damaged.
-pub fn decode(text: &str, stamp: Stamp) -> Option<Capture> {
+/// Decodes a section of the cache; `None` if it belongs to another file or another version, or is damaged.
+pub fn decode(text: &str, stamp: Stamp, section: &str) -> Option<Table> {
     let body = text.strip_prefix(&head(stamp))?;
     let (body, end) = body.split_at_checked(body.rfind("end=")?)?;
     let sum = hash64(&text.as_bytes()[..text.len() - end.len()]);
     if end != format!("end={sum:016x}\n") {
         return None;
     }
-    let (mut skip_tools, mut exclude) = (Vec::new(), Vec::new());
-    let (mut max_payload_kb, mut redact, mut durability) = (None, None, None);
-    for line in body.lines() {
-        match line.split_once('=')? {
-            ("skip_tools", tool) => skip_tools.push(unescape(tool)?),
-            ("exclude", glob) => exclude.push(unescape(glob)?),
-            ("max_payload_kb", number) => max_payload_kb = Some(number.parse().ok()?),
-            ("redact", flag) => redact = Some(flag.parse().ok()?),
-            ("durability", word) => durability = Some(durability_named(word)?),
-            _ => return None,
-        }
+    let of_section = body
+        .lines()
+        .filter_map(|line| line.strip_prefix(section)?.strip_prefix('.')?.split_once('='));
+    let lines: Vec<(&str, &str)> = of_section.collect();
+    let mut table = Table::new();
+    for key in keys(section) {
+        let words = lines.iter().filter(|(name, _)| *name == key.name);
+        let words = words.map(|(_, word)| unescape(word)).collect::<Option<_>>()?;
+        table.insert(key.name.to_owned(), from_plain(key.kind, words)?);
     }
-    Some(Capture {
-        skip_tools,
-        exclude,
-        max_payload_kb: max_payload_kb?,
-        redact: redact?,
-        durability: durability?,
+    Some(table)
+}
+
+/// Returns the value that [`to_words`] turned into these words.
+fn from_plain(kind: Kind, words: Vec<String>) -> Option<Value> {
+    if kind.is_list() {
+        return Some(Value::from(words));
+    }
+    let [word] = &words[..] else {
+        return None;
+    };
+    Some(match kind {
+        Kind::Flag => Value::Boolean(word.parse().ok()?),
+        Kind::Number { .. } | Kind::Limit { .. } => Value::Integer(word.parse().ok()?),
+        _ => Value::from(word.as_str()),
     })
 }
 
-/// Applies the `BACKSTORY_CAPTURE_…` variables to the settings of the file; an invalid one is ignored.
-pub fn overlay(mut capture: Capture, env: &[(String, String)]) -> Capture {
-    for (variable, text) in env
-        .iter()
-        .filter(|(variable, _)| variable.starts_with("BACKSTORY_CAPTURE_"))
-    {
-        if let Some(key) = KEYS.iter().find(|key| key.variable() == *variable)
+/// Applies environment variables to a section; an invalid one is ignored.
+pub fn overlay(table: &mut Table, section: &str, env: &[(String, String)]) {
+    for (variable, text) in env {
+        if let Some(key) = keys(section).find(|key| key.variable() == *variable)
             && let Ok(Some(value)) = from_variable(key.kind, text)
         {
-            assign(&mut capture, key, to_words(&value));
+            table.insert(key.name.to_owned(), value);
         }
-    }
-    capture
-}
-
-/// Sets one field from checked strings.
-fn assign(capture: &mut Capture, key: &SettingKey, words: Vec<String>) {
-    let word = words.first().map_or("", String::as_str);
-    match key.name {
-        "max_payload_kb" => capture.max_payload_kb = word.parse().unwrap_or(capture.max_payload_kb),
-        "redact" => capture.redact = word.parse().unwrap_or(capture.redact),
-        "durability" => capture.durability = durability_named(word).unwrap_or(capture.durability),
-        "skip_tools" => capture.skip_tools = words,
-        "exclude" => capture.exclude = words,
-        _ => {}
-    }
-}
-
-fn durability_named(word: &str) -> Option<Durability> {
-    match word {
-        "normal" => Some(Durability::Normal),
-        "full" => Some(Durability::Full),
-        _ => None,
     }
 }
 
 fn head(Stamp { mtime_ns, size }: Stamp) -> String {
-    format!("backstory-capture-settings 1 {VERSION:016x} {mtime_ns} {size}\n")
+    format!("backstory-hook-settings 1 {VERSION:016x} {mtime_ns} {size}\n")
 }
 
 fn escape(text: &str) -> String {
@@ -231,71 +180,83 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::{SettingSource, Settings, resolve};
 
     const STAMP: Stamp = Stamp {
         mtime_ns: 1_763_200_000_123_456_789,
         size: 412,
     };
 
-    fn any_capture() -> impl Strategy<Value = Capture> {
-        let list = || prop::collection::vec(any::<String>(), 0..5);
-        let durability = prop_oneof![Just(Durability::Normal), Just(Durability::Full)];
-        (list(), list(), any::<u32>(), any::<bool>(), durability).prop_map(
-            |(skip_tools, exclude, max_payload_kb, redact, durability)| Capture {
-                skip_tools,
-                exclude,
-                max_payload_kb,
-                redact,
-                durability,
-            },
-        )
+    /// Returns values of every kind that the two sections have. Lists hold any text.
+    fn any_entries() -> impl Strategy<Value = Vec<SettingEntry>> {
+        let lists = prop::collection::vec(prop::collection::vec(any::<String>(), 0..5), KEYS.len());
+        (lists, any::<u32>(), any::<bool>()).prop_map(|(lists, number, flag)| {
+            let entry = |(key, list): (&'static SettingKey, Vec<String>)| SettingEntry {
+                key,
+                value: match key.kind {
+                    Kind::List => Value::from(list),
+                    Kind::ListOf(words) => Value::from(words[..2].to_vec()),
+                    Kind::Choice(words) => Value::from(words[usize::from(flag)]),
+                    Kind::Number { .. } => Value::from(number),
+                    Kind::Flag => Value::from(flag),
+                    _ => Value::from("text"),
+                },
+                source: SettingSource::Default,
+            };
+            KEYS.iter().zip(lists).map(entry).collect()
+        })
+    }
+
+    fn table_of(entries: &[SettingEntry], section: &str) -> Table {
+        let entries = entries.iter().filter(|entry| entry.key.section == section);
+        entries
+            .map(|entry| (entry.key.name.to_owned(), entry.value.clone()))
+            .collect()
     }
 
     #[test]
     fn without_a_file_the_defaults_apply() {
-        assert_eq!(defaults(), Settings::default().capture);
-        assert_eq!(default_context(), Settings::default().context);
-    }
-
-    #[test]
-    fn a_hook_reads_every_variable_of_capture() {
-        let keys = KEYS.iter().filter(|key| key.section == "capture");
-        assert_eq!(keys.map(SettingKey::variable).collect::<Vec<_>>(), VARIABLES);
+        let all = Settings::default();
+        assert_eq!(Capture::default(), all.capture);
+        assert_eq!(ContextSettings::default(), all.context);
     }
 
     proptest! {
         #[test]
-        fn encoding_round_trips(capture in any_capture(), mtime_ns: u128, size: u64) {
+        fn encoding_round_trips(entries in any_entries(), mtime_ns: u128, size: u64) {
             let stamp = Stamp { mtime_ns, size };
-            prop_assert_eq!(decode(&encode(&capture, stamp), stamp), Some(capture));
+            let text = encode(&entries, stamp);
+            for section in SECTIONS {
+                prop_assert_eq!(decode(&text, stamp, section), Some(table_of(&entries, section)));
+            }
         }
 
         #[test]
-        fn a_damaged_cache_yields_nothing(capture in any_capture(), at: prop::sample::Index, byte: u8) {
-            let whole = encode(&capture, STAMP);
+        fn a_damaged_cache_yields_nothing(entries in any_entries(), at: prop::sample::Index, byte: u8) {
+            let whole = encode(&entries, STAMP);
             let at = at.index(whole.len());
             let mut bytes = whole.clone().into_bytes();
             bytes[at] = byte;
             if let Ok(damaged) = String::from_utf8(bytes) {
-                prop_assert_eq!(decode(&damaged, STAMP).is_some(), damaged == whole);
+                prop_assert_eq!(decode(&damaged, STAMP, "capture").is_some(), damaged == whole);
             }
             if let Some(torn) = whole.get(..at) {
-                prop_assert_eq!(decode(torn, STAMP), None);
+                prop_assert_eq!(decode(torn, STAMP, "capture"), None);
             }
-            prop_assert_eq!(decode(&format!("{whole}x"), STAMP), None);
+            prop_assert_eq!(decode(&format!("{whole}x"), STAMP, "capture"), None);
         }
 
         #[test]
         fn no_text_makes_it_panic(text: String) {
-            prop_assert_eq!(decode(&text, STAMP), None);
-            prop_assert_eq!(decode(&format!("{}{text}", head(STAMP)), STAMP), None);
+            prop_assert_eq!(decode(&text, STAMP, "capture"), None);
+            prop_assert_eq!(decode(&format!("{}{text}", head(STAMP)), STAMP, "context"), None);
         }
     }
 
     #[test]
     fn a_cache_of_another_file_yields_nothing() {
-        let text = encode(&Settings::default().capture, STAMP);
+        let entries = resolve("config.toml".as_ref(), None, &[]).entries;
+        let text = encode(&entries, STAMP);
         let others = [
             Stamp { size: 413, ..STAMP },
             Stamp {
@@ -304,9 +265,9 @@ mod tests {
             },
         ];
         for other in others {
-            assert_eq!(decode(&text, other), None);
+            assert_eq!(decode(&text, other, "capture"), None);
         }
-        assert!(decode(&text, STAMP).is_some());
+        assert!(decode(&text, STAMP, "capture").is_some());
     }
 
     #[test]
@@ -330,12 +291,16 @@ mod tests {
             ("BACKSTORY_CONTEXT_FULL", "1"),
         ];
         let env: Vec<(String, String)> = variables.map(|(name, text)| (name.into(), text.into())).into();
-        let all = crate::settings::load("config.toml".as_ref(), None, &env)
-            .0
-            .capture;
-        let laid_over = overlay(Settings::default().capture, &env);
-        assert_eq!(laid_over, all);
-        assert_eq!(laid_over.exclude, ["/a/**", "/b"]);
-        assert_eq!((laid_over.redact, laid_over.max_payload_kb), (false, 256));
+        let all = crate::settings::load("config.toml".as_ref(), None, &env).0;
+        let entries = resolve("config.toml".as_ref(), None, &[]).entries;
+        let mut capture = table_of(&entries, "capture");
+        overlay(&mut capture, "capture", &env);
+        let capture = Capture::from_table(capture).unwrap();
+        assert_eq!(capture, all.capture);
+        assert_eq!(capture.exclude, ["/a/**", "/b"]);
+        assert_eq!((capture.redact, capture.max_payload_kb), (false, 256));
+        let mut context = table_of(&entries, "context");
+        overlay(&mut context, "context", &env);
+        assert_eq!(ContextSettings::from_table(context), Some(all.context));
     }
 }

@@ -1,6 +1,6 @@
 //! Settings: keys, checks, `config.toml` and the `BACKSTORY_<SECTION>_<KEY>` variables.
 //!
-//! The defaults are written down once, in `defaults.toml`. The caller reads the environment and reports problems; the
+//! The defaults are in `defaults.toml`; hooks use a copy in code that a test compares. The caller reads the environment and reports problems; the
 //! effect of a setting is implemented by the module that uses it.
 
 mod document;
@@ -81,6 +81,26 @@ pub struct Capture {
     pub durability: Durability,
 }
 
+/// Repeats `defaults.toml` for hooks, which do not parse TOML; a test compares both.
+impl Default for Capture {
+    fn default() -> Self {
+        let skip_tools = [
+            "ListMcpResourcesTool",
+            "SlashCommand",
+            "Skill",
+            "TodoWrite",
+            "AskUserQuestion",
+        ];
+        Self {
+            skip_tools: skip_tools.map(String::from).to_vec(),
+            exclude: Vec::new(),
+            max_payload_kb: 256,
+            redact: true,
+            durability: Durability::Normal,
+        }
+    }
+}
+
 impl Capture {
     /// Returns the settings of the payload filter.
     pub fn capture_settings(&self) -> filter::CaptureSettings {
@@ -152,6 +172,26 @@ pub struct ContextSettings {
     pub on_file: bool,
     /// Inject the solution of a known error.
     pub on_error: bool,
+}
+
+/// Repeats `defaults.toml` for hooks, which do not parse TOML; a test compares both.
+impl Default for ContextSettings {
+    fn default() -> Self {
+        Self {
+            observations: 50,
+            sessions: 10,
+            full: 5,
+            full_field: FullField::Narrative,
+            types: ObservationType::ALL.to_vec(),
+            concepts: Vec::new(),
+            budget_tokens: 2000,
+            prompt_tokens: 500,
+            on_start: true,
+            on_prompt: true,
+            on_file: true,
+            on_error: true,
+        }
+    }
 }
 
 impl ContextSettings {
