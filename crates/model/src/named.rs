@@ -15,6 +15,9 @@ macro_rules! named_enum {
             /// All values, in the order of their declaration.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value,)+];
 
+            /// The names of all values, in the order of their declaration.
+            pub const NAMES: [&'static str; Self::ALL.len()] = [$($name,)+];
+
             /// Returns the name used in the database and outside.
             pub const fn name(self) -> &'static str {
                 match self {

@@ -34,8 +34,12 @@ pub(crate) struct EditArguments {
     /// A fact; replaces all existing facts, may be repeated
     #[arg(long = "fact", value_name = "TEXT")]
     facts: Vec<String>,
-    /// Type: decision, bugfix, feature, refactor, discovery, change
-    #[arg(long = "type", value_name = "T", value_parser = observation_type)]
+    #[arg(
+        long = "type",
+        value_name = "T",
+        value_parser = observation_type,
+        help = format!("Type: {}", ObservationType::NAMES.join(", "))
+    )]
     kind: Option<ObservationType>,
     /// Request: what the user asked for
     #[arg(long, value_name = "TEXT")]

@@ -32,8 +32,12 @@ pub(crate) struct Remember {
     /// Save it for all projects, not only for that of the current folder
     #[arg(long)]
     global: bool,
-    /// Type: decision, bugfix, feature, refactor, discovery, change
-    #[arg(long = "type", value_name = "T", value_parser = super::observation_type)]
+    #[arg(
+        long = "type",
+        value_name = "T",
+        value_parser = super::observation_type,
+        help = format!("Type: {}", ObservationType::NAMES.join(", "))
+    )]
     kind: Option<ObservationType>,
     /// A file it is about; may be repeated
     #[arg(long = "file", value_name = "F")]

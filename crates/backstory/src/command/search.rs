@@ -37,8 +37,12 @@ pub(crate) struct Search {
     /// Search all projects
     #[arg(long, conflicts_with = "project")]
     all: bool,
-    /// Only memories of this type: decision, bugfix, feature, refactor, discovery, change
-    #[arg(long = "type", value_name = "T", value_parser = observation_type)]
+    #[arg(
+        long = "type",
+        value_name = "T",
+        value_parser = observation_type,
+        help = format!("Only memories of this type: {}", ObservationType::NAMES.join(", "))
+    )]
     observation_type: Option<ObservationType>,
     /// Only memories with this concept, such as gotcha or how-it-works
     #[arg(long, value_name = "C")]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use backstory_model::ObservationType;
+
 use super::suggest;
 
 /// Key of a setting.
@@ -56,8 +58,6 @@ pub enum Kind {
     ListOf(&'static [&'static str]),
 }
 
-const TYPES: &[&str] = &["decision", "bugfix", "feature", "refactor", "discovery", "change"];
-
 /// All keys, in the order of `defaults.toml`.
 pub static KEYS: &[SettingKey] = &[
     key("capture", "skip_tools", Kind::List),
@@ -104,7 +104,7 @@ pub static KEYS: &[SettingKey] = &[
     key("context", "sessions", Kind::Number { min: 1, max: 50 }),
     key("context", "full", Kind::Number { min: 0, max: 20 }),
     key("context", "full_field", Kind::Choice(&["narrative", "facts"])),
-    key("context", "types", Kind::ListOf(TYPES)),
+    key("context", "types", Kind::ListOf(&ObservationType::NAMES)),
     key("context", "concepts", Kind::List),
     key("context", "budget_tokens", Kind::Number { min: 200, max: 9_000 }),
     key("context", "prompt_tokens", Kind::Number { min: 50, max: 2_000 }),

@@ -35,9 +35,9 @@ struct NewMemory {
     /// Or the project: folder name, a path inside it, or id. `*` or neither: all projects.
     #[schemars(regex(pattern = r"[^\s]"))]
     project: Option<String>,
-    /// decision, bugfix, feature, refactor, discovery or change.
+    /// Type of the note.
     #[serde(rename = "type")]
-    #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
+    #[schemars(regex(pattern = format!("^({})$", ObservationType::NAMES.join("|"))))]
     type_name: Option<String>,
     /// Related files.
     #[serde(default)]
@@ -75,7 +75,7 @@ pub(crate) struct MemoryChange {
     facts: Option<Vec<String>>,
     /// Observations and notes: the type.
     #[serde(rename = "type")]
-    #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
+    #[schemars(regex(pattern = format!("^({})$", ObservationType::NAMES.join("|"))))]
     type_name: Option<String>,
     /// Summaries: request of the user.
     request: Option<String>,

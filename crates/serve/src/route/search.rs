@@ -51,9 +51,9 @@ pub(crate) struct WireFilter {
     /// Only this kind: observation, summary, prompt, note or passage.
     #[schemars(regex(pattern = "^(observation|summary|prompt|note|passage)$"))]
     kind: Option<String>,
-    /// Only this type: decision, bugfix, feature, refactor, discovery or change.
+    /// Only this type of observation or note.
     #[serde(rename = "type", alias = "obs_type", alias = "obsType")]
-    #[schemars(regex(pattern = "^(decision|bugfix|feature|refactor|discovery|change)$"))]
+    #[schemars(regex(pattern = format!("^({})$", ObservationType::NAMES.join("|"))))]
     type_name: Option<String>,
     /// Only with this concept.
     concept: Option<String>,

@@ -21,7 +21,7 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
                 json!({
                     "query": text("Any words"),
                     "project": project(),
-                    "type": text("decision, bugfix, feature, refactor, discovery, change"),
+                    "type": text(&ObservationType::NAMES.join(", ")),
                     "file": text("Path or end of a path"),
                     "since": text("2026-03-01 or 7d"),
                     "limit": {"type": "integer"},
