@@ -1,4 +1,4 @@
-//! Settings in a form that a hook reads in microseconds: the sections [`SECTIONS`].
+//! Settings in a form that a hook reads in microseconds: the sections `SECTIONS`.
 //!
 //! A hook must not parse TOML. It takes the [`Stamp`] of `config.toml`, reads the cache next to it and decodes the section it
 //! needs; only when that fails does it parse the file and renew the cache. The stamp is taken before the file is read: if
