@@ -1,8 +1,11 @@
 //! The hand-over of made-up sessions: what the next session gets to read, line by line.
 
+mod actions;
+
+use actions::{edit, report, run, turn};
 use backstory_distill::{
-    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, Handover, LogEntry, Publication,
-    PublicationAction, PublicationKind, Purpose, RunOutcome, TaskState, TurnEnd, TurnLog, compose,
+    Action, GitCommit, Handover, Publication, PublicationAction, PublicationKind, Purpose, TaskState,
+    TurnLog, compose,
 };
 
 /// Returns the hand-over of turns with a prompt and actions each.
@@ -14,61 +17,10 @@ fn logs(turns: Vec<(&str, Vec<Action>)>) -> Vec<TurnLog> {
     (1..)
         .zip(turns)
         .map(|(number, (prompt, actions))| TurnLog {
-            number,
-            prompt: Some(prompt.to_owned()),
             branch: Some("main".to_owned()),
-            started_ms: i64::from(number) * 60_000,
-            end: TurnEnd::Stopped,
-            entries: (0..)
-                .zip(actions)
-                .map(|(item, action)| LogEntry {
-                    at_ms: i64::from(number) * 60_000 + i64::from(item),
-                    item: Some(item),
-                    tool_use_id: Some(format!("t{number}.{item}")),
-                    subagent: None,
-                    intent: None,
-                    action,
-                })
-                .collect(),
-            ..TurnLog::default()
+            ..turn(number, prompt, actions)
         })
         .collect()
-}
-
-fn report(text: &str) -> Action {
-    Action::Report(text.to_owned())
-}
-
-fn edit(path: &str) -> Action {
-    Action::Change(FileChange {
-        path: path.to_owned(),
-        kind: ChangeKind::Modified,
-        scratch: false,
-        header: None,
-        values: Vec::new(),
-        defines: Vec::new(),
-        removes: Vec::new(),
-        comments: Vec::new(),
-        replaced: None,
-    })
-}
-
-fn run(command: &str, purpose: Purpose, error: Option<&str>) -> Action {
-    Action::Run(CommandRun {
-        command: command.to_owned(),
-        purpose,
-        outcome: if error.is_some() {
-            RunOutcome::Failed
-        } else {
-            RunOutcome::Passed
-        },
-        failed_part: None,
-        error: error.map(|line| ErrorSignature {
-            key: line.to_lowercase(),
-            line: line.to_owned(),
-        }),
-        result_line: None,
-    })
 }
 
 fn commit(subject: &str, body: &str) -> Action {

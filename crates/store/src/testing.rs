@@ -41,3 +41,21 @@ pub(crate) fn store(events: &[Event]) -> Store {
     store.ingest_batch(events, &SessionProjects::new()).unwrap();
     store
 }
+
+/// Returns a store with one session of one turn: a prompt, a tool use and its end.
+pub(crate) fn store_with_turn() -> Store {
+    let kinds = [
+        EventKind::UserPromptSubmit,
+        EventKind::PostToolUse,
+        EventKind::Stop,
+    ];
+    let events: Vec<Event> = (0..)
+        .zip(kinds)
+        .map(|(number, kind): (u32, EventKind)| Event {
+            kind,
+            payload: r#"{"prompt": "fix the parser"}"#.to_owned(),
+            ..event(&number.to_string(), "s")
+        })
+        .collect();
+    store(&events)
+}

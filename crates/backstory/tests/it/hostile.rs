@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::TcpStream,
     time::{Duration, Instant},
 };
@@ -220,7 +220,15 @@ fn slow_and_numerous_connections_do_not_block_others() {
     let mut silent: Vec<TcpStream> = (0..600).map(|_| connect()).collect();
     let last = silent.last_mut().unwrap();
     last.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    assert_eq!(last.read(&mut [0]).unwrap_or(0), 0, "it is closed");
+    // Closed or reset: no bytes arrive, and the read does not time out.
+    let read = last.read(&mut [0]).map_err(|error| error.kind());
+    assert!(
+        matches!(
+            read,
+            Ok(0) | Err(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+        ),
+        "{read:?}"
+    );
     drop(silent);
     eventually("others are served", || served.get("/api/health").status == 200);
     let mut rest = Vec::new();

@@ -28,7 +28,7 @@ pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Obstacles, describe, find_obstacles};
 
 use crate::Action;
-use crate::english::{Intent, Phrases, Words, fit_title, intent, opens_with_change};
+use crate::english::{Intent, Words, fit_title, intent, opens_with_change};
 use crate::episodes::{Span, StepKind, Timeline};
 use crate::prose::{Message, SectionRole, Topic};
 
@@ -42,7 +42,6 @@ pub(crate) fn write(
 ) -> Vec<SessionObservation> {
     let mut drafts = drafts(timeline, spans, ending, obstacles);
     drafts.retain(|draft| Some(draft.source) != skipped && !is_overtaken(draft, timeline, ending));
-    drafts.retain(|draft| draft.source == Source::User || !is_thin(draft));
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
     chosen.sort_by_key(|(_, draft)| (draft.at, draft.source));
@@ -69,21 +68,6 @@ fn is_overtaken(draft: &Draft, timeline: &Timeline<'_>, ending: &Ending<'_>) -> 
     let later = ending.files(from..timeline.steps.len());
     !mentioned(&later, &text).is_empty() || is_review(&text)
 }
-
-/// Reports whether a memory only says that something was done: "Fixed 8 files total", or a bare path.
-fn is_thin(draft: &Draft) -> bool {
-    const MIN_WORDS: usize = 4;
-    let has_body = !draft.narrative.is_empty() || !draft.facts.is_empty();
-    let is_short = draft.title.split_whitespace().count() < MIN_WORDS;
-    (is_short && draft.source != Source::Change)
-        || COUNTS.starts(&draft.title.to_lowercase())
-        || (!has_body && draft.source != Source::Report && draft.source != Source::Change)
-}
-
-static COUNTS: Phrases = Phrases::new(concat!(
-    "fixed one|fixed two|fixed three|fixed all|found and fixed|fixed 2|fixed 3|fixed 4|fixed 5|fixed 6|fixed 7|fixed 8|",
-    "updated all|updated the tests|all tests|all changes|changes made|everything",
-));
 
 /// Reports whether a text grades findings or offers options.
 fn is_review(text: &str) -> bool {

@@ -181,33 +181,14 @@ mod tests {
     use std::time::Duration;
 
     use backstory_model::{
-        Event, EventKind, NewObservation, ObservationType, ProjectId, SessionId, SessionMemory,
-        SessionObservation, TurnId,
+        NewObservation, ObservationType, ProjectId, SessionId, SessionMemory, SessionObservation, TurnId,
     };
 
     use super::*;
     use crate::{
         ModelFollowUp, Selection, SessionRef, TurnRecord,
-        testing::{at, event, store},
+        testing::{at, event, store_with_turn},
     };
-
-    fn ended() -> Store {
-        let kinds = [
-            EventKind::UserPromptSubmit,
-            EventKind::PostToolUse,
-            EventKind::Stop,
-        ];
-        let events: Vec<Event> = kinds
-            .into_iter()
-            .enumerate()
-            .map(|(number, kind)| Event {
-                kind,
-                payload: r#"{"prompt": "fix it"}"#.to_owned(),
-                ..event(&number.to_string(), "s")
-            })
-            .collect();
-        store(&events)
-    }
 
     fn says(title: &str) -> Distilled {
         let observation = NewObservation {
@@ -299,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_queued_for_a_model_again_only_after_new_events() {
-        let mut store = ended();
+        let mut store = store_with_turn();
         let wanted = ModelFollowUp::Wanted;
         assert_eq!(by_rules(&mut store, wanted), ["by rules"]);
         let claimed = claim(&mut store).unwrap();
@@ -318,7 +299,7 @@ mod tests {
 
     #[test]
     fn events_during_a_model_call_queue_the_turn_again() {
-        let mut store = ended();
+        let mut store = store_with_turn();
         by_rules(&mut store, ModelFollowUp::Wanted);
         let claimed = claim(&mut store).unwrap();
         grow(&mut store);
@@ -333,7 +314,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_a_claim_is_dropped() {
-        let mut store = ended();
+        let mut store = store_with_turn();
         by_rules(&mut store, ModelFollowUp::Wanted);
         let claim = claim(&mut store).unwrap();
         store.finish_model_job(claim).unwrap();
@@ -342,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_replaced_memory_leads_to_that_of_the_model() {
-        let mut store = ended();
+        let mut store = store_with_turn();
         by_rules(&mut store, ModelFollowUp::Wanted);
         let claim = claim(&mut store).unwrap();
         by_model(&mut store, claim);
@@ -354,7 +335,7 @@ mod tests {
 
     #[test]
     fn memories_forgotten_meanwhile_do_not_come_back() {
-        let mut store = ended();
+        let mut store = store_with_turn();
         by_rules(&mut store, ModelFollowUp::Wanted);
         let (turn, claimed) = (stored_turn(&store), claim(&mut store).unwrap());
         let memory = "1".parse().unwrap();

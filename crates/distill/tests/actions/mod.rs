@@ -1,0 +1,83 @@
+//! Work logs of made-up sessions.
+
+use backstory_distill::{
+    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, LogEntry, Purpose, RunOutcome, TurnEnd,
+    TurnLog,
+};
+
+/// A turn with a prompt and these actions.
+pub(crate) fn turn(number: u32, prompt: &str, actions: Vec<Action>) -> TurnLog {
+    TurnLog {
+        number,
+        prompt: Some(prompt.to_owned()),
+        started_ms: i64::from(number) * 60_000,
+        end: TurnEnd::Stopped,
+        entries: entries(number, actions),
+        ..TurnLog::default()
+    }
+}
+
+pub(crate) fn entries(number: u32, actions: Vec<Action>) -> Vec<LogEntry> {
+    let mut intent: Option<String> = None;
+    let mut out = Vec::new();
+    for (item, action) in (0..).zip(actions) {
+        let spoken = match &action {
+            Action::Prose(text) => Some(text.clone()),
+            _ => None,
+        };
+        out.push(LogEntry {
+            at_ms: i64::from(number) * 60_000 + i64::from(item),
+            item: Some(item),
+            tool_use_id: Some(format!("t{number}.{item}")),
+            subagent: None,
+            intent: intent.clone(),
+            action,
+        });
+        intent = spoken.or(intent);
+    }
+    out
+}
+
+/// The last message of a turn.
+pub(crate) fn report(text: &str) -> Action {
+    Action::Report(text.to_owned())
+}
+
+/// A change to a file.
+pub(crate) fn edit(path: &str) -> Action {
+    Action::Change(file_change(path, ChangeKind::Modified))
+}
+
+/// A change of a kind to a file.
+pub(crate) fn file_change(path: &str, kind: ChangeKind) -> FileChange {
+    FileChange {
+        path: path.to_owned(),
+        kind,
+        scratch: false,
+        header: None,
+        values: Vec::new(),
+        defines: Vec::new(),
+        removes: Vec::new(),
+        comments: Vec::new(),
+        replaced: None,
+    }
+}
+
+/// A command that passed, or failed with an error line.
+pub(crate) fn run(command: &str, purpose: Purpose, error: Option<&str>) -> Action {
+    Action::Run(CommandRun {
+        command: command.to_owned(),
+        purpose,
+        outcome: if error.is_some() {
+            RunOutcome::Failed
+        } else {
+            RunOutcome::Passed
+        },
+        failed_part: error.map(|_| command.to_owned()),
+        error: error.map(|line| ErrorSignature {
+            key: line.to_lowercase(),
+            line: line.to_owned(),
+        }),
+        result_line: None,
+    })
+}

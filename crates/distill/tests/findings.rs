@@ -1,0 +1,79 @@
+//! Findings of made-up sessions: which of them are still true at the end and say enough to be remembered.
+
+mod actions;
+
+use actions::{edit, report, run, turn};
+use backstory_distill::{Action, Purpose, TurnLog, compose};
+
+const CAUSE: &str = "`load` in `src/cache.rs` reads the file twice because `open` drops its handle. The second read costs 40 ms.";
+
+fn titles(turns: Vec<Vec<Action>>) -> Vec<String> {
+    let logs: Vec<TurnLog> = (1..)
+        .zip(turns)
+        .map(|(number, actions)| turn(number, "Look at the cache", actions))
+        .collect();
+    let memory = compose(&logs);
+    let titles = memory.observations.into_iter();
+    titles.map(|one| one.observation.title).collect()
+}
+
+#[test]
+fn a_finding_about_a_file_that_changes_later_is_overtaken() {
+    let finding = "`load` in `src/cache.rs` reads the file twice because `open` drops its handle";
+    assert_eq!(titles(vec![vec![report(CAUSE)]]), [finding]);
+    let other = vec![
+        edit("src/net.rs"),
+        report("`connect` now retries once on a timeout."),
+    ];
+    assert!(titles(vec![vec![report(CAUSE)], other]).contains(&finding.to_owned()));
+    let fixed = vec![edit("src/cache.rs"), report("`load` now reads the file once.")];
+    assert_eq!(
+        titles(vec![vec![report(CAUSE)], fixed]),
+        ["`load` now reads the file once"]
+    );
+}
+
+#[test]
+fn a_review_is_no_finding() {
+    let listed = |grade: &str| {
+        format!(
+            "`load` reads the file twice{grade} because `open` drops its handle. \
+             `connect` never times out{grade} because `deadline` is ignored."
+        )
+    };
+    assert_eq!(titles(vec![vec![report(&listed(""))]]).len(), 1);
+    assert!(titles(vec![vec![report(&listed(" (severity: HIGH)"))]]).is_empty());
+}
+
+#[test]
+fn a_title_does_not_start_in_the_middle_of_a_thought() {
+    for opening in ["Exactly, ", "So ", "If you ask, "] {
+        let message = format!("{opening}`load` reads the file twice because `open` drops its handle.");
+        let titles = titles(vec![vec![report(&message)]]);
+        assert!(
+            !titles.iter().any(|title| title.starts_with(opening.trim_end())),
+            "{titles:?}"
+        );
+    }
+}
+
+#[test]
+fn a_long_session_keeps_no_count_of_fixes() {
+    let fix = |text: &str| {
+        vec![
+            edit("src/cache.rs"),
+            run("cargo test", Purpose::Test, None),
+            report(text),
+        ]
+    };
+    let turns = vec![
+        fix("Fixed 8 files in `src` in total."),
+        fix("Fixed three call sites of `load` in `src`."),
+        fix("`load` now keeps its handle because a second `open` costs 40 ms."),
+        fix("Done."),
+    ];
+    assert_eq!(
+        titles(turns),
+        ["`load` now keeps its handle because a second `open` costs 40 ms"]
+    );
+}
