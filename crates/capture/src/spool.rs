@@ -62,7 +62,8 @@ struct Header {
     format: u32,
     kind: String,
     host: Host,
-    at_ms: i64,
+    #[serde(rename = "at_ms")]
+    at: Timestamp,
     session_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project: Option<ProjectIdentity>,
@@ -216,7 +217,7 @@ fn frame(event: &Event) -> io::Result<(Vec<u8>, Vec<u8>)> {
         format: FORMAT,
         kind: event.kind.name().to_owned(),
         host: event.host.clone(),
-        at_ms: event.at.as_millis(),
+        at: event.at,
         session_id: event.session_id.clone(),
         project: event.project.clone(),
     };
@@ -260,7 +261,7 @@ fn decode(key: &str, bytes: &[u8]) -> Result<Event, SpoolError> {
         source: EventSource::Hook,
         kind,
         host: header.host,
-        at: Timestamp::from_millis(header.at_ms),
+        at: header.at,
         session_id: header.session_id,
         project: header.project,
         payload: payload.to_owned(),

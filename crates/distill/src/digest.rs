@@ -219,6 +219,7 @@ fn both_ends(text: &str, max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use backstory_model::Timestamp;
     use serde_json::json;
 
     use super::*;
@@ -232,14 +233,14 @@ mod tests {
             name: name.to_owned(),
             input,
             outcome,
-            at_ms: 0,
+            at: Timestamp::EPOCH,
         })
     }
 
     fn turn(steps: Vec<TurnStep>) -> TurnInput {
         TurnInput {
             number: 0,
-            started_ms: 0,
+            started_at: Timestamp::EPOCH,
             prompt: Some("Token refresh fails with 401, mend it".to_owned()),
             machine_made: false,
             root: Some("/work/acme".to_owned()),

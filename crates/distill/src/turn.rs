@@ -2,6 +2,7 @@
 //!
 //! Steps are serializable because an import stores those that no hook reports next to the event that follows them.
 
+use backstory_model::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,8 +11,8 @@ use serde_json::Value;
 pub struct TurnInput {
     /// The number of the turn in its session, from 1.
     pub number: u32,
-    /// The start of the turn, in milliseconds since 1970.
-    pub started_ms: i64,
+    /// The start of the turn.
+    pub started_at: Timestamp,
     /// The prompt; absent when the turn had started before recording did.
     pub prompt: Option<String>,
     /// Set when a program wrote the prompt, such as a task notification.
@@ -82,8 +83,9 @@ pub struct ToolUse {
     pub input: Value,
     /// The result.
     pub outcome: ToolOutcome,
-    /// The time of the result, in milliseconds since 1970.
-    pub at_ms: i64,
+    /// The time of the result.
+    #[serde(rename = "at_ms")]
+    pub at: Timestamp,
 }
 
 /// The result of a tool call.

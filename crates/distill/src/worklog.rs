@@ -6,6 +6,7 @@
 //!
 //! The format is stored: add fields with `#[serde(default)]`, never rename or remove one.
 
+use backstory_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::TurnEnd;
@@ -24,8 +25,9 @@ pub struct TurnLog {
     /// The branch at that time.
     #[serde(default)]
     pub branch: Option<String>,
-    /// The start of the turn, in milliseconds since 1970.
-    pub started_ms: i64,
+    /// The start of the turn.
+    #[serde(rename = "started_ms")]
+    pub started_at: Timestamp,
     /// The end of the turn so far.
     pub end: TurnEnd,
     /// Statements and actions, in order.
@@ -35,8 +37,9 @@ pub struct TurnLog {
 /// One statement or action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// The time, in milliseconds since 1970.
-    pub at_ms: i64,
+    /// The time.
+    #[serde(rename = "at_ms")]
+    pub at: Timestamp,
     /// The position of the evidence item that shows it, within the turn.
     #[serde(default)]
     pub item: Option<u32>,

@@ -1,6 +1,7 @@
 //! No turn makes the distiller panic, and what comes out keeps its bounds.
 
 use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep, record};
+use backstory_model::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -168,7 +169,7 @@ fn step() -> impl Strategy<Value = TurnStep> {
             name: name.into(),
             input,
             outcome,
-            at_ms: 0
+            at: Timestamp::EPOCH
         })),
     ]
 }
@@ -189,7 +190,7 @@ fn turn() -> impl Strategy<Value = TurnInput> {
     )
         .prop_map(|(prompt, root, steps, last_message, end)| TurnInput {
             number: 0,
-            started_ms: 0,
+            started_at: Timestamp::EPOCH,
             prompt,
             machine_made: false,
             root,

@@ -6,6 +6,7 @@ use backstory_distill::{
     Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,
     PublicationAction, PublicationKind, Purpose, RunOutcome, TaskState, TurnEnd, TurnLog, compose,
 };
+use backstory_model::Timestamp;
 use proptest::prelude::*;
 
 /// Text in the shapes that the rules look for, with anything in between.
@@ -230,12 +231,12 @@ fn session() -> impl Strategy<Value = Vec<TurnLog>> {
                 number,
                 prompt,
                 machine_made,
-                started_ms: i64::from(number) * 1_000_000,
+                started_at: Timestamp::from_millis(i64::from(number) * 1_000_000),
                 end,
                 entries: (0..)
                     .zip(actions)
                     .map(|(item, (action, intent))| LogEntry {
-                        at_ms: i64::from(number) * 1_000_000 + i64::from(item),
+                        at: Timestamp::from_millis(i64::from(number) * 1_000_000 + i64::from(item)),
                         item: Some(item),
                         tool_use_id: None,
                         subagent: None,

@@ -4,7 +4,7 @@ use backstory_distill::{
     Action, ChangeKind, PublicationAction, Purpose, RunOutcome, TaskState, ToolOutcome, ToolUse, TurnEnd,
     TurnEvidence, TurnInput, TurnStep, record,
 };
-use backstory_model::EvidenceKind;
+use backstory_model::{EvidenceKind, Timestamp};
 use serde_json::{Value, json};
 
 /// A turn in the making.
@@ -16,7 +16,7 @@ impl Turn {
     fn new(prompt: &str) -> Self {
         let input = TurnInput {
             number: 1,
-            started_ms: 1000,
+            started_at: Timestamp::from_millis(1000),
             prompt: Some(prompt.to_owned()),
             root: Some("/w/app".to_owned()),
             end: TurnEnd::Stopped,
@@ -42,7 +42,7 @@ impl Turn {
             name: name.to_owned(),
             input,
             outcome,
-            at_ms: 2000,
+            at: Timestamp::from_millis(2000),
         }));
         self
     }
@@ -436,4 +436,15 @@ fn the_last_message_is_the_report_wherever_it_comes_from() {
     let mut open = Turn::new("Go").prose("I look.");
     open.input.end = TurnEnd::Open;
     assert!(matches!(actions(&open.record()).last(), Some(Action::Prose(_))));
+}
+
+#[test]
+fn a_stored_log_holds_times_in_milliseconds() {
+    let turn = Turn::new("Test it.").runs("cargo test", "test result: ok. 1 passed");
+    let log = record(&turn.input).log;
+    let stored = serde_json::to_value(&log).unwrap();
+    assert_eq!(
+        (&stored["started_ms"], &stored["entries"][0]["at_ms"]),
+        (&json!(1000), &json!(2000))
+    );
 }

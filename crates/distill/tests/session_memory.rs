@@ -7,7 +7,7 @@ use backstory_distill::{
     Action, ChangeKind, CommandRun, GitCommit, Publication, PublicationAction, PublicationKind, Purpose,
     RunOutcome, SessionMemory, TaskState, TurnEnd, TurnLog, compose,
 };
-use backstory_model::ObservationType;
+use backstory_model::{ObservationType, Timestamp};
 
 fn prose(text: &str) -> Action {
     Action::Prose(text.to_owned())
@@ -61,7 +61,7 @@ fn a_task_notification_is_neither_a_request_nor_an_outcome() {
         number: 2,
         prompt: None,
         machine_made: true,
-        started_ms: 120_000,
+        started_at: Timestamp::from_millis(120_000),
         end: TurnEnd::Stopped,
         entries: entries(
             2,

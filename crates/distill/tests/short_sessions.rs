@@ -1,14 +1,14 @@
 //! The memory of short sessions: one or two turns, one edit, one command.
 
 use backstory_distill::{SessionMemory, ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep, compose, record};
-use backstory_model::ObservationType;
+use backstory_model::{ObservationType, Timestamp};
 use serde_json::{Value, json};
 
 /// A turn with a prompt, steps and the agent's last message.
 fn turn(number: u32, prompt: &str, steps: Vec<TurnStep>, last_message: &str) -> TurnInput {
     TurnInput {
         number,
-        started_ms: i64::from(number) * 60_000,
+        started_at: Timestamp::from_millis(i64::from(number) * 60_000),
         prompt: Some(prompt.to_owned()),
         root: Some("/w/app".to_owned()),
         branch: Some("main".to_owned()),
@@ -26,7 +26,7 @@ fn tool(name: &str, input: Value, answer: Value) -> TurnStep {
         name: name.to_owned(),
         input,
         outcome: ToolOutcome::Answered(answer),
-        at_ms: 0,
+        at: Timestamp::EPOCH,
     })
 }
 

@@ -95,7 +95,7 @@ pub fn read(
     // file itself change when it is copied.
     let last = events.iter().map(|event| event.at).max();
     if let Some(last) = last.filter(|last| now.since(*last) > ENDED_AFTER) {
-        builder.last.0 = last.as_millis();
+        builder.last.0 = last;
         builder.event(EventKind::SessionEnd, json!({"reason": "imported"}));
         events.append(&mut builder.events);
     }
@@ -124,14 +124,14 @@ pub fn read(
 /// Puts the events of sub-agents between those of the session, which stay in the order of their file: an event without the id
 /// of its prompt belongs to the turn that is under way when it is ingested.
 fn by_time(session: Vec<Event>, agents: Vec<Event>) -> Vec<Event> {
-    let mut latest = i64::MIN;
+    let mut latest = Timestamp::MIN;
     let session = session.into_iter().map(|event| {
-        latest = latest.max(event.at.as_millis());
+        latest = latest.max(event.at);
         (latest, event)
     });
-    let mut timed: Vec<(i64, Event)> = session.collect();
-    timed.extend(agents.into_iter().map(|event| (event.at.as_millis(), event)));
-    timed.sort_by_key(|(at_ms, _)| *at_ms);
+    let mut timed: Vec<(Timestamp, Event)> = session.collect();
+    timed.extend(agents.into_iter().map(|event| (event.at, event)));
+    timed.sort_by_key(|(at, _)| *at);
     timed.into_iter().map(|(_, event)| event).collect()
 }
 
@@ -165,7 +165,7 @@ struct EventBuilder {
     /// Ids of the user's prompts.
     prompt_ids: BTreeSet<String>,
     /// Time and offset of the record that the next event represents.
-    last: (i64, u64),
+    last: (Timestamp, u64),
     events: Vec<Event>,
     damaged: u64,
     damaged_lines: Vec<DamagedLine>,
@@ -195,7 +195,7 @@ impl EventBuilder {
         let is_session = self.agent.is_none();
         if let Some(agent) = record.agent_id.filter(|_| is_session) {
             let records = self.sidechains.entry(agent).or_default();
-            records.push(record.kind, record.at_ms, record.offset);
+            records.push(record.kind, record.at, record.offset);
             return;
         }
         match record.kind {
@@ -212,19 +212,19 @@ impl EventBuilder {
                 machine_made,
             } => {
                 if is_session {
-                    self.prompt(&text, prompt_id, machine_made, (record.at_ms, record.offset));
+                    self.prompt(&text, prompt_id, machine_made, (record.at, record.offset));
                 } else {
                     self.prompt_id = prompt_id.or(self.prompt_id.take());
                 }
             }
             kind => {
-                self.last = (record.at_ms, record.offset);
-                self.records.push(kind, record.at_ms, record.offset);
+                self.last = (record.at, record.offset);
+                self.records.push(kind, record.at, record.offset);
             }
         }
     }
 
-    fn prompt(&mut self, text: &str, prompt_id: Option<String>, machine_made: bool, at: (i64, u64)) {
+    fn prompt(&mut self, text: &str, prompt_id: Option<String>, machine_made: bool, at: (Timestamp, u64)) {
         if let Some(id) = prompt_id.as_ref().filter(|_| !machine_made) {
             self.forget_copies(id);
         }
@@ -316,7 +316,7 @@ impl EventBuilder {
                             payload["steps"] = json!(steps);
                         }
                     }
-                    self.last = (record.at_ms, record.offset);
+                    self.last = (record.at, record.offset);
                     self.tool_event(tool.outcome, payload);
                 }
                 step => {
@@ -366,7 +366,7 @@ impl EventBuilder {
     }
 
     fn event(&mut self, kind: EventKind, mut payload: Value) {
-        let (at_ms, offset) = self.last;
+        let (at, offset) = self.last;
         if let Some(id) = &self.prompt_id {
             payload["prompt_id"] = id.as_str().into();
         }
@@ -375,13 +375,13 @@ impl EventBuilder {
             // Sorts among the keys of live events, and is deterministic.
             key: format!(
                 "{:020}-import-{}-{agent}-{offset:012}-{kind}",
-                i128::from(at_ms) * 1_000_000,
+                i128::from(at.as_millis()) * 1_000_000,
                 self.session_id
             ),
             source: EventSource::Import,
             kind,
             host: Host::claude_code(),
-            at: Timestamp::from_millis(at_ms),
+            at,
             session_id: self.session_id.clone(),
             project: None,
             payload: payload.to_string(),

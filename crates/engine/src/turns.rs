@@ -14,7 +14,7 @@ use std::{
 };
 
 use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
-use backstory_model::EventKind;
+use backstory_model::{EventKind, Timestamp};
 use backstory_store::TurnEvent;
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,8 +27,8 @@ pub use session::turns_of_session;
 pub struct TurnHead {
     /// Number in the session, from 1.
     pub number: u32,
-    /// Start, in milliseconds since 1970.
-    pub started_ms: i64,
+    /// Start.
+    pub started_at: Timestamp,
     /// Prompt of the turn.
     pub prompt: Option<String>,
     /// True if a program wrote the prompt.
@@ -102,7 +102,7 @@ pub fn assemble(head: TurnHead, events: &mut [TurnEvent], added: Vec<TurnStep>) 
     let (steps, sources) = steps.into_iter().map(|step| (step.step, step.event)).unzip();
     let turn = TurnInput {
         number: head.number,
-        started_ms: head.started_ms,
+        started_at: head.started_at,
         prompt: head.prompt,
         machine_made: head.machine_made,
         root: head.root,
@@ -235,7 +235,7 @@ impl EventReading {
                     name: text(&head.tool_name).unwrap_or_default(),
                     input: Value::Null,
                     outcome: ToolOutcome::Unknown,
-                    at_ms: event.at.as_millis(),
+                    at: event.at,
                 }));
                 steps.event = Some(index);
             }
@@ -362,6 +362,6 @@ fn tool_use(event: &TurnEvent, mut payload: Value) -> ToolUse {
         name,
         input: payload["tool_input"].take(),
         outcome,
-        at_ms: event.at.as_millis(),
+        at: event.at,
     }
 }

@@ -1,6 +1,6 @@
 //! Evidence: the statements and actions of a turn.
 
-use crate::named::named_enum;
+use crate::{Timestamp, named::named_enum};
 
 /// One statement or action of a turn, verbatim within the capture limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub struct EvidenceItem {
     pub path: Option<String>,
     /// The agent's id of the tool call.
     pub tool_use_id: Option<String>,
-    /// The time, in milliseconds since 1970.
-    pub at_ms: i64,
+    /// The time.
+    pub at: Timestamp,
 }
 
 named_enum! {

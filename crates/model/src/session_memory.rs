@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Distilled, NewObservation, NewSummary};
+use crate::{Distilled, NewObservation, NewSummary, Timestamp};
 
 /// Everything that is remembered of a session, derived from the work logs of all its turns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,8 +56,8 @@ pub struct SessionObservation {
     pub rejected: bool,
     /// The normalized error that it resolves: the merge key across sessions.
     pub error_signature: Option<String>,
-    /// The time of the evidence that completes it, in milliseconds since 1970.
-    pub at_ms: i64,
+    /// The time of the evidence that completes it.
+    pub at: Timestamp,
     /// The memory.
     pub observation: NewObservation,
 }

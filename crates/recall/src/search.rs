@@ -30,7 +30,7 @@ pub struct Query<'q> {
     pub filter: &'q Filter,
     /// The most hits.
     pub limit: usize,
-    /// The time, in milliseconds since 1970.
+    /// The time.
     pub now: Timestamp,
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use backstory_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// One entry of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The time in milliseconds since 1970. That of the previous line if the line has none, 0 if no time is known yet.
-    pub at_ms: i64,
+    /// The time; that of the previous line if the line has none, `EPOCH` if no time is known yet.
+    pub at: Timestamp,
     /// The id of the line. Records of one line share it; a fork's copy of a line keeps it.
     pub uuid: Option<String>,
     /// The offset of the next line in the file, in bytes.

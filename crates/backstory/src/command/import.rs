@@ -210,8 +210,8 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
 /// Returns the last activity of a session; the time of its file if no line has one.
 fn last_time(transcript: &Transcript, place: &SessionPlace) -> Timestamp {
     place
-        .last_ms
-        .map_or_else(|| Timestamp::from(transcript.modified), Timestamp::from_millis)
+        .last_at
+        .unwrap_or_else(|| Timestamp::from(transcript.modified))
 }
 
 /// Reads transcripts on one thread and stores them on another.

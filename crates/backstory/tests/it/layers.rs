@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("text", &[]),
     ("secrets", &["text"]),
     ("capture", &["model", "system", "secrets", "text"]),
-    ("transcript", &["capture", "secrets", "system", "text"]),
+    ("transcript", &["capture", "model", "secrets", "system", "text"]),
     ("store", &["model", "system", "text"]),
     ("distill", &["model", "text"]),
     ("recall", &["model", "store", "embed", "system", "text"]),

@@ -1,5 +1,9 @@
 //! Finds the boundaries between episodes.
 
+use std::time::Duration;
+
+use backstory_model::Timestamp;
+
 use super::{Step, StepKind, Timeline};
 use crate::english::{Phrases, condense, is_directive, sentences};
 use crate::{Action, TaskState};
@@ -16,7 +20,7 @@ pub(crate) struct Span {
 }
 
 /// A pause of this length ends an episode.
-const LONG_PAUSE_MS: i64 = 30 * 60 * 1000;
+const LONG_PAUSE: Duration = Duration::from_mins(30);
 /// Fewer tool calls than this do not make an episode of a task, a commit, a compaction or a pause.
 const MIN_CALLS: usize = 10;
 /// An episode without any boundary is split at the next prose after this many tool calls.
@@ -56,14 +60,14 @@ fn pieces(timeline: &Timeline<'_>) -> Vec<Span> {
     };
     let mut calls = 0;
     let mut is_closed = false;
-    let mut last_ms = timeline.steps.first().map_or(0, |step| step.at_ms);
+    let mut last = timeline.steps.first().map_or(Timestamp::EPOCH, |step| step.at);
     let mut question = None;
     for (at, step) in timeline.steps.iter().enumerate() {
         let words = step.user_words().filter(|words| opens_episode(words));
         let is_soft = (is_closed && resumes_work(step))
             || starts_task(step)
             || matches!(step.action(), Some(Action::Compaction(_)))
-            || step.at_ms - last_ms >= LONG_PAUSE_MS;
+            || step.at.since(last) >= LONG_PAUSE;
         let is_split = calls >= MAX_CALLS && matches!(step.action(), Some(Action::Prose(_)));
         if at > open.first && (words.is_some() || is_split || (is_soft && calls >= MIN_CALLS)) {
             let request = open.request.clone();
@@ -87,7 +91,7 @@ fn pieces(timeline: &Timeline<'_>) -> Vec<Span> {
         is_closed = matches!(step.action(), Some(Action::Commit(_)))
             || completes_task(step)
             || (is_closed && !resumes_work(step));
-        last_ms = step.at_ms;
+        last = step.at;
     }
     if !timeline.steps.is_empty() {
         open.end = timeline.steps.len();

@@ -3,6 +3,8 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
+use backstory_model::Timestamp;
+
 use crate::english::{announces_work, sentences};
 use crate::prose::Message;
 use crate::{Action, LogEntry, TurnEnd, TurnLog};
@@ -22,8 +24,8 @@ pub(crate) struct Timeline<'a> {
 pub(crate) struct Step<'a> {
     /// The number of the turn.
     pub(crate) turn: u32,
-    /// The time, in milliseconds since 1970.
-    pub(crate) at_ms: i64,
+    /// The time.
+    pub(crate) at: Timestamp,
     /// The position of the evidence item within the turn.
     pub(crate) item: u32,
     /// The prompt or entry.
@@ -53,7 +55,7 @@ impl<'a> Timeline<'a> {
             if let Some(prompt) = log.prompt.as_deref().filter(|_| !log.machine_made) {
                 steps.push(Step {
                     turn: log.number,
-                    at_ms: log.started_ms,
+                    at: log.started_at,
                     item,
                     kind: StepKind::Prompt(prompt),
                 });
@@ -66,7 +68,7 @@ impl<'a> Timeline<'a> {
                 }
                 steps.push(Step {
                     turn: log.number,
-                    at_ms: entry.at_ms,
+                    at: entry.at,
                     item,
                     kind: StepKind::Entry(entry),
                 });

@@ -278,6 +278,7 @@ fn patch_edits(patch: &str) -> Vec<Edit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use backstory_model::Timestamp;
     use serde_json::json;
 
     fn tool(name: &str, input: Value, answer: Value) -> ToolUse {
@@ -287,7 +288,7 @@ mod tests {
             name: name.into(),
             input,
             outcome: ToolOutcome::Answered(answer),
-            at_ms: 0,
+            at: Timestamp::EPOCH,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use backstory_model::{EvidenceItem, EvidenceKind};
+use backstory_model::{EvidenceItem, EvidenceKind, Timestamp};
 use serde_json::Value;
 
 use super::{
@@ -100,7 +100,7 @@ pub(super) struct Recorder<'t> {
     entries: Vec<LogEntry>,
     /// The last sentence of the agent's prose.
     intent: Option<String>,
-    at_ms: i64,
+    at: Timestamp,
     pub(super) written: WrittenFiles,
 }
 
@@ -113,7 +113,7 @@ impl<'t> Recorder<'t> {
             plans: Vec::new(),
             entries: Vec::new(),
             intent: None,
-            at_ms: turn.started_ms,
+            at: turn.started_at,
             written: WrittenFiles::default(),
         }
     }
@@ -129,7 +129,7 @@ impl<'t> Recorder<'t> {
                 .map(clean_prompt),
             machine_made: turn.machine_made,
             branch: turn.branch.clone(),
-            started_ms: turn.started_ms,
+            started_at: turn.started_at,
             end: turn.end,
             entries: self.entries,
         }
@@ -188,7 +188,7 @@ impl<'t> Recorder<'t> {
         }
         let item = self.item(EvidenceKind::SubagentReport, text.clone(), None, None);
         self.entries.push(LogEntry {
-            at_ms: self.at_ms,
+            at: self.at,
             item: Some(item),
             tool_use_id: None,
             subagent: agent_id.map(ToOwned::to_owned),
@@ -217,7 +217,7 @@ impl<'t> Recorder<'t> {
             intent: self.intent.clone().filter(|_| is_own),
             path,
             tool_use_id: tool.and_then(|tool| tool.id.clone()),
-            at_ms: self.at_ms,
+            at: self.at,
         });
         let position = self.items;
         self.items += 1;
@@ -227,7 +227,7 @@ impl<'t> Recorder<'t> {
     pub(super) fn entry(&mut self, item: Option<u32>, tool: Option<&ToolUse>, action: Action) {
         let is_own = tool.is_some_and(|tool| tool.agent_id.is_none());
         self.entries.push(LogEntry {
-            at_ms: self.at_ms,
+            at: self.at,
             item,
             tool_use_id: tool.and_then(|tool| tool.id.clone()),
             subagent: tool.and_then(|tool| tool.agent_id.clone()),
@@ -241,8 +241,8 @@ impl<'t> Recorder<'t> {
     }
 
     fn tool(&mut self, tool: &ToolUse) {
-        if tool.at_ms > 0 {
-            self.at_ms = tool.at_ms;
+        if tool.at > Timestamp::EPOCH {
+            self.at = tool.at;
         }
         if let ToolOutcome::Refused(words) = &tool.outcome {
             self.refusal(tool, words.clone());

@@ -192,6 +192,7 @@ pub(super) fn first_question(tool: &ToolUse) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use backstory_model::Timestamp;
     use serde_json::json;
 
     fn tool(name: &str, input: Value, outcome: ToolOutcome) -> ToolUse {
@@ -201,7 +202,7 @@ mod tests {
             name: name.into(),
             input,
             outcome,
-            at_ms: 0,
+            at: Timestamp::EPOCH,
         }
     }
 

@@ -340,7 +340,7 @@ fn observation(
         episode,
         rejected: draft.rejected,
         error_signature: draft.error_signature,
-        at_ms: step.at_ms,
+        at: step.at,
         observation: NewObservation {
             kind,
             concepts: kind::concepts(kind, &text),

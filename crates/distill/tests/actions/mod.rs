@@ -4,13 +4,14 @@ use backstory_distill::{
     Action, ChangeKind, CommandRun, ErrorSignature, FileChange, LogEntry, Purpose, RunOutcome, TurnEnd,
     TurnLog,
 };
+use backstory_model::Timestamp;
 
 /// A turn with a prompt and these actions.
 pub(crate) fn turn(number: u32, prompt: &str, actions: Vec<Action>) -> TurnLog {
     TurnLog {
         number,
         prompt: Some(prompt.to_owned()),
-        started_ms: i64::from(number) * 60_000,
+        started_at: Timestamp::from_millis(i64::from(number) * 60_000),
         end: TurnEnd::Stopped,
         entries: entries(number, actions),
         ..TurnLog::default()
@@ -26,7 +27,7 @@ pub(crate) fn entries(number: u32, actions: Vec<Action>) -> Vec<LogEntry> {
             _ => None,
         };
         out.push(LogEntry {
-            at_ms: i64::from(number) * 60_000 + i64::from(item),
+            at: Timestamp::from_millis(i64::from(number) * 60_000 + i64::from(item)),
             item: Some(item),
             tool_use_id: Some(format!("t{number}.{item}")),
             subagent: None,

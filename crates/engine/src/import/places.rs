@@ -162,7 +162,7 @@ mod tests {
         SessionPlace {
             cwd: Some(cwd.to_string_lossy().into_owned()),
             git_branch: Some(branch.to_owned()),
-            last_ms: None,
+            last_at: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use backstory_distill::{ToolOutcome, ToolUse, TurnStep};
+use backstory_model::Timestamp;
 use backstory_transcript::{RecordKind, refusal};
 use serde_json::{Value, value::RawValue};
 
@@ -11,8 +12,8 @@ use serde_json::{Value, value::RawValue};
 pub(crate) struct TranscriptStep {
     /// Step; a tool call includes its result.
     pub(crate) step: TurnStep,
-    /// Time in milliseconds since 1970; that of the result for a tool call.
-    pub(crate) at_ms: i64,
+    /// Time; that of the result for a tool call.
+    pub(crate) at: Timestamp,
     /// Offset of the line; that of the result for a tool call.
     pub(crate) offset: u64,
     /// Id of the message that the prose is part of.
@@ -39,7 +40,7 @@ impl TurnRecords {
     }
 
     /// Adds a record. Prompts and facts are not steps.
-    pub(crate) fn push(&mut self, kind: RecordKind, at_ms: i64, offset: u64) {
+    pub(crate) fn push(&mut self, kind: RecordKind, at: Timestamp, offset: u64) {
         let mut message = None;
         let step = match kind {
             RecordKind::Prose { text, message_id } => {
@@ -57,7 +58,7 @@ impl TurnRecords {
                     name,
                     input: parsed(&input),
                     outcome: ToolOutcome::Unknown,
-                    at_ms,
+                    at,
                 })
             }
             RecordKind::ToolResult {
@@ -71,27 +72,27 @@ impl TurnRecords {
                 } else {
                     ToolOutcome::Answered(result.map_or_else(|| text.into(), |result| parsed(&result)))
                 };
-                self.result(&id, outcome, at_ms, offset);
+                self.result(&id, outcome, at, offset);
                 return;
             }
             RecordKind::Prompt { .. } | RecordKind::Facts(_) => return,
         };
         self.records.push(TranscriptStep {
             step,
-            at_ms,
+            at,
             offset,
             message_id: message,
         });
     }
 
-    fn result(&mut self, id: &str, outcome: ToolOutcome, at_ms: i64, offset: u64) {
+    fn result(&mut self, id: &str, outcome: ToolOutcome, at: Timestamp, offset: u64) {
         let record = self.open.remove(id).and_then(|at| self.records.get_mut(at));
         if let Some(record) = record
             && let TurnStep::Tool(tool) = &mut record.step
         {
             tool.outcome = outcome;
-            tool.at_ms = at_ms;
-            (record.at_ms, record.offset) = (at_ms, offset);
+            tool.at = at;
+            (record.at, record.offset) = (at, offset);
             if self.kept_calls.as_ref().is_some_and(|kept| !kept.contains(id)) && is_reported(tool) {
                 tool.input = Value::Null;
                 match &mut tool.outcome {

@@ -28,7 +28,7 @@ pub fn turns_of_session(events: &[Event], root: Option<&str>) -> Vec<TurnInput> 
             let prompt = payload["prompt"].as_str().map(ToOwned::to_owned);
             let head = TurnHead {
                 number: u32::try_from(drafts.len() + 1).unwrap_or(u32::MAX),
-                started_ms: event.at.as_millis(),
+                started_at: event.at,
                 machine_made: prompt.as_deref().is_some_and(is_machine_made),
                 prompt,
                 root: root.map(ToOwned::to_owned),

@@ -24,7 +24,7 @@ pub(super) fn assemble<'e>(stored: &'e mut StoredTurn, settings: &filter::Captur
     let TranscriptPart { records, position } = read_transcript(stored, settings);
     let head = TurnHead {
         number: stored.number,
-        started_ms: stored.started_at.as_millis(),
+        started_at: stored.started_at,
         prompt: stored.prompt.clone(),
         machine_made: stored.machine_made,
         root: Some(stored.root.clone()),
@@ -98,7 +98,7 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
             begun = begun.max(fit);
             records.take();
         } else {
-            records.push(record.kind, record.at_ms, record.offset);
+            records.push(record.kind, record.at, record.offset);
         }
     }
     // The later turn looks for its own beginning from the same place.
@@ -225,18 +225,18 @@ mod tests {
     ) -> TurnInput {
         let mut events: Vec<TurnEvent> = Vec::new();
         for (id, name, input, answer) in tools {
-            let at_ms = turn.steps.iter().find_map(|step| match step {
-                TurnStep::Tool(tool) if tool.id.as_deref() == Some(id) => Some(tool.at_ms),
+            let at = turn.steps.iter().find_map(|step| match step {
+                TurnStep::Tool(tool) if tool.id.as_deref() == Some(id) => Some(tool.at),
                 _ => None,
             });
             let payload =
                 json!({"tool_use_id": id, "tool_name": name, "tool_input": input, "tool_response": answer});
-            events.push(event(EventKind::PostToolUse, at_ms.unwrap(), &payload));
+            events.push(event(EventKind::PostToolUse, at.unwrap(), &payload));
         }
         if let Some(message) = stop {
             events.push(event(
                 EventKind::Stop,
-                i64::MAX,
+                Timestamp::MAX,
                 &json!({"last_assistant_message": message}),
             ));
         }
@@ -251,7 +251,7 @@ mod tests {
         };
         TurnInput {
             number: turn.number,
-            started_ms: turn.started_ms,
+            started_at: turn.started_at,
             ..assemble(&mut stored, &settings()).turn.into_whole()
         }
     }
@@ -276,10 +276,10 @@ mod tests {
         }
     }
 
-    fn event(kind: EventKind, at_ms: i64, payload: &Value) -> TurnEvent {
+    fn event(kind: EventKind, at: Timestamp, payload: &Value) -> TurnEvent {
         TurnEvent {
             kind,
-            at: Timestamp::from_millis(at_ms),
+            at,
             tool_use_id: None,
             payload: payload.to_string().into(),
         }
@@ -385,7 +385,7 @@ mod tests {
         let mut stored = StoredTurn {
             prompt: Some("Fix it".into()),
             transcript_path: Some("/nowhere/x.jsonl".into()),
-            events: vec![event(EventKind::PostToolUse, 5, &payload)],
+            events: vec![event(EventKind::PostToolUse, Timestamp::from_millis(5), &payload)],
             ..stored_turn()
         };
         let turn = assemble(&mut stored, &settings()).turn.into_whole();
@@ -422,7 +422,7 @@ mod tests {
             .write(folder.path());
         let dropped = |id: &str| TurnEvent {
             tool_use_id: Some(id.to_owned()),
-            ..event(EventKind::PostToolUse, 5, &json!({}))
+            ..event(EventKind::PostToolUse, Timestamp::from_millis(5), &json!({}))
         };
         let kept =
             json!({"tool_use_id": "t1", "tool_name": "Bash", "tool_input": ls, "tool_response": "hook"});
@@ -431,7 +431,7 @@ mod tests {
             is_ended: true,
             transcript_path: Some(path.to_string_lossy().into_owned()),
             events: vec![
-                event(EventKind::PostToolUse, 5, &kept),
+                event(EventKind::PostToolUse, Timestamp::from_millis(5), &kept),
                 dropped("t2"),
                 dropped("unknown"),
             ],

@@ -151,7 +151,7 @@ impl Activity {
         let days = start_of(last_day - DAYS + 1)..start_of(last_day + 1);
         Ok(Self {
             last_day,
-            counts: store.observations_by_day(project, days, offset_ms)?,
+            counts: store.observations_by_day(project, days)?,
         })
     }
 
@@ -161,7 +161,10 @@ impl Activity {
         let mut by_type: BTreeMap<&str, u64> = BTreeMap::new();
         for count in &self.counts {
             let kind = count.kind.name();
-            by_day.entry(count.day).or_default().push((kind, count.count));
+            by_day
+                .entry(first_day + count.day)
+                .or_default()
+                .push((kind, count.count));
             *by_type.entry(kind).or_default() += count.count;
         }
         let bars: Vec<plot::Bar> = (first_day..=self.last_day)

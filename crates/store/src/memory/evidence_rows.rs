@@ -130,7 +130,7 @@ pub(crate) fn put_evidence(
                 item.intent,
                 if packed.is_some() { "" } else { &part },
                 packed,
-                item.at_ms
+                item.at
             ];
             let handle = Handle {
                 kind: MemoryKind::Passage,
@@ -169,7 +169,7 @@ fn passages(item: &EvidenceItem) -> Vec<Cow<'_, str>> {
 
 #[cfg(test)]
 mod tests {
-    use backstory_model::EvidenceKind;
+    use backstory_model::{EvidenceKind, Timestamp};
 
     use super::*;
 
@@ -181,7 +181,7 @@ mod tests {
             intent: Some("Build it.".to_owned()),
             path: None,
             tool_use_id: None,
-            at_ms: 0,
+            at: Timestamp::EPOCH,
         };
         let mut items = EvidenceItems::default();
         (0..100).for_each(|number| items.push(item(number)));

@@ -236,7 +236,7 @@ mod tests {
                 episode: 1,
                 rejected: false,
                 error_signature: None,
-                at_ms: 2_000,
+                at: Timestamp::from_millis(2_000),
                 observation: says("by rules").observations.remove(0),
             }],
             ..SessionMemory::default()

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use backstory_model::{
     Distiller, EpisodeId, Handover, NewSummary, ObservationId, ProjectId, SessionId, SessionMemory,
-    SessionObservation, SummaryId, Timestamp, TurnId,
+    SessionObservation, SummaryId, TurnId,
 };
 use rusqlite::{Transaction, params};
 
@@ -311,7 +311,7 @@ impl SessionWriter<'_> {
                 rejected: new.rejected,
                 error_signature: new.error_signature.as_deref(),
                 distiller: &Distiller::Builtin,
-                at: Timestamp::from_millis(new.at_ms),
+                at: new.at,
                 observation: &new.observation,
             };
             let id = match known.remove(&new.key) {

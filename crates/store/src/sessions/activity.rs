@@ -26,7 +26,7 @@ const DAY: Duration = Duration::from_hours(24);
 /// Holds the number of observations of a type on a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayCount {
-    /// Days since 1970.
+    /// Days since the start of the range.
     pub day: i64,
     /// The type.
     pub kind: ObservationType,
@@ -68,26 +68,18 @@ impl Store {
         })
     }
 
-    /// Counts a project's observations in a time range by day and type. Days start `offset_ms` before those of UTC.
+    /// Counts a project's observations in a time range by day and type. The first day starts with the range.
     pub fn observations_by_day(
         &self,
         project: &Project,
         range: Range<Timestamp>,
-        offset_ms: i64,
     ) -> Result<Vec<DayCount>, StoreError> {
-        const BY_DAY: &str = "select (created_at + ?4) / ?6 as day, type, count(*) as number
+        const BY_DAY: &str = "select (created_at - ?2) / ?5 as day, type, count(*) as number
             from (select created_at, type from observation indexed by observation_by_project
-                where project_id = ?1 and created_at >= ?2 and created_at < ?3 order by created_at desc limit ?5)
+                where project_id = ?1 and created_at >= ?2 and created_at < ?3 order by created_at desc limit ?4)
             group by 1, 2 order by 1, 2";
         self.read("count memories by day", |connection| {
-            let values = params![
-                project.db_id,
-                range.start,
-                range.end,
-                offset_ms,
-                MAX_COUNTED,
-                millis(DAY)
-            ];
+            let values = params![project.db_id, range.start, range.end, MAX_COUNTED, millis(DAY)];
             connection.rows(BY_DAY, values, |row| {
                 Ok(DayCount {
                     day: row.get("day")?,

@@ -86,9 +86,9 @@ impl Interpreter {
         let session_id = fields.text("sessionId");
         let is_foreign =
             matches!((session_id, &self.owner.session_id), (Some(id), Some(own)) if id != own.as_str());
-        let is_older = |begun| !self.position.begun && self.position.at_ms < begun;
+        let is_older = |begun| !self.position.begun && self.position.at < begun;
         is_foreign
-            || self.position.begun_ms.is_some_and(is_older)
+            || self.position.begun_at.is_some_and(is_older)
             || fields.raw("forkedFrom").is_some_and(|raw| raw.starts_with('{'))
     }
 
@@ -111,7 +111,7 @@ impl Interpreter {
             return;
         }
         self.ready.push_back(Record {
-            at_ms: self.position.at_ms,
+            at: self.position.at,
             uuid,
             offset: self.position.offset,
             agent_id,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use backstory_capture::payload::{Payload, to_text};
-use jiff::Timestamp;
+use backstory_model::Timestamp;
 
 /// The number of bytes in which the working folder is searched: one of the first lines has it.
 const HEAD: u64 = 256 * 1024;
@@ -22,8 +22,8 @@ pub struct SessionPlace {
     pub cwd: Option<String>,
     /// The branch that was checked out there.
     pub git_branch: Option<String>,
-    /// The time of the last line that has one, in milliseconds since 1970.
-    pub last_ms: Option<i64>,
+    /// The time of the last line that has one.
+    pub last_at: Option<Timestamp>,
 }
 
 /// Reads the place and time of a session.
@@ -43,8 +43,8 @@ pub fn peek(path: &Path) -> io::Result<SessionPlace> {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(start))?;
         file.by_ref().read_to_end(&mut bytes)?;
-        place.last_ms = last_time(&bytes);
-        if place.last_ms.is_some() || start == 0 {
+        place.last_at = last_time(&bytes);
+        if place.last_at.is_some() || start == 0 {
             break;
         }
     }
@@ -61,13 +61,13 @@ fn each_line(bytes: &[u8], mut stops: impl FnMut(&Payload<'_>) -> bool) {
     }
 }
 
-fn last_time(bytes: &[u8]) -> Option<i64> {
+fn last_time(bytes: &[u8]) -> Option<Timestamp> {
     let mut lines = bytes.split(|byte| *byte == b'\n').rev();
     lines.find_map(|line| {
         let text = to_text(line);
         let fields = Payload::read(text.trim()).ok()?;
-        let time: Timestamp = fields.text("timestamp")?.parse().ok()?;
-        Some(time.as_millisecond())
+        let time: jiff::Timestamp = fields.text("timestamp")?.parse().ok()?;
+        Some(Timestamp::from_millis(time.as_millisecond()))
     })
 }
 
@@ -98,7 +98,7 @@ mod tests {
             (place.cwd.as_deref(), place.git_branch.as_deref()),
             (Some("/w/app"), Some("feat/x"))
         );
-        assert_eq!(place.last_ms, Some(1_767_312_000_000));
+        assert_eq!(place.last_at, Some(Timestamp::from_millis(1_767_312_000_000)));
         File::create(&path).unwrap();
         assert_eq!(peek(&path).unwrap(), SessionPlace::default());
     }

@@ -5,6 +5,7 @@
 //! names are stored: renaming one loses that state for transcripts in progress.
 
 use backstory_capture::strip_tags::TagStripper;
+use backstory_model::Timestamp;
 use backstory_text::hash64;
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +18,11 @@ use crate::record::SessionFacts;
 pub struct Position {
     pub(super) offset: u64,
     pub(super) lines: u64,
-    pub(super) at_ms: i64,
+    #[serde(rename = "at_ms")]
+    pub(super) at: Timestamp,
     /// The time at which the file was created, if its first line states one: older lines are copies.
-    pub(super) begun_ms: Option<i64>,
+    #[serde(rename = "begun_ms")]
+    pub(super) begun_at: Option<Timestamp>,
     pub(super) facts: SessionFacts,
     /// The hash of the raw fields from which `facts` was read.
     pub(super) facts_hash: u64,

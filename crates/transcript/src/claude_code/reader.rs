@@ -6,7 +6,7 @@ use backstory_capture::{
     filter::CaptureSettings,
     payload::{Payload, to_text},
 };
-use jiff::Timestamp;
+use backstory_model::Timestamp;
 use serde::de::IgnoredAny;
 
 use super::{interpreter::Interpreter, owner::TranscriptOwner, position::Position};
@@ -135,11 +135,11 @@ impl Interpreter {
         let kind = fields.text("type").unwrap_or_default();
         let time = fields
             .text("timestamp")
-            .and_then(|text| text.parse::<Timestamp>().ok());
-        if let Some(at_ms) = time.map(Timestamp::as_millisecond) {
-            self.position.at_ms = at_ms;
+            .and_then(|text| text.parse::<jiff::Timestamp>().ok());
+        if let Some(at) = time.map(|time| Timestamp::from_millis(time.as_millisecond())) {
+            self.position.at = at;
             if kind == "queue-operation" && !self.position.begun {
-                self.position.begun_ms.get_or_insert(at_ms);
+                self.position.begun_at.get_or_insert(at);
             }
         }
         match kind.as_ref() {

@@ -1,4 +1,6 @@
-use backstory_model::{Episode, EvidenceItem, EvidenceKind, ItemRef, NewObservation, ObservationType};
+use backstory_model::{
+    Episode, EvidenceItem, EvidenceKind, ItemRef, NewObservation, ObservationType, Timestamp,
+};
 
 use super::*;
 use crate::testing::store_with_turn;
@@ -15,7 +17,7 @@ fn item(text: &str) -> EvidenceItem {
         intent: None,
         path: None,
         tool_use_id: None,
-        at_ms: 1_000,
+        at: Timestamp::from_millis(1_000),
     }
 }
 
@@ -26,7 +28,7 @@ fn observation(key: &str, title: &str) -> SessionObservation {
         episode: 1,
         rejected: false,
         error_signature: None,
-        at_ms: 1_000,
+        at: Timestamp::from_millis(1_000),
         observation: NewObservation {
             kind: ObservationType::Change,
             title: title.to_owned(),

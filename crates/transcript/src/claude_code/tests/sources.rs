@@ -179,7 +179,7 @@ fn a_record_has_the_time_of_its_line_or_the_last_one_known() {
         with(user("Nor here."), json!({"timestamp": 5, "uuid": ["no"]})),
     ];
     let (records, _) = read(&file(&lines));
-    let times: Vec<i64> = records.iter().map(|record| record.at_ms).collect();
+    let times: Vec<i64> = records.iter().map(|record| record.at.as_millis()).collect();
     assert_eq!(
         times,
         [0, 1_764_371_164_057, 1_764_371_164_057, 1_764_371_164_057]
