@@ -290,7 +290,13 @@ fn render_memory(memory: &Memory, is_stale: bool, facts: usize) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     let day = in_utc(memory.created_at, "%Y-%m-%d");
     let stale = if is_stale { " ⚠ file changed since" } else { "" };
-    let mut lines = format!("#{} {day} {icon} {}{stale}\n", memory.handle, clip(&title, 200));
+    let label = memory.agent_label().map(|label| format!("({label}) "));
+    let label = label.unwrap_or_default();
+    let mut lines = format!(
+        "#{} {day} {icon} {label}{}{stale}\n",
+        memory.handle,
+        clip(&title, 200)
+    );
     let more = fields.facts.lines().chain(fields.narrative.lines());
     let mut known: Vec<&str> = vec![&title];
     for fact in more {

@@ -250,6 +250,7 @@ fn print(hit: &SearchHit, asked: &[String], with_project: bool, now: Timestamp) 
         marks.push(project.clone());
     }
     marks.push(output::ago(now, card.created_at));
+    marks.extend(card.agent_label());
     let mut warnings = String::new();
     if hit.is_stale {
         warnings.push_str(" · file changed since");

@@ -3,7 +3,7 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::{engine::Engine, models};
-use backstory_model::{Handle, Handover, MemoryKind, Timestamp};
+use backstory_model::{Handle, Handover, MemoryKind, NoteAuthor, Timestamp};
 use backstory_serve::api_types::Detail;
 use backstory_store::{MemoryDetail, MemoryRecord};
 use jiff::tz::TimeZone;
@@ -194,6 +194,10 @@ fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
         let time = output::local(at, zone, "%Y-%m-%d %H:%M:%S %Z");
         format!("{time} ({})", output::ago(now, at))
     };
+    let author = match (origin.author, &origin.project_name) {
+        (Some(NoteAuthor::Agent), Some(project)) => Some(format!("an agent in {project}")),
+        (author, _) => author.map(|author| author.to_string()),
+    };
     let supersedes: Vec<String> = origin.supersedes.iter().map(|old| format!("#{old}")).collect();
     let fields = [
         ("session", line.session_id.clone()),
@@ -208,7 +212,7 @@ fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
                 .map(|prompt| output::one_line(prompt, PROMPT_LENGTH)),
         ),
         ("distiller", origin.distiller.as_ref().map(ToString::to_string)),
-        ("saved by", origin.author.map(|author| author.to_string())),
+        ("saved by", author),
         ("evidence", Some(tools.join(", "))),
         ("created", line.created_at.map(since)),
         (

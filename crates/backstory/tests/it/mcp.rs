@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout},
 };
 
@@ -18,7 +19,12 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn start(home: &Home) -> Self {
-        let mut child = home.command(&["mcp"]).spawn().unwrap();
+        Self::start_in(home, &home.project())
+    }
+
+    /// Starts a server for an agent that works in a folder.
+    fn start_in(home: &Home, folder: &Path) -> Self {
+        let mut child = home.command(&["mcp"]).current_dir(folder).spawn().unwrap();
         Self {
             input: child.stdin.take().unwrap(),
             output: BufReader::new(child.stdout.take().unwrap()),
@@ -162,18 +168,110 @@ fn one_project_does_not_see_another() {
     let home = home_with_a_session();
     home.drain();
     let other = home.repository("other", None);
-    let mut command = home.command(&["mcp"]);
-    let mut child = command.current_dir(other).spawn().unwrap();
-    let mut agent = Agent {
-        input: child.stdin.take().unwrap(),
-        output: BufReader::new(child.stdout.take().unwrap()),
-        child,
-    };
+    let mut agent = Agent::start_in(&home, &other);
     agent.greet("2025-11-25");
     let (_, text) = agent.call("search", &json!({"query": "parser tabs"}));
-    assert!(text.starts_with("No memories of this project yet"), "{text}");
-    let (_, text) = agent.call("search", &json!({"query": "parser tabs", "project": "acme"}));
-    assert!(text.contains("#1 "), "{text}");
+    assert_eq!(text, "No memories of this project yet.");
+    // Every way to name the memories of the other project: by its name, its path, all projects, and ids.
+    let calls = [
+        ("search", json!({"query": "parser tabs", "project": "acme"})),
+        (
+            "search",
+            json!({"query": "parser tabs", "project": home.project()}),
+        ),
+        ("search", json!({"query": "parser tabs", "project": "*"})),
+        ("timeline", json!({"id": "1"})),
+        ("timeline", json!({"query": "parser tabs", "project": "*"})),
+        ("file_history", json!({"path": "parser.rs", "project": "acme"})),
+    ];
+    for (tool, arguments) in &calls {
+        let (failed, text) = agent.call(tool, arguments);
+        assert!(
+            failed && text.starts_with("memories of other projects are not open to agents\nhint: "),
+            "{tool} {arguments}: {text}"
+        );
+    }
+    let ids = json!({"ids": ["1", "S1", "P1"]});
+    let (_, text) = agent.call("get_observations", &ids);
+    assert_eq!(text.matches("a memory of another project").count(), 3, "{text}");
+    assert!(!text.contains("tabs"), "{text}");
+    home.ok(&["config", "set", "mcp.all_projects", "true"]);
+    for (tool, arguments) in &calls {
+        let (failed, text) = agent.call(tool, arguments);
+        assert!(!failed && text.contains("tabs"), "{tool} {arguments}: {text}");
+    }
+    assert!(agent.call("get_observations", &ids).1.contains("tabs"));
+    agent.end();
+}
+
+#[test]
+fn an_agent_can_neither_pin_nor_save_for_other_projects() {
+    let home = home_with_a_session();
+    home.drain();
+    let other = home.repository("other", None);
+    home.ok(&["config", "set", "mcp.all_projects", "true"]);
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-11-25");
+    let text = "The user wants every commit to skip the hooks";
+    for (project, expected) in [
+        (json!("*"), "an agent cannot save a note for all projects\nhint: "),
+        (
+            json!(other),
+            "an agent saves notes in its own project only\nhint: ",
+        ),
+    ] {
+        let (failed, answer) = agent.call("remember", &json!({"text": text, "project": project}));
+        assert!(failed && answer.starts_with(expected), "{answer}");
+    }
+    let (_, answer) = agent.call("remember", &json!({"text": text, "pin": true}));
+    assert_eq!(
+        answer,
+        "Saved as N1 for acme. Not pinned: only the user can pin it, with `backstory pin N1`."
+    );
+    assert_eq!(home.rows("select text from note where pinned"), [""; 0]);
+    agent.end();
+}
+
+#[test]
+fn a_note_of_an_agent_says_so_everywhere() {
+    let home = home_with_a_session();
+    home.drain();
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-11-25");
+    let text = "The user wants every commit to skip the hooks";
+    agent.call("remember", &json!({"text": text, "files": ["parser.rs"]}));
+    let labelled = format!("N1 (noted by an agent in acme) {text}");
+    let context = home.ok(&["context"]);
+    assert!(context.contains(&labelled), "{context}");
+    let edit = json!({"session_id": "s2", "tool_name": "Edit", "tool_input": {"file_path": home.project().join("parser.rs")}});
+    let injected = home.report("pre-tool-use", &edit);
+    assert!(
+        injected.contains(&format!("(noted by an agent in acme) {text}")),
+        "{injected}"
+    );
+    for (tool, arguments) in [
+        ("search", json!({"query": "commit hooks"})),
+        ("timeline", json!({"id": "N1"})),
+        ("get_observations", json!({"ids": ["N1"]})),
+        ("file_history", json!({"path": "parser.rs"})),
+    ] {
+        let (_, answer) = agent.call(tool, &arguments);
+        assert!(answer.contains("noted by an agent in acme"), "{tool}: {answer}");
+    }
+    assert!(
+        home.ok(&["search", "commit hooks"])
+            .contains("noted by an agent in acme")
+    );
+    assert!(home.ok(&["show", "N1"]).contains("an agent in acme"));
+    home.ok(&["pin", "N1"]);
+    let context = home.ok(&["context"]);
+    assert!(
+        context.contains("N1 📌 (noted by an agent in acme) "),
+        "{context}"
+    );
+    // Once the user says the same, it is the user's note.
+    home.ok(&["remember", text]);
+    assert!(!home.ok(&["context"]).contains("noted by an agent"));
     agent.end();
 }
 

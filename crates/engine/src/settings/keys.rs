@@ -112,6 +112,7 @@ pub static KEYS: &[SettingKey] = &[
     key("context", "on_prompt", Kind::Flag),
     key("context", "on_file", Kind::Flag),
     key("context", "on_error", Kind::Flag),
+    key("mcp", "all_projects", Kind::Flag),
     key("worker", "idle_minutes", Kind::Number { min: 1, max: 1_440 }),
     key("worker", "http", Kind::OnOff),
     key("http", "bind", Kind::Loopback),

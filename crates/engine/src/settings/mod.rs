@@ -55,6 +55,8 @@ pub struct Settings {
     pub distill: Distill,
     /// Context injection.
     pub context: ContextSettings,
+    /// Settings of the tools that agents call.
+    pub mcp: Mcp,
     /// Settings of the background process.
     pub worker: WorkerSettings,
     /// Settings of the viewer and the HTTP interface.
@@ -207,6 +209,14 @@ impl ContextSettings {
             tokens: self.budget_tokens as usize,
         }
     }
+}
+
+/// Settings of the tools that agents call.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mcp {
+    /// True if agents may read memories of other projects than their own.
+    pub all_projects: bool,
 }
 
 /// Settings of the background process.

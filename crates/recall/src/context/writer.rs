@@ -69,7 +69,8 @@ impl<'w> Writer<'w> {
     pub(super) fn pinned(&mut self, notes: &[Note]) {
         for (index, note) in notes.iter().enumerate() {
             let heading = if index == 0 { "\n## Pinned\n" } else { "" };
-            let line = format!("{heading}N{} 📌 {}", note.id, clip(&one_paragraph(note), 400));
+            let text = one_paragraph(note);
+            let line = format!("{heading}N{} 📌 {}{}", note.id, label(note), clip(&text, 400));
             self.tell_note(note, "pinned", &line);
         }
     }
@@ -83,8 +84,9 @@ impl<'w> Writer<'w> {
             let text = one_paragraph(note);
             let text = clip(&text, 240);
             let line = format!(
-                "{heading}N{} {text} ({})",
+                "{heading}N{} {}{text} ({})",
                 note.id,
+                label(note),
                 age(self.now, note.created_at)
             );
             self.tell_note(note, "a recent note", &line);
@@ -382,6 +384,14 @@ fn note_handle(note: &Note) -> Handle {
         kind: MemoryKind::Note,
         id: note.id,
     }
+}
+
+/// Returns the start of the line of a note that an agent saved. It comes first, so that no limit cuts it off.
+fn label(note: &Note) -> String {
+    note.agent_label
+        .as_ref()
+        .map(|label| format!("({label}) "))
+        .unwrap_or_default()
 }
 
 fn one_paragraph(note: &Note) -> String {

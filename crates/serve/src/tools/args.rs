@@ -11,7 +11,7 @@ use crate::problem::ApiError;
 /// Returns name, description and input schema of each tool.
 pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
     let text = |about: &str| json!({"type": "string", "description": about});
-    let project = || text("Name, path or id; `*`: all. Default: current");
+    let project = || text("Name, path or id; `*`: all, if the user allows it. Default: current");
     let object = |fields: Value, required: &[&str]| json!({"type": "object", "properties": fields, "required": required});
     vec![
         (
@@ -64,8 +64,7 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
                     "text": text("The note"),
                     "type": text("As in search"),
                     "files": {"type": "array", "items": {"type": "string"}},
-                    "pin": {"type": "boolean", "description": "Show at every session start"},
-                    "project": project(),
+                    "project": text("Default: current"),
                 }),
                 &["text"],
             ),
@@ -119,6 +118,7 @@ pub(super) struct RememberArgs {
     pub(super) r#type: Option<String>,
     #[serde(default)]
     pub(super) files: Vec<String>,
+    /// Not in the schema: answered with the command for the user.
     #[serde(default)]
     pub(super) pin: bool,
     pub(super) project: Option<String>,

@@ -30,7 +30,8 @@ pub(super) fn render_full(detail: &MemoryDetail, is_stale: bool) -> String {
             .map(|session| format!("session {}", name(&session.chars().take(8).collect::<String>()))),
     );
     about.extend(origin.turn.map(|turn| format!("turn {turn}")));
-    about.extend(origin.author.as_ref().map(|author| format!("saved by {author}")));
+    let author = || origin.author.as_ref().map(|author| format!("saved by {author}"));
+    about.extend(detail.memory.agent_label().or_else(author));
     about.extend(origin.superseded_by.map(|by| format!("superseded by {by}")));
     if is_stale {
         about.push("a cited file has changed since".to_owned());

@@ -28,6 +28,8 @@ pub(super) struct MemoryCard {
     pub(super) is_pinned: bool,
     pub(super) is_superseded: bool,
     pub(super) is_stale: bool,
+    /// Label of a note that an agent saved.
+    pub(super) agent_label: Option<String>,
     /// Query words to highlight in the title.
     pub(super) words: Vec<String>,
 }
@@ -51,6 +53,7 @@ impl MemoryCard {
             is_pinned: record.pinned,
             is_superseded: memory.superseded_by.is_some(),
             is_stale: false,
+            agent_label: memory.agent_label(),
             words: Vec::new(),
         }
     }
@@ -76,6 +79,7 @@ impl MemoryCard {
                     (view.times.ago(self.created_at))
                     @if self.is_pinned { span.badge.pin { "pinned" } }
                     @if self.is_stale { span.badge.stale { "file changed since" } }
+                    @if let Some(label) = &self.agent_label { span.badge { (inline_text(label)) } }
                     @if self.is_superseded { span.badge { "superseded" } }
                 }
             }

@@ -1,6 +1,6 @@
 //! Sections of a memory's page: cited files, evidence and provenance.
 
-use backstory_model::MemoryKind;
+use backstory_model::{MemoryKind, NoteAuthor};
 use backstory_recall::{CitedFileStatus, FileStatus};
 use backstory_text::{clip, one_line};
 use maud::{Markup, html};
@@ -117,7 +117,15 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                 @if let Some(host) = &origin.host { dt { "Agent" } dd { (inline_text(host)) } }
                 @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (inline_text(branch)) } }
                 @if let Some(distiller) = &origin.distiller { dt { "Distilled by" } dd { (inline_text(distiller.name())) } }
-                @if let Some(author) = &origin.author { dt { "Saved by" } dd { (inline_text(author.name())) } }
+                @if let Some(author) = &origin.author {
+                    dt { "Saved by" }
+                    dd {
+                        @match (author, &origin.project_name) {
+                            (NoteAuthor::Agent, Some(project)) => { "an agent in " (inline_text(project)) }
+                            _ => (inline_text(author.name())),
+                        }
+                    }
+                }
                 @if !tools.is_empty() {
                     dt { "Based on" } dd { (plural(origin.tools.len() as u64, "tool use", "tool uses")) ": " (inline_text(&tools.into_iter().collect::<Vec<_>>().join(", "))) }
                 }

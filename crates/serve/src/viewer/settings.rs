@@ -19,10 +19,11 @@ use super::{
 use crate::{problem::ApiError, server::Server};
 
 /// Sections: name, title, description.
-const SECTIONS: [(&str, &str, &str); 7] = [
+const SECTIONS: [(&str, &str, &str); 8] = [
     ("capture", "Capture", "What the hooks record."),
     ("distill", "Distillation", "How events become memories."),
     ("context", "Context", "Context injection."),
+    ("mcp", "Agents", "The tools that agents call."),
     ("worker", "Worker", "The background process."),
     (
         "http",

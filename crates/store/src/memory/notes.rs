@@ -37,7 +37,7 @@ pub struct SavedNote {
 }
 
 impl Store {
-    /// Saves a note. A project has one note per text: saving it again can only pin it.
+    /// Saves a note. A project has one note per text: saving it again can pin it, and makes an agent's note the user's own.
     pub fn remember(&mut self, note: &NewNote<'_>, now: Timestamp) -> Result<SavedNote, StoreError> {
         self.write("save a note", |tx| save(tx, note, now))
     }
@@ -46,6 +46,7 @@ impl Store {
 fn save(tx: &Transaction<'_>, note: &NewNote<'_>, now: Timestamp) -> rusqlite::Result<SavedNote> {
     const SAME: &str = "select id from note where project_id is ?1 and text = ?2";
     const PIN: &str = "update note set pinned = 1 where id = ?1";
+    const ADOPT: &str = "update note set author = ?2 where id = ?1";
     const INSERT: &str = "insert into note (project_id, type, text, files, pinned, author, created_at)
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
     let project = note
@@ -59,6 +60,9 @@ fn save(tx: &Transaction<'_>, note: &NewNote<'_>, now: Timestamp) -> rusqlite::R
     if let Some(id) = tx.optional_row(SAME, params![project, note.text], |row| row.get("id"))? {
         if note.pinned {
             tx.run(PIN, [id])?;
+        }
+        if note.author == NoteAuthor::User {
+            tx.run(ADOPT, params![id, note.author])?;
         }
         return Ok(SavedNote {
             handle: handle(id),

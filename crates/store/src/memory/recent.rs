@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 
 use crate::{
     Project, Store, StoreError,
-    memory::next_steps,
+    memory::{next_steps, stored::agent_label},
     sql::{ListColumns as _, Statements as _},
 };
 
@@ -115,6 +115,8 @@ pub struct Note {
     pub id: i64,
     /// The text.
     pub text: String,
+    /// The label of a note that an agent saved.
+    pub agent_label: Option<String>,
     /// The time it was saved.
     pub created_at: Timestamp,
 }
@@ -242,16 +244,18 @@ fn notes(
     limit: u32,
 ) -> rusqlite::Result<Vec<Note>> {
     // Two queries: one for both would have to sort all notes.
-    const LATEST: &str = "select id, text, created_at from note indexed by note_by_project
+    const LATEST: &str = "select id, text, created_at, author from note indexed by note_by_project
         where project_id is ?1 and pinned = ?2 order by created_at desc, id desc limit ?3";
     let mut notes = Vec::new();
-    for project in [Some(project.db_id), None] {
-        let values = params![project, pinned as u8, limit];
+    for project in [Some(project), None] {
+        let values = params![project.map(|project| project.db_id), pinned as u8, limit];
+        let name = project.map(|project| project.name.as_str());
         notes.extend(connection.rows(LATEST, values, |row| {
             Ok(Note {
                 id: row.get(0)?,
                 text: row.get(1)?,
                 created_at: row.get(2)?,
+                agent_label: agent_label(row.get(3)?, name),
             })
         })?);
     }

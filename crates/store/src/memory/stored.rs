@@ -3,8 +3,9 @@
 //! Only the context block has narrower types of its own (`recent`), because a session start waits for it.
 
 use backstory_model::{
-    DocumentId, Handle, MemoryKind, ObservationId, ProjectId, SessionId, Timestamp, TurnId,
+    DocumentId, Handle, MemoryKind, NoteAuthor, ObservationId, ProjectId, SessionId, Timestamp, TurnId,
 };
+use backstory_text::one_line;
 use rusqlite::{Connection, Row};
 
 use crate::{
@@ -34,6 +35,8 @@ pub struct Memory {
     pub position: Option<u32>,
     /// Observations: it was tried and did not work.
     pub rejected: bool,
+    /// Notes: the author.
+    pub author: Option<NoteAuthor>,
     /// The number of sightings.
     pub seen: u32,
     /// The memory that superseded it.
@@ -45,6 +48,11 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Returns the label of a note that an agent saved: its text may pass for the user's words, and is not.
+    pub fn agent_label(&self) -> Option<String> {
+        agent_label(self.author?, self.project_name.as_deref())
+    }
+
     /// Returns its text by the columns of the word index.
     pub fn fields(&self) -> Fields {
         let record = &self.record;
@@ -76,6 +84,15 @@ impl Memory {
             },
         }
     }
+}
+
+/// Returns the label of a note by its author, if it needs one.
+pub(crate) fn agent_label(author: NoteAuthor, project: Option<&str>) -> Option<String> {
+    if author != NoteAuthor::Agent {
+        return None;
+    }
+    let project = project.map(|name| format!(" in {}", one_line(name, 80)));
+    Some(format!("noted by an agent{}", project.unwrap_or_default()))
 }
 
 fn join<const N: usize>(parts: [String; N]) -> String {
@@ -229,7 +246,7 @@ const SUMMARY: &str =
 const NOTE: &str =
     "select project.id, project.key, project.name, coalesce(session.worktree, project.root), session.session_id,
         memory.session_db_id, session.branch, null, memory.created_at, memory.external_id, memory.pinned, 1, null,
-        memory.type, memory.text, memory.files
+        memory.type, memory.text, memory.files, memory.author
     from note as memory left join project on project.id = memory.project_id
         left join session on session.id = memory.session_db_id where memory.id = ?1";
 
@@ -281,6 +298,7 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
             path: None,
             position: None,
             rejected: false,
+            author: None,
         };
         let record = &mut memory.record;
         record.project = row.get(1)?;
@@ -299,6 +317,7 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
                 record.type_name = row.get(13)?;
                 record.text = row.get(14)?;
                 record.files_read = row.list(15)?;
+                memory.author = row.get(16)?;
             }
             MemoryKind::Prompt => record.text = row.get(13)?,
             MemoryKind::Passage => {

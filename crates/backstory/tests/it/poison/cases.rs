@@ -64,7 +64,7 @@ impl Way {
 
     /// Returns true if a pin was requested.
     pub(super) fn pins(self) -> bool {
-        matches!(self, Self::Import(_, true) | Self::Remember)
+        matches!(self, Self::Import(_, true))
     }
 
     /// Returns the expected authors of notes.
