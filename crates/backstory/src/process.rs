@@ -16,16 +16,9 @@ pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<
     command
         .args(arguments)
         .env_clear()
-        .envs(
-            Environment::process()
-                .for_worker(&[])
-                .into_iter()
-                .filter(|(name, _)| !name.to_string_lossy().starts_with("BACKSTORY_")),
-        )
+        .envs(Environment::process().for_worker(&[]))
         .env("BACKSTORY_HOME", home)
         .env("BACKSTORY_NO_WORKER", "1")
-        // The default port may be in use by the real home.
-        .env("BACKSTORY_HTTP_PORT", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

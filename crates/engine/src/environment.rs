@@ -10,7 +10,7 @@
 //! | `BACKSTORY_INTERNAL` | `1`: hooks do nothing at all; set for the worker's own model calls |
 //! | `BACKSTORY_DEBUG` | `1`: hooks report their outcome on stderr |
 //! | `BACKSTORY_NO_WORKER` | `1`: hooks and commands do not start the worker |
-//! | `BACKSTORY_<SECTION>_<KEY>` | overrides a setting: see `backstory config list` |
+//! | `BACKSTORY_<SECTION>_<KEY>` | overrides a setting, except in a background worker: see `backstory config list` |
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
@@ -166,9 +166,11 @@ impl Environment {
     }
 
     /// Returns the part of the environment that the worker needs. The agent's own variables, and keys among them, are dropped,
-    /// except for those in `more`.
+    /// except for those in `more`. So are variables that override settings: the worker serves all projects, and the variables
+    /// may come from the project in which it happens to be started.
     pub fn for_worker(&self, more: &[String]) -> Vec<(OsString, OsString)> {
-        const KEPT: [&str; 20] = [
+        const KEPT: [&str; 21] = [
+            "BACKSTORY_HOME",
             "HOME",
             "PATH",
             "USER",
@@ -191,7 +193,7 @@ impl Environment {
             "USERPROFILE",
             "WINDIR",
         ];
-        const PREFIXES: [&str; 3] = ["BACKSTORY_", "LC_", "XDG_"];
+        const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
         let is_kept = |name: &str| {
             // Windows spells some of them differently, such as `Path`.
             KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))

@@ -127,11 +127,11 @@ fn spawn(engine: &Engine) -> io::Result<()> {
 fn variables(engine: &Engine) -> Vec<String> {
     let path = engine.home.config();
     let text = settings::read(&path).ok().flatten();
-    let names_provider = text.as_deref().is_some_and(|text| text.contains("provider"));
-    if !names_provider && engine.environment.text("BACKSTORY_DISTILL_PROVIDER").is_none() {
+    if !text.as_deref().is_some_and(|text| text.contains("provider")) {
         return Vec::new();
     }
-    let (settings, _) = settings::load(&path, text.as_deref(), &engine.environment.settings());
+    // The worker does not get the variables that override settings, so they do not choose its other variables either.
+    let (settings, _) = settings::load(&path, text.as_deref(), &[]);
     models::variables(&settings.distill)
 }
 

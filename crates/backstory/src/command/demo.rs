@@ -154,6 +154,8 @@ pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
 
 /// Opens the viewer on the memories of the demo until the user presses Enter.
 fn open_viewer_and_wait(home: &Path, end: &Arc<AtomicBool>) -> Result<()> {
+    // The default port may be in use by the real home.
+    process::run_self(&["config", "set", "http.port", "0"], home, b"")?;
     process::run_self(&["worker", "start"], home, b"")?;
     let looked = wait(home, end);
     // In every case: the demo leaves no worker behind.

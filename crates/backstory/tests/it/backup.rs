@@ -137,7 +137,8 @@ fn a_backup_is_restored_while_a_worker_is_running() {
 
 #[test]
 fn the_worker_makes_one_backup_a_day_and_prunes_old_ones() {
-    let home = home_with_memories().with("BACKSTORY_RETENTION_BACKUPS", "2");
+    let home = home_with_memories();
+    home.ok(&["config", "set", "retention.backups", "2"]);
     let folder = home.path().join("backups");
     fs::create_dir(&folder).unwrap();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(48 * 3600);

@@ -90,13 +90,37 @@ fn capture_settings_apply_from_file_and_environment() {
     let home = home.with("BACKSTORY_CAPTURE_SKIP_TOOLS", "TodoWrite,Other");
     home.report("post-tool-use", &json!({"tool_name": "TodoWrite"}));
     home.report("post-tool-use", &json!({"tool_name": "Bash"}));
-    assert_eq!(home.spooled().len(), 2);
-    let home = home.with("BACKSTORY_CAPTURE_REDACT", "false");
+    assert_eq!(home.spooled().len(), 1);
+    let secret = json!({"tool_name": "Read", "tool_response": "DB_PASSWORD=hunter2hunter2"});
+    home.ok(&["config", "set", "capture.redact", "false"]);
+    home.report("post-tool-use", &secret);
+    assert!(home.spooled_text().contains("hunter2hunter2"));
+}
+
+/// Agents pass on the variables of the project in which they work.
+#[test]
+fn the_environment_of_a_project_cannot_loosen_capture() {
+    let home = Home::new();
+    home.ok(&["config", "set", "capture.exclude", "**/excluded"]);
+    let home = home
+        .with("BACKSTORY_CAPTURE_REDACT", "false")
+        .with("BACKSTORY_CAPTURE_SKIP_TOOLS", "")
+        .with("BACKSTORY_CAPTURE_EXCLUDE", "**/other");
+    home.report("post-tool-use", &json!({"tool_name": "TodoWrite"}));
+    home.report("stop", &json!({"cwd": home.outside().join("excluded")}));
+    assert!(home.spooled().is_empty());
     home.report(
         "post-tool-use",
         &json!({"tool_name": "Bash", "tool_response": "DB_PASSWORD=hunter2hunter2"}),
     );
-    assert!(home.spooled_text().contains("hunter2hunter2"));
+    assert!(!home.spooled_text().contains("hunter2hunter2"));
+    let output = home.run(&["search", "x"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&output.stderr)
+            .contains("the environment can only make capture.redact stricter"),
+        "{output:?}"
+    );
 }
 
 #[test]

@@ -19,12 +19,15 @@ pub(crate) const KEY: &str = "sk-ant-test-0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Returns a home that distills with a model.
 pub(crate) fn with_model(provider: &str, server: &Server) -> Home {
-    Home::new()
-        .with("BACKSTORY_DISTILL_PROVIDER", provider)
-        .with("BACKSTORY_DISTILL_BASE_URL", server.address())
-        .with("BACKSTORY_DISTILL_MODEL", "claude-haiku-4-5")
-        .with("ANTHROPIC_API_KEY", KEY)
-        .with("OPENAI_API_KEY", KEY)
+    let home = Home::new();
+    for (key, value) in [
+        ("distill.provider", provider),
+        ("distill.base_url", server.address()),
+        ("distill.model", "claude-haiku-4-5"),
+    ] {
+        home.ok(&["config", "set", key, value]);
+    }
+    home.with("ANTHROPIC_API_KEY", KEY).with("OPENAI_API_KEY", KEY)
 }
 
 /// Records a turn that changes a file and runs a test, up to its stop.
@@ -307,6 +310,38 @@ fn a_worker_started_by_a_hook_has_this_key_and_no_other() {
 }
 
 #[test]
+fn a_background_worker_takes_no_settings_from_the_hook_that_starts_it() {
+    let server = Server::always(Answer::anthropic(ANSWER));
+    let home = Home::new()
+        .with("BACKSTORY_NO_WORKER", "0")
+        .with("BACKSTORY_CAPTURE_REDACT", "false")
+        .with("BACKSTORY_DISTILL_PROVIDER", "anthropic")
+        .with("BACKSTORY_DISTILL_BASE_URL", server.address())
+        .with("BACKSTORY_DISTILL_API_KEY_ENV", "MY_KEY")
+        .with("MY_KEY", KEY);
+    turn(&home, "s1", "test result: ok. 3 passed; 0 failed");
+    eventually("the turn is distilled", || {
+        home.path().join("worker.json").exists() && !titles(&home).is_empty()
+    });
+    let facts: Value = serde_json::from_slice(&fs::read(home.path().join("worker.json")).unwrap()).unwrap();
+    let environment = fs::read_to_string(format!("/proc/{}/environ", facts["pid"])).unwrap();
+    assert!(
+        !environment.contains("BACKSTORY_") && !environment.contains(KEY),
+        "{environment}"
+    );
+    home.command(&["worker", "stop"])
+        .env_remove("BACKSTORY_CAPTURE_REDACT")
+        .status()
+        .unwrap();
+    assert!(
+        titles(&home).iter().all(|title| title.starts_with("builtin")),
+        "{:?}",
+        titles(&home)
+    );
+    assert!(server.requests().is_empty());
+}
+
+#[test]
 fn a_key_can_be_read_from_a_file() {
     let server = Server::always(Answer::openai(ANSWER));
     let home = with_model("openai", &server)
@@ -381,7 +416,8 @@ fn an_answer_that_repeats_the_digest_becomes_no_memory() {
 fn a_stored_secret_is_redacted_before_it_leaves_the_machine() {
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let server = Server::always(Answer::anthropic(ANSWER));
-    let home = with_model("anthropic", &server).with("BACKSTORY_CAPTURE_REDACT", "false");
+    let home = with_model("anthropic", &server);
+    home.ok(&["config", "set", "capture.redact", "false"]);
     turn(&home, "s1", &format!("pushing with {token}"));
     home.drain();
     assert!(home.rows("select payload from event").concat().contains(token));

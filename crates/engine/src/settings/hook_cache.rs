@@ -137,11 +137,13 @@ fn from_plain(kind: Kind, words: Vec<String>) -> Option<Value> {
     })
 }
 
-/// Applies environment variables to a section; an invalid one is ignored.
+/// Applies environment variables to a section; an invalid one, and one that would loosen the section, is ignored.
 pub fn overlay(table: &mut Table, section: &str, env: &[(String, String)]) {
     for (variable, text) in env {
         if let Some(key) = keys(section).find(|key| key.variable() == *variable)
             && let Ok(Some(value)) = from_variable(key.kind, text)
+            && let Some(file) = table.get(key.name)
+            && let Some(value) = key.overrides.apply(file, value)
         {
             table.insert(key.name.to_owned(), value);
         }
@@ -281,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_wins_over_the_cache() {
+    fn the_environment_applies_to_the_cache_as_to_the_file() {
         let variables = [
             ("BACKSTORY_CAPTURE_EXCLUDE", "/a/**, /b"),
             ("BACKSTORY_CAPTURE_REDACT", "off"),
             ("BACKSTORY_CAPTURE_DURABILITY", "full"),
-            ("BACKSTORY_CAPTURE_MAX_PAYLOAD_KB", "1"),
+            ("BACKSTORY_CAPTURE_MAX_PAYLOAD_KB", "512"),
             ("BACKSTORY_CAPTURE_NOTHING", "1"),
             ("BACKSTORY_CONTEXT_FULL", "1"),
         ];
@@ -298,7 +300,8 @@ mod tests {
         let capture = Capture::from_table(capture).unwrap();
         assert_eq!(capture, all.capture);
         assert_eq!(capture.exclude, ["/a/**", "/b"]);
-        assert_eq!((capture.redact, capture.max_payload_kb), (false, 256));
+        assert_eq!((capture.redact, capture.max_payload_kb), (true, 256));
+        assert_eq!(capture.durability, backstory_capture::spool::Durability::Full);
         let mut context = table_of(&entries, "context");
         overlay(&mut context, "context", &env);
         assert_eq!(ContextSettings::from_table(context), Some(all.context));

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use backstory_model::ObservationType;
+use toml::Value;
 
-use super::suggest;
+use super::{suggest, value::to_words};
 
 /// Key of a setting.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,6 +16,23 @@ pub struct SettingKey {
     pub name: &'static str,
     /// Accepted values.
     pub kind: Kind,
+    /// Power of the environment over the file.
+    pub overrides: Overrides,
+}
+
+/// Power of an environment variable over the value of the file.
+///
+/// Variables can come from the project in which an agent works. They must not undo what the user decided for all projects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overrides {
+    /// Replaces the value.
+    Any,
+    /// Can set this value only.
+    Only(&'static str),
+    /// Adds to the list.
+    Adds,
+    /// Can only lower the number.
+    Lowers,
 }
 
 /// Accepted values of a key; its display form completes the sentence "expected …".
@@ -60,11 +78,11 @@ pub enum Kind {
 
 /// All keys, in the order of `defaults.toml`.
 pub static KEYS: &[SettingKey] = &[
-    key("capture", "skip_tools", Kind::List),
-    key("capture", "exclude", Kind::List),
-    key("capture", "max_payload_kb", Kind::Number { min: 16, max: 16_384 }),
-    key("capture", "redact", Kind::Flag),
-    key("capture", "durability", Kind::Choice(&["normal", "full"])),
+    key("capture", "skip_tools", Kind::List).overridden(Overrides::Adds),
+    key("capture", "exclude", Kind::List).overridden(Overrides::Adds),
+    key("capture", "max_payload_kb", Kind::Number { min: 16, max: 16_384 }).overridden(Overrides::Lowers),
+    key("capture", "redact", Kind::Flag).overridden(Overrides::Only("true")),
+    key("capture", "durability", Kind::Choice(&["normal", "full"])).overridden(Overrides::Only("full")),
     key(
         "distill",
         "provider",
@@ -112,7 +130,7 @@ pub static KEYS: &[SettingKey] = &[
     key("context", "on_prompt", Kind::Flag),
     key("context", "on_file", Kind::Flag),
     key("context", "on_error", Kind::Flag),
-    key("mcp", "all_projects", Kind::Flag),
+    key("mcp", "all_projects", Kind::Flag).overridden(Overrides::Only("false")),
     key("worker", "idle_minutes", Kind::Number { min: 1, max: 1_440 }),
     key("worker", "http", Kind::OnOff),
     key("http", "bind", Kind::Loopback),
@@ -131,7 +149,12 @@ pub static KEYS: &[SettingKey] = &[
 ];
 
 const fn key(section: &'static str, name: &'static str, kind: Kind) -> SettingKey {
-    SettingKey { section, name, kind }
+    SettingKey {
+        section,
+        name,
+        kind,
+        overrides: Overrides::Any,
+    }
 }
 
 /// Returns the names of the sections, in order.
@@ -142,6 +165,11 @@ pub fn section_names() -> Vec<&'static str> {
 }
 
 impl SettingKey {
+    const fn overridden(mut self, overrides: Overrides) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
     /// Finds a key by its full name, such as `context.full`.
     pub fn named(full: &str) -> Option<&'static Self> {
         let (section, name) = full.split_once('.')?;
@@ -170,6 +198,25 @@ impl SettingKey {
         let mut name = ["BACKSTORY_", self.section, "_", self.name].concat();
         name.make_ascii_uppercase();
         name
+    }
+}
+
+impl Overrides {
+    /// Returns the value that a variable makes of the value of the file; `None` if it would loosen it.
+    pub(super) fn apply(self, file: &Value, variable: Value) -> Option<Value> {
+        match (self, file, variable) {
+            (_, file, variable) if *file == variable => Some(variable),
+            (Self::Any, _, variable) => Some(variable),
+            (Self::Only(word), _, variable) => (to_words(&variable) == [word]).then_some(variable),
+            (Self::Adds, Value::Array(file), Value::Array(more)) => {
+                let new = more.into_iter().filter(|item| !file.contains(item));
+                Some(file.iter().cloned().chain(new).collect::<Vec<_>>().into())
+            }
+            (Self::Lowers, Value::Integer(file), Value::Integer(variable)) => {
+                (variable < *file).then_some(Value::Integer(variable))
+            }
+            (Self::Adds | Self::Lowers, ..) => None,
+        }
     }
 }
 

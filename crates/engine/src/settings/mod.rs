@@ -26,7 +26,7 @@ use backstory_recall::FullField;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub use file::{SettingChange, change, change_all, read};
-pub use keys::{KEYS, Kind, SettingKey, section_names};
+pub use keys::{KEYS, Kind, Overrides, SettingKey, section_names};
 pub use lookup::{key_named, setting_json};
 pub use problem::SettingsProblem;
 pub use reference::{meanings, reference};

@@ -43,6 +43,17 @@ impl SettingsProblem {
         }
     }
 
+    /// Returns the problem of a variable that would loosen a setting of the file.
+    pub(super) fn looser(key: &'static SettingKey) -> Self {
+        let message =
+            format!(": ignored, because the environment can only make {key} stricter; set it in config.toml");
+        Self {
+            place: key.variable(),
+            message,
+            about: About::Key(key),
+        }
+    }
+
     /// Returns the problem of an unknown name; `known` suggests an alternative.
     pub(super) fn unknown(place: String, what: &str, known: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Resolves each setting: the environment overrides the file, which overrides the default.
+//! Resolves each setting: the environment overrides the file, as far as [`super::Overrides`] allows, and the file the default.
 
 use std::path::Path;
 
@@ -127,7 +127,10 @@ impl Resolved {
                 .push(SettingsProblem::unknown(shown(variable), "variable", &known));
         };
         match from_variable(key.kind, text) {
-            Ok(Some(value)) => self.put(key, value, SettingSource::Environment),
+            Ok(Some(value)) => match key.overrides.apply(&self.entry(key).value, value) {
+                Some(value) => self.put(key, value, SettingSource::Environment),
+                None => self.problems.push(SettingsProblem::looser(key)),
+            },
             Ok(None) => {}
             Err(BadValue) => {
                 let given = format!("={}", repeatable(key, text));

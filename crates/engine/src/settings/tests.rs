@@ -93,10 +93,51 @@ fn every_accepted_value_reaches_its_field() {
             let is_default = defaults()[key.section][key.name] == value;
             assert_eq!(resolved.settings() == Settings::default(), is_default, "{text}");
 
+            if key.overrides != Overrides::Any {
+                continue;
+            }
             let variable = (key.variable(), to_words(&value).join(","));
             let by_variable = resolve(Path::new("config.toml"), None, std::slice::from_ref(&variable));
             assert_eq!(by_variable.problems, [], "{variable:?}");
             assert_eq!(by_variable.settings(), resolved.settings(), "{variable:?}");
+        }
+    }
+}
+
+#[test]
+fn the_environment_makes_capture_stricter_but_not_looser() {
+    let strict =
+        "[capture]\nskip_tools = ['A']\nexclude = ['/a']\nmax_payload_kb = 100\ndurability = 'full'\n";
+    let loose = "[capture]\nredact = false\n[mcp]\nall_projects = true\n";
+    let cases = [
+        (strict, "BACKSTORY_CAPTURE_SKIP_TOOLS", "B,A", Some("A,B")),
+        (strict, "BACKSTORY_CAPTURE_EXCLUDE", "/b", Some("/a,/b")),
+        (strict, "BACKSTORY_CAPTURE_MAX_PAYLOAD_KB", "50", Some("50")),
+        (strict, "BACKSTORY_CAPTURE_MAX_PAYLOAD_KB", "200", None),
+        (strict, "BACKSTORY_CAPTURE_REDACT", "true", Some("true")),
+        (strict, "BACKSTORY_CAPTURE_REDACT", "false", None),
+        (strict, "BACKSTORY_CAPTURE_DURABILITY", "normal", None),
+        (strict, "BACKSTORY_MCP_ALL_PROJECTS", "true", None),
+        (loose, "BACKSTORY_CAPTURE_REDACT", "true", Some("true")),
+        (loose, "BACKSTORY_CAPTURE_DURABILITY", "full", Some("full")),
+        (loose, "BACKSTORY_MCP_ALL_PROJECTS", "false", Some("false")),
+    ];
+    for (file, variable, text, expected) in cases {
+        let env = [(variable.to_owned(), text.to_owned())];
+        let of_file = resolve(Path::new("config.toml"), Some(file), &[]);
+        let resolved = resolve(Path::new("config.toml"), Some(file), &env);
+        let key = KEYS.iter().find(|key| key.variable() == variable).unwrap();
+        let words = to_words(&resolved.entry(key).value).join(",");
+        match expected {
+            Some(expected) => assert_eq!((words.as_str(), &resolved.problems[..]), (expected, &[][..])),
+            None => {
+                assert_eq!(resolved.settings(), of_file.settings(), "{variable}={text}");
+                let problem = resolved.problems[0].to_string();
+                assert!(
+                    problem.starts_with(&format!("{variable}: ignored, because")),
+                    "{problem}"
+                );
+            }
         }
     }
 }
@@ -107,6 +148,7 @@ fn the_defaults_match_the_specification() {
         capture,
         distill,
         context,
+        mcp,
         worker,
         http,
         retention,
@@ -135,6 +177,7 @@ fn the_defaults_match_the_specification() {
         (50, 10, 5)
     );
     assert_eq!((context.types.len(), context.budget_tokens), (6, 2000));
+    assert!(!mcp.all_projects);
     assert_eq!((worker.idle_minutes, worker.http, http.port), (30, true, 37777));
     assert_eq!(
         (retention.passages_days, retention.max_db_mb),
@@ -173,7 +216,7 @@ full = 99
     config.toml:10: unknown key `capture.shade`; `backstory config list` lists them
     config.toml:11: unknown key `capture.a\u{1b}b`; `backstory config list` lists them
     config.toml:13: unknown section `[contxt]`; did you mean `[context]`?
-    config.toml:16: unknown section `[plugins]`; there are capture, distill, context, worker, http, retention, ui
+    config.toml:16: unknown section `[plugins]`; there are capture, distill, context, mcp, worker, http, retention, ui
     "#);
 }
 
@@ -308,16 +351,19 @@ fn variables_are_checked_like_the_file() {
 #[test]
 fn variables_are_read_leniently() {
     let table: &[(&str, &[(&str, &str)])] = &[
-        ("capture.redact = false", &[("BACKSTORY_CAPTURE_REDACT", "OFF")]),
-        ("capture.redact = false", &[("BACKSTORY_CAPTURE_REDACT", " 0 ")]),
+        ("context.on_file = false", &[("BACKSTORY_CONTEXT_ON_FILE", "OFF")]),
+        ("context.on_file = false", &[("BACKSTORY_CONTEXT_ON_FILE", " 0 ")]),
         ("worker.http = false", &[("BACKSTORY_WORKER_HTTP", "false")]),
         ("worker.http = 'off'", &[("BACKSTORY_WORKER_HTTP", "0")]),
-        ("capture.redact = 'off'", &[("BACKSTORY_CAPTURE_REDACT", "false")]),
+        (
+            "context.on_file = 'off'",
+            &[("BACKSTORY_CONTEXT_ON_FILE", "false")],
+        ),
         (
             "capture.exclude = ['a', 'b']",
             &[("BACKSTORY_CAPTURE_EXCLUDE", "a, b,,a")],
         ),
-        ("capture.skip_tools = []", &[("BACKSTORY_CAPTURE_SKIP_TOOLS", "")]),
+        ("", &[("BACKSTORY_CAPTURE_SKIP_TOOLS", "")]),
         (
             "",
             &[("BACKSTORY_CONTEXT_FULL", ""), ("BACKSTORY_CONTEXT_TYPES", "")],
