@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use backstory_capture::filter::CaptureSettings;
 use backstory_distill::{Action, SessionMemory, TurnEvidence, TurnInput, compose, record};
 use backstory_engine::{
-    import::{self, Places},
+    import::{self, FolderProjects},
     turns::turns_of_session,
 };
 use backstory_model::Timestamp;
@@ -204,8 +204,8 @@ pub(crate) fn read(file: &Path) -> Result<Vec<TurnInput>> {
         backstory_transcript::sessions(file).with_context(|| format!("could not read {}", file.display()))?;
     let mut turns = Vec::new();
     for transcript in &found.transcripts {
-        let places = Places::of(&[backstory_transcript::peek(&transcript.path)?], None);
-        let read = import::read(transcript, &places, &settings, Timestamp::from_millis(0))?;
+        let folders = FolderProjects::of(&[backstory_transcript::peek(&transcript.path)?], None);
+        let read = import::read(transcript, &folders, &settings, Timestamp::from_millis(0))?;
         let root = read.project.as_ref().map(|project| project.root.as_str());
         turns.extend(turns_of_session(&read.events, root));
     }

@@ -113,7 +113,7 @@ impl Memory {
         const STEP: Duration = Duration::from_secs(20);
         let spool = Spool::new(bench.folder("gate").join("spool"));
         let mut starts: HashMap<String, (Timestamp, u32)> = HashMap::new();
-        let keys = spool.waiting()?;
+        let keys = spool.pending()?;
         let events: Vec<_> = keys.iter().map(|key| spool.read(key)).collect::<Result<_, _>>()?;
         for (number, (old, mut event)) in keys.iter().zip(events).enumerate() {
             let days = ages

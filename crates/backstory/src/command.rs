@@ -80,15 +80,15 @@ pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
     // Every command reports problems of the settings, not only commands that need one of them.
     engine.checked_settings()?;
     let spool = engine.home.spool();
-    let waiting = spool.waiting().context("could not list the spool")?;
-    if waiting.is_empty() && !engine.home.database().exists() {
+    let pending = spool.pending().context("could not list the spool")?;
+    if pending.is_empty() && !engine.home.database().exists() {
         return Ok(None);
     }
-    if !waiting.is_empty() && worker_process::is_running(&engine.home) {
+    if !pending.is_empty() && worker_process::is_running(&engine.home) {
         // A worker that hangs must not block the command: after the timeout the command ingests the events itself.
-        let last = waiting.last();
+        let last = pending.last();
         for _ in 0..TIMEOUT.as_millis() / POLL_INTERVAL.as_millis() {
-            if !spool.waiting()?.iter().any(|key| Some(key) <= last) {
+            if !spool.pending()?.iter().any(|key| Some(key) <= last) {
                 break;
             }
             std::thread::sleep(POLL_INTERVAL);
@@ -104,7 +104,7 @@ pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
         }
         Ok(_) => {}
         // Existing memories can still be shown, and the events are safe in the spool.
-        Err(error) => anstream::eprintln!("{} events are still in the spool: {error:#}", waiting.len()),
+        Err(error) => anstream::eprintln!("{} events are still in the spool: {error:#}", pending.len()),
     }
     // Without a worker no other process marks interrupted sessions. If the store is busy, the next command does it.
     store

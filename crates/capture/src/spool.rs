@@ -133,7 +133,7 @@ impl Spool {
     }
 
     /// Lists the keys of all events that await ingest, oldest first.
-    pub fn waiting(&self) -> io::Result<Vec<String>> {
+    pub fn pending(&self) -> io::Result<Vec<String>> {
         let mut keys = names(&self.root.join("new"))?;
         keys.sort_unstable();
         Ok(keys)
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn events_are_listed_in_order_until_they_are_removed() {
         let (_folder, spool) = spool();
-        assert!(spool.waiting().unwrap().is_empty());
+        assert!(spool.pending().unwrap().is_empty());
         let keys = [
             key(Duration::from_nanos(9), 1, EventKind::Stop),
             key(Duration::from_secs(1), 1, EventKind::Stop),
@@ -309,11 +309,11 @@ mod tests {
         for (key, durability) in keys.iter().rev().zip([Durability::Normal, Durability::Full]) {
             spool.put(&event(key, "{\"a\":\"\\n\"}"), durability).unwrap();
         }
-        assert_eq!(spool.waiting().unwrap(), keys);
+        assert_eq!(spool.pending().unwrap(), keys);
         assert_eq!(spool.read(&keys[0]).unwrap(), event(&keys[0], "{\"a\":\"\\n\"}"));
         spool.remove([keys[0].as_str(), keys[0].as_str()]).unwrap();
         assert!(matches!(spool.read(&keys[0]), Err(SpoolError::Gone)));
-        assert_eq!(spool.waiting().unwrap(), keys[1..]);
+        assert_eq!(spool.pending().unwrap(), keys[1..]);
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
         assert!(matches!(spool.read("1"), Err(SpoolError::Torn(_))));
         spool.set_aside("1").unwrap();
         spool.set_aside("1").unwrap();
-        assert!(spool.waiting().unwrap().is_empty());
+        assert!(spool.pending().unwrap().is_empty());
         assert_eq!(spool.torn().unwrap(), ["1"]);
     }
 

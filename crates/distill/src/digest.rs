@@ -90,7 +90,7 @@ pub fn digest(
     let mut position = 0;
     let log = record_each(turn, load, &mut |item| {
         position += 1;
-        if let Some((rank, label, max)) = place(&item) {
+        if let Some((rank, label, max)) = rank_item(&item) {
             pieces.push(piece(position, rank, label, &item.text, max));
         }
     });
@@ -108,7 +108,7 @@ pub fn digest(
 }
 
 /// Returns rank, label and length of an item; `None` if it stays out.
-fn place(item: &EvidenceItem) -> Option<(Rank, &'static str, usize)> {
+fn rank_item(item: &EvidenceItem) -> Option<(Rank, &'static str, usize)> {
     Some(match item.kind {
         EvidenceKind::UserMessage => (Rank::Message, "user message", MAX_MESSAGE),
         EvidenceKind::UserAnswer => (Rank::Message, "user answer", MAX_MESSAGE),

@@ -37,7 +37,7 @@ fn main() {
             black_box(nearest(&query, stored, 50, |_| true));
         });
         report("  one in a hundred kept", 50, || {
-            black_box(nearest(&query, stored, 50, |place| place % 100 == 7));
+            black_box(nearest(&query, stored, 50, |position| position % 100 == 7));
         });
     }
 }

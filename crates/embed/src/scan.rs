@@ -2,7 +2,7 @@
 
 use crate::DIMENSIONS;
 use crate::cpu::Isa;
-use crate::kernels::{MAX_DISTANCE, SignQuery, WordQuery, distances, dots, places_between};
+use crate::kernels::{MAX_DISTANCE, SignQuery, WordQuery, distances, dots, positions_between};
 use crate::quantized::{SIGN_BYTES, rotated};
 
 /// Stored vectors, as three blocks of a mapped file: `as_chunks` converts its bytes.
@@ -67,23 +67,23 @@ impl Search {
             .len()
             .min(stored.bytes.len())
             .min(stored.scales.len());
-        let places = if expected(count, &keep) <= self.few {
+        let positions = if expected(count, &keep) <= self.few {
             (0_u32..)
                 .take(count)
-                .filter(|place| keep(*place as usize))
+                .filter(|position| keep(*position as usize))
                 .collect()
         } else {
             let enough = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_PER_RESULT));
             self.candidates(query, &stored.signs[..count], enough, keep)
         };
         let query = WordQuery::new(query);
-        let mut products = Vec::with_capacity(places.len());
-        dots(self.isa, &query, stored.bytes, &places, &mut products);
-        let scored = places.iter().zip(products).map(|(place, product)| {
-            let place = *place as usize;
+        let mut products = Vec::with_capacity(positions.len());
+        dots(self.isa, &query, stored.bytes, &positions, &mut products);
+        let scored = positions.iter().zip(products).map(|(position, product)| {
+            let position = *position as usize;
             (
-                place,
-                product as f32 * query.step * f32::from_le_bytes(stored.scales[place]),
+                position,
+                product as f32 * query.step * f32::from_le_bytes(stored.scales[position]),
             )
         });
         best(scored.collect(), wanted)
@@ -107,16 +107,21 @@ impl Search {
             }
         }
         let mut kept = Vec::new();
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut next = Some(0);
         let mut step = enough;
         // Outwards ring by ring, because the number that `keep` accepts is unknown; each ring is larger than the last,
         // because each costs a pass over all distances.
         while let Some(from) = next.filter(|_| kept.len() < enough) {
             let to = ring_end(&counts, from, step);
-            places.clear();
-            places_between(self.isa, &all, from, to, &mut places);
-            kept.extend(places.iter().copied().filter(|place| keep(*place as usize)));
+            positions.clear();
+            positions_between(self.isa, &all, from, to, &mut positions);
+            kept.extend(
+                positions
+                    .iter()
+                    .copied()
+                    .filter(|position| keep(*position as usize)),
+            );
             next = (to < MAX_DISTANCE).then(|| to + 1);
             step = step.saturating_mul(4);
         }
@@ -233,8 +238,9 @@ mod tests {
         let vectors = vectors(9_000);
         let file = File::new(&vectors);
         for few in [0, usize::MAX] {
-            let mut answers = Isa::available()
-                .map(|isa| search(isa, few).nearest(&vectors[77], file.stored(), 20, |place| place % 5 != 0));
+            let mut answers = Isa::available().map(|isa| {
+                search(isa, few).nearest(&vectors[77], file.stored(), 20, |position| position % 5 != 0)
+            });
             let expected = answers.next().unwrap();
             assert_eq!(expected[0].0, 77);
             assert!((expected[0].1 - 1.0).abs() < 0.01);
@@ -265,11 +271,11 @@ mod tests {
         let query = vectors[4_000].map(|value| -value);
         for few in [0, usize::MAX] {
             let found =
-                search(Isa::best(), few).nearest(&query, file.stored(), 50, |place| place % 1_000 == 0);
-            let mut places: Vec<usize> = found.iter().map(|(place, _)| *place).collect();
-            places.sort_unstable();
+                search(Isa::best(), few).nearest(&query, file.stored(), 50, |position| position % 1_000 == 0);
+            let mut positions: Vec<usize> = found.iter().map(|(position, _)| *position).collect();
+            positions.sort_unstable();
             assert_eq!(
-                places,
+                positions,
                 [0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000]
             );
         }

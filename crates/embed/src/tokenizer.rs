@@ -129,8 +129,8 @@ fn longest_piece(text: &[u8]) -> Option<(u32, usize)> {
 }
 
 fn spelling(index: usize) -> &'static [u8] {
-    let place = |index: usize| u32::from_le_bytes(WEIGHTS.starts[index]) as usize;
-    &WEIGHTS.spellings[place(index)..place(index + 1)]
+    let position = |index: usize| u32::from_le_bytes(WEIGHTS.starts[index]) as usize;
+    &WEIGHTS.spellings[position(index)..position(index + 1)]
 }
 
 /// Returns true if a part of an identifier begins here: `tokenRefresh`, `v2Token`, `HTTPServer`.

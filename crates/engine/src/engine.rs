@@ -83,10 +83,7 @@ impl Engine {
 
     /// Returns the number of events in the spool.
     pub fn spooled(&self) -> u64 {
-        self.home
-            .spool()
-            .waiting()
-            .map_or(0, |waiting| waiting.len() as u64)
+        self.home.spool().pending().map_or(0, |keys| keys.len() as u64)
     }
 
     /// Appends a line to a log file of the home folder.

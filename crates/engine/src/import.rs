@@ -4,7 +4,7 @@
 //! with the steps before it that no hook reports. Event keys consist of time and position in the file, so importing twice
 //! is the same as importing once.
 
-mod places;
+mod folder_projects;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::turns::{self, TranscriptStep, TurnRecords};
 
-pub use places::Places;
+pub use folder_projects::FolderProjects;
 
 /// Events of a transcript.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ const ENDED_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Reads a session and its sub-agents.
 pub fn read(
     transcript: &Transcript,
-    places: &Places,
+    folders: &FolderProjects,
     settings: &filter::CaptureSettings,
     now: Timestamp,
 ) -> Result<TranscriptEvents> {
@@ -100,7 +100,7 @@ pub fn read(
         events.append(&mut builder.events);
     }
     let folder = transcript.path.parent().unwrap_or(&transcript.path);
-    let project = places.project(builder.cwd.as_deref(), folder);
+    let project = folders.project(builder.cwd.as_deref(), folder);
     let mut branches = builder.branches.into_iter();
     for event in events
         .iter_mut()

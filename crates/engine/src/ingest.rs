@@ -29,7 +29,7 @@ pub struct DatabaseReplaced;
 
 /// Result of an ingest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Intake {
+pub struct IngestReport {
     /// Events that were not in the database before.
     pub new: usize,
     /// Torn files, moved to `spool/torn`.
@@ -43,17 +43,17 @@ pub struct Intake {
 }
 
 /// Ingests all events that are in the spool now.
-pub fn ingest(spool: &Spool, store: &mut Store) -> Result<Intake> {
-    let waiting = spool.waiting().context("could not list the spool")?;
-    let mut intake = Intake::default();
-    if waiting.is_empty() {
-        return Ok(intake);
+pub fn ingest(spool: &Spool, store: &mut Store) -> Result<IngestReport> {
+    let pending = spool.pending().context("could not list the spool")?;
+    let mut report = IngestReport::default();
+    if pending.is_empty() {
+        return Ok(report);
     }
     let _lock = SwapLock::shared(spool)?;
-    for keys in waiting.chunks(BATCH) {
-        ingest_batch(spool, store, keys, &mut intake)?;
+    for keys in pending.chunks(BATCH) {
+        ingest_batch(spool, store, keys, &mut report)?;
     }
-    Ok(intake)
+    Ok(report)
 }
 
 /// Stores events in one transaction. The first event of a session may lack its project, which is located here.
@@ -72,7 +72,7 @@ pub fn store_events(store: &mut Store, events: &[Event]) -> Result<IngestCounts,
     store.ingest_batch(events, &projects)
 }
 
-fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut Intake) -> Result<()> {
+fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], report: &mut IngestReport) -> Result<()> {
     let mut events = Vec::with_capacity(keys.len());
     for key in keys {
         match spool.read(key) {
@@ -82,7 +82,7 @@ fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut 
                 spool.set_aside(key).context("could not set a torn file aside")?;
                 // Best effort: the file itself shows the loss.
                 drop_counters::add(spool, DropReason::Torn).ok();
-                intake.torn += 1;
+                report.torn += 1;
             }
             Err(SpoolError::Unreadable(_)) => {
                 spool
@@ -90,18 +90,18 @@ fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], intake: &mut 
                     .context("could not clear the spool")?;
                 drop_counters::add(spool, DropReason::Unreadable).ok();
             }
-            Err(SpoolError::Newer(_) | SpoolError::Read(..)) => intake.left += 1,
+            Err(SpoolError::Newer(_) | SpoolError::Read(..)) => report.left += 1,
         }
     }
     for event in &events {
-        *intake.hosts.entry(event.host.as_str().to_owned()).or_default() += 1;
+        *report.hosts.entry(event.host.as_str().to_owned()).or_default() += 1;
     }
     let reads = |event: &&Event| host::find(event.host.as_str()).is_some_and(|host| host.rules.is_some());
     let readers = events.iter().filter(reads);
-    intake
+    report
         .readers
         .extend(readers.map(|event| event.session_id.clone()));
-    intake.new += store_events(store, &events)?.new;
+    report.new += store_events(store, &events)?.new;
     if !store.is_in_place() {
         bail!(DatabaseReplaced);
     }

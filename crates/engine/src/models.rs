@@ -23,7 +23,7 @@ pub struct Model {
     /// Name of the model in the ledger.
     pub name: String,
     /// Key of the provider backoff: provider and address, because the same provider may work at another address.
-    pub place: String,
+    pub backoff_key: String,
     /// Maximum number of concurrent calls.
     pub concurrency: usize,
     /// Maximum number of tokens of a digest.
@@ -76,7 +76,7 @@ impl Model {
         Some(Self {
             provider,
             provider_name: distill.provider.name(),
-            place: provider_id(distill),
+            backoff_key: provider_id(distill),
             name,
             concurrency: usize::from(distill.concurrency),
             max_input_tokens: distill.max_input_tokens as usize,

@@ -75,7 +75,7 @@ pub fn record(
     };
     let settings = hook_settings::load(engine);
     let cwd = payload.cwd().unwrap_or_default();
-    let project = match place(kind, &cwd, &payload, &settings.exclude) {
+    let project = match locate_project(kind, &cwd, &payload, &settings.exclude) {
         Ok(project) => project,
         Err(why) => return RecordOutcome::Off(why),
     };
@@ -120,7 +120,7 @@ pub fn unknown_event(engine: &Engine, name: &str) -> RecordOutcome {
 }
 
 /// Returns the project of an event that opens a session or a turn. Fails with a reason if capture is switched off in the folder.
-fn place(
+fn locate_project(
     kind: EventKind,
     cwd: &str,
     payload: &HookPayload<'_>,
@@ -140,11 +140,11 @@ fn place(
             Ok(None)
         };
     }
-    let place = project::locate(Path::new(cwd));
-    match (place.ignored, is_excluded(&place.facts.root)) {
+    let found = project::locate(Path::new(cwd));
+    match (found.ignored, is_excluded(&found.facts.root)) {
         (true, _) => Err(IGNORED),
         (_, true) => Err(EXCLUDED),
-        _ => Ok(Some(place.facts)),
+        _ => Ok(Some(found.facts)),
     }
 }
 

@@ -11,7 +11,7 @@ use backstory_model::{Timestamp, TurnId};
 use backstory_store::{ReindexScope, ReindexTurn, Store};
 use backstory_transcript as transcript;
 
-use crate::import::{self, Places};
+use crate::import::{self, FolderProjects};
 
 /// Result of queueing turns for reindexing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ fn restore(
     let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(Timestamp::MIN);
     let mut restored = 0;
     for transcript in found.transcripts {
-        let Ok(read) = import::read(&transcript, &Places::of(&[], None), keep, now) else {
+        let Ok(read) = import::read(&transcript, &FolderProjects::of(&[], None), keep, now) else {
             continue;
         };
         let mut events = read.events;

@@ -32,9 +32,9 @@ pub struct StatsReport {
     /// Token limit of a day.
     pub daily_tokens: u64,
     /// Turns in the model queue.
-    pub waiting: u64,
+    pub pending_turns: u64,
     /// Providers that are in backoff.
-    pub pauses: Vec<ProviderBackoff>,
+    pub backoffs: Vec<ProviderBackoff>,
 }
 
 const DAY: Duration = Duration::from_hours(24);
@@ -58,8 +58,8 @@ impl StatsReport {
             day_start: day,
             tokens_today: store.tokens_since(day)?,
             daily_tokens: u64::from(settings.distill.daily_tokens),
-            waiting: store.pending_model_jobs()?,
-            pauses: store.provider_pauses()?,
+            pending_turns: store.pending_model_jobs()?,
+            backoffs: store.provider_backoffs()?,
         })
     }
 
@@ -92,8 +92,8 @@ impl StatsReport {
             .iter()
             .map(|(kind, number)| (kind.name().to_owned(), (*number).into()))
             .collect();
-        let pauses: Vec<Value> = self
-            .pauses
+        let backoffs: Vec<Value> = self
+            .backoffs
             .iter()
             .map(|pause| {
                 let mut value = json!(pause);
@@ -123,8 +123,8 @@ impl StatsReport {
                     "left": self.tokens_left(),
                     "day_began_at": rfc3339(self.day_start),
                 },
-                "waiting_turns": self.waiting,
-                "paused": pauses,
+                "waiting_turns": self.pending_turns,
+                "paused": backoffs,
             },
         })
     }

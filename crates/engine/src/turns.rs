@@ -164,7 +164,8 @@ impl SourcedStep {
 #[serde(default)]
 struct EventHead {
     steps: Value,
-    said: Value,
+    #[serde(rename = "said")]
+    prose: Value,
     call: Value,
     tool_use_id: Value,
     tool_name: Value,
@@ -188,7 +189,7 @@ impl EventHead {
     /// Returns the steps that an import stored with the event.
     fn stored_steps(&mut self) -> Vec<TurnStep> {
         // Imports of earlier versions stored prose only.
-        let prose = self.said.as_array().into_iter().flatten();
+        let prose = self.prose.as_array().into_iter().flatten();
         let mut steps: Vec<TurnStep> = prose.filter_map(text).map(TurnStep::Prose).collect();
         if let Value::Array(stored) = self.steps.take() {
             steps.extend(
@@ -276,12 +277,15 @@ impl EventReading {
     /// Orders imported calls as they were made. Events are sorted by the time of their result, and of two calls that were made
     /// at once the second may finish first.
     fn order_calls(&mut self) {
-        let places: Vec<usize> = (0..self.events.len())
+        let indexes: Vec<usize> = (0..self.events.len())
             .filter(|&at| self.events[at].call.is_some())
             .collect();
-        let mut calls: Vec<EventSteps> = places.iter().map(|&at| mem::take(&mut self.events[at])).collect();
+        let mut calls: Vec<EventSteps> = indexes
+            .iter()
+            .map(|&at| mem::take(&mut self.events[at]))
+            .collect();
         calls.sort_by_key(|event| event.call);
-        for (at, event) in places.into_iter().zip(calls) {
+        for (at, event) in indexes.into_iter().zip(calls) {
             self.events[at] = event;
         }
     }
@@ -290,7 +294,7 @@ impl EventReading {
 /// Merges the steps of events and of the transcript: in the order of the transcript for the agent's own calls and
 /// everything it adds, in the order of the events for the rest.
 fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<SourcedStep> {
-    let place: HashMap<String, usize> = added
+    let index_of: HashMap<String, usize> = added
         .iter()
         .enumerate()
         .filter_map(|(at, step)| Some((call_id(step)?.to_owned(), at)))
@@ -298,7 +302,7 @@ fn merge(events: Vec<EventSteps>, added: Vec<TurnStep>) -> Vec<SourcedStep> {
     let mut reported: BTreeMap<usize, EventSteps> = BTreeMap::new();
     let mut order: Vec<Result<usize, EventSteps>> = Vec::with_capacity(events.len());
     for event in events {
-        match event.call_id().and_then(|id| place.get(id)) {
+        match event.call_id().and_then(|id| index_of.get(id)) {
             Some(&at) => {
                 reported.insert(at, event);
                 order.push(Ok(at));

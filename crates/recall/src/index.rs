@@ -79,7 +79,7 @@ pub enum FlushPolicy {
 
 /// Moves vectors into the file. A crash in between leaves them in both places, which is harmless.
 pub fn file_vectors(store: &mut Store, path: &Path, when: FlushPolicy) -> Result<(), IndexError> {
-    let waiting = store.fresh_vector_count()?;
+    let pending = store.fresh_vector_count()?;
     let filed = vector_file::VectorFile::open(path).map_or(0, |file| file.documents().len() as u64);
     // Rewriting the whole file for a few vectors pays off only while it is small.
     let enough = MAX_FRESH.max((filed / 20).min(20 * MAX_FRESH));
@@ -88,7 +88,7 @@ pub fn file_vectors(store: &mut Store, path: &Path, when: FlushPolicy) -> Result
         FlushPolicy::Settled => enough / 10,
         FlushPolicy::Now => 1,
     };
-    if waiting < least {
+    if pending < least {
         return Ok(());
     }
     let _alone = vector_file::lock_exclusive(path)?;
@@ -107,7 +107,7 @@ pub fn repair_vectors(store: &mut Store, path: &Path) -> Result<(), IndexError> 
     let file = vector_file::VectorFile::open(path);
     let is_filed = |document: DocumentId| {
         file.as_ref()
-            .is_some_and(|file| !file.places(&(document..=document)).is_empty())
+            .is_some_and(|file| !file.positions(&(document..=document)).is_empty())
     };
     let is_fresh = |document: DocumentId| {
         fresh

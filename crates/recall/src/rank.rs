@@ -65,14 +65,14 @@ pub(crate) fn by_words(
     most: usize,
 ) -> HashMap<DocumentId, ByWords> {
     let all: f64 = words.iter().map(|word| word.weight).sum();
-    let mut said: Vec<(DocumentId, usize, f64)> = Vec::new();
+    let mut matches: Vec<(DocumentId, usize, f64)> = Vec::new();
     for (index, word) in words.iter().enumerate() {
         let of_word = word.documents.iter().filter(|(document, _)| passes(*document));
-        said.extend(of_word.map(|(document, strength)| (*document, index, word.weight * strength)));
+        matches.extend(of_word.map(|(document, strength)| (*document, index, word.weight * strength)));
     }
     // Sorted, not hashed: each word brings its documents in order already.
-    said.sort_by_key(|(document, ..)| *document);
-    let mut best: Vec<_> = said
+    matches.sort_by_key(|(document, ..)| *document);
+    let mut best: Vec<_> = matches
         .chunk_by(|one, other| one.0 == other.0)
         .map(|parts| {
             let covered: f64 = parts
@@ -123,11 +123,11 @@ pub(crate) fn rank(
     candidates.sort_by_key(|candidate| candidate.document);
     candidates.dedup_by_key(|candidate| candidate.document);
     let none = ByWords::default();
-    let said: Vec<&ByWords> = candidates
+    let matches: Vec<&ByWords> = candidates
         .iter()
         .map(|one| words.get(&one.document).unwrap_or(&none))
         .collect();
-    let lexical = scaled(said.iter().map(|one| one.score).collect());
+    let lexical = scaled(matches.iter().map(|one| one.score).collect());
     let meaning = scaled(
         candidates
             .iter()
@@ -144,8 +144,8 @@ pub(crate) fn rank(
         .zip(&meaning)
         .map(|(words, meaning)| words + weights.meaning * meaning)
         .collect();
-    let sessions = group_scores(&candidates, &said, &meaning, |origin| origin.session);
-    let episodes = group_scores(&candidates, &said, &meaning, |origin| origin.episode);
+    let sessions = group_scores(&candidates, &matches, &meaning, |origin| origin.session);
+    let episodes = group_scores(&candidates, &matches, &meaning, |origin| origin.episode);
     let mut scores = Vec::with_capacity(own.len());
     for (index, candidate) in candidates.iter().enumerate() {
         let lent = |other: Option<usize>| {
@@ -172,13 +172,13 @@ pub(crate) fn rank(
     let scores = scaled(scores);
     let mut ranked: Vec<Ranked> = candidates
         .iter()
-        .zip(said)
+        .zip(matches)
         .zip(scores)
-        .map(|((candidate, said), score)| Ranked {
+        .map(|((candidate, found), score)| Ranked {
             document: candidate.document,
             score,
-            covered: said.covered,
-            words: u32::try_from(said.parts.len()).unwrap_or(u32::MAX),
+            covered: found.covered,
+            words: u32::try_from(found.parts.len()).unwrap_or(u32::MAX),
             cosine: candidate.cosine,
             origin: candidate.origin,
         })
@@ -195,7 +195,7 @@ pub(crate) fn rank(
 /// Scores groups of documents by what they cover together; a word counts less the more often it occurs.
 fn group_scores<G: Copy + Eq + Hash>(
     candidates: &[Candidate],
-    said: &[&ByWords],
+    matches: &[&ByWords],
     meaning: &[f64],
     group_of: impl Fn(&Origin) -> Option<G>,
 ) -> HashMap<G, f64> {
@@ -206,13 +206,13 @@ fn group_scores<G: Copy + Eq + Hash>(
     }
     let mut most: HashMap<usize, f64> = HashMap::new();
     let mut groups: HashMap<G, Group> = HashMap::new();
-    for ((candidate, said), meaning) in candidates.iter().zip(said).zip(meaning) {
+    for ((candidate, found), meaning) in candidates.iter().zip(matches).zip(meaning) {
         let Some(id) = group_of(&candidate.origin) else {
             continue;
         };
         let group = groups.entry(id).or_default();
         group.meaning = group.meaning.max(*meaning);
-        for (word, worth) in &said.parts {
+        for (word, worth) in &found.parts {
             *group.words.entry(*word).or_default() += worth;
             let most = most.entry(*word).or_default();
             *most = most.max(*worth);

@@ -60,7 +60,7 @@ impl SearchHit {
         one_line(text, MAX_LEN)
     }
 
-    /// Returns the snippet as it may stand below a title, maybe cut, without what that says already.
+    /// Returns the snippet without the part that the title above it shows already.
     pub fn snippet_below(&self, title: &str) -> Option<String> {
         /// More than a snippet has.
         const WHOLE: usize = 1_000;
@@ -68,13 +68,13 @@ impl SearchHit {
         if snippet.is_empty() || snippet == title {
             return None;
         }
-        let said = title.strip_suffix('…').filter(|said| snippet.starts_with(said));
-        let Some(said) = said else { return Some(snippet) };
-        let from = match &snippet[said.len()..] {
+        let start = title.strip_suffix('…').filter(|start| snippet.starts_with(start));
+        let Some(start) = start else { return Some(snippet) };
+        let from = match &snippet[start.len()..] {
             "" => return None,
-            rest if rest.starts_with(' ') => said.len() + 1,
-            // A word that the title was cut in is said again.
-            _ => said.rfind(' ').map_or(said.len(), |blank| blank + 1),
+            rest if rest.starts_with(' ') => start.len() + 1,
+            // The title was cut inside a word: the snippet repeats the whole word.
+            _ => start.rfind(' ').map_or(start.len(), |blank| blank + 1),
         };
         Some(format!("…{}", &snippet[from..]))
     }

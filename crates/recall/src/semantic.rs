@@ -59,10 +59,10 @@ impl SemanticIndex {
         let mut found: HashMap<DocumentId, f32> = HashMap::new();
         if let Some(file) = &self.file {
             for range in ranges {
-                let places = file.places(range);
-                let first = places.start;
-                for (place, cosine) in nearest(&vector, file.stored(places), wanted, |_| true) {
-                    found.insert(file.document(first + place), cosine);
+                let positions = file.positions(range);
+                let first = positions.start;
+                for (position, cosine) in nearest(&vector, file.stored(positions), wanted, |_| true) {
+                    found.insert(file.document(first + position), cosine);
                 }
             }
         }
@@ -90,8 +90,8 @@ impl SemanticIndex {
             return Some(as_quantized(&self.fresh[index]).dot(question));
         }
         let file = self.file.as_ref()?;
-        let place = file.places(&(document..=document)).next()?;
-        Some(filed(file, place).dot(question))
+        let position = file.positions(&(document..=document)).next()?;
+        Some(filed(file, position).dot(question))
     }
 
     /// Returns the mean similarity of a sample of all documents.
@@ -104,11 +104,11 @@ impl SemanticIndex {
         };
         for range in ranges {
             if let Some(file) = &self.file {
-                let places = file.places(range);
-                let step = (places.len() / SAMPLE).max(1);
-                places
+                let positions = file.positions(range);
+                let step = (positions.len() / SAMPLE).max(1);
+                positions
                     .step_by(step)
-                    .for_each(|place| take(filed(file, place).dot(question)));
+                    .for_each(|position| take(filed(file, position).dot(question)));
             }
             self.fresh
                 .iter()
@@ -120,8 +120,8 @@ impl SemanticIndex {
     }
 }
 
-fn filed(file: &VectorFile, place: usize) -> Quantized {
-    let stored = file.stored(place..place + 1);
+fn filed(file: &VectorFile, position: usize) -> Quantized {
+    let stored = file.stored(position..position + 1);
     Quantized {
         bytes: stored.bytes[0],
         scale: f32::from_le_bytes(stored.scales[0]),

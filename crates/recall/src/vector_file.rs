@@ -39,7 +39,7 @@ impl VectorFile {
     }
 
     /// Returns the positions of the documents in a range.
-    pub(crate) fn places(&self, range: &RangeInclusive<DocumentId>) -> Range<usize> {
+    pub(crate) fn positions(&self, range: &RangeInclusive<DocumentId>) -> Range<usize> {
         let documents = self.block::<8>(0);
         let start = documents.partition_point(|bytes| id(bytes) < *range.start());
         let end = documents.partition_point(|bytes| id(bytes) <= *range.end());
@@ -47,23 +47,23 @@ impl VectorFile {
     }
 
     /// Returns the vectors at some positions.
-    pub(crate) fn stored(&self, places: Range<usize>) -> Stored<'_> {
+    pub(crate) fn stored(&self, positions: Range<usize>) -> Stored<'_> {
         Stored {
-            scales: &self.block(8)[places.clone()],
-            signs: &self.block(8 + 4)[places.clone()],
-            bytes: &self.block(8 + 4 + SIGN_BYTES)[places],
+            scales: &self.block(8)[positions.clone()],
+            signs: &self.block(8 + 4)[positions.clone()],
+            bytes: &self.block(8 + 4 + SIGN_BYTES)[positions],
         }
     }
 
     /// Returns the document number at a position.
-    pub(crate) fn document(&self, place: usize) -> DocumentId {
-        id(&self.block::<8>(0)[place])
+    pub(crate) fn document(&self, position: usize) -> DocumentId {
+        id(&self.block::<8>(0)[position])
     }
 
-    fn vector(&self, place: usize) -> StoredVector {
-        let stored = self.stored(place..place + 1);
+    fn vector(&self, position: usize) -> StoredVector {
+        let stored = self.stored(position..position + 1);
         StoredVector {
-            document: self.document(place),
+            document: self.document(position),
             scale: f32::from_le_bytes(stored.scales[0]),
             bytes: stored.bytes[0].to_vec(),
         }
@@ -104,9 +104,9 @@ pub fn zero_vectors(path: &Path, documents: &[DocumentId]) -> io::Result<()> {
     };
     let file = OpenOptions::new().write(true).open(path)?;
     for document in documents {
-        for place in vectors.places(&(*document..=*document)) {
+        for position in vectors.positions(&(*document..=*document)) {
             for (bytes_before, length) in [(8, 4), (8 + 4, SIGN_BYTES), (8 + 4 + SIGN_BYTES, DIMENSIONS)] {
-                let at = HEAD + bytes_before * vectors.count + length * place;
+                let at = HEAD + bytes_before * vectors.count + length * position;
                 write_all_at(&file, &vec![0; length], at as u64)?;
             }
         }
@@ -126,9 +126,12 @@ pub(crate) fn write(
     let mut lost = Vec::new();
     for document in documents {
         let is_fresh = fresh.binary_search_by_key(document, |vector| vector.document);
-        let filed = old
-            .as_ref()
-            .and_then(|old| Some(Source::Filed(old, old.places(&(*document..=*document)).next()?)));
+        let filed = old.as_ref().and_then(|old| {
+            Some(Source::Filed(
+                old,
+                old.positions(&(*document..=*document)).next()?,
+            ))
+        });
         match (is_fresh, filed) {
             (Ok(index), _) => vectors.push(Source::Fresh(&fresh[index])),
             (Err(_), Some(filed)) => vectors.push(filed),
@@ -145,7 +148,7 @@ pub(crate) fn write(
         .open(&unfinished)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let read = |source: &Source<'_>| match source {
-        Source::Filed(file, place) => file.vector(*place),
+        Source::Filed(file, position) => file.vector(*position),
         Source::Fresh(vector) => (*vector).clone(),
     };
     out.write_all(&head(vectors.len()))?;
@@ -220,7 +223,7 @@ mod tests {
     fn contents(path: &Path) -> Vec<(i64, u8)> {
         let file = VectorFile::open(path).unwrap();
         (0..file.count)
-            .map(|place| (file.document(place).get(), file.vector(place).bytes[0]))
+            .map(|position| (file.document(position).get(), file.vector(position).bytes[0]))
             .collect()
     }
 
@@ -240,8 +243,8 @@ mod tests {
         );
         assert_eq!(contents(&path), [(3, 31), (5, 50)]);
         let file = VectorFile::open(&path).unwrap();
-        assert_eq!(file.places(&(DocumentId::new(4)..=DocumentId::new(9))), 1..2);
-        assert_eq!(file.places(&(DocumentId::new(6)..=DocumentId::new(9))), 2..2);
+        assert_eq!(file.positions(&(DocumentId::new(4)..=DocumentId::new(9))), 1..2);
+        assert_eq!(file.positions(&(DocumentId::new(6)..=DocumentId::new(9))), 2..2);
 
         zero_vectors(&path, &ids([5, 7])).unwrap();
         assert_eq!(contents(&path), [(3, 31), (5, 0)]);

@@ -135,17 +135,17 @@ fn ingest_spooled(engine: &Engine) {
     const TIMEOUT: Duration = Duration::from_millis(200);
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
     let spool = engine.home.spool();
-    let is_waiting = || spool.waiting().is_ok_and(|waiting| !waiting.is_empty());
+    let has_pending = || spool.pending().is_ok_and(|keys| !keys.is_empty());
     let has_worker = worker_process::is_running(&engine.home);
     if has_worker {
         for _ in 0..TIMEOUT.as_millis() / POLL_INTERVAL.as_millis() {
-            if !is_waiting() {
+            if !has_pending() {
                 return;
             }
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    if is_waiting()
+    if has_pending()
         && let Ok(opened) = repair::open(engine, LockOwner::Command)
     {
         let mut store = opened.store;

@@ -8,7 +8,7 @@ mod lines;
 mod record;
 
 pub use claude_code::{
-    AgentFile, Position, Reader, SessionPlace, TaskReport, Transcript, TranscriptError, TranscriptList,
+    AgentFile, Position, Reader, SessionOrigin, TaskReport, Transcript, TranscriptError, TranscriptList,
     TranscriptOwner, open, peek, refusal, sessions, task_report,
 };
 pub use record::{Record, RecordKind, SessionFacts, Skipped};

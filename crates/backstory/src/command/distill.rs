@@ -103,7 +103,7 @@ pub(crate) fn run(engine: &Engine, arguments: &DistillArguments) -> Result<ExitS
         }
     }
     // A user who runs this by hand wants to know now whether the provider works again.
-    store.end_pause(&asking.model.place, engine.clock.timestamp())?;
+    store.end_backoff(&asking.model.backoff_key, engine.clock.timestamp())?;
     drop(store);
     let start = engine.clock.timestamp();
     let turns = plan.turns.iter().map(|(turn, _)| turn.id).collect();

@@ -17,7 +17,7 @@ use backstory_engine::ingest::store_events;
 use backstory_engine::worker_process;
 use backstory_engine::{
     engine::Engine,
-    import::{self, Places, TranscriptEvents},
+    import::{self, FolderProjects, TranscriptEvents},
     models::{self, Model},
     settings::Settings,
     time_arg::{self, TimeArg},
@@ -25,7 +25,7 @@ use backstory_engine::{
 };
 use backstory_model::{Event, Timestamp};
 use backstory_store::{EmbedOrder, ImportedFile, Store};
-use backstory_transcript::{self as transcript, SessionPlace, Transcript};
+use backstory_transcript::{self as transcript, SessionOrigin, Transcript};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
@@ -134,12 +134,12 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
         }
     }
     let (keep, now) = (settings.capture.capture_settings(), engine.clock.timestamp());
-    let known: Vec<SessionPlace> = sessions.iter().map(|(_, place)| place.clone()).collect();
-    let places = Places::of(&known, engine.environment.user_home().as_deref());
+    let known: Vec<SessionOrigin> = sessions.iter().map(|(_, origin)| origin.clone()).collect();
+    let folders = FolderProjects::of(&known, engine.environment.user_home().as_deref());
     import_all(
         &wanted,
         arguments,
-        &|transcript| import::read(transcript, &places, &keep, now),
+        &|transcript| import::read(transcript, &folders, &keep, now),
         store.as_mut(),
         &mut |read| {
             progress.show(&format!("{read} of {} sessions read", sessions.len()));
@@ -170,7 +170,11 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
 }
 
 /// Finds the selected transcripts with project and time of their sessions, oldest session first.
-fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<(Transcript, SessionPlace)>> {
+fn find(
+    engine: &Engine,
+    arguments: &ClaudeCode,
+    zone: &TimeZone,
+) -> Result<Vec<(Transcript, SessionOrigin)>> {
     let folders = match arguments.folders.as_slice() {
         [] => vec![
             engine
@@ -192,13 +196,13 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
         }
         for transcript in found.transcripts {
             // The import itself reports a file that cannot be read.
-            let place = transcript::peek(&transcript.path).unwrap_or_default();
-            sessions.push((transcript, place));
+            let origin = transcript::peek(&transcript.path).unwrap_or_default();
+            sessions.push((transcript, origin));
         }
     }
     if let Some(since) = arguments.since {
         let from = since.timestamp(engine.clock.timestamp(), zone)?;
-        sessions.retain(|(transcript, place)| last_time(transcript, place) >= from);
+        sessions.retain(|(transcript, origin)| last_time(transcript, origin) >= from);
     }
     // Not by file time, which changes when a file is copied: the order decides which memory supersedes which.
     sessions.sort_by(|(one, at), (other, other_at)| {
@@ -208,8 +212,8 @@ fn find(engine: &Engine, arguments: &ClaudeCode, zone: &TimeZone) -> Result<Vec<
 }
 
 /// Returns the last activity of a session; the time of its file if no line has one.
-fn last_time(transcript: &Transcript, place: &SessionPlace) -> Timestamp {
-    place
+fn last_time(transcript: &Transcript, origin: &SessionOrigin) -> Timestamp {
+    origin
         .last_at
         .unwrap_or_else(|| Timestamp::from(transcript.modified))
 }
@@ -270,9 +274,9 @@ fn take(
     }
     counts.damaged += parsed.damaged;
     for damaged in &parsed.damaged_lines {
-        let place = format!("{}:{}", damaged.path.display(), damaged.line);
-        anstream::eprintln!("could not read {place}");
-        counts.unreadable.push(place);
+        let origin = format!("{}:{}", damaged.path.display(), damaged.line);
+        anstream::eprintln!("could not read {origin}");
+        counts.unreadable.push(origin);
     }
     let new = new_events(parsed.events, &transcript.session_id, store.as_deref())?;
     if new.is_empty() {

@@ -49,7 +49,7 @@ pub(crate) fn run(engine: &Engine, arguments: &QueueArguments) -> Result<ExitSta
         },
     };
     // Events that cannot be ingested, such as those of a newer version, count as pending.
-    let spooled = engine.home.spool().waiting()?.len();
+    let spooled = engine.home.spool().pending()?.len();
     let now = engine.clock.timestamp();
     if arguments.json {
         let queue = api_types::QueueJson::new(queue, spooled as u64, now);

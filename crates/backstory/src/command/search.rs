@@ -91,7 +91,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
     }
     let store = open_store(engine)?;
     let scope = match &store {
-        Some(store) => arguments.place(store)?,
+        Some(store) => arguments.scope(store)?,
         None => SearchScope::Nowhere,
     };
     if let Some(store) = &store {
@@ -185,7 +185,7 @@ impl Search {
         })
     }
 
-    fn place(&self, store: &Store) -> Result<SearchScope> {
+    fn scope(&self, store: &Store) -> Result<SearchScope> {
         if self.all {
             return Ok(SearchScope::Everywhere);
         }
@@ -199,11 +199,11 @@ impl Search {
 fn ask(
     arguments: &Search,
     session: Option<&mut SearchSession<'_>>,
-    place: &SearchScope,
+    searched: &SearchScope,
     filter: &Filter,
     question: &str,
 ) -> Result<Vec<SearchHit>> {
-    let scope = match place {
+    let scope = match searched {
         SearchScope::Project(project) => Scope::Project(project),
         SearchScope::Everywhere => Scope::Everywhere,
         SearchScope::Nowhere => return Ok(Vec::new()),
@@ -224,12 +224,12 @@ fn ask(
 fn as_json(
     arguments: &Search,
     mut session: Option<&mut SearchSession<'_>>,
-    place: &SearchScope,
+    searched: &SearchScope,
     filter: &Filter,
     question: &str,
 ) -> Result<(Value, bool)> {
     let start = Instant::now();
-    let hits = ask(arguments, session.as_deref_mut(), place, filter, question)?;
+    let hits = ask(arguments, session.as_deref_mut(), searched, filter, question)?;
     let took_ms = start.elapsed().as_secs_f64() * 1000.0;
     let results: Vec<api_types::SearchHitJson> = hits.iter().map(api_types::SearchHitJson::from).collect();
     let answer = json!({

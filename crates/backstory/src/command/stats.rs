@@ -120,25 +120,25 @@ fn print_state(facts: &StatsReport, now: Timestamp) {
         ),
         _ => field("budget", &budget),
     }
-    if facts.waiting > 0 {
+    if facts.pending_turns > 0 {
         field(
             "waiting",
-            &format!("{} for a model", count(facts.waiting, "turn")),
+            &format!("{} for a model", count(facts.pending_turns, "turn")),
         );
     }
-    for pause in &facts.pauses {
-        let rest = pause.until.since(now);
+    for backoff in &facts.backoffs {
+        let rest = backoff.until.since(now);
         let when = if rest.is_zero() {
             "the next call is a probe".to_owned()
         } else {
             format!("backing off for {}", output::span(rest))
         };
-        let message = output::one_line(&pause.said, 200);
+        let message = output::one_line(&backoff.message, 200);
         println!(
             "{BAD}{:<11}{BAD:#} {}: {message}; {when}",
-            "error", pause.provider
+            "error", backoff.provider
         );
-        if let Some(remedy) = remedy(&pause.reason) {
+        if let Some(remedy) = remedy(&backoff.reason) {
             println!("{:<11} {DIM}hint: {remedy}{DIM:#}", "");
         }
     }

@@ -57,8 +57,8 @@ pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
     let now = engine.clock.timestamp();
     for (session, record) in &records {
         let verdict = match record.told {
-            true => format!("injected at {}", place(&record.moment)),
-            false => format!("skipped at {}", place(&record.moment)),
+            true => format!("injected at {}", trigger_label(&record.moment)),
+            false => format!("skipped at {}", trigger_label(&record.moment)),
         };
         println!(
             "  {:>8}  session {}  {verdict}: {}",
@@ -73,7 +73,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Why) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn place(moment: &str) -> &str {
+fn trigger_label(moment: &str) -> &str {
     match moment {
         "start" => "start",
         "file" => "opening of a file",

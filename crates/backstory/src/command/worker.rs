@@ -152,7 +152,7 @@ fn status(engine: &Engine, json: bool) -> Result<ExitStatus> {
         Ok(text) if is_running => serde_json::from_slice(&text).unwrap_or_default(),
         _ => Value::Null,
     };
-    let spooled = engine.home.spool().waiting()?.len() as u64;
+    let spooled = engine.home.spool().pending()?.len() as u64;
     let queue = match Store::open_read_only(&engine.home.database(), BusyTimeout::Command) {
         Ok(store) => Some(store.queue(0)?),
         // Missing, or about to be created or migrated by the worker.

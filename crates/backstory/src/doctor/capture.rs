@@ -58,7 +58,7 @@ fn last_events(context: &CheckContext<'_>) -> Vec<Finding> {
             .engine
             .home
             .spool()
-            .waiting()
+            .pending()
             .unwrap_or_default()
             .is_empty()
     {

@@ -34,10 +34,10 @@ fn provider_errors(context: &CheckContext<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    for pause in store.provider_pauses().unwrap_or_default() {
-        let message = output::one_line(&pause.said, 200);
-        let finding = Finding::broken("model", format!("{}: {message}", pause.provider));
-        findings.push(match stats::remedy(&pause.reason) {
+    for backoff in store.provider_backoffs().unwrap_or_default() {
+        let message = output::one_line(&backoff.message, 200);
+        let finding = Finding::broken("model", format!("{}: {message}", backoff.provider));
+        findings.push(match stats::remedy(&backoff.reason) {
             Some(remedy) => finding.remedy(remedy),
             None => finding.remedy("retried automatically; the built-in rules write the memories meanwhile"),
         });

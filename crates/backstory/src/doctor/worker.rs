@@ -41,7 +41,7 @@ fn process(context: &CheckContext<'_>) -> Finding {
 }
 
 fn queue(context: &CheckContext<'_>) -> Vec<Finding> {
-    let spooled = context.engine.home.spool().waiting().unwrap_or_default();
+    let spooled = context.engine.home.spool().pending().unwrap_or_default();
     // The name of a spooled file starts with its time in nanoseconds.
     let oldest_spooled = spooled
         .first()
@@ -51,7 +51,7 @@ fn queue(context: &CheckContext<'_>) -> Vec<Finding> {
         .and_then(|store| store.queue(0));
     // The check of the database reports its errors.
     let queue = queue.ok();
-    let waiting = spooled.len() as u64 + queue.as_ref().map_or(0, |queue| queue.pending + queue.processing);
+    let pending = spooled.len() as u64 + queue.as_ref().map_or(0, |queue| queue.pending + queue.processing);
     let failed = queue.as_ref().map_or(0, |queue| queue.failed);
     let oldest = [oldest_spooled, queue.and_then(|queue| queue.oldest_at)]
         .into_iter()
@@ -64,15 +64,15 @@ fn queue(context: &CheckContext<'_>) -> Vec<Finding> {
                 .remedy("`backstory queue` shows why, `backstory queue retry` retries"),
         );
     }
-    let stuck = oldest.filter(|oldest| waiting > 0 && context.now.since(*oldest) > STUCK);
-    findings.push(match (waiting, stuck) {
+    let stuck = oldest.filter(|oldest| pending > 0 && context.now.since(*oldest) > STUCK);
+    findings.push(match (pending, stuck) {
         (0, _) => Finding::ok("queue", "nothing pending"),
-        (_, None) => Finding::ok("queue", format!("{} pending", count(waiting, "event"))),
+        (_, None) => Finding::ok("queue", format!("{} pending", count(pending, "event"))),
         (_, Some(oldest)) => Finding::warning(
             "queue",
             format!(
                 "{} pending, the oldest {}",
-                count(waiting, "event"),
+                count(pending, "event"),
                 output::ago(context.now, oldest)
             ),
         )

@@ -18,7 +18,7 @@ fn outcomes(home: &Home) -> Vec<String> {
     home.rows("select outcome from model_call order by id")
 }
 
-fn waiting(home: &Home) -> u64 {
+fn pending_turns(home: &Home) -> u64 {
     home.json(&["stats", "--json"])["models"]["waiting_turns"]
         .as_u64()
         .unwrap()
@@ -107,7 +107,7 @@ fn a_failing_provider_is_backed_off_and_the_turn_stays_queued() {
             titles(&home)[0].starts_with("builtin: "),
             "the rules' memories stand"
         );
-        assert_eq!(waiting(&home), 1);
+        assert_eq!(pending_turns(&home), 1);
         let stats = home.json(&["stats", "--json"]);
         assert_eq!(stats["models"]["paused"][0]["reason"], name);
         assert_eq!(stats["models"]["budget"]["spent"], 0);
@@ -122,7 +122,7 @@ fn a_failing_provider_is_backed_off_and_the_turn_stays_queued() {
             "{:?}",
             titles(&home)
         );
-        assert_eq!((reasons(&home), waiting(&home)), (Vec::new(), 0));
+        assert_eq!((reasons(&home), pending_turns(&home)), (Vec::new(), 0));
         home.assert_nowhere(KEY);
     }
 }
@@ -173,7 +173,7 @@ fn after_a_backoff_one_call_probes_the_provider() {
     let home = home.with("BACKSTORY_DISTILL_CONCURRENCY", "4");
     home.drain();
     assert_eq!(server.requests().len(), 2);
-    assert_eq!(waiting(&home), 4);
+    assert_eq!(pending_turns(&home), 4);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_turn_with_an_incomplete_answer_is_billed_and_moves_to_the_end() {
     home.drain();
     home.drain();
     assert_eq!(outcomes(&home), ["broken-off", "ok"]);
-    assert_eq!((reasons(&home).len(), waiting(&home)), (0, 1));
+    assert_eq!((reasons(&home).len(), pending_turns(&home)), (0, 1));
     // A call by hand does not wait.
     let requests = server.requests().len();
     home.run(&["distill", "--yes"], b"");
@@ -209,14 +209,14 @@ fn an_unreachable_provider_loses_nothing() {
     turn(&home, "s1", "ok");
     home.drain();
     assert_eq!(
-        (reasons(&home), waiting(&home)),
+        (reasons(&home), pending_turns(&home)),
         (vec!["unreachable".to_owned()], 1)
     );
     assert_eq!(home.json(&["stats", "--json"])["models"]["budget"]["spent"], 0);
     // Another address has its own backoff.
     let home = home.with("BACKSTORY_DISTILL_BASE_URL", server.address());
     home.drain();
-    assert_eq!(waiting(&home), 0);
+    assert_eq!(pending_turns(&home), 0);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn without_a_key_no_provider_is_called() {
     turn(&home, "s1", "ok");
     home.drain();
     assert_eq!(
-        (reasons(&home), waiting(&home)),
+        (reasons(&home), pending_turns(&home)),
         (vec!["not-set-up".to_owned()], 1)
     );
     assert_eq!(server.requests().len(), 0);
@@ -235,7 +235,7 @@ fn without_a_key_no_provider_is_called() {
     let home = with_model("openai", &local).with("OPENAI_API_KEY", "");
     turn(&home, "s1", "ok");
     home.drain();
-    assert_eq!((local.requests().len(), waiting(&home)), (1, 0));
+    assert_eq!((local.requests().len(), pending_turns(&home)), (1, 0));
     assert_eq!(local.requests()[0].header("authorization"), None);
 }
 
@@ -283,6 +283,6 @@ fn unreadable_answers_and_refusals_keep_the_built_in_memories() {
         home.drain();
         assert_eq!(outcomes(&home), expected);
         assert!(titles(&home)[0].starts_with("builtin: "), "{provider}");
-        assert_eq!((reasons(&home).len(), waiting(&home)), (0, 0), "{provider}");
+        assert_eq!((reasons(&home).len(), pending_turns(&home)), (0, 0), "{provider}");
     }
 }

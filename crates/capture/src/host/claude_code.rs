@@ -11,7 +11,7 @@ const FOLDER: Option<&str> = Some("CLAUDE_CONFIG_DIR");
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "claude-code",
     title: "Claude Code",
-    install_markers: &[place(".claude", ""), place("", ".claude.json")],
+    install_markers: &[config_path(".claude", ""), config_path("", ".claude.json")],
     // Only events that all supported versions know: a client stops with a dialog at an unknown one.
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
@@ -26,12 +26,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     parts: &[
         InstallItem::Hooks {
-            file: place(".claude", "settings.json"),
+            file: config_path(".claude", "settings.json"),
             version: None,
             entry,
         },
         InstallItem::Server {
-            file: place("", ".claude.json"),
+            file: config_path("", ".claude.json"),
             instead: None,
             key: "mcpServers",
             entry: server,
@@ -56,7 +56,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     post_install_note: None,
 };
 
-const fn place(folder: &'static str, path: &'static str) -> ConfigPath {
+const fn config_path(folder: &'static str, path: &'static str) -> ConfigPath {
     ConfigPath {
         variable: FOLDER,
         folder,

@@ -14,7 +14,7 @@ use super::{
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "codex",
     title: "Codex CLI",
-    install_markers: &[place("")],
+    install_markers: &[config_path("")],
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
         HookRow::new("UserPromptSubmit", "user-prompt-submit"),
@@ -25,12 +25,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     parts: &[
         InstallItem::Hooks {
-            file: place("hooks.json"),
+            file: config_path("hooks.json"),
             version: None,
             entry,
         },
         InstallItem::ServerToml {
-            file: place("config.toml"),
+            file: config_path("config.toml"),
             key: "mcp_servers",
         },
     ],
@@ -48,7 +48,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     post_install_note: Some("Codex runs a new hook only when you have trusted it: type /hooks in Codex."),
 };
 
-const fn place(path: &'static str) -> ConfigPath {
+const fn config_path(path: &'static str) -> ConfigPath {
     ConfigPath {
         variable: Some("CODEX_HOME"),
         folder: ".codex",

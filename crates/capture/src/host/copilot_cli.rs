@@ -14,7 +14,7 @@ use crate::payload::Payload;
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "copilot-cli",
     title: "Copilot CLI",
-    install_markers: &[place("")],
+    install_markers: &[config_path("")],
     hooks: &[
         HookRow::new("sessionStart", "session-start"),
         HookRow::new("userPromptSubmitted", "user-prompt-submit"),
@@ -26,12 +26,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     parts: &[
         InstallItem::Hooks {
-            file: place("hooks/backstory.json"),
+            file: config_path("hooks/backstory.json"),
             version: Some(1),
             entry,
         },
         InstallItem::Server {
-            file: place("mcp-config.json"),
+            file: config_path("mcp-config.json"),
             instead: None,
             key: "mcpServers",
             entry: server,
@@ -52,7 +52,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     post_install_note: None,
 };
 
-const fn place(path: &'static str) -> ConfigPath {
+const fn config_path(path: &'static str) -> ConfigPath {
     ConfigPath {
         variable: Some("COPILOT_HOME"),
         folder: ".copilot",

@@ -14,16 +14,16 @@ use super::{
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "opencode",
     title: "OpenCode",
-    install_markers: &[place("")],
+    install_markers: &[config_path("")],
     hooks: &[],
     parts: &[
         InstallItem::File {
-            file: place("plugins/backstory.js"),
+            file: config_path("plugins/backstory.js"),
             text: include_str!("opencode.js"),
         },
         InstallItem::Server {
-            file: place("opencode.json"),
-            instead: Some(place("opencode.jsonc")),
+            file: config_path("opencode.json"),
+            instead: Some(config_path("opencode.jsonc")),
             key: "mcp",
             entry: server,
         },
@@ -40,7 +40,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     post_install_note: None,
 };
 
-const fn place(path: &'static str) -> ConfigPath {
+const fn config_path(path: &'static str) -> ConfigPath {
     ConfigPath {
         variable: Some("OPENCODE_CONFIG_DIR"),
         folder: ".config/opencode",

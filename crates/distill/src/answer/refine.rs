@@ -21,7 +21,7 @@ pub fn refine(
         .into_iter()
         .map(|told| observation(told, builtin, evidence, shown))
         .collect();
-    place_files(&mut observations, builtin, evidence);
+    assign_files(&mut observations, builtin, evidence);
     let summary = match (answer.summary, &builtin.summary) {
         (Some(told), rules) => Some(summary(told, rules.as_ref(), evidence)),
         // A checkpoint stays, also where nothing else is worth keeping.
@@ -72,7 +72,7 @@ fn observation(
 }
 
 /// A change that no memory claims belongs to the first of them: what was changed must be found by its file.
-fn place_files(observations: &mut [NewObservation], builtin: &Distilled, evidence: &ToolEvidence) {
+fn assign_files(observations: &mut [NewObservation], builtin: &Distilled, evidence: &ToolEvidence) {
     let is_claimed = observations.iter().any(|one| !one.files_modified.is_empty());
     if is_claimed || evidence.modified.is_empty() {
         return;

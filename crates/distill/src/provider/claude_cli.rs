@@ -117,12 +117,12 @@ impl Provider for ClaudeCli {
             Err(RunError::Missing) => Err(Trouble::NotSetUp("`claude` is not on the PATH".to_owned())),
             Err(RunError::TimedOut) => Err(Trouble::BrokenOff {
                 usage: None,
-                said: "`claude` took too long".to_owned(),
+                message: "`claude` took too long".to_owned(),
             }),
             Err(RunError::Stopped) => Err(Trouble::Stopped),
             Err(RunError::Failed(why)) => Err(Trouble::Unreachable {
                 retry_after: None,
-                said: format!("could not run `claude`: {}", trouble::short(&why)),
+                message: format!("could not run `claude`: {}", trouble::short(&why)),
             }),
         }
     }
@@ -152,8 +152,8 @@ fn read(ran: &ClaudeOutput) -> Result<Reply, Trouble> {
     })
 }
 
-fn failed(status: u16, said: &str, usage: Option<Usage>) -> Trouble {
-    let lower = said.to_lowercase();
+fn failed(status: u16, message: &str, usage: Option<Usage>) -> Trouble {
+    let lower = message.to_lowercase();
     let is_logged_out = ["/login", "not logged in", "invalid api key", "oauth token"]
         .iter()
         .any(|words| lower.contains(words));
@@ -163,16 +163,16 @@ fn failed(status: u16, said: &str, usage: Option<Usage>) -> Trouble {
     match status {
         _ if is_spent => Trouble::QuotaSpent {
             retry_after: None,
-            said: trouble::short(said),
+            message: trouble::short(message),
         },
-        0 if is_logged_out => Trouble::BadKey(trouble::short(said)),
+        0 if is_logged_out => Trouble::BadKey(trouble::short(message)),
         // Killed or aborted: it reports its usage, or none is known.
         0 => Trouble::BrokenOff {
             usage,
-            said: trouble::short(said),
+            message: trouble::short(message),
         },
-        status => match trouble::of_status(status, "", said, None) {
-            Trouble::BrokenOff { said, .. } => Trouble::BrokenOff { usage, said },
+        status => match trouble::of_status(status, "", message, None) {
+            Trouble::BrokenOff { message, .. } => Trouble::BrokenOff { usage, message },
             other => other,
         },
     }
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn failures_are_classified() {
-        let error = |status: u16, said: &str| {
+        let error = |status: u16, message: &str| {
             format!(
-                r#"{{"subtype":"success","is_error":true,"api_error_status":{status},"result":"{said}"}}"#
+                r#"{{"subtype":"success","is_error":true,"api_error_status":{status},"result":"{message}"}}"#
             )
         };
         for (stdout, name) in [
@@ -231,7 +231,7 @@ mod tests {
             tokens_in: 3,
             tokens_out: 4,
         });
-        let said = String::new();
-        assert_eq!(outcome(true, text), Err(Trouble::BrokenOff { usage, said }));
+        let message = String::new();
+        assert_eq!(outcome(true, text), Err(Trouble::BrokenOff { usage, message }));
     }
 }

@@ -54,10 +54,10 @@ pub(super) fn post(
         match receive.recv_timeout(POLL_INTERVAL) {
             Ok(Ok(response)) => return judge(endpoint, &response),
             Ok(Err(error)) => {
-                let said = hide(endpoint, &error.to_string());
+                let message = hide(endpoint, &error.to_string());
                 return Err(match never_left(&error) {
-                    true => unreachable(&said),
-                    false => broken_off(&said),
+                    true => unreachable(&message),
+                    false => broken_off(&message),
                 });
             }
             Err(RecvTimeoutError::Disconnected) => return Err(broken_off("the call failed unexpectedly")),
@@ -169,16 +169,16 @@ fn never_left(error: &ureq::Error) -> bool {
     }
 }
 
-fn broken_off(said: &str) -> Trouble {
+fn broken_off(message: &str) -> Trouble {
     Trouble::BrokenOff {
         usage: None,
-        said: trouble::short(said),
+        message: trouble::short(message),
     }
 }
 
-fn unreachable(said: &str) -> Trouble {
+fn unreachable(message: &str) -> Trouble {
     Trouble::Unreachable {
         retry_after: None,
-        said: trouble::short(said),
+        message: trouble::short(message),
     }
 }

@@ -14,39 +14,39 @@ pub enum Trouble {
     #[error("the key is not accepted: {0}")]
     BadKey(String),
     /// Too many calls in a short time.
-    #[error("rate limited: {said}")]
+    #[error("rate limited: {message}")]
     RateLimited {
         /// Delay that the server requests.
         retry_after: Option<Duration>,
         /// Message of the server.
-        said: String,
+        message: String,
     },
     /// The account has no quota left.
-    #[error("the quota is spent: {said}")]
+    #[error("the quota is spent: {message}")]
     QuotaSpent {
         /// Delay that the server requests.
         retry_after: Option<Duration>,
         /// Message of the server.
-        said: String,
+        message: String,
     },
     /// The provider refuses to answer this prompt.
     #[error("refused: {0}")]
     Refused(String),
     /// It cannot be reached, or is overloaded: the call was not processed.
-    #[error("not reachable: {said}")]
+    #[error("not reachable: {message}")]
     Unreachable {
         /// Delay that the server requests.
         retry_after: Option<Duration>,
         /// Error message.
-        said: String,
+        message: String,
     },
     /// The call was sent and has no answer: it may have been billed.
-    #[error("the answer broke off: {said}")]
+    #[error("the answer broke off: {message}")]
     BrokenOff {
         /// Token counts, if the provider reports them.
         usage: Option<Usage>,
         /// Error message.
-        said: String,
+        message: String,
     },
     /// The answer cannot be parsed.
     #[error("no answer that could be read: {0}")]
@@ -74,7 +74,7 @@ impl Trouble {
 
     /// Returns the backoff of the provider after `failures` failures in a row; `None` if only this one prompt is
     /// affected. A delay that the server requests applies, within bounds.
-    pub fn pause(&self, failures: u32) -> Option<Duration> {
+    pub fn backoff(&self, failures: u32) -> Option<Duration> {
         const MINUTE: Duration = Duration::from_secs(60);
         let bounded = |asked: &Option<Duration>, usual: Duration, longest: Duration| {
             Some(asked.unwrap_or(usual).clamp(Duration::from_secs(1), longest))
@@ -94,7 +94,7 @@ impl Trouble {
 
 /// Classifies an error by the status, the error code and the message of an HTTP API.
 pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Option<Duration>) -> Trouble {
-    let said = match message.trim() {
+    let message = match message.trim() {
         "" => format!("status {status}"),
         message => short(message),
     };
@@ -115,16 +115,16 @@ pub(super) fn of_status(status: u16, code: &str, message: &str, retry_after: Opt
         .iter()
         .any(|words| lower.contains(words));
     match status {
-        _ if is_spent => Trouble::QuotaSpent { retry_after, said },
-        401 | 403 => Trouble::BadKey(said),
-        404 => Trouble::NotSetUp(said),
-        429 => Trouble::RateLimited { retry_after, said },
-        503 | 529 => Trouble::Unreachable { retry_after, said },
+        _ if is_spent => Trouble::QuotaSpent { retry_after, message },
+        401 | 403 => Trouble::BadKey(message),
+        404 => Trouble::NotSetUp(message),
+        429 => Trouble::RateLimited { retry_after, message },
+        503 | 529 => Trouble::Unreachable { retry_after, message },
         // With a requested delay, the call was not processed.
-        408 | 409 | 500.. if retry_after.is_none() => Trouble::BrokenOff { usage: None, said },
-        408 | 409 | 500.. => Trouble::Unreachable { retry_after, said },
-        400..500 => Trouble::Refused(said),
-        _ => Trouble::Unreachable { retry_after, said },
+        408 | 409 | 500.. if retry_after.is_none() => Trouble::BrokenOff { usage: None, message },
+        408 | 409 | 500.. => Trouble::Unreachable { retry_after, message },
+        400..500 => Trouble::Refused(message),
+        _ => Trouble::Unreachable { retry_after, message },
     }
 }
 
@@ -186,20 +186,20 @@ mod tests {
     fn backoffs_follow_the_server_within_bounds_and_grow() {
         let limited = |seconds| Trouble::RateLimited {
             retry_after: seconds,
-            said: String::new(),
+            message: String::new(),
         };
         let secs = Duration::from_secs;
-        assert_eq!(limited(Some(secs(7))).pause(0), Some(secs(7)));
-        assert_eq!(limited(Some(secs(0))).pause(0), Some(secs(1)));
-        assert_eq!(limited(Some(secs(99_999))).pause(0), Some(secs(600)));
+        assert_eq!(limited(Some(secs(7))).backoff(0), Some(secs(7)));
+        assert_eq!(limited(Some(secs(0))).backoff(0), Some(secs(1)));
+        assert_eq!(limited(Some(secs(99_999))).backoff(0), Some(secs(600)));
         let away = Trouble::Unreachable {
             retry_after: None,
-            said: String::new(),
+            message: String::new(),
         };
-        let pauses: Vec<u64> = [0, 1, 2, 99]
-            .map(|failures| away.pause(failures).unwrap().as_secs())
+        let backoffs: Vec<u64> = [0, 1, 2, 99]
+            .map(|failures| away.backoff(failures).unwrap().as_secs())
             .to_vec();
-        assert_eq!(pauses, [5, 10, 20, 600]);
-        assert_eq!(Trouble::Refused(String::new()).pause(0), None);
+        assert_eq!(backoffs, [5, 10, 20, 600]);
+        assert_eq!(Trouble::Refused(String::new()).backoff(0), None);
     }
 }

@@ -91,13 +91,18 @@ fn distances_portable(query: &SignQuery, signs: &[Signs], distances: &mut [u16])
 
 for_each_level! {
     /// Appends the positions with a distance from `from` to `to`.
-    fn places_between(distances: &[u16], from: u16, to: u16, places: &mut Vec<u32>) = places_between_body
+    fn positions_between(distances: &[u16], from: u16, to: u16, positions: &mut Vec<u32>) = positions_between_body
 }
 
 #[inline(always)]
-fn places_between_body<const FUSED: bool>(distances: &[u16], from: u16, to: u16, places: &mut Vec<u32>) {
+fn positions_between_body<const FUSED: bool>(
+    distances: &[u16],
+    from: u16,
+    to: u16,
+    positions: &mut Vec<u32>,
+) {
     let width = to - from;
-    for (chunk, place) in distances.chunks(32).zip((0_u32..).step_by(32)) {
+    for (chunk, position) in distances.chunks(32).zip((0_u32..).step_by(32)) {
         // Most chunks have none, which is a cheap check.
         let least = chunk
             .iter()
@@ -105,9 +110,9 @@ fn places_between_body<const FUSED: bool>(distances: &[u16], from: u16, to: u16,
         if least <= width {
             let near = chunk
                 .iter()
-                .zip(place..)
+                .zip(position..)
                 .filter(|(distance, _)| distance.wrapping_sub(from) <= width);
-            places.extend(near.map(|(_, place)| place));
+            positions.extend(near.map(|(_, position)| position));
         }
     }
 }

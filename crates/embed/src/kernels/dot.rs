@@ -33,11 +33,11 @@ pub(crate) fn dots(
     isa: Isa,
     query: &WordQuery,
     vectors: &[[u8; DIMENSIONS]],
-    places: &[u32],
+    positions: &[u32],
     products: &mut Vec<i32>,
 ) {
     products.clear();
-    let chosen = places.iter().map(|place| &vectors[*place as usize]);
+    let chosen = positions.iter().map(|position| &vectors[*position as usize]);
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of these levels proves that the processor has AVX-512 with BW and VNNI.

@@ -20,7 +20,7 @@ mod rows;
 
 pub(crate) use activations::{Activations, Precision};
 pub(crate) use attention::{Attention, attend};
-pub(crate) use distance::{MAX_DISTANCE, SignQuery, bits, distances, places_between};
+pub(crate) use distance::{MAX_DISTANCE, SignQuery, bits, distances, positions_between};
 pub(crate) use dot::{WordQuery, dots};
 pub(crate) use linear::{Panel, linear};
 pub(crate) use rows::{add_and_normalize, gelu};

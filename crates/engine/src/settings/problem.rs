@@ -7,7 +7,7 @@ use super::keys::SettingKey;
 /// Unknown key, bad value or unreadable file, with its position and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsProblem {
-    place: String,
+    location: String,
     message: String,
     about: About,
 }
@@ -21,23 +21,23 @@ enum About {
 
 impl SettingsProblem {
     /// Returns the problem of a file that cannot be parsed.
-    pub(super) fn syntax(place: String, message: &str) -> Self {
+    pub(super) fn syntax(location: String, message: &str) -> Self {
         let message = format!(
             ": not valid TOML: {}; the file is ignored until this is fixed",
             shown(message)
         );
         Self {
-            place,
+            location,
             message,
             about: About::WholeFile,
         }
     }
 
     /// Returns the problem of a bad value; `given` is the assignment, such as ` = "many"`.
-    pub(super) fn value(place: String, given: &str, key: &'static SettingKey) -> Self {
+    pub(super) fn value(location: String, given: &str, key: &'static SettingKey) -> Self {
         let message = format!("{given}: expected {}", key.kind);
         Self {
-            place,
+            location,
             message,
             about: About::Key(key),
         }
@@ -48,25 +48,25 @@ impl SettingsProblem {
         let message =
             format!(": ignored, because the environment can only make {key} stricter; set it in config.toml");
         Self {
-            place: key.variable(),
+            location: key.variable(),
             message,
             about: About::Key(key),
         }
     }
 
     /// Returns the problem of an unknown name; `known` suggests an alternative.
-    pub(super) fn unknown(place: String, what: &str, known: &str) -> Self {
+    pub(super) fn unknown(location: String, what: &str, known: &str) -> Self {
         Self {
-            place,
+            location,
             message: format!(": unknown {what}; {known}"),
             about: About::NoKey,
         }
     }
 
     /// Returns the problem of a section that has another form.
-    pub(super) fn shape(place: String, message: &str) -> Self {
+    pub(super) fn shape(location: String, message: &str) -> Self {
         Self {
-            place,
+            location,
             message: format!(": {message}"),
             about: About::NoKey,
         }
@@ -89,7 +89,7 @@ impl SettingsProblem {
 
 impl fmt::Display for SettingsProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.place, self.message)
+        write!(f, "{}{}", self.location, self.message)
     }
 }
 

@@ -172,11 +172,11 @@ impl FileReader<'_> {
             Ok(document) => document,
             Err(error) => {
                 let (line, column) = position(self.text, error.span().map_or(0, |span| span.start));
-                let place = format!("{}:{line}:{column}", self.name);
+                let location = format!("{}:{line}:{column}", self.name);
                 return self
                     .resolved
                     .problems
-                    .push(SettingsProblem::syntax(place, plain(error.message())));
+                    .push(SettingsProblem::syntax(location, plain(error.message())));
             }
         };
         let mut problems = Vec::new();
@@ -197,10 +197,10 @@ impl FileReader<'_> {
         line: usize,
         problems: &mut Vec<(usize, SettingsProblem)>,
     ) {
-        let place = format!("{}:{line}", self.name);
+        let location = format!("{}:{line}", self.name);
         if !section_names().contains(&section) {
             let is_section = item.is_table_like() || item.is_array_of_tables();
-            return problems.push((line, unknown_at_top(place, section, is_section)));
+            return problems.push((line, unknown_at_top(location, section, is_section)));
         }
         let Some(table) = item.as_table_like() else {
             let found = if item.is_array_of_tables() {
@@ -209,7 +209,7 @@ impl FileReader<'_> {
                 "a value"
             };
             let message = format!("`{section}` is {found}; expected one section, headed [{section}]");
-            return problems.push((line, SettingsProblem::shape(place, &message)));
+            return problems.push((line, SettingsProblem::shape(location, &message)));
         };
         for (name, item) in table.iter() {
             let line = self.line(table, name);
@@ -226,9 +226,9 @@ impl FileReader<'_> {
         item: &Item,
         line: usize,
     ) -> Result<(), SettingsProblem> {
-        let place = format!("{}:{line}", self.name);
+        let location = format!("{}:{line}", self.name);
         let Some(key) = SettingKey::at(section, name) else {
-            return Err(unknown_key(place, Some(section), name));
+            return Err(unknown_key(location, Some(section), name));
         };
         let value = item
             .as_value()
@@ -242,7 +242,7 @@ impl FileReader<'_> {
                 ": {key} = {}",
                 text.map_or_else(|| "(a section)".into(), |text| repeatable(key, text))
             );
-            return Err(SettingsProblem::value(place, &given, key));
+            return Err(SettingsProblem::value(location, &given, key));
         };
         self.resolved.put(key, value, SettingSource::File { line });
         Ok(())
@@ -258,19 +258,19 @@ impl FileReader<'_> {
     }
 }
 
-fn unknown_at_top(place: String, name: &str, is_section: bool) -> SettingsProblem {
+fn unknown_at_top(location: String, name: &str, is_section: bool) -> SettingsProblem {
     if !is_section {
-        return unknown_key(place, None, name);
+        return unknown_key(location, None, name);
     }
     let names = section_names();
     let known = match nearest(&names, name) {
         Some(section) => format!("did you mean `[{section}]`?"),
         None => format!("there are {}", names.join(", ")),
     };
-    SettingsProblem::unknown(place, &format!("section `[{}]`", shown(name)), &known)
+    SettingsProblem::unknown(location, &format!("section `[{}]`", shown(name)), &known)
 }
 
-fn unknown_key(place: String, section: Option<&str>, name: &str) -> SettingsProblem {
+fn unknown_key(location: String, section: Option<&str>, name: &str) -> SettingsProblem {
     // A name with a dot was written in quotes, which is the mistake.
     let quoted = if name.contains('.') {
         format!("\"{}\"", shown(name))
@@ -282,7 +282,7 @@ fn unknown_key(place: String, section: Option<&str>, name: &str) -> SettingsProb
         Some(key) => format!("did you mean `{key}`?"),
         None => String::from("`backstory config list` lists them"),
     };
-    SettingsProblem::unknown(place, &format!("key `{full}`"), &known)
+    SettingsProblem::unknown(location, &format!("key `{full}`"), &known)
 }
 
 /// Returns a bad value in a form that may be printed: instead of a variable's name, users often enter the secret itself.

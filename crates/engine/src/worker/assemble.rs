@@ -208,7 +208,7 @@ mod tests {
         let found = transcript::sessions(path).unwrap();
         let read = import::read(
             &found.transcripts[0],
-            &import::Places::default(),
+            &import::FolderProjects::default(),
             &settings(),
             Timestamp::from_millis(0),
         )

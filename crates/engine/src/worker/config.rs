@@ -8,7 +8,7 @@ use backstory_store::Retention;
 use super::{distill::DistillOptions, model_call::ModelConfig};
 use crate::{
     engine::Engine,
-    ingest::Intake,
+    ingest::IngestReport,
     models::Model,
     settings::{ContextSettings, hook_cache::Stamp},
 };
@@ -26,7 +26,7 @@ pub enum RunMode {
 #[derive(Clone, Debug, Default)]
 pub struct WorkerReport {
     /// Ingested events.
-    pub taken: Intake,
+    pub taken: IngestReport,
     /// Distilled events.
     pub distilled: usize,
 }

@@ -206,7 +206,7 @@ impl ModelCaller<'_> {
         let new = NewCall {
             provider: model.provider_name,
             model: &model.name,
-            place: &model.place,
+            backoff_key: &model.backoff_key,
             session_db_id: request.turn.session_db_id,
             turn_id: request.turn.id,
             estimated_in,
@@ -235,7 +235,7 @@ impl ModelCaller<'_> {
                         duration,
                     },
                 )?;
-                store.resume_provider(&model.place)?;
+                store.resume_provider(&model.backoff_key)?;
                 Ok(Ok(reply))
             }
             Err(trouble) => {
@@ -255,25 +255,25 @@ impl ModelCaller<'_> {
 
     /// Puts the provider into backoff, or ends its backoff if the error is not its own.
     fn back_off(&self, store: &mut Store, trouble: &Trouble) -> Result<()> {
-        let place = &self.config.model.place;
+        let provider = &self.config.model.backoff_key;
         let now = self.clock.timestamp();
-        let pauses = store.provider_pauses()?;
-        let before = pauses.iter().find(|pause| pause.provider == *place);
-        let failures = before.map_or(0, |pause| pause.failures);
-        match trouble.pause(failures) {
-            Some(pause) => {
+        let backoffs = store.provider_backoffs()?;
+        let before = backoffs.iter().find(|backoff| backoff.provider == *provider);
+        let failures = before.map_or(0, |backoff| backoff.failures);
+        match trouble.backoff(failures) {
+            Some(backoff) => {
                 let message = trouble.to_string();
-                let pause = NewBackoff {
+                let backoff = NewBackoff {
                     reason: trouble.name(),
-                    said: &message,
-                    until: now + pause,
+                    message: &message,
+                    until: now + backoff,
                 };
-                store.back_off_provider(place, &pause, now)?;
+                store.back_off_provider(provider, &backoff, now)?;
             }
             // Stopped during a probe: the next call probes again.
-            None if *trouble == Trouble::Stopped => store.end_probe(place)?,
+            None if *trouble == Trouble::Stopped => store.end_probe(provider)?,
             // The provider answered, so it is available.
-            None => store.resume_provider(place)?,
+            None => store.resume_provider(provider)?,
         }
         Ok(())
     }

@@ -183,10 +183,10 @@ fn blocked_for(caller: &ModelCaller<'_>, store: &Store) -> Result<Option<Duratio
     if store.tokens_since(budget.day_start)? >= budget.daily_tokens {
         return Ok(Some(POLL_INTERVAL));
     }
-    let pauses = store.provider_pauses()?;
+    let pauses = store.provider_backoffs()?;
     let until = pauses
         .iter()
-        .find(|pause| pause.provider == model.place)
+        .find(|pause| pause.provider == model.backoff_key)
         .map_or(Timestamp::EPOCH, |pause| pause.until);
     let rest = until.since(now);
     Ok((!rest.is_zero()).then(|| rest.min(POLL_INTERVAL)))

@@ -31,7 +31,7 @@ pub fn open_work<'s>(
     situation: &ContextRequest<'_>,
     most: usize,
 ) -> Vec<OpenWork<'s>> {
-    let mut later: Vec<WordSet> = told.map(said).into_iter().collect();
+    let mut later: Vec<WordSet> = told.map(stated_words).into_iter().collect();
     let mut next_requests: HashMap<SessionId, &str> = HashMap::new();
     let mut has_one: HashSet<SessionId> = HashSet::new();
     let mut open = Vec::new();
@@ -59,7 +59,7 @@ pub fn open_work<'s>(
                 open.push(OpenWork { summary, steps });
             }
         }
-        later.push(said(summary));
+        later.push(stated_words(summary));
     }
     // Stable: the latest stays first within each.
     open.sort_by_key(|open| is_elsewhere(open.summary));
@@ -73,16 +73,16 @@ fn steps(summary: &Summary) -> impl Iterator<Item = String> {
     steps.filter(|step| !step.ends_with('?'))
 }
 
-/// What a summary says was done, or still names as a step: the later word on it counts.
-fn said(summary: &Summary) -> WordSet {
+/// Returns the words of a summary about completed work and next steps. A later summary decides whether a step is open.
+fn stated_words(summary: &Summary) -> WordSet {
     let request = summary.request.as_ref().filter(|_| summary.completed.is_some());
     let fields = [request, summary.completed.as_ref(), summary.next_steps.as_ref()];
     fields.into_iter().flatten().map(String::as_str).collect()
 }
 
-/// Reports whether most of what a step is about is said.
-fn covers(said: &WordSet, step: &WordSet) -> bool {
-    step.containment(said) >= 0.6
+/// Reports whether most words of a step are among the stated ones.
+fn covers(stated: &WordSet, step: &WordSet) -> bool {
+    step.containment(stated) >= 0.6
 }
 
 /// "Yes please", "go ahead": the steps that were named just before are what is done then.
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_said_again_taken_up_or_long_ago_is_not_open() {
+    fn steps_that_were_done_restated_resumed_or_are_old_are_not_open() {
         let first = |days| summary(1, 1, days, ["Coupons", "Coupons are taken off.", COUPON]);
         let last = summary(9, 9, 0, ["ok commit", "Committed.", ""]);
         for (later, why) in [

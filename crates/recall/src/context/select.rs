@@ -112,24 +112,24 @@ fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
         let fix = fixes.get(&turn(one));
         fix.is_some_and(|fix| is_cause(one) && states(fix, &one.observation.title))
     };
-    let (said, told): (Vec<_>, Vec<_>) = std::mem::take(&mut chosen.included)
+    let (stated, told): (Vec<_>, Vec<_>) = std::mem::take(&mut chosen.included)
         .into_iter()
         .partition(is_said);
     chosen.included = told;
-    let said = said
+    let stated = stated
         .iter()
         .map(|one| skipped(one.observation, "already covered by the fix"));
-    chosen.left_out.extend(said);
+    chosen.left_out.extend(stated);
 }
 
 /// Reports whether most words of a text are among those that were said.
-fn states(said: &WordSet, text: &str) -> bool {
-    WordSet::of(text).containment(said) >= 0.7
+fn states(stated: &WordSet, text: &str) -> bool {
+    WordSet::of(text).containment(stated) >= 0.7
 }
 
 /// Reports whether a text has no word of its own.
-pub(super) fn repeats(said: &WordSet, text: &str) -> bool {
-    WordSet::of(text).containment(said) >= 0.95
+pub(super) fn repeats(stated: &WordSet, text: &str) -> bool {
+    WordSet::of(text).containment(stated) >= 0.95
 }
 
 fn skipped(observation: &Observation, reason: &str) -> ContextEntry {

@@ -95,7 +95,7 @@ async fn health(State(server): State<Arc<Server>>) -> JsonResult<Health> {
         .read(move |store| {
             let spooled = state.engine.spooled();
             let queue = api_types::QueueJson::new(store.queue(0)?, spooled, state.now());
-            let backoffs = store.provider_pauses()?;
+            let backoffs = store.provider_backoffs()?;
             let trouble = backoffs
                 .first()
                 .map(|backoff| format!("{}: {}", backoff.provider, backoff.reason));

@@ -118,13 +118,13 @@ fn running(session: &ActiveSession, view: &View) -> Markup {
 }
 
 fn queue(queue: &QueueJson) -> Markup {
-    let waiting = queue.pending + queue.processing;
+    let pending = queue.pending + queue.processing;
     html! {
-        @if waiting == 0 && queue.failed == 0 {
+        @if pending == 0 && queue.failed == 0 {
             p.muted { "Up to date." }
         } @else {
             p {
-                @if waiting > 0 { (plural(waiting, "event", "events")) " pending. " }
+                @if pending > 0 { (plural(pending, "event", "events")) " pending. " }
                 @if queue.failed > 0 {
                     a.warn href="/status" { (plural(queue.failed, "event", "events")) " failed" }
                 }

@@ -51,7 +51,7 @@ impl Spending {
             .collect();
         let mut spending = Self {
             budget,
-            backoffs: store.provider_pauses()?,
+            backoffs: store.provider_backoffs()?,
             ..Self::default()
         };
         for (start, models) in store.spending_by_day(&starts)? {
@@ -251,7 +251,7 @@ fn backing_off(backoff: &ProviderBackoff) -> Markup {
     html! {
         div.notice.warn {
             p { (inline_text(&backoff.provider)) " is backing off: " (inline_text(&backoff.reason)) }
-            p.muted { (inline_text(&backoff.said)) }
+            p.muted { (inline_text(&backoff.message)) }
         }
     }
 }

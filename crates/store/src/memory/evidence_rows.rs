@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Identifies the turn whose evidence is stored.
-pub(crate) struct EvidencePlace {
+pub(crate) struct EvidenceOwner {
     pub(crate) project_db_id: ProjectId,
     pub(crate) session_db_id: SessionId,
     pub(crate) turn_id: TurnId,
@@ -72,7 +72,7 @@ impl EvidenceItems {
 /// Stores the items of a turn in place of those that were there. A passage that is there already keeps its number.
 pub(crate) fn put_evidence(
     tx: &Transaction<'_>,
-    place: &EvidencePlace,
+    owner: &EvidenceOwner,
     items: &EvidenceItems,
     episode_of: impl Fn(u32) -> Option<EpisodeId>,
 ) -> rusqlite::Result<()> {
@@ -86,8 +86,8 @@ pub(crate) fn put_evidence(
         "insert into passage (project_id, session_db_id, turn_id, episode_id, item_key, position,
             kind, path, intent, text, packed, created_at)
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) returning id";
-    tx.run(LEGACY, [place.turn_id])?;
-    let known = tx.rows(KNOWN, [place.turn_id], |row| {
+    tx.run(LEGACY, [owner.turn_id])?;
+    let known = tx.rows(KNOWN, [owner.turn_id], |row| {
         let known = KnownPassage {
             id: row.get("id")?,
             position: row.get("position")?,
@@ -119,9 +119,9 @@ pub(crate) fn put_evidence(
             }
             let packed = pack(&part);
             let values = params![
-                place.project_db_id,
-                place.session_db_id,
-                place.turn_id,
+                owner.project_db_id,
+                owner.session_db_id,
+                owner.turn_id,
                 episode,
                 key,
                 position,

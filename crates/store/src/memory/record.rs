@@ -125,7 +125,7 @@ impl MemoryRecord {
 
     /// Returns the line that represents the memory in lists.
     pub fn headline(&self) -> &str {
-        let said = [
+        let fields = [
             &self.title,
             &self.request,
             &self.completed,
@@ -135,7 +135,8 @@ impl MemoryRecord {
             &self.next_steps,
             &self.investigated,
         ];
-        said.into_iter()
+        fields
+            .into_iter()
             .flatten()
             .find_map(|text| text.lines().map(str::trim).find(|line| !line.is_empty()))
             .unwrap_or("(nothing)")

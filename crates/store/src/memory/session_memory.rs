@@ -16,7 +16,7 @@ use crate::{
     FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn,
     memory::{
         documents,
-        evidence_rows::{EvidenceItems, EvidencePlace, put_evidence},
+        evidence_rows::{EvidenceItems, EvidenceOwner, put_evidence},
         observation_rows::{self, Inserted, ObservationRow, ReplacedObservation, Successor},
         pack::{pack_bytes, unpack_bytes},
         relation::RelationScope,
@@ -262,12 +262,12 @@ impl SessionWriter<'_> {
         if record.turn.prompt.is_some() && !record.turn.machine_made {
             self.index_prompt(row.id)?;
         }
-        let place = EvidencePlace {
+        let owner = EvidenceOwner {
             project_db_id: self.session.project_db_id,
             session_db_id: self.session.session_db_id,
             turn_id: row.id,
         };
-        put_evidence(self.tx, &place, record.items, |position| {
+        put_evidence(self.tx, &owner, record.items, |position| {
             self.episode_of(row.number, position, episodes)
         })?;
         if record.follow_up == ModelFollowUp::Wanted && !row.is_reindexed {

@@ -56,15 +56,15 @@ fn obstacle(
     old: ObservationId,
     by: ObservationId,
 ) -> rusqlite::Result<Option<SupersedeOutcome>> {
-    const PLACE: &str = "select project_id, superseded_by from observation where id = ?1";
+    const SUCCESSOR: &str = "select project_id, superseded_by from observation where id = ?1";
     // No chain is longer, so a longer one is a circle that an earlier version stored.
     const MAX_CHAIN: usize = 1_000;
-    let place = |id: ObservationId| -> rusqlite::Result<Option<(ProjectId, Option<ObservationId>)>> {
-        tx.optional_row(PLACE, [id], |row| {
+    let successor = |id: ObservationId| -> rusqlite::Result<Option<(ProjectId, Option<ObservationId>)>> {
+        tx.optional_row(SUCCESSOR, [id], |row| {
             Ok((row.get("project_id")?, row.get("superseded_by")?))
         })
     };
-    let (Some((old_project, _)), Some((project, mut next))) = (place(old)?, place(by)?) else {
+    let (Some((old_project, _)), Some((project, mut next))) = (successor(old)?, successor(by)?) else {
         return Ok(Some(SupersedeOutcome::Missing));
     };
     if project != old_project {
@@ -77,7 +77,7 @@ fn obstacle(
         }
         let Some(following) = next else { return Ok(None) };
         at = following;
-        next = place(at)?.and_then(|(_, next)| next);
+        next = successor(at)?.and_then(|(_, next)| next);
     }
     Ok(Some(SupersedeOutcome::Circle))
 }

@@ -23,7 +23,7 @@ pub struct NewCall<'c> {
     /// The model.
     pub model: &'c str,
     /// The name under which a backoff of the provider is stored.
-    pub place: &'c str,
+    pub backoff_key: &'c str,
     /// The session.
     pub session_db_id: SessionId,
     /// The turn.
@@ -113,7 +113,7 @@ impl Store {
             if tokens_of_session(tx, call.session_db_id)? >= budget.session_tokens {
                 return Ok(Permit::SessionSpent);
             }
-            if let Some(until) = backoff_until(tx, call.place, now)? {
+            if let Some(until) = backoff_until(tx, call.backoff_key, now)? {
                 return Ok(Permit::Paused { until });
             }
             let values = params![
@@ -210,7 +210,7 @@ pub(crate) mod tests {
         NewCall {
             provider: "anthropic",
             model: "m",
-            place: "anthropic",
+            backoff_key: "anthropic",
             session_db_id: SessionId::new(turn),
             turn_id: TurnId::new(turn),
             estimated_in: 600,

@@ -16,7 +16,7 @@ pub struct NewBackoff<'c> {
     /// The name of the error.
     pub reason: &'c str,
     /// The error message.
-    pub said: &'c str,
+    pub message: &'c str,
     /// The end of the backoff.
     pub until: Timestamp,
 }
@@ -29,7 +29,8 @@ pub struct ProviderBackoff {
     /// The name of the error.
     pub reason: String,
     /// The error message.
-    pub said: String,
+    #[serde(rename = "said")]
+    pub message: String,
     /// The first failure.
     #[serde(skip)]
     pub since: Timestamp,
@@ -57,7 +58,7 @@ impl Store {
         const BACK_OFF: &str = "insert into provider_pause (provider, reason, said, since, until, failures)
             values (?1, ?2, ?3, ?4, ?5, 1)
             on conflict (provider) do update set reason = ?2, said = ?3, until = ?5, failures = failures + 1, probe_until = null";
-        let values = params![provider, backoff.reason, backoff.said, now, backoff.until];
+        let values = params![provider, backoff.reason, backoff.message, now, backoff.until];
         self.write("store the backoff of a provider", |tx| {
             tx.run(BACK_OFF, values).map(drop)
         })
@@ -72,7 +73,7 @@ impl Store {
     }
 
     /// Ends the wait of a provider: the next call is a probe.
-    pub fn end_pause(&mut self, provider: &str, now: Timestamp) -> Result<(), StoreError> {
+    pub fn end_backoff(&mut self, provider: &str, now: Timestamp) -> Result<(), StoreError> {
         const END: &str =
             "update provider_pause set until = min(until, ?2), probe_until = null where provider = ?1";
         self.write("end the backoff of a provider", |tx| {
@@ -89,7 +90,7 @@ impl Store {
     }
 
     /// Returns the providers in backoff, including those that await a probe.
-    pub fn provider_pauses(&self) -> Result<Vec<ProviderBackoff>, StoreError> {
+    pub fn provider_backoffs(&self) -> Result<Vec<ProviderBackoff>, StoreError> {
         const BACKOFFS: &str =
             "select provider, reason, said, since, until, failures from provider_pause order by provider";
         self.read("read the backoff of providers", |connection| {
@@ -97,7 +98,7 @@ impl Store {
                 Ok(ProviderBackoff {
                     provider: row.get("provider")?,
                     reason: row.get("reason")?,
-                    said: row.get("said")?,
+                    message: row.get("said")?,
                     since: row.get("since")?,
                     until: row.get("until")?,
                     failures: row.get("failures")?,
@@ -150,7 +151,7 @@ mod tests {
         };
         let backoff = |until| NewBackoff {
             reason: "quota-spent",
-            said: "no credit",
+            message: "no credit",
             until: at(until),
         };
         store
@@ -165,11 +166,11 @@ mod tests {
             .back_off_provider("anthropic", &backoff(9_000), at(5_002))
             .unwrap();
         assert_eq!(ask(&mut store, 6_000), Permit::Paused { until: at(9_000) });
-        let backoffs = store.provider_pauses().unwrap();
+        let backoffs = store.provider_backoffs().unwrap();
         assert_eq!((backoffs[0].failures, backoffs[0].since), (2, at(2_000)));
         assert!(matches!(ask(&mut store, 9_000), Permit::Granted(_)));
         store.resume_provider("anthropic").unwrap();
         assert!(matches!(ask(&mut store, 9_001), Permit::Granted(_)));
-        assert_eq!(store.provider_pauses().unwrap(), []);
+        assert_eq!(store.provider_backoffs().unwrap(), []);
     }
 }

@@ -269,7 +269,7 @@ mod tests {
         );
         let backoff = NewBackoff {
             reason: "unreachable",
-            said: "away",
+            message: "away",
             until: YEAR,
         };
         store.back_off_provider("p", &backoff, YEAR).unwrap();
@@ -293,11 +293,11 @@ mod tests {
         assert_eq!(next(at(0) + MODEL_LEASE - Duration::from_millis(1)), None);
         assert_eq!(next(at(0) + MODEL_LEASE), Some(1));
         assert_eq!(next(at(0) + MODEL_RETRY_DELAY), Some(2));
-        let backoff = store.provider_pauses().unwrap().remove(0);
+        let backoff = store.provider_backoffs().unwrap().remove(0);
         assert_eq!((backoff.since, backoff.until), (at(0), at(24 * 3_600_000)));
         // Valid waits are not changed.
         store.recover(at(1_000)).unwrap();
-        assert_eq!(store.provider_pauses().unwrap().remove(0), backoff);
+        assert_eq!(store.provider_backoffs().unwrap().remove(0), backoff);
     }
 
     #[test]

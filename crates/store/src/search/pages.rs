@@ -49,10 +49,10 @@ impl Store {
             found.sort_unstable_by(|one, other| other.cmp(one));
             let next = (found.len() > limit).then(|| limit.checked_sub(1).map(|last| found[last]));
             let mut memories = Vec::with_capacity(limit.min(found.len()));
-            for place in found.into_iter().take(limit) {
+            for row in found.into_iter().take(limit) {
                 let handle = Handle {
-                    kind: CHRONOLOGICAL[usize::from(place.order)],
-                    id: place.id,
+                    kind: CHRONOLOGICAL[usize::from(row.order)],
+                    id: row.id,
                 };
                 memories.extend(stored::read(connection, handle)?);
             }

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 /// The maximum number of messages that are tracked; a queue is short.
 const MAX_QUEUED: usize = 32;
 
-/// The messages that wait, and those that were delivered to the assistant but not recorded yet.
+/// Holds the queued messages, and those that were delivered to the assistant but not recorded yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct MessageQueue {
-    waiting: Vec<QueuedMessage>,
+    #[serde(rename = "waiting")]
+    queued: Vec<QueuedMessage>,
     delivered: Vec<QueuedMessage>,
 }
 
@@ -27,33 +28,33 @@ pub(super) enum QueuedMessage {
 impl MessageQueue {
     /// Adds a message.
     pub(super) fn enqueue(&mut self, message: QueuedMessage) {
-        if self.waiting.len() < MAX_QUEUED {
-            self.waiting.push(message);
+        if self.queued.len() < MAX_QUEUED {
+            self.queued.push(message);
         }
     }
 
     /// Marks a message, or else the first one, as delivered to the assistant.
     pub(super) fn deliver(&mut self, message: Option<&QueuedMessage>) {
         let at = match message {
-            Some(message) => self.waiting.iter().position(|waiting| waiting == message),
-            None => (!self.waiting.is_empty()).then_some(0),
+            Some(message) => self.queued.iter().position(|queued| queued == message),
+            None => (!self.queued.is_empty()).then_some(0),
         };
         if let Some(at) = at.filter(|_| self.delivered.len() < MAX_QUEUED) {
-            let message = self.waiting.remove(at);
+            let message = self.queued.remove(at);
             self.delivered.push(message);
         }
     }
 
     /// Removes the first message, which the client repeats as a prompt.
     pub(super) fn dequeue(&mut self) {
-        if !self.waiting.is_empty() {
-            self.waiting.remove(0);
+        if !self.queued.is_empty() {
+            self.queued.remove(0);
         }
     }
 
     /// Removes all waiting messages.
     pub(super) fn clear(&mut self) {
-        self.waiting.clear();
+        self.queued.clear();
     }
 
     /// Removes a delivered message that the client repeats in another line.

@@ -27,7 +27,7 @@ use std::{
 use backstory_capture::filter::CaptureSettings;
 
 pub use owner::TranscriptOwner;
-pub use peek::{SessionPlace, peek};
+pub use peek::{SessionOrigin, peek};
 pub use position::Position;
 pub use prompts::{TaskReport, task_report};
 pub use reader::Reader;

@@ -17,7 +17,7 @@ const TAILS: [u64; 3] = [16 * 1024, 512 * 1024, u64::MAX];
 
 /// The place and time of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionPlace {
+pub struct SessionOrigin {
     /// The first working folder.
     pub cwd: Option<String>,
     /// The branch that was checked out there.
@@ -27,28 +27,28 @@ pub struct SessionPlace {
 }
 
 /// Reads the place and time of a session.
-pub fn peek(path: &Path) -> io::Result<SessionPlace> {
+pub fn peek(path: &Path) -> io::Result<SessionOrigin> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    let mut place = SessionPlace::default();
+    let mut origin = SessionOrigin::default();
     let mut head = Vec::new();
     file.by_ref().take(HEAD).read_to_end(&mut head)?;
     each_line(&head, |line| {
-        place.cwd = line.text("cwd").map(|cwd| cwd.into_owned());
-        place.git_branch = line.text("gitBranch").map(|branch| branch.into_owned());
-        place.cwd.is_some()
+        origin.cwd = line.text("cwd").map(|cwd| cwd.into_owned());
+        origin.git_branch = line.text("gitBranch").map(|branch| branch.into_owned());
+        origin.cwd.is_some()
     });
     for tail in TAILS {
         let start = length.saturating_sub(tail);
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(start))?;
         file.by_ref().read_to_end(&mut bytes)?;
-        place.last_at = last_time(&bytes);
-        if place.last_at.is_some() || start == 0 {
+        origin.last_at = last_time(&bytes);
+        if origin.last_at.is_some() || start == 0 {
             break;
         }
     }
-    Ok(place)
+    Ok(origin)
 }
 
 /// Calls a function for each line that is a JSON object, until it returns true.
@@ -93,13 +93,13 @@ mod tests {
         ];
         let mut file = File::create(&path).unwrap();
         file.write_all(lines.join("\n").as_bytes()).unwrap();
-        let place = peek(&path).unwrap();
+        let origin = peek(&path).unwrap();
         assert_eq!(
-            (place.cwd.as_deref(), place.git_branch.as_deref()),
+            (origin.cwd.as_deref(), origin.git_branch.as_deref()),
             (Some("/w/app"), Some("feat/x"))
         );
-        assert_eq!(place.last_at, Some(Timestamp::from_millis(1_767_312_000_000)));
+        assert_eq!(origin.last_at, Some(Timestamp::from_millis(1_767_312_000_000)));
         File::create(&path).unwrap();
-        assert_eq!(peek(&path).unwrap(), SessionPlace::default());
+        assert_eq!(peek(&path).unwrap(), SessionOrigin::default());
     }
 }

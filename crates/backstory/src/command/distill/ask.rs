@@ -35,7 +35,7 @@ pub(super) struct DistillReport {
 struct Run<'r> {
     engine: &'r Engine,
     asking: &'r ModelConfig,
-    waiting: Mutex<Vec<TurnId>>,
+    pending: Mutex<Vec<TurnId>>,
     outcome: Mutex<DistillReport>,
     stop: AtomicBool,
 }
@@ -52,7 +52,7 @@ pub(super) fn ask(
         engine,
         asking,
         // Taken from the end, so the oldest comes first: a superseded memory must exist before its successor.
-        waiting: Mutex::new(turns),
+        pending: Mutex::new(turns),
         outcome: Mutex::default(),
         stop: AtomicBool::new(false),
     };
@@ -87,7 +87,7 @@ impl Run<'_> {
         };
         let mut store = Store::open(&engine.home.database(), &engine.home.backups()).map_err(with_hint)?;
         while !self.stop.load(Ordering::Relaxed) {
-            let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let next = self.pending.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(id) = next else { break };
             let Some(claim) = store.claim_turn(id, engine.clock.timestamp(), MODEL_LEASE)? else {
                 // The worker has claimed this turn.
@@ -109,18 +109,18 @@ impl Run<'_> {
     fn wait_or_end(&self, store: &Store, id: TurnId, why: &str) -> Result<()> {
         const MAX_WAIT: Duration = Duration::from_secs(90);
         const MIN_WAIT: Duration = Duration::from_millis(100);
-        let pauses = store.provider_pauses()?;
-        let pause = pauses
+        let backoffs = store.provider_backoffs()?;
+        let backoff = backoffs
             .iter()
-            .find(|pause| pause.provider == self.asking.model.place);
-        let rest = pause.map_or(MIN_WAIT, |pause| {
-            pause.until.since(self.engine.clock.timestamp()).max(MIN_WAIT)
+            .find(|backoff| backoff.provider == self.asking.model.backoff_key);
+        let rest = backoff.map_or(MIN_WAIT, |backoff| {
+            backoff.until.since(self.engine.clock.timestamp()).max(MIN_WAIT)
         });
-        if rest > MAX_WAIT || pause.is_some_and(|pause| pause.failures > 3) {
+        if rest > MAX_WAIT || backoff.is_some_and(|backoff| backoff.failures > 3) {
             self.end(why.to_owned());
             return Ok(());
         }
-        self.waiting
+        self.pending
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(id);

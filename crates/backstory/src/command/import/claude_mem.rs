@@ -57,7 +57,7 @@ struct Tally {
     skipped: u64,
     damaged: u64,
     /// Number of memories by project name and target project.
-    places: BTreeMap<(String, String), u64>,
+    projects: BTreeMap<(String, String), u64>,
 }
 
 pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<ExitStatus> {
@@ -65,7 +65,7 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
     let path = find(engine, arguments)?;
     let theirs = ClaudeMem::open(&path).map_err(|error| open_error(error, &path))?;
     let memories = theirs.memories()?;
-    let mut atlas = ProjectResolver {
+    let mut resolver = ProjectResolver {
         mapped: arguments.map.iter().cloned().collect(),
         folders: theirs.folders()?,
         known: HashMap::new(),
@@ -88,7 +88,7 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
         let mut ready = Vec::with_capacity(batch.len());
         for memory in batch {
             if let Some((facts, line)) =
-                choose(memory, &had, store.as_ref(), &mut atlas, redact, &mut counts)?
+                choose(memory, &had, store.as_ref(), &mut resolver, redact, &mut counts)?
             {
                 if !arguments.dry_run
                     && let Some(store) = &mut store
@@ -145,7 +145,7 @@ fn choose(
     memory: &ForeignMemory,
     had: &HashSet<String>,
     store: Option<&Store>,
-    atlas: &mut ProjectResolver,
+    resolver: &mut ProjectResolver,
     redact: bool,
     counts: &mut Tally,
 ) -> Result<Option<(ProjectIdentity, PreparedLine)>> {
@@ -153,19 +153,19 @@ fn choose(
         counts.unchanged += 1;
         return Ok(None);
     }
-    let place = atlas.place(memory, store)?;
+    let resolved = resolver.resolve(memory, store)?;
     let is_prompt = memory.fields.get("kind").is_some_and(|kind| kind == "prompt");
-    if place.is_forgotten || (is_prompt && place.is_live) {
+    if resolved.is_forgotten || (is_prompt && resolved.is_live) {
         counts.skipped += 1;
         return Ok(None);
     }
     let mut fields = memory.fields.clone();
-    fields.insert("project".to_owned(), place.facts.key.clone().into());
+    fields.insert("project".to_owned(), resolved.facts.key.clone().into());
     match jsonl::read(serde_json::to_string(&fields)?.as_bytes(), redact) {
         Ok(line) => {
-            let key = (memory.project.clone(), place.facts.key.clone());
-            *counts.places.entry(key).or_default() += 1;
-            Ok(Some((place.facts, line.into())))
+            let key = (memory.project.clone(), resolved.facts.key.clone());
+            *counts.projects.entry(key).or_default() += 1;
+            Ok(Some((resolved.facts, line.into())))
         }
         Err(_) => {
             counts.damaged += 1;
@@ -190,10 +190,10 @@ struct ResolvedProject {
 }
 
 impl ProjectResolver {
-    fn place(&mut self, memory: &ForeignMemory, store: Option<&Store>) -> Result<ResolvedProject> {
+    fn resolve(&mut self, memory: &ForeignMemory, store: Option<&Store>) -> Result<ResolvedProject> {
         let key = (memory.session_id.clone(), memory.project.clone());
-        if let Some(place) = self.known.get(&key) {
-            return Ok(place.clone());
+        if let Some(resolved) = self.known.get(&key) {
+            return Ok(resolved.clone());
         }
         let session_id = memory.session_id.as_deref();
         let session = match (store, session_id) {
@@ -216,13 +216,13 @@ impl ProjectResolver {
             // No remote and no path has this form, so it cannot collide.
             _ => facts(format!("claude-mem:{}", memory.project), memory.project.clone()),
         };
-        let place = ResolvedProject {
+        let resolved = ResolvedProject {
             facts,
             is_live,
             is_forgotten,
         };
-        self.known.insert(key, place.clone());
-        Ok(place)
+        self.known.insert(key, resolved.clone());
+        Ok(resolved)
     }
 }
 
@@ -243,15 +243,15 @@ fn unknown_project() -> ProjectIdentity {
 
 fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally) {
     if arguments.json {
-        let places: Vec<_> = counts
-            .places
+        let projects: Vec<_> = counts
+            .projects
             .iter()
             .map(|((name, key), memories)| json!({"name": name, "project": key, "memories": memories}))
             .collect();
         println!(
             "{}",
             json!({"imported": counts.imported, "unchanged": counts.unchanged, "left_out": counts.skipped,
-                "damaged": counts.damaged, "projects": places, "dry_run": arguments.dry_run})
+                "damaged": counts.damaged, "projects": projects, "dry_run": arguments.dry_run})
         );
         return;
     }
@@ -262,7 +262,7 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally
     };
     let memories = count(counts.imported, "memory").replace("memorys", "memories");
     println!("{verb} {memories} from {}.", path.display());
-    for ((name, key), memories) in &counts.places {
+    for ((name, key), memories) in &counts.projects {
         println!(
             "  {} {DIM}→{DIM:#} {} {DIM}({memories}){DIM:#}",
             output::one_line(name, 40),
@@ -270,7 +270,7 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally
         );
     }
     let apart = counts
-        .places
+        .projects
         .keys()
         .find(|(_, key)| key.starts_with("claude-mem:"));
     if let Some((name, _)) = apart {

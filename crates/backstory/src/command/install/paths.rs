@@ -9,9 +9,9 @@ use backstory_engine::error::HintedError;
 use backstory_system::{HOME_VARIABLE, canonicalize, program_names, shell_path};
 
 /// Resolves a path of a host.
-pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
+pub(crate) fn resolve(location: &ConfigPath) -> Result<PathBuf> {
     let environment = Environment::process();
-    let moved = place.variable.and_then(|name| environment.folder(name));
+    let moved = location.variable.and_then(|name| environment.folder(name));
     let folder = match moved {
         Some(folder) => folder,
         None => environment
@@ -19,9 +19,9 @@ pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
             .ok_or_else(|| {
                 HintedError::new("could not find your home folder").hint(format_args!("set {HOME_VARIABLE}"))
             })?
-            .join(place.folder),
+            .join(location.folder),
     };
-    Ok(match place.path {
+    Ok(match location.path {
         "" => folder,
         path => folder.join(path),
     })
@@ -29,7 +29,7 @@ pub(crate) fn resolve(place: &ConfigPath) -> Result<PathBuf> {
 
 /// Returns the hosts that are in use on this machine.
 pub(crate) fn present() -> Vec<&'static HostSpec> {
-    let is_there = |place: &ConfigPath| resolve(place).is_ok_and(|path| path.exists());
+    let is_there = |location: &ConfigPath| resolve(location).is_ok_and(|path| path.exists());
     HOSTS
         .into_iter()
         .filter(|host| host.install_markers.iter().any(is_there))

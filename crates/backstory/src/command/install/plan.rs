@@ -116,7 +116,7 @@ pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<
             continue;
         }
         let is_in_it = |part: &&InstallItem| {
-            let (file, instead) = places_of(part);
+            let (file, instead) = paths_of(part);
             let mut places = [file].into_iter().chain(instead);
             places.any(|place| written.path.ends_with(place.path))
         };
@@ -132,7 +132,7 @@ pub(super) fn known_files(receipt: &Receipt, host: &'static HostSpec) -> Result<
 fn files(host: &'static HostSpec) -> Result<Vec<PlannedFile>> {
     let mut files: Vec<PlannedFile> = Vec::new();
     for part in host.parts {
-        let (file, instead) = places_of(part);
+        let (file, instead) = paths_of(part);
         let instead = instead.map(paths::resolve).transpose()?;
         let path = match instead.filter(|path| path.exists()) {
             Some(path) => path,
@@ -150,7 +150,7 @@ fn files(host: &'static HostSpec) -> Result<Vec<PlannedFile>> {
 }
 
 /// Returns the path of an item, and the path that is used instead if it exists.
-fn places_of(part: &InstallItem) -> (&ConfigPath, Option<&ConfigPath>) {
+fn paths_of(part: &InstallItem) -> (&ConfigPath, Option<&ConfigPath>) {
     match part {
         InstallItem::Server { file, instead, .. } => (file, instead.as_ref()),
         InstallItem::Hooks { file, .. }

@@ -76,9 +76,9 @@ fn lay_out(rows: &[u8], columns: usize, panel: &mut [Line]) -> [i32; ROWS] {
         for (half, sum) in sums.iter_mut().enumerate() {
             let mut square = [_mm256_setzero_si256(); 8];
             for (row, values) in square.iter_mut().enumerate() {
-                let place = (half * 8 + row) * columns + chunk * 32;
+                let position = (half * 8 + row) * columns + chunk * 32;
                 // SAFETY: eight lines are 32 columns, which all rows have from here on.
-                *values = unsafe { _mm256_loadu_si256(rows.as_ptr().add(place).cast()) };
+                *values = unsafe { _mm256_loadu_si256(rows.as_ptr().add(position).cast()) };
             }
             for (line, values) in lines.iter_mut().zip(transpose(square)) {
                 let pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), values);

@@ -42,13 +42,13 @@ impl Block<'_> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
     fn multiply<const TOKENS: usize>(&self, input: &Activations, first: usize, output: &mut [f32]) {
         let columns = input.columns;
-        let place = first * columns..(first + TOKENS) * columns;
+        let position = first * columns..(first + TOKENS) * columns;
         let mut sums = [_mm512_setzero_si512(); TOKENS];
         if !input.high.is_empty() {
-            add_products(&mut sums, &input.high[place.clone()], self.panel);
+            add_products(&mut sums, &input.high[position.clone()], self.panel);
             sums = sums.map(|sum| _mm512_slli_epi32::<8>(sum));
         }
-        add_products(&mut sums, &input.low[place], self.panel);
+        add_products(&mut sums, &input.low[position], self.panel);
         for (token, sum) in sums.into_iter().enumerate() {
             let range: Range = input.ranges[first + token];
             output[(first + token) * self.stride + self.first_row..][..ROWS]

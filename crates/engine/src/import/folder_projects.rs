@@ -10,21 +10,21 @@ use std::{
 
 use backstory_capture::project;
 use backstory_model::ProjectIdentity;
-use backstory_transcript::SessionPlace;
+use backstory_transcript::SessionOrigin;
 
 /// Branch names that many repositories have.
 const COMMON_BRANCHES: [&str; 8] = ["", "main", "master", "develop", "dev", "trunk", "HEAD", "staging"];
 
 /// Projects of the folders in which sessions ran.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct FolderProjects {
     projects: BTreeMap<PathBuf, ProjectIdentity>,
 }
 
-impl Places {
+impl FolderProjects {
     /// Locates the folders of sessions. A repository in the user's home folder itself, or above it, is not used as the
     /// project of a deleted folder.
-    pub fn of(sessions: &[SessionPlace], user_home: Option<&Path>) -> Self {
+    pub fn of(sessions: &[SessionOrigin], user_home: Option<&Path>) -> Self {
         let mut folders: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
         for session in sessions {
             let cwd = session
@@ -158,8 +158,8 @@ mod tests {
 
     use super::*;
 
-    fn session(cwd: &Path, branch: &str) -> SessionPlace {
-        SessionPlace {
+    fn session(cwd: &Path, branch: &str) -> SessionOrigin {
+        SessionOrigin {
             cwd: Some(cwd.to_string_lossy().into_owned()),
             git_branch: Some(branch.to_owned()),
             last_at: None,
@@ -187,9 +187,9 @@ mod tests {
             "app/sub/deep",
         ] {
             let gone = root.join(gone);
-            let places = Places::of(&[session(&gone, "feat/x")], None);
+            let folders = FolderProjects::of(&[session(&gone, "feat/x")], None);
             assert_eq!(
-                places.project(Some(&gone), &root).key,
+                folders.project(Some(&gone), &root).key,
                 wanted,
                 "{}",
                 gone.display()
@@ -202,14 +202,14 @@ mod tests {
         let root = Path::new("/nowhere/work/app");
         let folders = ["", ".worktrees/1", ".claude/worktrees/a/src", "cmd/tool"].map(|sub| root.join(sub));
         let sessions: Vec<_> = folders.iter().map(|folder| session(folder, "main")).collect();
-        let places = Places::of(&sessions, None);
+        let projects = FolderProjects::of(&sessions, None);
         let keys: Vec<_> = folders
             .iter()
-            .map(|folder| places.project(Some(folder), root).key)
+            .map(|folder| projects.project(Some(folder), root).key)
             .collect();
         assert!(keys.iter().all(|key| key == "/nowhere/work/app"), "{keys:?}");
         let beside = Path::new("/nowhere/work/other");
-        assert_eq!(places.project(Some(beside), root).key, "/nowhere/work/other");
+        assert_eq!(projects.project(Some(beside), root).key, "/nowhere/work/other");
     }
 
     #[test]
@@ -219,8 +219,8 @@ mod tests {
         let (app, gone) = (root.join("app"), root.join("app-login"));
         repository(&app);
         let key = |branch: &str, other: &str| {
-            let places = Places::of(&[session(&app, other), session(&gone, branch)], None);
-            places.project(Some(&gone), &root).key
+            let folders = FolderProjects::of(&[session(&app, other), session(&gone, branch)], None);
+            folders.project(Some(&gone), &root).key
         };
         let wanted = project::locate(&app).facts.key;
         assert_eq!(key("feat/login", "feat/login"), wanted);
@@ -235,7 +235,7 @@ mod tests {
         repository(&home);
         let gone = home.join("old-project");
         let key = |user_home| {
-            Places::of(&[session(&gone, "main")], user_home)
+            FolderProjects::of(&[session(&gone, "main")], user_home)
                 .project(Some(&gone), &home)
                 .key
         };
