@@ -6,6 +6,7 @@
 //! by the scan for secrets. So no module may use regular expressions, start a program or parse TOML, and
 //! `bench -- instructions` counts the cost of a change.
 
+mod announced;
 mod bulk;
 pub mod drop_counters;
 pub mod exclude;
@@ -16,5 +17,7 @@ pub mod payload;
 pub mod private;
 pub mod project;
 pub mod sanitize;
+#[cfg(test)]
+mod split_secrets_tests;
 pub mod spool;
 pub mod strip_tags;

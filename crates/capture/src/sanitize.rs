@@ -2,13 +2,15 @@
 //! trimmed and secrets are redacted.
 //!
 //! A payload is processed as raw JSON, once, string by string, without building a tree. If the input is valid JSON, so is
-//! the output, with the same keys in the same order.
+//! the output, with the same keys in the same order. A secret may be announced by another string than the one that holds it:
+//! `announced` knows names, columns and neighbors, and the strings of an array are scanned as one text.
 
 use std::{borrow::Cow, ops::Range};
 
 use backstory_secrets as secrets;
 
 use crate::{
+    announced::{Announcements, Container},
     bulk::{self, TrimDecision},
     payload::{scalar_end, string_end},
     strip_tags::TagStripper,
@@ -74,6 +76,19 @@ impl SanitizeOptions {
         serde_json::from_str(&self.json_value(raw, stripper)).unwrap_or_default()
     }
 
+    /// Sanitizes the texts of JSON strings that belong together and continue the text of `stripper`. Returns as many texts.
+    pub fn json_texts<'r>(
+        self,
+        raw: impl Iterator<Item = &'r str>,
+        stripper: &mut TagStripper,
+    ) -> Vec<String> {
+        let raw: Vec<&str> = raw.collect();
+        let list = self.json_value(&format!("[{}]", raw.join(",")), stripper);
+        let mut texts: Vec<Option<String>> = serde_json::from_str(&list).unwrap_or_default();
+        texts.resize(raw.len(), None);
+        texts.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
     /// Sanitizes a plain text as if it were part of a payload.
     pub fn plain_text(self, text: &str) -> String {
         let raw = serde_json::Value::from(text).to_string();
@@ -124,6 +139,8 @@ pub struct PayloadSanitizer<'t> {
     stripper: TagStripper,
     /// Long strings so far: a written file occurs twice, in the input and in the response.
     long: Vec<&'t str>,
+    redactor: secrets::EventRedactor,
+    announcements: Announcements<'t>,
 }
 
 impl<'t> PayloadSanitizer<'t> {
@@ -137,6 +154,8 @@ impl<'t> PayloadSanitizer<'t> {
             rules,
             stripper,
             long: Vec::new(),
+            redactor: secrets::EventRedactor::default(),
+            announcements: Announcements::default(),
         }
     }
 
@@ -151,14 +170,14 @@ impl<'t> PayloadSanitizer<'t> {
         let left = self.rules.budget.saturating_sub(out.len());
         let end_of_budget = out.len() + left / 4 * 3;
         let mut key: Option<&'t str> = None;
-        let mut open = Vec::new(); // the brackets that are not closed yet
+        let mut open: Vec<Container<'t>> = Vec::new();
         let mut at = 0;
         while at < raw.len() {
             let byte = raw.as_bytes()[at];
             let starts_value = matches!(byte, b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b'a'..=b'z');
             if starts_value && out.len() > end_of_budget && !is_key(raw, at) {
                 out.push_str("null");
-                out.extend(open.iter().rev());
+                out.extend(open.iter().rev().map(Container::close));
                 // A private span may start in the dropped part and end in the next field.
                 self.stripper.strip(&raw[at..]);
                 return;
@@ -168,26 +187,40 @@ impl<'t> PayloadSanitizer<'t> {
                     // Always found: the splitter delimited this value by the same rule.
                     let end = string_end(raw, at).unwrap_or(raw.len());
                     let inside = &raw[at + 1..end - 1];
-                    at = end;
-                    if raw[at..].trim_ascii_start().starts_with(':') {
+                    if raw[end..].trim_ascii_start().starts_with(':') {
+                        at = end;
                         self.key(inside, out);
                         key = Some(inside);
+                        continue;
+                    }
+                    let left = end_of_budget.saturating_sub(out.len());
+                    let limit = MAX_STRING_LEN.min(left / 2).max(MIN_CUT_LEN);
+                    let listed = matches!(open.last(), Some(Container::Array { .. }));
+                    let group = (listed && !self.announcements.is_row(&open))
+                        .then(|| Group::of(raw, at, limit, left))
+                        .flatten();
+                    if let Some(group) = group {
+                        at = group.end;
+                        self.announcements.note_strings(&mut open, &group.insides);
+                        self.group(key, raw, &group, out);
                     } else {
-                        let limit = MAX_STRING_LEN.min(end_of_budget.saturating_sub(out.len()) / 2);
-                        self.string(key, inside, limit.max(MIN_CUT_LEN), out);
+                        at = end;
+                        let name = self.announcements.name_of(&mut open, key, raw, at);
+                        self.announcements.note_string(&mut open, key, inside);
+                        self.string(key, name, inside, limit, out);
                     }
                 }
                 b'-' | b'0'..=b'9' | b'a'..=b'z' => {
                     let end = scalar_end(raw.as_bytes(), at);
-                    self.scalar(key, &raw[at..end], out);
+                    let name = self.announcements.name_of(&mut open, key, raw, end);
+                    self.scalar(name, &raw[at..end], out);
                     at = end;
                 }
                 _ => {
                     match byte {
-                        b'{' => open.push('}'),
-                        b'[' => open.push(']'),
+                        b'{' | b'[' => open.push(Container::opened(byte)),
                         b'}' | b']' => {
-                            open.pop();
+                            self.announcements.close(&mut open);
                             key = None;
                         }
                         _ => {}
@@ -207,7 +240,31 @@ impl<'t> PayloadSanitizer<'t> {
         out.push('"');
     }
 
-    fn scalar(&self, key: Option<&str>, text: &str, out: &mut String) {
+    /// Appends consecutive strings of an array, which are redacted as one text.
+    fn group(&mut self, key: Option<&str>, raw: &str, group: &Group<'t>, out: &mut String) {
+        let kept: Vec<Cow<'t, str>> = group
+            .insides
+            .iter()
+            .map(|inside| self.stripper.strip(inside))
+            .collect();
+        let context = self.context(key);
+        let redacted = if self.rules.redact {
+            self.redactor.lines(&kept, context)
+        } else {
+            None
+        };
+        for (index, (inside, kept)) in group.insides.iter().zip(&kept).enumerate() {
+            let text = redacted
+                .as_ref()
+                .map_or(kept.as_ref(), |redacted| &redacted[index]);
+            out.push_str(&raw[group.gaps[index].clone()]);
+            out.push('"');
+            self.unless_repeated(inside, kept, out, |_, out| out.push_str(text));
+            out.push('"');
+        }
+    }
+
+    fn scalar(&mut self, key: Option<&str>, text: &str, out: &mut String) {
         if self.stripper.is_open() {
             out.push_str("null");
         } else if key.is_some() && self.rules.redact && !secrets::find(text, self.context(key)).is_empty() {
@@ -219,7 +276,15 @@ impl<'t> PayloadSanitizer<'t> {
         }
     }
 
-    fn string(&mut self, key: Option<&str>, inside: &'t str, limit: usize, out: &mut String) {
+    /// Appends a string; `name` announces it, mostly its key.
+    fn string(
+        &mut self,
+        key: Option<&str>,
+        name: Option<&str>,
+        inside: &'t str,
+        limit: usize,
+        out: &mut String,
+    ) {
         let kept = self.stripper.strip(inside);
         // Claude Code repeats the whole file before the edit; the edit itself shows the change.
         if matches!(key, Some("originalFile")) {
@@ -227,18 +292,29 @@ impl<'t> PayloadSanitizer<'t> {
             return;
         }
         out.push('"');
+        self.unless_repeated(inside, &kept, out, |this, out| this.text(name, &kept, limit, out));
+        out.push('"');
+    }
+
+    /// Appends a note in place of a long string that occurred before.
+    fn unless_repeated(
+        &mut self,
+        inside: &'t str,
+        kept: &str,
+        out: &mut String,
+        append: impl FnOnce(&mut Self, &mut String),
+    ) {
         if kept.len() >= REPEAT_FROM && self.long.contains(&inside) {
             out.push_str("[as above]");
         } else {
-            self.text(key, &kept, limit, out);
+            append(self, out);
         }
-        out.push('"');
         if inside.len() >= REPEAT_FROM && self.long.len() < 16 {
             self.long.push(inside);
         }
     }
 
-    fn text(&self, key: Option<&str>, text: &str, limit: usize, out: &mut String) {
+    fn text(&mut self, key: Option<&str>, text: &str, limit: usize, out: &mut String) {
         match bulk::decide_trim(text, limit) {
             TrimDecision::Keep => out.push_str(&self.redacted(text, key)),
             TrimDecision::Encoded => {
@@ -257,16 +333,17 @@ impl<'t> PayloadSanitizer<'t> {
     }
 
     /// Returns the parts before and after a cut, which is widened so that it splits no secret.
-    fn around<'a>(&self, text: &'a str, middle: Range<usize>, key: Option<&str>) -> (End<'a>, End<'a>) {
+    fn around<'a>(&mut self, text: &'a str, middle: Range<usize>, key: Option<&str>) -> (End<'a>, End<'a>) {
+        let (redact, context) = (self.rules.redact, self.context(key));
         let find = |window: &str| {
-            if self.rules.redact {
-                secrets::find(window, self.context(key))
+            if redact {
+                secrets::find(window, context)
             } else {
                 Vec::new()
             }
         };
         // A part without secrets is not scanned again.
-        let end = |edge: usize, part: &'a str, found: &[secrets::Secret]| End {
+        let mut end = |edge: usize, part: &'a str, found: &[secrets::Secret]| End {
             edge,
             text: if found.is_empty() {
                 Cow::Borrowed(part)
@@ -291,9 +368,9 @@ impl<'t> PayloadSanitizer<'t> {
         (head, end(tail, &text[tail..], &found))
     }
 
-    fn redacted<'a>(&self, text: &'a str, key: Option<&str>) -> Cow<'a, str> {
+    fn redacted<'a>(&mut self, text: &'a str, key: Option<&str>) -> Cow<'a, str> {
         if self.rules.redact {
-            secrets::redact(text, self.context(key))
+            self.redactor.text(text, self.context(key))
         } else {
             Cow::Borrowed(text)
         }
@@ -304,6 +381,53 @@ impl<'t> PayloadSanitizer<'t> {
             key,
             env_file: self.rules.secret_file,
         }
+    }
+}
+
+/// The longest string of an array that is scanned together with its neighbors. Longer ones are no lines.
+const MAX_LINE_LEN: usize = 1024;
+
+/// Consecutive strings of an array.
+struct Group<'t> {
+    insides: Vec<&'t str>,
+    /// The text before each string.
+    gaps: Vec<Range<usize>>,
+    /// The position after the last string.
+    end: usize,
+}
+
+impl<'t> Group<'t> {
+    /// Reads at least two strings from `at` on, as far as the budget allows.
+    fn of(raw: &'t str, at: usize, limit: usize, budget: usize) -> Option<Self> {
+        let mut group = Self {
+            insides: Vec::new(),
+            gaps: Vec::new(),
+            end: at,
+        };
+        let mut length = 0;
+        loop {
+            let rest = &raw[group.end..];
+            let comma = usize::from(!group.insides.is_empty());
+            let gap = rest.trim_ascii_start();
+            let next = if comma == 1 {
+                gap.strip_prefix(',').map(str::trim_ascii_start)
+            } else {
+                Some(gap)
+            };
+            let Some(next) = next.filter(|next| next.starts_with('"') && length <= budget) else {
+                break;
+            };
+            let start = raw.len() - next.len();
+            let Some(end) = string_end(raw, start).filter(|end| end - start <= limit.min(MAX_LINE_LEN))
+            else {
+                break;
+            };
+            group.gaps.push(group.end..start);
+            group.insides.push(&raw[start + 1..end - 1]);
+            group.end = end;
+            length += end - start;
+        }
+        (group.insides.len() > 1).then_some(group)
     }
 }
 
@@ -424,7 +548,9 @@ mod tests {
         #[test]
         fn any_json_stays_valid(text in any::<String>(), tail in "[<>/a-z\"\\\\ \\n]{0,300}", n in any::<i32>(), limit in 0usize..400) {
             let rules = SanitizeOptions { budget: limit, ..RULES };
-            clean_with(rules, &json!({"a": text, "b": [tail.repeat(4), n], "<private>": {"c": tail}}));
+            clean_with(rules, &json!({"a": text, "b": [tail.repeat(4), n], "<private>": {"c": tail},
+                "list": [text, "--password", tail, "-----BEGIN PRIVATE KEY-----", tail], "rows": [["password", "a"], [tail, text]],
+                "pair": {"name": "password", "value": text}}));
         }
     }
 

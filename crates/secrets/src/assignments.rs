@@ -106,6 +106,11 @@ impl Assignments {
     }
 }
 
+/// Reports whether a name announces a secret: a JSON key, a column, a variable.
+pub fn is_secret_name(key: &str) -> bool {
+    SecretName::classify(key.as_bytes()).is_some()
+}
+
 /// Returns the secrets of a text that is the whole value of a JSON key, if the key announces one.
 pub(crate) fn whole_value(key: &str, text: &str) -> Option<Vec<Secret>> {
     let name = SecretName::classify(key.as_bytes())?;

@@ -54,7 +54,22 @@ const IN_FOLDER: &[(&str, &str)] = &[
     ("gh", "hosts.yml"),
 ];
 
-const EXTENSIONS: &[&str] = &[".env", ".tfvars", ".pgpass", ".netrc", ".ppk", ".kdbx"];
+const EXTENSIONS: &[&str] = &[
+    ".env",
+    ".tfvars",
+    ".pgpass",
+    ".netrc",
+    ".ppk",
+    ".kdbx",
+    ".pem",
+    ".key",
+    ".p8",
+    ".p12",
+    ".pfx",
+    ".asc",
+    ".jks",
+    ".keystore",
+];
 
 /// Parts of a name that mark a template without real values.
 const TEMPLATES: &[&str] = &[
@@ -127,7 +142,29 @@ fn value_of_line(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> 
         let last = line.iter().rposition(|&byte| byte == b':')?;
         return Some(start + last + 1..end);
     }
-    looks_random(line).then_some(start..end)
+    (looks_random(line) || is_key_line(line)).then_some(start..end)
+}
+
+/// Recognizes a line of a private key, which may be numbered or marked as changed.
+fn is_key_line(line: &[u8]) -> bool {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+    let unpadded = line
+        .iter()
+        .rposition(|&byte| byte != b'=')
+        .map_or(0, |last| last + 1);
+    let start = line[..unpadded]
+        .iter()
+        .rposition(|byte| !is_base64(byte))
+        .map_or(0, |last| last + 1);
+    let (before, body, padding) = (&line[..start], &line[start..unpadded], line.len() - unpadded);
+    let has = |class: fn(&u8) -> bool| body.iter().any(class);
+    // `NAME=` is an empty setting.
+    let padded = padding > 1 || (padding == 1 && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase));
+    before.len() <= 12
+        && !before
+            .iter()
+            .any(|byte| byte.is_ascii_alphabetic() || *byte == b'=')
+        && (padded || (padding == 0 && body.len() >= 16))
 }
 
 /// Reads a value in quotes, which may span several lines here. Without a closing quote it ends with its line.
@@ -155,6 +192,10 @@ fn separator(line: &[u8]) -> Option<usize> {
         .iter()
         .position(|&byte| byte == b'=')
         .or_else(|| scan::find(line, b": "))?;
+    // The padding of base64 assigns nothing.
+    if is_key_line(line) {
+        return None;
+    }
     let name = line[..place].trim_ascii_end();
     name.last()
         .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_\"'".contains(byte))

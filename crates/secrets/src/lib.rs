@@ -14,6 +14,7 @@ mod assignments;
 mod commands;
 mod entropy;
 mod escapes;
+mod event;
 mod files;
 mod headers;
 mod literal;
@@ -32,6 +33,8 @@ use std::{borrow::Cow, ops::Range};
 
 use backstory_text::scan;
 
+pub use assignments::is_secret_name;
+pub use event::EventRedactor;
 pub use files::is_secret_file;
 pub use secret::Secret;
 

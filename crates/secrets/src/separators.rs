@@ -153,7 +153,7 @@ fn pair(text: &[u8], name: &Range<usize>, at: usize) -> Option<Assignment> {
     let mut escaped = false;
     for byte in &near[..word] {
         let letter = escaped && matches!(byte, b'n' | b'r' | b't');
-        if !letter && !b" \t\r\n,\"'\\".contains(byte) {
+        if !letter && !b" \t\r\n,\"'\\+-".contains(byte) {
             return None;
         }
         escaped = *byte == b'\\';

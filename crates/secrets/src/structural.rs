@@ -12,9 +12,24 @@ use crate::{
 };
 
 const BEGIN: &[u8] = b"-----BEGIN ";
-const END: &[u8] = b"-----END ";
+const END: &[u8] = b"END ";
+const DASHES: &[u8] = b"-----";
 
-/// Reads a private key; `at` is the position of the dash before `BEGIN`. A key without an end extends to the end of the text.
+/// The longest private key that is searched for its end, with the quotes and line numbers around each of its lines. A PGP key
+/// of 4096 bits with sub-keys has about 10 KB.
+const MAX_KEY: usize = 32 * 1024;
+
+/// The shortest run of base64 that counts as a line of a key.
+const KEY_LINE: usize = 16;
+
+/// The longest distance between two lines of a key: quotes, string concatenation, line numbers, the syntax of JSON.
+const LINE_GAP: usize = 48;
+
+/// The longest distance between the `BEGIN` line and the first line of a key: `Proc-Type`, `DEK-Info`, `Version`.
+const HEADER_GAP: usize = 192;
+
+/// Reads a private key; `at` is the position of the dash before `BEGIN`. A key without an end extends over the lines that
+/// follow it.
 pub(crate) fn pem_begin(text: &[u8], at: usize) -> Option<Secret> {
     let start = at
         .checked_sub(4)
@@ -23,44 +38,101 @@ pub(crate) fn pem_begin(text: &[u8], at: usize) -> Option<Secret> {
     if !starts_body(text, label_end) {
         return None;
     }
-    let end = match scan::find(&text[label_end..], END) {
-        Some(offset) => {
-            let label = label_end + offset + END.len();
-            let line = text[label..]
-                .iter()
-                .take(64)
-                .take_while(|byte| is_label(**byte))
-                .count();
-            let dashes = text[label + line..]
-                .iter()
-                .take_while(|&&byte| byte == b'-')
-                .count();
-            label + line + dashes
-        }
-        None => text.len(),
-    };
+    let end = key_end(text, label_end).unwrap_or_else(|| body_end(text, label_end));
     Some(Secret {
         range: start..end,
-        kind: "private-key",
+        kind: PRIVATE_KEY,
     })
 }
 
-/// Reads a private key whose start is missing; `at` is the position of the second dash before `END`.
+/// The kind of a private key.
+pub(crate) const PRIVATE_KEY: &str = "private-key";
+
+/// Returns the position after the `END` line that follows `from`, if it is the next line of dashes.
+pub(crate) fn key_end(text: &[u8], from: usize) -> Option<usize> {
+    let near = &text[from..text.len().min(from + MAX_KEY)];
+    let dashes = from + scan::find(near, DASHES)?;
+    // A removed line of a patch has one dash more.
+    let label = dashes + text[dashes..].iter().take_while(|&&byte| byte == b'-').count();
+    let label = text[label..].starts_with(END).then_some(label + END.len())?;
+    let end = label
+        + text[label..]
+            .iter()
+            .take(64)
+            .take_while(|byte| is_label(**byte))
+            .count();
+    Some(end + text[end..].iter().take_while(|&&byte| byte == b'-').count())
+}
+
+/// Returns the end of the lines of base64 from `from` on.
+pub(crate) fn body_end(text: &[u8], from: usize) -> usize {
+    let (mut end, mut gap) = (from, HEADER_GAP);
+    while let Some(line) = next_run(text, end, gap) {
+        (end, gap) = (line, LINE_GAP);
+    }
+    // The text may end inside a line.
+    if is_partial(&text[end..]) { text.len() } else { end }
+}
+
+/// Returns the end of the next run of base64 that is a line of a key.
+fn next_run(text: &[u8], from: usize, gap: usize) -> Option<usize> {
+    let mut at = from;
+    while at < text.len() && at - from <= gap {
+        if text[at..].starts_with(DASHES) {
+            return None;
+        }
+        let run = text[at..].iter().take_while(|byte| is_body(**byte)).count();
+        if run >= KEY_LINE {
+            return Some(at + run);
+        }
+        at += run.max(1);
+    }
+    None
+}
+
+/// Reads a private key whose start is missing; `at` is the position of the last two dashes before `END`.
 pub(crate) fn pem_end(text: &[u8], at: usize) -> Option<Secret> {
-    let start = at
-        .checked_sub(3)
-        .filter(|&start| text[start..].starts_with(END))?;
-    let end = private_label(text, start + END.len())?;
-    let body = text[..start]
+    let label = at + 2;
+    let dashes = text[..label]
         .iter()
         .rev()
-        .take(60)
-        .filter(|byte| !b" \t\r\n\\".contains(byte));
-    let body = body.take_while(|byte| is_body(**byte)).count();
-    (body >= 16).then_some(Secret {
-        range: 0..end,
-        kind: "private-key",
+        .take_while(|&&byte| byte == b'-')
+        .count();
+    if dashes < DASHES.len() || !text[label..].starts_with(END) {
+        return None;
+    }
+    let end = private_label(text, label + END.len())?;
+    let start = body_start(text, label - dashes)?;
+    Some(Secret {
+        range: start..end,
+        kind: PRIVATE_KEY,
     })
+}
+
+/// Returns the start of the lines of base64 before `end`. The last of them may be short.
+fn body_start(text: &[u8], end: usize) -> Option<usize> {
+    let (mut start, mut at) = (end, end);
+    while at > 0 && start - at <= LINE_GAP && !text[..at].ends_with(DASHES) {
+        let run = text[..at].iter().rev().take_while(|byte| is_body(**byte)).count();
+        at -= run.max(1);
+        if run >= KEY_LINE {
+            start = at;
+        }
+    }
+    if start == end {
+        return None;
+    }
+    // The text may start inside a line.
+    let rest = &text[..start];
+    Some(if is_partial(rest) { 0 } else { start })
+}
+
+/// Reports whether a text is one line of base64, or nothing.
+fn is_partial(text: &[u8]) -> bool {
+    text.len() < 80
+        && text
+            .iter()
+            .all(|byte| is_body(*byte) || b" \t\r\n\\".contains(byte))
 }
 
 /// Reads the password of a URL; `at` is the position of the last character of the scheme.

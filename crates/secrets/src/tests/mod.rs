@@ -146,6 +146,12 @@ fn files_of_secrets_are_recognized_by_name() {
         "~/.kube/config",
         ".ENV",
         "~/.docker/config.json",
+        "/etc/ssl/server.pem",
+        "tls.key",
+        "AuthKey_1.p8",
+        "cert.P12",
+        "me.asc",
+        "release.jks",
     ] {
         assert!(is_secret_file(path), "{path}");
     }

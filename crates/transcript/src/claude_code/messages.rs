@@ -383,12 +383,19 @@ fn unread_suffix(sanitizer: SanitizeOptions, raw: &str, length: usize, stripper:
     sanitizer.json_text(&format!("\"{}\"", &inside[from..]), stripper)
 }
 
-/// Returns the text of a tool result that the model received.
+/// Returns the text of a tool result that the model received. Its blocks are sanitized as one text: a private key may extend
+/// over several.
 fn result_text(sanitizer: SanitizeOptions, content: Option<&str>, stripper: &mut TagStripper) -> String {
-    let texts = blocks(content).into_iter().filter_map(|block| match block {
-        ContentBlock::Text(raw) => Some(sanitizer.json_text(raw, stripper)),
-        ContentBlock::Picture(name) => Some(name),
+    let blocks = blocks(content);
+    let raw = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text(raw) => Some(*raw),
         _ => None,
     });
-    prompts::without_inserted(&joined(texts)).trim_end().to_owned()
+    let mut texts = sanitizer.json_texts(raw, stripper).into_iter();
+    let parts = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text(_) => texts.next(),
+        ContentBlock::Picture(name) => Some(name.clone()),
+        _ => None,
+    });
+    prompts::without_inserted(&joined(parts)).trim_end().to_owned()
 }

@@ -261,3 +261,23 @@ fn a_secret_in_a_growing_block_is_redacted() {
     }
     assert!(shown.ends_with("today."), "{shown}");
 }
+
+#[test]
+fn a_private_key_over_the_blocks_of_a_result_is_redacted() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+    let lines = [
+        "-----BEGIN PRIVATE KEY-----",
+        body,
+        body,
+        "-----END PRIVATE KEY-----",
+        "plain",
+    ];
+    let result = json!({"type": "tool_result", "tool_use_id": "t1", "content": lines.map(text)});
+    let (records, _) = read(&file(&[
+        user("Show it."),
+        assistant("m1", &[tool_use("t1", "mcp__files__read", json!({"name": "x"}))]),
+        user(json!([result])),
+    ]));
+    let shown = shown(&records);
+    assert!(!shown.contains("MIIEvQ") && shown.contains("plain"), "{shown}");
+}

@@ -1,0 +1,245 @@
+//! Redacts the strings of one event: a secret may extend over several of them.
+//!
+//! A tool reports a file as an array with one string per line, a command as an array of arguments, and a page as a list of
+//! text blocks. [`EventRedactor::lines`] reads the strings of an array as one text; a private key that is still open at the
+//! end of a string continues in the next ones. Parsing JSON is up to the caller.
+
+use std::{borrow::Cow, ops::Range};
+
+use crate::{ScanContext, assignments, find, redact, replace, secret::Secret, structural};
+
+/// The number of strings without a line of an open private key after which the key counts as ended.
+const MAX_OTHER_STRINGS: usize = 64;
+
+/// The shortest line of a private key, except for the last; openssl writes 64 characters per line.
+const MIN_FIRST_LINE: usize = 40;
+
+/// Redacts the strings of one event, in their order.
+#[derive(Debug, Default)]
+pub struct EventRedactor {
+    open_key: Option<OpenKey>,
+}
+
+/// A private key that began in an earlier string.
+#[derive(Debug)]
+struct OpenKey {
+    /// The JSON key of the strings that hold its lines; `None` inside an array.
+    key: Option<String>,
+    /// The number of other strings since its last line.
+    others: usize,
+}
+
+impl EventRedactor {
+    /// Redacts a string.
+    pub fn text<'a>(&mut self, text: &'a str, context: ScanContext<'_>) -> Cow<'a, str> {
+        if let Some(continued) = self.continue_key(text, context) {
+            return Cow::Owned(continued);
+        }
+        let redacted = redact(text, context);
+        if let Cow::Owned(redacted) = &redacted {
+            self.open_after(redacted, text, context);
+        }
+        redacted
+    }
+
+    /// Redacts consecutive strings of an array. Returns `None` if none has a secret.
+    pub fn lines(&mut self, lines: &[Cow<'_, str>], context: ScanContext<'_>) -> Option<Vec<String>> {
+        let announced = context.key.is_some_and(assignments::is_secret_name);
+        if announced || self.open_key.is_some() {
+            let redacted = lines.iter().map(|line| self.text(line, context).into_owned());
+            return Some(redacted.collect());
+        }
+        let mut redacted = None;
+        for layout in [Layout::Lines, Layout::Arguments] {
+            let lines = redacted.as_deref().map_or(Lines::Before(lines), Lines::After);
+            redacted = redact_joined(&lines, layout, context).or(redacted);
+        }
+        let redacted = redacted?;
+        if let (Some(last), Some(line)) = (redacted.last(), lines.last()) {
+            self.open_after(last, line, context);
+        }
+        Some(redacted)
+    }
+
+    /// Redacts a string that continues a private key.
+    fn continue_key(&mut self, text: &str, context: ScanContext<'_>) -> Option<String> {
+        let open = self.open_key.as_mut()?;
+        let same_key = open.key.as_deref() == context.key;
+        let lines = text.len().min(
+            text.as_bytes()
+                .windows(5)
+                .position(|part| part == b"-----")
+                .unwrap_or(text.len()),
+        );
+        if let Some(end) = structural::key_end(text.as_bytes(), 0)
+            && is_body(&text[..lines], 0)
+        {
+            self.open_key = None;
+            let rest = self.text(&text[end..], context);
+            return Some(format!("[redacted:{}]{rest}", structural::PRIVATE_KEY));
+        }
+        let min = if same_key { 1 } else { MIN_FIRST_LINE };
+        if is_body(text, min) {
+            open.others = 0;
+            return Some(format!("[redacted:{}]", structural::PRIVATE_KEY));
+        }
+        open.others += 1;
+        if open.others > MAX_OTHER_STRINGS {
+            self.open_key = None;
+        }
+        None
+    }
+
+    /// Notes whether a string ends inside a private key.
+    fn open_after(&mut self, redacted: &str, text: &str, context: ScanContext<'_>) {
+        let end = redacted.trim_end_matches(['\\', 'n', 'r', '\n', '\r', ' ']);
+        let begins = text.rfind("-----BEGIN ");
+        if end.ends_with("[redacted:private-key]") && begins > text.rfind("-----END ") {
+            self.open_key = Some(OpenKey {
+                key: context.key.map(str::to_owned),
+                others: 0,
+            });
+        }
+    }
+}
+
+/// Reports whether a text consists of lines of base64, the longest of at least `min` characters.
+fn is_body(text: &str, min: usize) -> bool {
+    let is_line = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    let bytes = text.as_bytes();
+    let longest = bytes
+        .split(|byte| !is_line(byte))
+        .map(<[u8]>::len)
+        .max()
+        .unwrap_or(0);
+    longest >= min
+        && bytes
+            .iter()
+            .all(|byte| is_line(byte) || b"\\ \t\r\n-".contains(byte))
+}
+
+/// The strings of an array, as they were or redacted.
+enum Lines<'l> {
+    Before(&'l [Cow<'l, str>]),
+    After(&'l [String]),
+}
+
+impl Lines<'_> {
+    fn all(&self) -> Vec<&str> {
+        match self {
+            Self::Before(lines) => lines.iter().map(AsRef::as_ref).collect(),
+            Self::After(lines) => lines.iter().map(AsRef::as_ref).collect(),
+        }
+    }
+}
+
+/// The text that the strings of an array form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// One line each.
+    Lines,
+    /// One command line: `["--password", "x"]`.
+    Arguments,
+}
+
+/// Redacts the text that the strings form, until nothing is found.
+fn redact_joined(lines: &Lines<'_>, layout: Layout, context: ScanContext<'_>) -> Option<Vec<String>> {
+    const MAX_ROUNDS: usize = 8;
+    let mut redacted: Option<Vec<String>> = None;
+    for _ in 0..MAX_ROUNDS {
+        let now = match &redacted {
+            Some(redacted) => redacted.iter().map(AsRef::as_ref).collect(),
+            None => lines.all(),
+        };
+        // The first character of a line in a patch is its sign.
+        if layout == Layout::Arguments && (context.key == Some("lines") || !are_arguments(&now)) {
+            break;
+        }
+        let joined = Joined::of(&now, layout);
+        let context = ScanContext { key: None, ..context };
+        let found = find(&joined.text, context);
+        let mut split: Vec<Vec<Secret>> = vec![Vec::new(); now.len()];
+        let mut any = false;
+        for secret in found {
+            for (line, range) in joined.split(&secret.range, &now) {
+                any = true;
+                split[line].push(Secret {
+                    range,
+                    kind: secret.kind,
+                });
+            }
+        }
+        if !any {
+            break;
+        }
+        redacted = Some(
+            now.iter()
+                .zip(&split)
+                .map(|(line, found)| replace(line, found))
+                .collect(),
+        );
+    }
+    redacted
+}
+
+/// Strings as one text.
+struct Joined {
+    text: String,
+    /// The position of each string.
+    starts: Vec<usize>,
+}
+
+impl Joined {
+    fn of(lines: &[&str], layout: Layout) -> Self {
+        let length: usize = lines.iter().map(|line| line.len() + 3).sum();
+        let mut text = String::with_capacity(length);
+        let mut starts = Vec::with_capacity(lines.len());
+        for line in lines {
+            let is_quoted = layout == Layout::Arguments && line.contains(' ');
+            if is_quoted {
+                text.push('"');
+            }
+            starts.push(text.len());
+            text.push_str(line);
+            if is_quoted {
+                text.push('"');
+            }
+            text.push(if layout == Layout::Lines { '\n' } else { ' ' });
+        }
+        Self { text, starts }
+    }
+
+    /// Returns the parts of a range that lie in strings.
+    fn split<'j>(
+        &'j self,
+        range: &'j Range<usize>,
+        lines: &'j [&str],
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + 'j {
+        let first = self
+            .starts
+            .partition_point(|start| *start <= range.start)
+            .saturating_sub(1);
+        (first..lines.len())
+            .take_while(|line| self.starts[*line] < range.end)
+            .filter_map(|line| {
+                let (start, length) = (self.starts[line], lines[line].len());
+                let end = range.end.min(start + length).saturating_sub(start);
+                let continued = range.start < start;
+                // The sign of a line in a patch stays.
+                let sign = continued && matches!(lines[line].as_bytes().first(), Some(b'+' | b'-' | b' '));
+                let from = range.start.saturating_sub(start) + usize::from(sign);
+                (from < end).then_some((line, from..end))
+            })
+    }
+}
+
+/// Recognizes the arguments of a command: a program or a flag first, and a flag among them.
+fn are_arguments(lines: &[&str]) -> bool {
+    let is_flag = |line: &&str| line.starts_with('-');
+    lines.len() > 1
+        && lines[0].bytes().all(|byte| byte > b' ')
+        && lines.iter().any(is_flag)
+        && !lines
+            .iter()
+            .any(|line| line.contains("\\n") || line.contains('\n'))
+}
