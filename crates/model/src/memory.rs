@@ -39,6 +39,16 @@ impl ObservationType {
             Self::Change => "⚪",
         }
     }
+
+    /// Returns the concept that every observation of this type has.
+    pub const fn concept(self) -> &'static str {
+        match self {
+            Self::Decision => "trade-off",
+            Self::Bugfix => "problem-solution",
+            Self::Feature | Self::Refactor | Self::Change => "what-changed",
+            Self::Discovery => "how-it-works",
+        }
+    }
 }
 
 named_enum! {

@@ -66,12 +66,7 @@ fn is_text(name: &str) -> bool {
 /// Returns the concepts of a memory.
 pub(crate) fn concepts(kind: ObservationType, text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
-    let mut out = vec![match kind {
-        ObservationType::Bugfix => "problem-solution",
-        ObservationType::Feature | ObservationType::Refactor | ObservationType::Change => "what-changed",
-        ObservationType::Decision => "trade-off",
-        ObservationType::Discovery => "how-it-works",
-    }];
+    let mut out = vec![kind.concept()];
     if has_cause(text) {
         out.push("why-it-exists");
     }
