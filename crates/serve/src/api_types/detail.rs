@@ -25,6 +25,7 @@ pub struct Detail {
 
 /// Origin of a memory.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Provenance")]
 pub struct ProvenanceJson {
     /// Display name of the project.
     pub project_name: Option<String>,
@@ -58,6 +59,7 @@ pub struct ProvenanceJson {
 
 /// A tool use.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ToolUse")]
 pub struct ToolUseJson {
     /// The agent's id of the tool use.
     pub tool_use_id: String,

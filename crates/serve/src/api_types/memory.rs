@@ -9,6 +9,7 @@ use super::rfc3339;
 
 /// A search result.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SearchHit")]
 pub struct SearchHitJson {
     /// Handle: 123, S12, P34, N5 or V678.
     pub id: String,
@@ -74,6 +75,7 @@ impl From<&recall::SearchHit> for SearchHitJson {
 
 /// A memory with all fields of its kind; other fields are absent.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Memory")]
 pub struct MemoryJson {
     /// Handle: 123, S12, P34, N5 or V678.
     pub id: String,
@@ -180,6 +182,7 @@ impl From<store::Memory> for MemoryJson {
 
 /// An entry of a timeline.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TimelineEntry")]
 pub struct TimelineEntryJson {
     /// True for the requested memory.
     pub anchor: bool,

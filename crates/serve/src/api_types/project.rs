@@ -8,6 +8,7 @@ use super::rfc3339;
 
 /// A code base.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Project")]
 pub struct ProjectJson {
     /// Identity: normalized remote or path.
     pub id: String,

@@ -12,6 +12,7 @@ const LATE_SECONDS: f64 = 60.0;
 
 /// State of the queue.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Queue")]
 pub struct QueueJson {
     /// Pending events, including spooled ones.
     pub pending: u64,
@@ -27,6 +28,7 @@ pub struct QueueJson {
 
 /// An event in the queue.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QueueItem")]
 pub struct QueueItemJson {
     /// Id of the event.
     pub id: i64,

@@ -9,6 +9,7 @@ use super::{MemoryJson, rfc3339};
 
 /// One conversation with an agent.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Session")]
 pub struct SessionJson {
     /// Id of the session in the database.
     pub session_db_id: i64,
@@ -78,6 +79,7 @@ impl From<store::Session> for SessionJson {
 
 /// State of the work at the end of a session, for the next session.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Handover")]
 pub struct HandoverJson {
     /// Requests in the user's words, oldest first.
     pub requests: Vec<String>,
@@ -114,6 +116,7 @@ impl From<Handover> for HandoverJson {
 
 /// One prompt and everything up to its Stop.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Turn")]
 pub struct TurnJson {
     /// Number in the session, from 1.
     pub number: i64,
