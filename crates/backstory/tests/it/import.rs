@@ -346,8 +346,8 @@ fn other_commands_wait_for_a_running_import() {
     assert_eq!(home.ok(&["worker", "stop"]), "The worker is not running.\n");
 
     let waiting = home.command(&restore).spawn().unwrap();
-    // The waiting command opens the lock only to look at it.
-    std::thread::sleep(Duration::from_millis(500));
+    // The waiting command leaves no trace to wait for: it opens the lock only to look at it.
+    std::thread::sleep(Duration::from_millis(200));
     kill_process(pid, Signal::CONT).unwrap();
     let ended = import.wait().unwrap();
     assert!(ended.success(), "{ended}");

@@ -13,7 +13,7 @@ use crate::{
 
 #[test]
 fn concurrent_calls_exceed_the_budget_at_most_once() {
-    let server = Server::always(Answer::anthropic(ANSWER).after(Duration::from_millis(300)));
+    let server = Server::always(Answer::anthropic(ANSWER).after(Duration::from_millis(200)));
     let home = with_model("anthropic", &server)
         .with("BACKSTORY_DISTILL_DAILY_TOKENS", "1000")
         .with("BACKSTORY_DISTILL_CONCURRENCY", "4");

@@ -4,6 +4,7 @@ use std::{
     cell::Cell,
     fs,
     process::Command,
+    sync::{Mutex, mpsc},
     time::{Duration, Instant},
 };
 
@@ -427,13 +428,19 @@ fn a_stored_secret_is_redacted_before_it_leaves_the_machine() {
 
 #[test]
 fn memories_forgotten_during_a_call_do_not_come_back() {
-    let server = Server::always(Answer::anthropic(ANSWER).after(Duration::from_millis(1500)));
+    let (release, released) = mpsc::channel();
+    let released = Mutex::new(released);
+    let server = Server::start(move |_, _| {
+        released.lock().unwrap().recv().unwrap();
+        Answer::anthropic(ANSWER)
+    });
     let home = with_model("anthropic", &server);
     turn(&home, "s1", "ok");
     let mut worker = home.command(&["worker", "run", "--once"]).spawn().unwrap();
     eventually("the model is asked", || server.requests().len() == 1);
     let id = home.rows("select cast(id as text) from observation").remove(0);
     home.ok(&["forget", &id, "--yes"]);
+    release.send(()).unwrap();
     assert!(worker.wait().unwrap().success());
     assert_eq!(titles(&home), [""; 0]);
     home.assert_nowhere("refused token is refreshed");

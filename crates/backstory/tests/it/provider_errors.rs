@@ -160,7 +160,7 @@ fn after_a_backoff_one_call_probes_the_provider() {
     let server = Server::always(
         Answer::anthropic_error(402, "billing_error", "no credit")
             .with_header("retry-after", "1")
-            .after(Duration::from_millis(300)),
+            .after(Duration::from_millis(200)),
     );
     let home = with_model("anthropic", &server).with("BACKSTORY_DISTILL_CONCURRENCY", "1");
     for session in ["s1", "s2", "s3", "s4"] {
