@@ -222,3 +222,32 @@ fn lists_without_secrets_are_unchanged() {
         );
     }
 }
+
+#[test]
+fn an_event_of_a_megabyte_is_sanitized_in_linear_time() {
+    let repeated = |piece: &str| piece.repeat(1_000_000 / piece.len());
+    let list = |piece: Value| vec![piece.clone(); 1_000_000 / piece.to_string().len()];
+    let key = key_lines().remove(0);
+    let events = [
+        json!(repeated("\u{1b}[32mpassword\u{1b}[0m=")),
+        json!(repeated("&quot;password&quot;:&quot;")),
+        json!(repeated(&format!("-----BEGIN PRIVATE KEY-----\n{key}\n"))),
+        json!(repeated(&format!("{key}\n-----END PRIVATE KEY-----\n"))),
+        json!(list(json!("-----BEGIN PRIVATE KEY-----"))),
+        json!(list(json!(key))),
+        json!(list(json!("--password"))),
+        json!(list(json!({"name": "password", "value": "quiet-otter"}))),
+        json!(list(json!({"value": "quiet-otter", "name": "password"}))),
+        json!(list(json!(["password", "quiet-otter"]))),
+        json!(list(
+            json!({"type": "text", "text": "-----BEGIN PRIVATE KEY-----"})
+        )),
+        json!({"columns": list(json!("password")), "rows": [list(json!("x"))]}),
+    ];
+    let start = std::time::Instant::now();
+    for event in &events {
+        captured(&json!({"tool_response": event}));
+    }
+    // Twelve megabytes, without optimization. Reading a text once per piece would take minutes.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}

@@ -25,6 +25,8 @@ pub(crate) enum Rule {
     Bearer,
     Telegram,
     IdentifiedBy,
+    /// A notation that may hide a secret, see `decode`.
+    Encoded,
 }
 
 /// Anchors of rules that are code rather than table rows. Three bytes stand for themselves and any byte of the token alphabet.
@@ -35,6 +37,35 @@ const FIXED: &[(&[u8], Rule)] = &[
     (b"bear", Rule::Bearer),
     (b":AA", Rule::Telegram),
     (b"d by", Rule::IdentifiedBy),
+    (b"\\u00", Rule::Encoded),
+    (b"x1b[", Rule::Encoded),
+    (b"033[", Rule::Encoded),
+    (b"&quo", Rule::Encoded),
+    (b"&apo", Rule::Encoded),
+    (b"&amp", Rule::Encoded),
+    (b"&lt;", Rule::Encoded),
+    (b"&gt;", Rule::Encoded),
+    (b"&equ", Rule::Encoded),
+    (b"&col", Rule::Encoded),
+];
+
+/// Anchors of encoded characters whose last byte is one of a few: the bytes, and the possible last ones.
+const ENCODED: &[(&[u8], &[u8])] = &[
+    (b"\\e[", b"0123456789m"),
+    (b"&#x", b"23456"),
+    (b"&#3", b"23456789"),
+    (b"&#4", b"01234567"),
+    (b"&#5", b"89"),
+    (b"&#6", b"01234"),
+    (b"&#9", b"12356"),
+    (b"\x1b[0", b"0123456789;m"),
+    (b"\x1b[1", b"0123456789;m"),
+    (b"\x1b[2", b"0123456789;m"),
+    (b"\x1b[3", b"0123456789;m"),
+    (b"\x1b[4", b"0123456789;m"),
+    (b"\x1b[5", b"0123456789;m"),
+    (b"\x1b[7", b"0123456789;m"),
+    (b"\x1b[9", b"0123456789;m"),
 ];
 
 /// The bytes after the last character of a URL's scheme: plain, in JSON, in JSON within JSON.
@@ -233,6 +264,11 @@ const fn collect() -> Collected {
     i = 0;
     while i < FIXED.len() {
         all = all.add(FIXED[i].0, TOKEN_TAILS, FIXED[i].1);
+        i += 1;
+    }
+    i = 0;
+    while i < ENCODED.len() {
+        all = all.add(ENCODED[i].0, ENCODED[i].1, Rule::Encoded);
         i += 1;
     }
     i = 0;

@@ -78,7 +78,7 @@ fn escape(text: &[u8], at: usize) -> EscapeStep {
 }
 
 /// Parses the number of `uXXXX` at `at`.
-fn unicode(text: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn unicode(text: &[u8], at: usize) -> Option<u32> {
     let digits = text.get(at + 1..at + 5)?;
     digits.iter().try_fold(0, |number, &digit| {
         Some(number * 16 + char::from(digit).to_digit(16)?)

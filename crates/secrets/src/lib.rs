@@ -1,7 +1,7 @@
 //! Finds secrets in text and redacts them before anything is written to disk.
 //!
 //! The text may be plain or the inside of a JSON string in its escaped form, even JSON within JSON; callers do not say which,
-//! and `escapes` reads all of them. One pass (`anchors`) looks for four bytes with which a rule may start: a vendor's
+//! and `escapes` reads all of them; `decode` reads what colors, `\u003d` and `&quot;` hide. One pass (`anchors`) looks for four bytes with which a rule may start: a vendor's
 //! token (`tokens`), a name that announces a secret (`names`, `separators`, `assignments`), a URL or a private key
 //! (`structural`), a header (`headers`) or a command (`commands`). `literal` tells a value from code.
 //!
@@ -12,6 +12,7 @@
 mod anchors;
 mod assignments;
 mod commands;
+mod decode;
 mod entropy;
 mod escapes;
 mod event;
@@ -32,6 +33,7 @@ mod window;
 use std::{borrow::Cow, ops::Range};
 
 use backstory_text::scan;
+use decode::Decoded;
 
 pub use assignments::is_secret_name;
 pub use event::EventRedactor;
@@ -53,11 +55,24 @@ pub fn find(text: &str, context: ScanContext<'_>) -> Vec<Secret> {
         return normalize(text, found);
     }
     let mut found = Vec::new();
-    if context.env_file {
-        files::values(text.as_bytes(), &mut found);
+    let is_encoded = scan_bytes(text.as_bytes(), context, &mut found);
+    if is_encoded && let Some(decoded) = Decoded::of(text.as_bytes()) {
+        let mut hidden = Vec::new();
+        scan_bytes(&decoded.text, context, &mut hidden);
+        found.extend(hidden.into_iter().map(|secret| Secret {
+            range: decoded.original(&secret.range),
+            kind: secret.kind,
+        }));
     }
-    scanner::scan(text.as_bytes(), &mut found);
     normalize(text, found)
+}
+
+/// Appends the secrets of a text. Returns whether part of the text is encoded.
+fn scan_bytes(text: &[u8], context: ScanContext<'_>, found: &mut Vec<Secret>) -> bool {
+    if context.env_file {
+        files::values(text, found);
+    }
+    scanner::scan(text, found)
 }
 
 /// Replaces each secret by `[redacted:<kind>]`.

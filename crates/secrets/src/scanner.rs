@@ -9,16 +9,19 @@ use crate::{
     structural, tokens,
 };
 
-/// Appends the secrets of a text, unsorted and possibly overlapping.
-pub(crate) fn scan(text: &[u8], found: &mut Vec<Secret>) {
+/// Appends the secrets of a text, unsorted and possibly overlapping. Returns whether part of the text is encoded.
+pub(crate) fn scan(text: &[u8], found: &mut Vec<Secret>) -> bool {
     let mut scanner = Scanner {
         text,
         found,
         assignments: Assignments::default(),
         commands: Commands::default(),
+        is_encoded: false,
     };
     anchors::scan(text, |rule, at| scanner.check(rule, at));
+    let is_encoded = scanner.is_encoded;
     tokens::discord(text, found);
+    is_encoded
 }
 
 struct Scanner<'t> {
@@ -26,6 +29,7 @@ struct Scanner<'t> {
     found: &'t mut Vec<Secret>,
     assignments: Assignments,
     commands: Commands,
+    is_encoded: bool,
 }
 
 impl Scanner<'_> {
@@ -43,6 +47,10 @@ impl Scanner<'_> {
             Rule::Bearer => headers::bearer(text, at),
             Rule::Telegram => tokens::telegram(text, at),
             Rule::IdentifiedBy => structural::identified_by(text, at),
+            Rule::Encoded => {
+                self.is_encoded = true;
+                None
+            }
         };
         let Some(secret) = secret else { return 0 };
         let end = secret.range.end;

@@ -90,6 +90,34 @@ fn a_machine_made_prompt_does_not_end_a_private_turn() {
 }
 
 #[test]
+fn secrets_between_colors_and_in_the_lines_of_a_patch_reach_no_file() {
+    let home = Home::new();
+    let key = ["AKIA", "Q3EGRZJ5TVWXNKP7"].concat();
+    home.report(
+        "post-tool-use",
+        &json!({"tool_name": "Bash", "tool_input": {"command": "./show"},
+        "tool_response": {"stdout": format!("\u{1b}[32m{key}\u{1b}[0m\n"), "stderr": ""}}),
+    );
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+    let lines = [
+        "+-----BEGIN PRIVATE KEY-----",
+        &format!("+{body}"),
+        "+-----END PRIVATE KEY-----",
+    ];
+    home.report(
+        "post-tool-use",
+        &json!({"tool_name": "Write", "tool_input": {"file_path": "/w/deploy.txt"},
+        "tool_response": {"structuredPatch": [{"oldStart": 0, "newStart": 1, "lines": lines}]}}),
+    );
+    assert_eq!(home.spooled().len(), 2);
+    home.assert_nowhere(&key);
+    home.assert_nowhere(body);
+    home.drain();
+    home.assert_nowhere(&key);
+    home.assert_nowhere(body);
+}
+
+#[test]
 fn private_turns_are_private_to_their_session() {
     let home = Home::new();
     home.report("user-prompt-submit", &json!({"prompt": "<private>x</private>"}));

@@ -222,6 +222,50 @@ fn escaped_json_stays_valid_and_keeps_its_quotes() {
 }
 
 #[test]
+fn colors_escapes_and_entities_hide_no_secret() {
+    for (text, expected) in [
+        (
+            r"\u001b[32mAKIAQ3EGRZJ5TVWXNKP7\u001b[0m ok",
+            r"\u001b[32m[redacted:aws-access-key]\u001b[0m ok",
+        ),
+        (
+            "\u{1b}[32mAKIAQ3EGRZJ5TVWXNKP7\u{1b}[0m ok",
+            "\u{1b}[32m[redacted:aws-access-key]\u{1b}[0m ok",
+        ),
+        (
+            r"\u001b[1mDB_PASSWORD\u001b[0m=\u001b[32mhunter2\u001b[0m\n",
+            r"\u001b[1mDB_PASSWORD\u001b[0m=\u001b[32m[redacted:password]\u001b[0m\n",
+        ),
+        (
+            r"DB_PASSWORD\\u003dhunter2\\u0026x\\u003d1",
+            r"DB_PASSWORD\\u003d[redacted:password]\\u0026x\\u003d1",
+        ),
+        (
+            r"{\\u0022password\\u0022: \\u0022open sesame\\u0022, \\u0022a\\u0022: 1}",
+            r"{\\u0022password\\u0022: \\u0022[redacted:password]\\u0022, \\u0022a\\u0022: 1}",
+        ),
+        (
+            "data-config=\"{&quot;password&quot;:&quot;open sesame&quot;}\"",
+            "data-config=\"{&quot;password&quot;:&quot;[redacted:password]&quot;}\"",
+        ),
+        (
+            "password&#61;hunter2&amp;user&#x3D;me",
+            "password&#61;[redacted:password]&amp;user&#x3D;me",
+        ),
+    ] {
+        assert_eq!(plain(text), expected);
+        assert_eq!(plain(expected), expected);
+    }
+    for text in [
+        r"\u001b[32mok\u001b[0m token count",
+        "a &amp;&amp; b &lt;password&gt;",
+        r"\u003cpassword\u003e",
+    ] {
+        assert_eq!(plain(text), text);
+    }
+}
+
+#[test]
 fn hostile_text_is_read_in_linear_time() {
     // A scanner that reads each of these once per piece would take minutes.
     let pieces = [
@@ -250,6 +294,11 @@ fn hostile_text_is_read_in_linear_time() {
         "AKIA",
         "github_pat_",
         "a.bcdefg.",
+        "\\u001b[32m",
+        "&quot;",
+        "password\\u003d",
+        "-----BEGIN PRIVATE KEY-----MIIEvQIBADANBgkqhkiG9w0B",
+        "MIIEvQIBADANBgkqhkiG9w0B-----END PRIVATE KEY-----",
         "key=\"\\\"",
     ];
     let start = std::time::Instant::now();

@@ -86,6 +86,13 @@ const PIECES: &[&str] = &[
     "\\ud83d\\ude00",
     "\\/",
     "\\u",
+    "\\u001b[32m",
+    "\u{1b}[0m",
+    "\\u0022",
+    "\\\\u003d",
+    "&quot;",
+    "&#61;",
+    "&amp;",
     "\n",
     "\t",
     " ",
@@ -194,6 +201,34 @@ proptest! {
         assert_gone(&plain(&text), &secret);
         assert_gone(&plain(&escaped(&text)), &secret);
         assert_gone(&plain(&escaped(&escaped(&text))), &secret);
+    }
+
+    #[test]
+    fn a_secret_between_colors_is_redacted((prefix, secret, suffix) in carried(), escape in select(&["\u{1b}", "\\033", "\\x1b", "\\e"][..])) {
+        prop_assume!(!plain(&format!("{prefix}{secret}{suffix}")).contains(&secret));
+        let (color, reset) = (format!("{escape}[1;32m"), format!("{escape}[0m"));
+        for text in [
+            format!("$ {color}{prefix}{secret}{suffix}{reset} end"),
+            format!("$ {prefix}{color}{secret}{reset}{suffix} end"),
+            format!("$ {prefix}{}{color}{}{reset}{suffix} end", &secret[..4], &secret[4..]),
+        ] {
+            assert_gone(&plain(&text), &secret);
+            assert_gone(&plain(&escaped(&text)), &secret);
+            assert_gone(&plain(&escaped(&escaped(&text))), &secret);
+        }
+    }
+
+    #[test]
+    fn a_secret_in_an_encoded_text_is_redacted((prefix, secret, suffix) in carried()) {
+        let text = format!("$ {prefix}{secret}{suffix}\n end");
+        prop_assume!(plain(&text) != text);
+        let unicode: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '\n' { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) }).collect();
+        let numeric: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '\n' { c.to_string() } else { format!("&#{};", u32::from(c)) }).collect();
+        let html = text.replace('&', "&amp;").replace('"', "&quot;").replace('\'', "&#39;").replace('<', "&lt;").replace('>', "&gt;");
+        for text in [unicode, numeric, html] {
+            assert_gone(&plain(&text), &secret);
+            assert_gone(&plain(&escaped(&text)), &secret);
+        }
     }
 
     #[test]
