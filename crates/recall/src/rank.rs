@@ -33,32 +33,32 @@ struct Weights {
     session: f64,
 }
 
-/// A document with what speaks for it.
+/// A ranked document with the parts of its score.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranked {
     pub(crate) document: DocumentId,
-    /// What it is worth in this search; the best is 1.
+    /// Score in this search; the best document has 1.
     pub(crate) score: f64,
-    /// The share of what the question's words tell that it has.
+    /// Share of the query's word weight that it covers.
     pub(crate) covered: f64,
-    /// How many of the question's words it has.
+    /// Number of the query's words that it has.
     pub(crate) words: u32,
-    /// How near it is in meaning, if it has a vector.
+    /// Cosine similarity to the query, if it has a vector.
     pub(crate) cosine: Option<f32>,
-    /// Where it belongs.
+    /// Session and episode.
     pub(crate) origin: Origin,
 }
 
-/// What the words of a question say about a document.
+/// Lexical score of a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ByWords {
-    /// For each word that it has: which, and what that is worth.
+    /// Index and score of each word of the query that it has.
     parts: Vec<(usize, f64)>,
     score: f64,
     covered: f64,
 }
 
-/// Adds up what each word says; of the documents that pass, the best are kept.
+/// Adds up the scores of all words; keeps the best documents that pass.
 pub(crate) fn by_words(
     words: &[TermMatches],
     passes: impl Fn(DocumentId) -> bool,
@@ -114,7 +114,7 @@ pub(crate) struct Candidate {
     pub(crate) cosine: Option<f32>,
 }
 
-/// Ranks candidates; `usual` is the cosine of a document that has nothing to do with the question.
+/// Ranks candidates; `usual` is the cosine similarity of an unrelated document.
 pub(crate) fn rank(
     mut candidates: Vec<Candidate>,
     words: &HashMap<DocumentId, ByWords>,
@@ -241,7 +241,7 @@ fn group_scores<G: Copy + Eq + Hash>(
         .collect()
 }
 
-/// Divides by the greatest.
+/// Divides all values by the greatest.
 fn scaled(mut values: Vec<f64>) -> Vec<f64> {
     let greatest = values.iter().copied().fold(0.0, f64::max);
     if greatest > 0.0 {

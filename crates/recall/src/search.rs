@@ -1,4 +1,4 @@
-//! Search: by words and by meaning, in one order, with what speaks for each.
+//! Hybrid search: lexical and semantic matches in one ranking, with relevance, snippet and staleness of each hit.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,18 +19,18 @@ use crate::{
     staleness::{self, FileStatus},
 };
 
-/// What is looked for.
+/// A search.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'q> {
     /// Any text.
     pub text: &'q str,
-    /// Where.
+    /// The project, or all projects.
     pub scope: Scope<'q>,
-    /// Among what.
+    /// Types, times, files and concepts that pass.
     pub filter: &'q Filter,
-    /// The most hits.
+    /// Maximum number of hits.
     pub limit: usize,
-    /// The time.
+    /// Current time.
     pub now: Timestamp,
 }
 
@@ -39,11 +39,11 @@ pub struct Query<'q> {
 pub struct SearchHit {
     /// The memory.
     pub memory: Memory,
-    /// How sure it is that this is what was looked for, from 0 to 1.
+    /// Estimated probability that it answers the query, from 0 to 1.
     pub score: f64,
-    /// The part of it that answers.
+    /// The part that matches the query best.
     pub snippet: String,
-    /// Whether a file that it cites has changed since.
+    /// True if a file that it cites has changed since.
     pub is_stale: bool,
 }
 
@@ -62,7 +62,7 @@ impl SearchHit {
 
     /// Returns the snippet without the part that the title above it shows already.
     pub fn snippet_below(&self, title: &str) -> Option<String> {
-        /// More than a snippet has.
+        /// Longer than any snippet.
         const WHOLE: usize = 1_000;
         let snippet = one_line(&self.snippet, WHOLE);
         if snippet.is_empty() || snippet == title {
@@ -79,13 +79,13 @@ impl SearchHit {
         Some(format!("…{}", &snippet[from..]))
     }
 
-    /// Returns about how many tokens the whole memory has.
+    /// Returns the estimated number of tokens of the whole memory.
     pub fn tokens(&self) -> usize {
         tokens(&self.memory.fields().text())
     }
 }
 
-/// So many of the best by words, and of the nearest in meaning, are ranked.
+/// Number of the best lexical and of the best semantic matches that are ranked.
 const BY_WORDS: usize = 300;
 const BY_MEANING: usize = 150;
 
@@ -105,7 +105,7 @@ impl<'s> Searcher<'s> {
         })
     }
 
-    /// Finds what fits best, the best first.
+    /// Returns the best hits, best first.
     pub fn search(&mut self, query: &Query<'_>) -> Result<Vec<SearchHit>, StoreError> {
         let store = self.store;
         store.read_transaction(|| self.find(query))
@@ -151,7 +151,7 @@ impl<'s> Searcher<'s> {
         Ok(hits)
     }
 
-    /// Ranks documents without looking at what they say: by the meaning of one text and the words of another.
+    /// Ranks documents by the meaning of one text and the words of another, without reading their content.
     pub(crate) fn ranked(
         &mut self,
         scope: Scope<'_>,
@@ -161,7 +161,7 @@ impl<'s> Searcher<'s> {
         Ok(self.rank(scope, meaning, words, None)?.0)
     }
 
-    /// Ranks documents that pass; also returns how near a document is that has nothing to do with the question.
+    /// Ranks the documents that pass the filter. Also returns the similarity of an unrelated document.
     fn rank(
         &mut self,
         scope: Scope<'_>,
@@ -223,7 +223,7 @@ impl<'s> Searcher<'s> {
         Ok(candidates.collect())
     }
 
-    /// Nothing was asked but filters: the newest that pass.
+    /// Returns the newest memories that pass the filter, for a query without words.
     fn newest(&self, query: &Query<'_>, pass: HashSet<DocumentId>) -> Result<Vec<SearchHit>, StoreError> {
         let mut memories = Vec::new();
         for document in pass {
@@ -247,7 +247,7 @@ impl<'s> Searcher<'s> {
     }
 }
 
-/// Whether a file that a memory cites has changed or gone since.
+/// Reports whether a file that a memory cites was changed or deleted since.
 pub fn is_stale(store: &Store, memory: &Memory) -> Result<bool, StoreError> {
     let (Some(observation), Some(root)) = (memory.handle.observation(), &memory.root) else {
         return Ok(false);
@@ -255,7 +255,7 @@ pub fn is_stale(store: &Store, memory: &Memory) -> Result<bool, StoreError> {
     files_changed(store, observation, Path::new(root), memory.created_at)
 }
 
-/// Whether a file that an observation cites has changed or gone since.
+/// Reports whether a file that an observation cites was changed or deleted since.
 pub(crate) fn files_changed(
     store: &Store,
     observation: ObservationId,
@@ -278,7 +278,7 @@ pub(crate) fn files_changed(
     Ok(stale)
 }
 
-/// What a memory's kind, age and authority make of its place: a note outranks a guess, what was superseded ranks down.
+/// Returns the factor by which kind, age and author change a score: notes rank higher, superseded memories lower.
 fn prior_weight(memory: &Memory, now: Timestamp) -> f64 {
     let kind = match memory.handle.kind {
         MemoryKind::Note => 1.2,
@@ -296,8 +296,8 @@ fn prior_weight(memory: &Memory, now: Timestamp) -> f64 {
     kind * pinned * superseded * fresh
 }
 
-/// Drops results whose text equals one further up, and further parts of the same item. Evidence stays beside the memory that was made of it: the memory
-/// says what is true, the evidence holds the details that a question may be about.
+/// Drops results whose text equals one further up, and further parts of the same item. Evidence stays beside its memory: the
+/// memory states the result, the evidence has the details that a query may be about.
 fn collapse_duplicates(found: Vec<(f64, Ranked, Memory)>) -> Vec<(Ranked, Memory)> {
     let mut texts: HashSet<String> = HashSet::new();
     let mut items = HashSet::new();
@@ -317,8 +317,8 @@ fn collapse_duplicates(found: Vec<(f64, Ranked, Memory)>) -> Vec<(Ranked, Memory
     kept
 }
 
-/// Leaves out what does not bear on the question. Whatever is asked, something is nearest: without a word of the question
-/// it has to be near, less so when its session speaks of it.
+/// Drops irrelevant results. Every query has a most similar document, so a document without any word of the query must be
+/// very similar; less so if other documents of its session match.
 fn apply_relevance_gate(ranked: Vec<Ranked>, usual: f32) -> impl Iterator<Item = Ranked> {
     // Among a thousand memories that have nothing to do with a question, the nearest comes to about a third.
     const MIN: f64 = 0.35;
@@ -335,8 +335,8 @@ fn apply_relevance_gate(ranked: Vec<Ranked>, usual: f32) -> impl Iterator<Item =
     })
 }
 
-/// How sure it is that a memory bears on a question. Words count by what they tell, meaning by how much nearer it is than
-/// the usual memory; both together are surer than either.
+/// Estimates the probability that a memory is relevant to a query, from the weight of the matching words and from the
+/// similarity above that of an unrelated memory. Both together count more than either.
 fn relevance(ranked: &Ranked, asked: usize, usual: f32) -> f64 {
     // One word of a long question says little, whatever it tells.
     let several = f64::from(ranked.words.min(3)) / f64::from(u32::try_from(asked.clamp(1, 3)).unwrap_or(1));
@@ -346,14 +346,14 @@ fn relevance(ranked: &Ranked, asked: usize, usual: f32) -> f64 {
     1.0 - (1.0 - 0.8 * by_words) * (1.0 - 0.8 * by_meaning)
 }
 
-/// How much nearer a memory is than the usual one, from 0 to 1: that is as near as two wordings of one thing.
+/// Returns the similarity above that of an unrelated memory, scaled from 0 to 1; 1 is the similarity of two paraphrases.
 fn normalized_similarity(ranked: &Ranked, usual: f32) -> f64 {
     ranked.cosine.map_or(0.0, |cosine| {
         f64::from((cosine - usual) / (0.85 - usual)).clamp(0.0, 1.0)
     })
 }
 
-/// What of a memory a snippet is taken from.
+/// Returns the text of a memory from which a snippet is taken.
 fn body(memory: &Memory) -> String {
     let fields = memory.fields();
     [fields.facts, fields.narrative, fields.subtitle, fields.title]

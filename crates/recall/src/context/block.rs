@@ -1,16 +1,16 @@
-//! A text that grows line by line, never beyond its limits, and that no line can end.
+//! Builds the text of a context block line by line, within its limits; no line can close the frame.
 
 use backstory_text::BYTES_PER_TOKEN;
 
 use crate::frame::escape_for_frame;
 
-/// The most UTF-16 units: Claude Code hides a hook's answer of more than 10,000 from the model.
+/// Maximum number of UTF-16 units: Claude Code hides a hook's answer of more than 10,000 from the model.
 const MAX_UNITS: usize = 9_500;
 
 const BEGIN: &str = "<backstory-context>\n";
 const END: &str = "</backstory-context>";
 
-/// Whether something still fits.
+/// Result of an attempt to append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fits {
     Yes,
@@ -23,7 +23,7 @@ pub(super) struct BlockBuilder {
     text: String,
     units: usize,
     most_tokens: usize,
-    /// Bytes and units that were promised and are not written yet.
+    /// Bytes and units that are reserved and not written yet.
     reserved: (usize, usize),
 }
 
@@ -52,7 +52,7 @@ impl BlockBuilder {
         fits
     }
 
-    /// Keeps room for a line and a heading, if there is any.
+    /// Reserves room for a line and a heading, if they fit.
     pub(super) fn would_fit(&mut self, line: &str) -> Fits {
         const HEADING: usize = "\n## 2026-01-01\n".len();
         let line = escape_for_frame(line);
@@ -67,7 +67,7 @@ impl BlockBuilder {
         Fits::Yes
     }
 
-    /// Gives the promised room free to be written to.
+    /// Releases the reserved room.
     pub(super) fn release_reserved(&mut self) {
         self.reserved = (0, 0);
     }
@@ -76,7 +76,7 @@ impl BlockBuilder {
         self.text + END
     }
 
-    /// Whether a line of so many bytes and units fits.
+    /// Reports whether a line of this many bytes and units fits.
     fn fits(&self, bytes: usize, units: usize) -> bool {
         let bytes = self.text.len() + self.reserved.0 + bytes + 1 + END.len();
         let units = self.units + self.reserved.1 + units + 1 + END.len();

@@ -1,7 +1,7 @@
-//! The block that a session starts with.
+//! Composes the context block that is injected at session start.
 //!
-//! Markdown inside `<backstory-context>`: a record for a reader that is a model. Chosen for the present (`choose`), within a
-//! token budget and below what the host shows at all (`block`); nothing to say is an empty answer, not an empty block.
+//! Markdown inside `<backstory-context>`: `select` chooses the memories, `block` keeps the text within the token budget
+//! and the size that a host passes on, `writer` prints it. Without memories the result is no block, not an empty one.
 
 mod block;
 mod open_work;
@@ -21,19 +21,19 @@ use select::select;
 use writer::Writer;
 pub(crate) use writer::in_utc;
 
-/// So many of the latest summaries are looked at, for where work stopped and for what is open.
+/// Number of latest summaries that are searched for the hand-over and for open work.
 pub const MAX_SUMMARIES: u32 = 60;
 
-/// So many sessions that left something to do are told of.
+/// Maximum number of earlier sessions whose open work is listed.
 const MAX_OPEN: usize = 3;
 
 /// The number of recent sessions that are listed.
 const MAX_SESSIONS: u32 = 6;
 
-/// So many of the latest notes are considered.
+/// Number of latest notes that are considered.
 const MAX_NOTES: u32 = 20;
 
-/// Builds the block; `None` when nothing is remembered that is worth telling.
+/// Builds the block; `None` if no memory is worth including.
 pub fn context(
     store: &Store,
     situation: &ContextRequest<'_>,
@@ -78,8 +78,8 @@ pub fn context(
     Ok(Some(context))
 }
 
-/// Where work stopped: the session that goes on, else the latest word on this branch if it is not much older than the
-/// latest at all.
+/// Returns the summary where work stopped: that of the session that continues, else the latest of this branch unless it is
+/// much older than the latest of any branch.
 fn latest_summary<'s>(
     summaries: &'s [Summary],
     branch: Option<&str>,

@@ -1,4 +1,4 @@
-//! What earlier sessions left to do and nobody did since: a small session after them does not make it go away.
+//! Finds open work of earlier sessions: next steps that no later session completed or restated.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,27 +11,27 @@ use backstory_text::WordSet;
 
 use super::request::ContextRequest;
 
-/// What was left longer ago than this was given up, or done without a word.
+/// Older steps are not listed: they were dropped, or done without a mention.
 const TOO_OLD: Duration = Duration::from_hours(3 * 7 * 24);
 
-/// What a session left to do.
+/// Open work of a session.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OpenWork<'s> {
-    /// Where it says so.
+    /// The summary that states it.
     pub summary: &'s Summary,
     /// The steps, in one line.
     pub steps: String,
 }
 
-/// Finds what is open besides what `told` says, so many sessions at most: of this branch first, then the latest. The
-/// summaries are newest first.
+/// Finds open work that `included` does not state, of at most `limit` sessions: of this branch first, then the latest. The
+/// summaries are sorted newest first.
 pub fn open_work<'s>(
     summaries: &'s [Summary],
-    told: Option<&Summary>,
+    included: Option<&Summary>,
     situation: &ContextRequest<'_>,
-    most: usize,
+    limit: usize,
 ) -> Vec<OpenWork<'s>> {
-    let mut later: Vec<WordSet> = told.map(stated_words).into_iter().collect();
+    let mut later: Vec<WordSet> = included.map(stated_words).into_iter().collect();
     let mut next_requests: HashMap<SessionId, &str> = HashMap::new();
     let mut has_one: HashSet<SessionId> = HashSet::new();
     let mut open = Vec::new();
@@ -39,13 +39,13 @@ pub fn open_work<'s>(
         |summary: &Summary| situation.branch.is_some() && summary.branch.as_deref() != situation.branch;
     let mut here = 0;
     for summary in summaries {
-        if here == most || situation.now.since(summary.created_at) > TOO_OLD {
+        if here == limit || situation.now.since(summary.created_at) > TOO_OLD {
             break;
         }
         let session = summary.session_db_id;
         let request = summary.request.as_deref().unwrap_or_default();
         let answer = session.and_then(|session| next_requests.insert(session, request));
-        let is_told = told.is_some_and(|told| told.id == summary.id);
+        let is_told = included.is_some_and(|included| included.id == summary.id);
         if !is_told && !answer.is_some_and(agrees) && session.is_none_or(|id| !has_one.contains(&id)) {
             let is_open = |step: &String| {
                 let step = WordSet::of(step);
@@ -63,11 +63,11 @@ pub fn open_work<'s>(
     }
     // Stable: the latest stays first within each.
     open.sort_by_key(|open| is_elsewhere(open.summary));
-    open.truncate(most);
+    open.truncate(limit);
     open
 }
 
-/// Returns the steps of a summary. A question was for the user who was there.
+/// Returns the steps of a summary, without questions: those were for the user of that session.
 fn steps(summary: &Summary) -> impl Iterator<Item = String> {
     let steps = summary.open_work().into_iter();
     steps.filter(|step| !step.ends_with('?'))
@@ -85,7 +85,7 @@ fn covers(stated: &WordSet, step: &WordSet) -> bool {
     step.containment(stated) >= 0.6
 }
 
-/// "Yes please", "go ahead": the steps that were named just before are what is done then.
+/// Reports whether a request only agrees ("yes please", "go ahead"), so that the steps named just before are done in it.
 fn agrees(request: &str) -> bool {
     const YES: &str = "|yes|yep|ok|okay|sure|go|do|continue|proceed|next|";
     const BESIDES: &str =
@@ -111,7 +111,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_millis(100 * 24 * 3_600_000);
 
-    /// A summary of a session, so many days ago: request, what was done, what is left.
+    /// Returns a summary from some days ago with its request, completed work and next steps.
     fn summary(id: i64, session: i64, days: u32, says: [&str; 3]) -> Summary {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Summary {
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    fn open(summaries: &[Summary], told: usize) -> Vec<(i64, String)> {
+    fn open(summaries: &[Summary], included: usize) -> Vec<(i64, String)> {
         let project = Project {
             db_id: ProjectId::new(1),
             id: "p".to_owned(),
@@ -141,7 +141,7 @@ mod tests {
             compacted_session: None,
             now: NOW,
         };
-        let open = open_work(summaries, summaries.get(told), &situation, 9);
+        let open = open_work(summaries, summaries.get(included), &situation, 9);
         open.into_iter()
             .map(|open| (open.summary.id, open.steps))
             .collect()
@@ -185,11 +185,11 @@ mod tests {
             (["yes, go ahead", "Wrote it.", ""], "taken up"),
         ] {
             let later = summary(2, 1, 1, later);
-            let told = open(&[last.clone(), later, first(2)], 0);
-            assert!(!told.iter().any(|(id, _)| *id == 1), "{why}: {told:?}");
+            let included = open(&[last.clone(), later, first(2)], 0);
+            assert!(!included.iter().any(|(id, _)| *id == 1), "{why}: {included:?}");
         }
         assert_eq!(open(&[last.clone(), first(22)], 0), []);
-        assert_eq!(open(&[first(2)], 0), [], "told already");
+        assert_eq!(open(&[first(2)], 0), [], "included already");
         let says = ["x", "y", "Offered: add a flag. Stop the old worker. Which one?"];
         let offered = Summary {
             open_steps: Some(vec!["Stop the old worker.".to_owned()]),

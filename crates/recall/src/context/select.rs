@@ -1,4 +1,4 @@
-//! Which memories a new session is told: those that bear on the present, not merely the latest.
+//! Selects the memories of a context block by relevance to the current work, not by age alone.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,17 +12,17 @@ use backstory_text::WordSet;
 
 use super::request::{ContextEntry, ContextRequest, Limits, root};
 
-/// So many of the latest are considered: older ones are a search away.
+/// Number of latest memories that are considered; older ones can be searched.
 pub(super) const MAX_CANDIDATES: u32 = 100;
 
-/// What is told, the most telling first, and what is not.
+/// Included memories, most relevant first, and skipped ones.
 #[derive(Debug, Default)]
 pub(super) struct ContextSelection<'c> {
     pub(super) included: Vec<ScoredObservation<'c>>,
     pub(super) left_out: Vec<ContextEntry>,
 }
 
-/// A memory with what speaks for it.
+/// A memory with its score and the reason for it.
 #[derive(Debug)]
 pub(super) struct ScoredObservation<'c> {
     pub(super) observation: &'c Observation,
@@ -30,8 +30,8 @@ pub(super) struct ScoredObservation<'c> {
     pub(super) reason: String,
 }
 
-/// Chooses for a situation; `session` is the one that work stopped in, or that goes on, and `stated` what is said of it
-/// above.
+/// Selects memories for a session. `session` is the one where work stopped, or that continues; `stated` has the words that
+/// the block already says about it.
 pub(super) fn select<'c>(
     candidates: &'c [Observation],
     situation: &ContextRequest<'_>,
@@ -87,10 +87,10 @@ pub(super) fn select<'c>(
     chosen
 }
 
-/// What bug fix came from is part of the mending: where that is told, in these words, the cause needs no line.
+/// Skips a discovery whose words are in an included bug fix: the fix states the cause.
 fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
     let is_of = |one: &ScoredObservation<'_>, kind: ObservationType| one.observation.kind == kind;
-    // What one turn left came to be at once.
+    // Memories of one turn have the same time.
     let turn = |one: &ScoredObservation<'_>| (one.observation.session_db_id, one.observation.created_at);
     let is_cause = |one: &ScoredObservation<'_>| {
         let warns = one.observation.concepts.iter().any(|concept| concept == "gotcha");
@@ -104,25 +104,28 @@ fn skip_covered_causes(chosen: &mut ContextSelection<'_>, stated: &WordSet) {
         .iter()
         .filter(|one| is_of(one, ObservationType::Bugfix) && with_cause.contains(&turn(one)))
     {
-        let told = fix.observation;
+        let observation = fix.observation;
         let words = fixes.entry(turn(fix)).or_insert_with(|| stated.clone());
-        words.extend([told.title.as_str(), told.narrative.as_deref().unwrap_or_default()]);
+        words.extend([
+            observation.title.as_str(),
+            observation.narrative.as_deref().unwrap_or_default(),
+        ]);
     }
-    let is_said = |one: &ScoredObservation<'_>| {
+    let is_covered = |one: &ScoredObservation<'_>| {
         let fix = fixes.get(&turn(one));
         fix.is_some_and(|fix| is_cause(one) && states(fix, &one.observation.title))
     };
-    let (stated, told): (Vec<_>, Vec<_>) = std::mem::take(&mut chosen.included)
+    let (covered, included): (Vec<_>, Vec<_>) = std::mem::take(&mut chosen.included)
         .into_iter()
-        .partition(is_said);
-    chosen.included = told;
-    let stated = stated
+        .partition(is_covered);
+    chosen.included = included;
+    let covered = covered
         .iter()
         .map(|one| skipped(one.observation, "already covered by the fix"));
-    chosen.left_out.extend(stated);
+    chosen.left_out.extend(covered);
 }
 
-/// Reports whether most words of a text are among those that were said.
+/// Reports whether most words of a text are among the stated ones.
 fn states(stated: &WordSet, text: &str) -> bool {
     WordSet::of(text).containment(stated) >= 0.7
 }
@@ -215,7 +218,7 @@ fn worth<'c>(
     }
 }
 
-/// The files, of those that memories speak of, that somebody wrote to within the last days and after the memory was made.
+/// Returns the cited files that were written within the last days and after the memory was made.
 fn recently_changed_files<'c>(
     candidates: &'c [Observation],
     situation: &ContextRequest<'_>,
