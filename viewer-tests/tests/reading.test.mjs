@@ -1,6 +1,8 @@
 // Page rendering: empty store, live updates, narrow screens, themes, no script.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Home, eventually, launch, visit } from "../home.mjs";
 
@@ -45,6 +47,29 @@ test("a missing, wrong or used login link shows instructions", async (t) => {
   assert.equal((await visitor.goto(home.origin)).status(), 200);
   await tab.context().close();
   await visitor.context().close();
+});
+
+// `backstory open` passes the link in a file; the browser must send its cookie although a file started the navigation.
+test("a redirect file signs the browser in, and the settings page signs it out", async (t) => {
+  const home = await new Home(t).serve();
+  const file = join(home.folder, "open.html");
+  writeFileSync(file, `<!doctype html><meta http-equiv=refresh content="0;url=${home.link("search").replaceAll("&", "&amp;")}">`);
+  const context = await browser.newContext();
+  const tab = await context.newPage();
+  await tab.goto(`file://${file}`);
+  await tab.waitForURL(`${home.origin}/search`);
+  assert.equal(await tab.locator("h1").textContent(), "Search");
+  const cookie = (await context.cookies()).find((cookie) => cookie.name.includes("backstory_"));
+  assert.match(cookie.name, /^__Host-backstory_[0-9a-f]{12}$/);
+  assert.ok(cookie.secure && cookie.httpOnly && cookie.sameSite === "Strict");
+  await tab.goto(`${home.origin}/settings`);
+  assert.equal(await tab.locator('[id="distill.base_url"]').isDisabled(), true);
+  assert.match(await tab.locator("#distill").textContent(), /backstory config set distill.base_url/);
+  assert.match(await tab.locator("#logins").textContent(), /this browser/);
+  await tab.click("#logins button");
+  assert.match(await tab.textContent("main"), /backstory open/);
+  assert.deepEqual(JSON.parse(home.run(["logins", "--json"])), []);
+  await context.close();
 });
 
 test("new items are held back while the user reads further down", async (t) => {

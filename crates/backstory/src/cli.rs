@@ -19,8 +19,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::{
     command::{
         ExitStatus, backup, completions, config, context, demo, distill, doctor, edit, export, forget,
-        import, index, install, mcp, open, pin, queue, reindex, remember, restore, search, session, sessions,
-        show, stats, timeline, why, worker,
+        import, index, install, logins, mcp, open, pin, queue, reindex, remember, restore, search, session,
+        sessions, show, stats, timeline, why, worker,
     },
     output, version,
 };
@@ -70,6 +70,7 @@ enum Command {
     Restore(restore::Restore),
     Config(config::ConfigArgs),
     Open(open::Open),
+    Logins(logins::Logins),
     Mcp(mcp::Mcp),
     Doctor(doctor::Doctor),
     Worker(worker::WorkerArgs),
@@ -175,6 +176,7 @@ fn run(command: Command) -> Result<ExitStatus> {
             })
         }
         Command::Open(arguments) => open::run(&engine()?, &arguments),
+        Command::Logins(arguments) => logins::run(&engine()?, &arguments),
         Command::Mcp(arguments) => mcp::run(&engine()?, &arguments),
         Command::Doctor(arguments) => doctor::run(&engine()?, &arguments),
         Command::Worker(arguments) => worker::run(&engine()?, &arguments),

@@ -13,6 +13,7 @@ pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod install;
+pub(crate) mod logins;
 pub(crate) mod mcp;
 pub(crate) mod open;
 pub(crate) mod pin;

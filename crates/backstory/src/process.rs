@@ -35,8 +35,8 @@ pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<
         .context("could not wait for this program")
 }
 
-/// Opens an address in the browser. Returns `false` if there is none.
-pub(crate) fn open_in_browser(url: &str) -> bool {
+/// Opens a page in the browser. Returns `false` if there is none.
+pub(crate) fn open_in_browser(page: &Path) -> bool {
     BROWSERS.iter().any(|(program, arguments)| {
         #[expect(
             clippy::disallowed_methods,
@@ -45,7 +45,7 @@ pub(crate) fn open_in_browser(url: &str) -> bool {
         let mut command = Command::new(program);
         command
             .args(*arguments)
-            .arg(url)
+            .arg(page)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -104,6 +104,16 @@ impl Home {
         self.root.join("token")
     }
 
+    /// Returns the path of the list of signed-in browsers.
+    pub fn logins(&self) -> PathBuf {
+        self.root.join("logins.json")
+    }
+
+    /// Returns the page by which `open` passes a login link to the browser.
+    pub fn open_page(&self) -> PathBuf {
+        self.root.join("open.html")
+    }
+
     /// Returns the file that is touched at every start of a worker, so that two processes do not start one at the same time.
     pub fn start_stamp(&self) -> PathBuf {
         self.root.join("spool").join("start")

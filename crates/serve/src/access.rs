@@ -2,6 +2,9 @@
 //!
 //! Any web page can make a browser send requests to this machine. Such a request names another host (DNS rebinding),
 //! another origin, or has no token; each of these alone is enough to reject it.
+//!
+//! A browser sends a cookie to every port of a host, so a server of another user that it visits on this machine can see it. A
+//! cookie therefore opens the viewer, but never the settings that decide where data goes ([`Credential`]).
 
 use std::{
     fs::{self, OpenOptions},
@@ -19,58 +22,62 @@ use axum::{
     },
     response::Response,
 };
+use backstory_model::Timestamp;
 use backstory_system::{self as system, OwnerOnly as _};
-use backstory_text::{hex, sha256, sha256_hex};
+use backstory_text::sha256;
 
-use crate::problem::ApiError;
+use crate::{browser_logins::BrowserLogins, problem::ApiError, random::random};
 
-/// Hosts, token and cookie that a request is checked against.
+/// Hosts, token and logins that a request is checked against.
 #[derive(Debug)]
 pub(crate) struct AccessGuard {
     hosts: Vec<String>,
     token: String,
-    cookie_name: String,
-    cookie: String,
+    logins: BrowserLogins,
 }
 
-/// The credential that a request presented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Credential {
+/// The credential that a request presented. Requests over the socket and of public routes have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Credential {
+    /// The content of the token file, which only the owner can read.
     Token,
-    Cookie,
+    /// The cookie of a signed-in browser, by the id of its login.
+    Cookie(String),
 }
+
+/// Start of the name of a cookie that browsers accept from this host alone, and over HTTP only on loopback.
+const HOST_PREFIX: &str = "__Host-";
 
 impl AccessGuard {
-    /// Creates a guard for one address, port and token.
-    pub(crate) fn new(bind: IpAddr, port: u16, token: String) -> Self {
+    /// Creates a guard for one address and port.
+    pub(crate) fn new(bind: IpAddr, port: u16, token: String, logins: BrowserLogins) -> Self {
         let names = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
         let mut hosts = names.to_vec();
         hosts.push(SocketAddr::new(bind, port).to_string());
         if port == 80 {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(ToOwned::to_owned));
         }
-        // Derived from the token, so that a new token invalidates all cookies.
-        let cookie = sha256_hex(format!("cookie of {token}"));
-        Self {
-            hosts,
-            token,
-            // Cookies are shared between ports: two homes must not sign each other out.
-            cookie_name: format!("backstory_{port}"),
-            cookie,
+        Self { hosts, token, logins }
+    }
+
+    /// Returns the signed-in browsers.
+    pub(crate) fn logins(&self) -> &BrowserLogins {
+        &self.logins
+    }
+
+    /// Returns the `Set-Cookie` header that signs a browser in. Not every browser accepts the `__Host-` form over HTTP.
+    pub(crate) fn set_cookie(&self, secret: &str, form: CookieForm) -> String {
+        const MONTH: u32 = 30 * 24 * 3600;
+        let name = self.logins.cookie_name();
+        let common = format!("{secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={MONTH}");
+        match form {
+            CookieForm::Host => format!("{HOST_PREFIX}{name}={common}; Secure"),
+            CookieForm::Plain => format!("{name}={common}"),
         }
     }
 
-    /// Returns the `Set-Cookie` header that signs a browser in.
-    pub(crate) fn set_cookie(&self) -> String {
-        const YEAR: u32 = 365 * 24 * 3600;
-        format!(
-            "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={YEAR}",
-            self.cookie_name, self.cookie
-        )
-    }
-
-    /// Checks a request. Public routes are checked for host and origin only.
-    pub(crate) fn check(&self, request: &Parts) -> Result<(), ApiError> {
+    /// Checks a request and returns its credential. Public routes are checked for host and origin only.
+    pub(crate) fn check(&self, request: &Parts, now: Timestamp) -> Result<Option<Credential>, ApiError> {
         let forbidden = |message: &str| ApiError::new(StatusCode::FORBIDDEN, "forbidden", message);
         let mut hosts = request.headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -88,14 +95,13 @@ impl AccessGuard {
         if is_cross_site(&request.headers) {
             return Err(forbidden("cross-site requests are rejected"));
         }
-        if is_public(&request.method, request.uri.path()) {
-            return Ok(());
-        }
-        match self.credential(&request.headers) {
-            Some(Credential::Token) => Ok(()),
+        let credential = self.credential(&request.headers, now);
+        match &credential {
+            _ if is_public(&request.method, request.uri.path()) => Ok(credential),
+            Some(Credential::Token) => Ok(credential),
             // A browser sends its cookie with requests of any page; only pages of this server may change anything.
-            Some(Credential::Cookie) if is_safe(&request.method) || origin.is_some() => Ok(()),
-            Some(Credential::Cookie) => Err(forbidden("changes with a cookie need an Origin header")),
+            Some(Credential::Cookie(_)) if is_safe(&request.method) || origin.is_some() => Ok(credential),
+            Some(Credential::Cookie(_)) => Err(forbidden("changes with a cookie need an Origin header")),
             None => Err(
                 ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "not signed in")
                     .hint("send `Authorization: Bearer` with the content of the file `token` in the home folder, or run `backstory open`"),
@@ -112,7 +118,7 @@ impl AccessGuard {
         self.is_known_host(origin.and_then(|origin| origin.strip_prefix("http://")))
     }
 
-    fn credential(&self, headers: &HeaderMap) -> Option<Credential> {
+    fn credential(&self, headers: &HeaderMap, now: Timestamp) -> Option<Credential> {
         let text = |value: &HeaderValue| value.to_str().ok().map(ToOwned::to_owned);
         let bearer = headers.get(AUTHORIZATION).and_then(text);
         let token = bearer.as_deref().and_then(|bearer| {
@@ -122,15 +128,35 @@ impl AccessGuard {
         if let Some(token) = token {
             return constant_time_eq(token, &self.token).then_some(Credential::Token);
         }
-        let cookies = headers.get_all(COOKIE).iter().filter_map(text);
-        let is_valid = |cookies: String| {
-            cookies.split(';').any(|pair| {
-                let (name, value) = pair.trim().split_once('=').unwrap_or_default();
-                name == self.cookie_name && constant_time_eq(value, &self.cookie)
-            })
+        let own = self.logins.cookie_name();
+        let login = |pair: &str| {
+            let (name, secret) = pair.trim().split_once('=')?;
+            let is_own = !own.is_empty() && name.strip_prefix(HOST_PREFIX).unwrap_or(name) == own;
+            is_own.then(|| self.logins.find(secret, now)).flatten()
         };
-        cookies.into_iter().any(is_valid).then_some(Credential::Cookie)
+        let mut cookies = headers.get_all(COOKIE).iter().filter_map(text);
+        let login = cookies.find_map(|cookies| cookies.split(';').find_map(login))?;
+        Some(Credential::Cookie(login.id))
     }
+}
+
+/// Form of the cookie of a signed-in browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CookieForm {
+    /// With the prefix `__Host-`.
+    Host,
+    /// Without it.
+    Plain,
+}
+
+/// Rejects a request that only a cookie authenticates: the route is for the owner of the token file.
+pub(crate) fn require_owner(credential: Option<&Credential>) -> Result<(), ApiError> {
+    if matches!(credential, Some(Credential::Cookie(_))) {
+        let message = "a signed-in browser must not do this";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
+            .hint("use the command line, or the token"));
+    }
+    Ok(())
 }
 
 /// Returns whether a route is public: liveness, login and assets.
@@ -144,11 +170,16 @@ fn is_safe(method: &Method) -> bool {
 
 /// Returns whether the browser marks a request as cross-site. Navigations are allowed: they carry no `SameSite=Strict` cookie.
 fn is_cross_site(headers: &HeaderMap) -> bool {
-    const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
     const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
-    let site = headers.get(SITE).and_then(|site| site.to_str().ok());
     let is_navigation = headers.get(MODE).is_some_and(|mode| mode == "navigate");
-    !matches!(site, None | Some("same-origin" | "none")) && !is_navigation
+    is_from_elsewhere(headers) && !is_navigation
+}
+
+/// Returns whether another site, or a file, made the browser send a request.
+pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+    let site = headers.get(SITE).and_then(|site| site.to_str().ok());
+    !matches!(site, None | Some("same-origin" | "none"))
 }
 
 /// Compares two secrets in constant time.
@@ -219,13 +250,6 @@ pub fn token(path: &Path) -> io::Result<String> {
     Ok(token)
 }
 
-/// Returns 256 random bits as hex digits.
-pub(crate) fn random() -> String {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).expect("the operating system provides randomness");
-    hex(&bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use axum::extract::Request;
@@ -238,8 +262,10 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (parts, _) = request.body(Body::empty()).unwrap().into_parts();
-        AccessGuard::new(IpAddr::from([127, 0, 0, 1]), 4000, "t".repeat(64))
-            .check(&parts)
+        let logins = BrowserLogins::at("/nonexistent/logins.json".into());
+        AccessGuard::new(IpAddr::from([127, 0, 0, 1]), 4000, "t".repeat(64), logins)
+            .check(&parts, Timestamp::EPOCH)
+            .map(drop)
             .map_err(|problem| problem.status.as_u16())
     }
 

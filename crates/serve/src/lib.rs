@@ -5,6 +5,7 @@
 mod access;
 mod api;
 pub mod api_types;
+mod browser_logins;
 mod connection;
 mod extract;
 mod feed;
@@ -18,6 +19,7 @@ mod middleware;
 mod pending_deletes;
 mod problem;
 mod project_scope;
+mod random;
 mod route;
 mod server;
 mod settings;
@@ -27,6 +29,7 @@ mod tools;
 mod viewer;
 
 pub use access::token;
+pub use browser_logins::{BrowserLogin, BrowserLogins};
 pub use listen::{ServeError, Serving, serve};
 pub use mcp::serve_stdio;
 pub use viewer::PAGES;

@@ -21,9 +21,10 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::{
     access::{AccessGuard, token},
+    browser_logins::BrowserLogins,
     connection::Connections,
     feed::Feed,
-    login::Logins,
+    login::LoginCodes,
     mcp,
     middleware::{guard, with_middleware},
     pending_deletes::PendingDeletes,
@@ -133,8 +134,8 @@ pub fn serve(engine: &Engine, address: HttpAddress, counters: Arc<Counters>) -> 
         feed: Feed::start(Arc::clone(&stores), Arc::clone(&engine)).map_err(ServeError::Start)?,
         stores,
         engine,
-        access: AccessGuard::new(bind, port, token),
-        logins: Logins::default(),
+        access: AccessGuard::new(bind, port, token, BrowserLogins::at(home.logins())),
+        login_codes: LoginCodes::default(),
         pending_deletes: PendingDeletes::default(),
         counters,
         description,

@@ -7,35 +7,62 @@ use std::{
 
 use axum::response::{Html, IntoResponse, Response};
 
-use crate::{access::random, problem::ApiError};
+use crate::{problem::ApiError, random::random};
 
 /// Lifetime of a link.
 const LINK_LIFETIME: Duration = Duration::from_secs(120);
 
-/// Codes of unused links, with their creation time.
-#[derive(Debug, Default)]
-pub(crate) struct Logins(Mutex<Vec<(String, Duration)>>);
+/// A step of signing in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LoginStep {
+    /// Sign a browser in.
+    Begin,
+    /// Check that the browser accepted its cookie; else send the secret of its login again, in a plain cookie.
+    Confirm {
+        /// Secret of the login.
+        secret: String,
+    },
+}
 
-impl Logins {
-    pub(crate) fn new_code(&self, now: Duration) -> String {
+/// Codes of unused links.
+#[derive(Debug, Default)]
+pub(crate) struct LoginCodes(Mutex<Vec<LoginCode>>);
+
+#[derive(Debug)]
+struct LoginCode {
+    code: String,
+    step: LoginStep,
+    created: Duration,
+}
+
+impl LoginCodes {
+    pub(crate) fn new_code(&self, step: LoginStep, now: Duration) -> String {
         let code = random();
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|(_, created)| now.saturating_sub(*created) < LINK_LIFETIME);
-        codes.push((code.clone(), now));
+        codes.retain(|known| now.saturating_sub(known.created) < LINK_LIFETIME);
+        codes.push(LoginCode {
+            code: code.clone(),
+            step,
+            created: now,
+        });
         code
     }
 
-    pub(crate) fn use_code(&self, code: &str, now: Duration) -> bool {
+    /// Returns the step of a code and invalidates it.
+    pub(crate) fn use_code(&self, code: &str, now: Duration) -> Option<LoginStep> {
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|(_, created)| now.saturating_sub(*created) < LINK_LIFETIME);
-        match codes.iter().position(|(known, _)| known == code) {
-            Some(at) => {
-                codes.swap_remove(at);
-                true
-            }
-            None => false,
-        }
+        codes.retain(|known| now.saturating_sub(known.created) < LINK_LIFETIME);
+        let at = codes.iter().position(|known| known.code == code)?;
+        Some(codes.swap_remove(at).step)
     }
+}
+
+/// Renders a page that goes on to another page of this server. A redirect would not do when a file or another site started the
+/// navigation: the browser would not send the cookie that it has just received.
+pub(crate) fn onward_page(to: &str) -> Response {
+    const PAGE: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>backstory</title>\
+        <meta http-equiv=refresh content='0;url=TO'><p><a href='TO'>Continue</a></p></html>";
+    Html(PAGE.replace("TO", &to.replace('&', "&amp;"))).into_response()
 }
 
 /// Returns a path on this server, `/` if `page` could lead elsewhere.
@@ -82,11 +109,11 @@ mod tests {
 
     #[test]
     fn a_link_works_once_and_stays_on_this_server() {
-        let logins = Logins::default();
-        let code = logins.new_code(NOW);
-        assert!(!logins.use_code("other", NOW));
-        assert!(logins.use_code(&code, NOW));
-        assert!(!logins.use_code(&code, NOW));
+        let codes = LoginCodes::default();
+        let code = codes.new_code(LoginStep::Begin, NOW);
+        assert_eq!(codes.use_code("other", NOW), None);
+        assert_eq!(codes.use_code(&code, NOW), Some(LoginStep::Begin));
+        assert_eq!(codes.use_code(&code, NOW), None);
         for (page, expected) in [
             ("search", "/search"),
             ("/sessions/ab-1", "/sessions/ab-1"),
@@ -101,10 +128,11 @@ mod tests {
 
     #[test]
     fn an_expired_link_is_rejected() {
-        let logins = Logins::default();
-        let code = logins.new_code(NOW);
-        assert!(!logins.use_code(&code, NOW + LINK_LIFETIME));
-        let code = logins.new_code(NOW);
-        assert!(logins.use_code(&code, NOW + LINK_LIFETIME - Duration::from_millis(1)));
+        let codes = LoginCodes::default();
+        let code = codes.new_code(LoginStep::Begin, NOW);
+        assert_eq!(codes.use_code(&code, NOW + LINK_LIFETIME), None);
+        let code = codes.new_code(LoginStep::Begin, NOW);
+        let last = NOW + LINK_LIFETIME - Duration::from_millis(1);
+        assert!(codes.use_code(&code, last).is_some());
     }
 }

@@ -18,9 +18,14 @@ use crate::{
 
 /// Checks a request before it reaches the routes, and adds security headers to every response.
 pub(crate) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
-    let response = match server.access.check(&parts) {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+    let (mut parts, body) = request.into_parts();
+    let response = match server.access.check(&parts, server.now()) {
+        Ok(credential) => {
+            if let Some(credential) = credential {
+                parts.extensions.insert(credential);
+            }
+            next.run(Request::from_parts(parts, body)).await
+        }
         Err(problem) if problem.status == StatusCode::UNAUTHORIZED && wants_page(&parts) => {
             login_required_page(&problem)
         }

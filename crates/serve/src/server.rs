@@ -10,9 +10,9 @@ use backstory_model::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::{
-    access::AccessGuard,
+    access::{AccessGuard, Credential},
     feed::Feed,
-    login::Logins,
+    login::LoginCodes,
     pending_deletes::PendingDeletes,
     problem::ApiError,
     settings,
@@ -25,7 +25,7 @@ pub(crate) struct Server {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: AccessGuard,
     pub(crate) feed: Feed,
-    pub(crate) logins: Logins,
+    pub(crate) login_codes: LoginCodes,
     pub(crate) pending_deletes: PendingDeletes,
     pub(crate) counters: Arc<Counters>,
     pub(crate) description: Value,
@@ -47,11 +47,12 @@ impl Server {
     }
 
     /// Changes settings, all or none.
-    pub(crate) async fn change_settings(self: &Arc<Self>, new: Map<String, Value>) -> Result<(), ApiError> {
+    pub(crate) async fn change_settings(
+        self: &Arc<Self>,
+        new: Map<String, Value>,
+        credential: Option<Credential>,
+    ) -> Result<(), ApiError> {
         let server = Arc::clone(self);
-        run_blocking(move || {
-            settings::change(&server.engine, &new).map_err(|error| ApiError::bad_request(&error))
-        })
-        .await
+        run_blocking(move || settings::change(&server.engine, &new, credential.as_ref())).await
     }
 }

@@ -11,6 +11,11 @@ use backstory_engine::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::{
+    access::{Credential, require_owner},
+    problem::ApiError,
+};
+
 /// Returns every setting by its name.
 pub(crate) fn all(engine: &Engine) -> Value {
     let path = engine.home.config();
@@ -20,6 +25,7 @@ pub(crate) fn all(engine: &Engine) -> Value {
         let mut setting = setting_json(entry);
         setting["about"] = about.into();
         setting["control"] = control(entry.key.kind);
+        setting["guarded"] = entry.key.is_guarded.into();
         (entry.key.to_string(), setting)
     });
     Value::Object(named.collect())
@@ -42,14 +48,23 @@ fn control(kind: Kind) -> Value {
     }
 }
 
-/// Changes settings: all of them, or none if one of them is invalid.
-pub(crate) fn change(engine: &Engine, new: &Map<String, Value>) -> Result<()> {
+/// Changes settings: all of them, or none if one of them is invalid or not open to the client.
+pub(crate) fn change(
+    engine: &Engine,
+    new: &Map<String, Value>,
+    credential: Option<&Credential>,
+) -> Result<(), ApiError> {
+    let bad = |error: anyhow::Error| ApiError::bad_request(&error);
     let mut changes: Vec<(&'static SettingKey, SettingChange)> = Vec::new();
     for (name, value) in new {
-        let key = key_named(name)?;
-        changes.push((key, parse(key, value)?));
+        let key = key_named(name).map_err(bad)?;
+        if key.is_guarded {
+            require_owner(credential)
+                .map_err(|problem| problem.hint(format!("run `backstory config set {key} …`")))?;
+        }
+        changes.push((key, parse(key, value).map_err(bad)?));
     }
-    change_all(&engine.home.config(), &changes)
+    change_all(&engine.home.config(), &changes).map_err(bad)
 }
 
 fn parse(key: &'static SettingKey, value: &Value) -> Result<SettingChange> {

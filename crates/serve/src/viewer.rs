@@ -73,6 +73,7 @@ pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
         .route("/status", get(status::page))
         .route("/status/retry", post(status::retry))
         .route("/settings", get(settings::page).post(settings::save))
+        .route("/logins/end", post(settings::end_login))
         .route("/theme", post(view::set_theme))
         .route_layer(middleware::from_fn_with_state(
             Arc::clone(server),

@@ -9,18 +9,24 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
+use backstory_engine::atomic_file;
 use backstory_engine::engine::Engine;
 use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::worker_process;
-use backstory_serve::PAGES;
+use backstory_serve::{BrowserLogins, PAGES};
+use backstory_system::remove_file;
 use serde_json::{Value, json};
 
 use super::ExitStatus;
-use crate::{output::DIM, process};
+use crate::{
+    output::{DIM, print_hint},
+    process,
+};
 
 /// Open the viewer in the browser
 ///
-/// Starts the worker if it is not running, and logs the browser in with a one-time link. The login lasts.
+/// Starts the worker if it is not running, and logs the browser in with a one-time link. The login lasts 30 days;
+/// `backstory logins` lists and ends logins.
 #[derive(clap::Args)]
 pub(crate) struct Open {
     /// The page to open, such as search, sessions or context
@@ -44,16 +50,59 @@ pub(crate) fn run(engine: &Engine, arguments: &Open) -> Result<ExitStatus> {
         println!("{url}");
         return Ok(ExitStatus::Done);
     }
-    match process::open_in_browser(&url) {
-        true => println!("Opened the viewer in your browser. {DIM}The browser is logged in.{DIM:#}"),
-        false => {
-            println!("{url}");
-            anstream::eprintln!(
-                "{DIM}Could not open a browser: follow the link. It works once, within two minutes.{DIM:#}"
-            );
-        }
+    // Other users see the arguments of every process, so the browser gets a file that only the owner can read.
+    let page = engine.home.open_page();
+    atomic_file::write_atomically(&page, redirect_to(&url).as_bytes())
+        .with_context(|| format!("could not write {}", page.display()))?;
+    let logins = BrowserLogins::at(engine.home.logins());
+    let opened_at = engine.clock.timestamp();
+    if !process::open_in_browser(&page) {
+        remove_file(&page).ok();
+        println!("{url}");
+        anstream::eprintln!(
+            "{DIM}Could not open a browser: follow the link. It works once, within two minutes.{DIM:#}"
+        );
+        return Ok(ExitStatus::Done);
+    }
+    let is_signed_in = || {
+        let now = engine.clock.timestamp();
+        logins
+            .list(now)
+            .iter()
+            .any(|login| login.created_at() >= opened_at)
+    };
+    println!("Opened the viewer in your browser.");
+    if wait_until(is_signed_in) {
+        remove_file(&page).ok();
+        println!("{DIM}The browser is logged in.{DIM:#}");
+    } else {
+        // The link in the file expires; the next `open` replaces it.
+        anstream::eprintln!("{DIM}The browser has not logged in yet.{DIM:#}");
+        print_hint(
+            "some sandboxed browsers cannot read hidden folders: `backstory open --print` prints the link",
+        );
     }
     Ok(ExitStatus::Done)
+}
+
+/// Waits up to ten seconds for a condition. Returns `false` on timeout.
+fn wait_until(is_met: impl Fn() -> bool) -> bool {
+    for _ in 0..100 {
+        if is_met() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    false
+}
+
+/// Returns a page that leads to an address of the worker, which has only characters of an address.
+fn redirect_to(url: &str) -> String {
+    let url = url.replace('&', "&amp;");
+    format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>backstory</title>\
+        <meta http-equiv=refresh content=\"0;url={url}\"><p><a href=\"{url}\">Open the viewer</a></p></html>\n"
+    )
 }
 
 /// Returns true if the viewer has a page of this name or kind. Ids are not checked; the viewer reports unknown ones.

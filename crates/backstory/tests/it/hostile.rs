@@ -37,6 +37,18 @@ const REQUESTS: &[(&str, &str)] = &[
         "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nCookie: backstory_PORT=TOKEN\r\n\r\n",
     ),
     (
+        "a made-up cookie with a prefix",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nCookie: __Host-=; =TOKEN; __Host-backstory_=TOKEN\r\n\r\n",
+    ),
+    (
+        "a login code that was never issued",
+        "GET /login?code=TOKEN HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+    ),
+    (
+        "an empty login code",
+        "GET /login?code= HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+    ),
+    (
         "DNS rebinding",
         "GET /api/search HTTP/1.1\r\nHost: evil.test:PORT\r\nAUTH\r\n\r\n",
     ),

@@ -558,48 +558,6 @@ fn a_slow_disk_delays_only_requests_that_need_it() {
     }
 }
 
-#[test]
-fn a_one_time_link_logs_a_browser_in() {
-    let served = Served::start();
-    let url = served.home.ok(&["open", "--print", "search"]);
-    let path = url
-        .trim()
-        .strip_prefix(&format!("http://127.0.0.1:{}", served.port))
-        .unwrap();
-    let host = format!("Host: 127.0.0.1:{}\r\nConnection: close\r\n", served.port);
-    let answer = served.raw(&format!("GET {path} HTTP/1.1\r\n{host}\r\n"));
-    assert_eq!((answer.status, answer.header("location")), (303, Some("/search")));
-    let cookie = answer.header("set-cookie").unwrap();
-    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
-        assert!(cookie.contains(part), "{cookie}");
-    }
-    let cookie = cookie.split(';').next().unwrap();
-    let with = |method: &str, extra: &str| {
-        served
-            .raw(&format!(
-                "{method} /api/pending-queue/process HTTP/1.1\r\n{host}Cookie: {cookie}\r\n{extra}Content-Length: 0\r\n\r\n"
-            ))
-            .status
-    };
-    let read = served.raw(&format!(
-        "GET /api/health HTTP/1.1\r\n{host}Cookie: {cookie}\r\n\r\n"
-    ));
-    assert_eq!(read.status, 200);
-    assert_eq!(with("POST", ""), 403, "a change by cookie needs an origin");
-    assert_eq!(
-        with("POST", &format!("Origin: http://127.0.0.1:{}\r\n", served.port)),
-        200
-    );
-    assert_eq!(with("POST", "Origin: http://127.0.0.1:1\r\n"), 403);
-    let again = served.raw(&format!("GET {path} HTTP/1.1\r\n{host}Accept: text/html\r\n\r\n"));
-    assert_eq!(again.status, 401);
-    assert!(again.body.contains("backstory open"), "{again:?}");
-    // The cookie survives a restart.
-    let home = &served.home;
-    let token = std::fs::read_to_string(home.path().join("token")).unwrap();
-    assert_eq!(token.trim(), served.token);
-}
-
 /// Regression: asking for the lock holder inside the worker released its lock, so that a second worker started.
 #[test]
 fn recording_over_http_starts_no_second_worker() {

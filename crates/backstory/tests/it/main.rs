@@ -36,6 +36,7 @@ mod http_client;
 mod import;
 mod install;
 mod layers;
+mod logins;
 mod mcp;
 mod memory;
 mod model_budget;

@@ -16,6 +16,7 @@ use toml::{Table, Value};
 
 use super::keys::{KEYS, Kind, SettingKey};
 use super::resolve::{SettingEntry, from_variable};
+use super::value::overridden;
 use super::{Capture, ContextSettings, DEFAULTS, to_words};
 
 /// A section of settings that hooks use.
@@ -143,7 +144,7 @@ pub fn overlay(table: &mut Table, section: &str, env: &[(String, String)]) {
         if let Some(key) = keys(section).find(|key| key.variable() == *variable)
             && let Ok(Some(value)) = from_variable(key.kind, text)
             && let Some(file) = table.get(key.name)
-            && let Some(value) = key.overrides.apply(file, value)
+            && let Some(value) = overridden(key.overrides, file, value)
         {
             table.insert(key.name.to_owned(), value);
         }

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use backstory_model::ObservationType;
-use toml::Value;
 
-use super::{suggest, value::to_words};
+use super::suggest;
 
 /// Key of a setting.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,6 +17,8 @@ pub struct SettingKey {
     pub kind: Kind,
     /// Power of the environment over the file.
     pub overrides: Overrides,
+    /// True if a signed-in browser cannot change it: the setting decides where data goes or what is recorded.
+    pub is_guarded: bool,
 }
 
 /// Power of an environment variable over the value of the file.
@@ -79,19 +80,24 @@ pub enum Kind {
 /// All keys, in the order of `defaults.toml`.
 pub static KEYS: &[SettingKey] = &[
     key("capture", "skip_tools", Kind::List).overridden(Overrides::Adds),
-    key("capture", "exclude", Kind::List).overridden(Overrides::Adds),
+    key("capture", "exclude", Kind::List)
+        .overridden(Overrides::Adds)
+        .guarded(),
     key("capture", "max_payload_kb", Kind::Number { min: 16, max: 16_384 }).overridden(Overrides::Lowers),
-    key("capture", "redact", Kind::Flag).overridden(Overrides::Only("true")),
+    key("capture", "redact", Kind::Flag)
+        .overridden(Overrides::Only("true"))
+        .guarded(),
     key("capture", "durability", Kind::Choice(&["normal", "full"])).overridden(Overrides::Only("full")),
     key(
         "distill",
         "provider",
         Kind::Choice(&["builtin", "claude-cli", "anthropic", "openai"]),
-    ),
+    )
+    .guarded(),
     key("distill", "model", Kind::Text),
-    key("distill", "base_url", Kind::Address),
-    key("distill", "api_key_env", Kind::Variable),
-    key("distill", "api_key_file", Kind::Text),
+    key("distill", "base_url", Kind::Address).guarded(),
+    key("distill", "api_key_env", Kind::Variable).guarded(),
+    key("distill", "api_key_file", Kind::Text).guarded(),
     key(
         "distill",
         "daily_tokens",
@@ -130,7 +136,9 @@ pub static KEYS: &[SettingKey] = &[
     key("context", "on_prompt", Kind::Flag),
     key("context", "on_file", Kind::Flag),
     key("context", "on_error", Kind::Flag),
-    key("mcp", "all_projects", Kind::Flag).overridden(Overrides::Only("false")),
+    key("mcp", "all_projects", Kind::Flag)
+        .overridden(Overrides::Only("false"))
+        .guarded(),
     key("worker", "idle_minutes", Kind::Number { min: 1, max: 1_440 }),
     key("worker", "http", Kind::OnOff),
     key("http", "bind", Kind::Loopback),
@@ -154,6 +162,7 @@ const fn key(section: &'static str, name: &'static str, kind: Kind) -> SettingKe
         name,
         kind,
         overrides: Overrides::Any,
+        is_guarded: false,
     }
 }
 
@@ -167,6 +176,11 @@ pub fn section_names() -> Vec<&'static str> {
 impl SettingKey {
     const fn overridden(mut self, overrides: Overrides) -> Self {
         self.overrides = overrides;
+        self
+    }
+
+    const fn guarded(mut self) -> Self {
+        self.is_guarded = true;
         self
     }
 
@@ -198,25 +212,6 @@ impl SettingKey {
         let mut name = ["BACKSTORY_", self.section, "_", self.name].concat();
         name.make_ascii_uppercase();
         name
-    }
-}
-
-impl Overrides {
-    /// Returns the value that a variable makes of the value of the file; `None` if it would loosen it.
-    pub(super) fn apply(self, file: &Value, variable: Value) -> Option<Value> {
-        match (self, file, variable) {
-            (_, file, variable) if *file == variable => Some(variable),
-            (Self::Any, _, variable) => Some(variable),
-            (Self::Only(word), _, variable) => (to_words(&variable) == [word]).then_some(variable),
-            (Self::Adds, Value::Array(file), Value::Array(more)) => {
-                let new = more.into_iter().filter(|item| !file.contains(item));
-                Some(file.iter().cloned().chain(new).collect::<Vec<_>>().into())
-            }
-            (Self::Lowers, Value::Integer(file), Value::Integer(variable)) => {
-                (variable < *file).then_some(Value::Integer(variable))
-            }
-            (Self::Adds | Self::Lowers, ..) => None,
-        }
     }
 }
 

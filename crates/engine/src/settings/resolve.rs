@@ -127,7 +127,7 @@ impl Resolved {
                 .push(SettingsProblem::unknown(shown(variable), "variable", &known));
         };
         match from_variable(key.kind, text) {
-            Ok(Some(value)) => match key.overrides.apply(&self.entry(key).value, value) {
+            Ok(Some(value)) => match value::overridden(key.overrides, &self.entry(key).value, value) {
                 Some(value) => self.put(key, value, SettingSource::Environment),
                 None => self.problems.push(SettingsProblem::looser(key)),
             },

@@ -3,7 +3,7 @@
 use backstory_distill::Price;
 use toml::Value;
 
-use super::keys::Kind;
+use super::keys::{Kind, Overrides};
 
 /// Converts a value of `config.toml`; `None` if it is not of this kind.
 pub(super) fn from_toml(kind: Kind, value: &toml_edit::Value) -> Option<Value> {
@@ -52,6 +52,23 @@ pub fn to_words(value: &Value) -> Vec<String> {
         Value::Array(items) => items.iter().flat_map(to_words).collect(),
         Value::String(text) => vec![text.clone()],
         other => vec![other.to_string()],
+    }
+}
+
+/// Returns the value that a variable makes of the value of the file; `None` if it would loosen it.
+pub(super) fn overridden(overrides: Overrides, file: &Value, variable: Value) -> Option<Value> {
+    match (overrides, file, variable) {
+        (_, file, variable) if *file == variable => Some(variable),
+        (Overrides::Any, _, variable) => Some(variable),
+        (Overrides::Only(word), _, variable) => (to_words(&variable) == [word]).then_some(variable),
+        (Overrides::Adds, Value::Array(file), Value::Array(more)) => {
+            let new = more.into_iter().filter(|item| !file.contains(item));
+            Some(file.iter().cloned().chain(new).collect::<Vec<_>>().into())
+        }
+        (Overrides::Lowers, Value::Integer(file), Value::Integer(variable)) => {
+            (variable < *file).then_some(Value::Integer(variable))
+        }
+        (Overrides::Adds | Overrides::Lowers, ..) => None,
     }
 }
 

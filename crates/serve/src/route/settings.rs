@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     routing::{get, put},
 };
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    access::Credential,
     api::Api,
     extract::{JsonBody, JsonResult},
     server::Server,
@@ -46,7 +47,7 @@ pub(super) fn describe(api: Api<Arc<Server>>) -> Api<Arc<Server>> {
         "/api/settings",
         |about| {
             about
-                .summary("Change settings, all or none")
+                .summary("Change settings, all or none; with a cookie only those that are not guarded")
                 .body::<NewSettings>()
                 .json::<Settings>();
         },
@@ -64,6 +65,7 @@ async fn all(server: &Arc<Server>) -> JsonResult<Settings> {
 
 async fn change(
     State(server): State<Arc<Server>>,
+    credential: Option<Extension<Credential>>,
     JsonBody(new): JsonBody<NewSettings>,
 ) -> JsonResult<Settings> {
     // Sections may be nested, as in `config.toml`.
@@ -82,6 +84,8 @@ async fn change(
             }
         }
     }
-    server.change_settings(flat).await?;
+    server
+        .change_settings(flat, credential.map(|Extension(one)| one))
+        .await?;
     all(&server).await
 }

@@ -245,7 +245,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
 }
 
 /// Saves the controls as settings.
-pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
+pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pairs): Form<Pairs>) -> Paged {
     let state = Arc::clone(&server);
     let mut limits = run_blocking(move || Ok(state.engine.settings().context.limits())).await?;
     apply_controls(&mut limits, &pairs);
@@ -273,7 +273,7 @@ pub(super) async fn save(State(server): State<Arc<Server>>, Form(pairs): Form<Pa
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     if !changed.is_empty() {
-        server.change_settings(changed).await?;
+        server.change_settings(changed, view.credential).await?;
     }
     let project = field(&pairs, "project").unwrap_or_default();
     let to = link::with_query("/context", &[("project", project), ("saved", "1")]);

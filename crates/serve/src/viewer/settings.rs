@@ -16,7 +16,9 @@ use super::{
     text::inline_text,
     view::{NavItem, Paged, Pairs, View, field, sentence},
 };
-use crate::{problem::ApiError, server::Server};
+use crate::{
+    access::Credential, browser_logins::BrowserLogin, problem::ApiError, server::Server, stores::run_blocking,
+};
 
 /// Sections: name, title, description.
 const SECTIONS: [(&str, &str, &str); 8] = [
@@ -34,7 +36,7 @@ const SECTIONS: [(&str, &str, &str); 8] = [
     ("ui", "Display", "Times and formats."),
 ];
 
-fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>) -> Markup {
+fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>, logins: &Markup) -> Markup {
     let submitted = field(pairs, "section");
     html! {
         h1 { "Settings" }
@@ -58,7 +60,51 @@ fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>
                 }
             }
         }
+        (logins)
     }
+}
+
+/// Renders the signed-in browsers, each with a button that signs it out.
+fn logins(server: &Server, view: &View) -> Markup {
+    let logins = server.access.logins().list(server.now());
+    let is_this = |login: &BrowserLogin| view.credential == Some(Credential::Cookie(login.id.clone()));
+    let end = |id: &str, label: &str| {
+        html! {
+            form method="post" action="/logins/end" {
+                input type="hidden" name="id" value=(id);
+                button.quiet { (label) }
+            }
+        }
+    };
+    html! {
+        section.panel #logins aria-labelledby="logins-title" {
+            h2 #logins-title { "Signed-in browsers" }
+            p.muted { "A login ends after 30 days. " code { "backstory logins" } " lists them too." }
+            @if logins.is_empty() { p { "None." } }
+            ul.list {
+                @for login in &logins {
+                    li.item {
+                        p { (inline_text(&login.browser)) @if is_this(login) { " " strong { "(this browser)" } } }
+                        p.meta { "since " (view.times.exact(login.created_at())) " until " (view.times.exact(login.expires_at())) }
+                        (end(&login.id, "Sign out"))
+                    }
+                }
+            }
+            @if logins.len() > 1 { (end("", "Sign out everywhere")) }
+        }
+    }
+}
+
+/// Signs out one browser, or all of them if the form names none.
+pub(super) async fn end_login(State(server): State<Arc<Server>>, Form(pairs): Form<Pairs>) -> Paged {
+    let id = field(&pairs, "id").map(ToOwned::to_owned);
+    run_blocking(move || {
+        let is_ended = |login: &BrowserLogin| id.as_ref().is_none_or(|id| *id == login.id);
+        let ended = server.access.logins().end(is_ended);
+        ended.map_err(|error| ApiError::unavailable(&error.into()))
+    })
+    .await?;
+    Ok(Redirect::to("/settings#logins").into_response())
 }
 
 fn outcome(problem: Option<&ApiError>) -> Markup {
@@ -96,7 +142,8 @@ fn typed(pairs: &Pairs, key: &str) -> Option<Value> {
 fn control(key: &str, setting: &Value, typed: Option<&Value>) -> Markup {
     let value = typed.unwrap_or(&setting["value"]);
     let source = setting["source"].as_str().unwrap_or_default();
-    let is_fixed = source == "environment";
+    let is_guarded = setting["guarded"] == true;
+    let is_fixed = source == "environment" || is_guarded;
     let name = key
         .split_once('.')
         .map_or(key, |(_, name)| name)
@@ -120,6 +167,7 @@ fn control(key: &str, setting: &Value, typed: Option<&Value>) -> Markup {
             p.muted #{ (key) "-about" } {
                 (inline_text(about))
                 @match source {
+                    _ if is_guarded => { " " strong { "Change it with " code { "backstory config set " (key) " …" } } }
                     "environment" => { " " strong { "Set by " (setting["environment"].as_str().unwrap_or_default()) "; change it there." } }
                     "file" => { " " label.check { input type="checkbox" name="reset" value=(key); "reset to default" } }
                     _ => {}
@@ -171,7 +219,7 @@ async fn current(server: &Arc<Server>) -> Result<Map<String, Value>, ApiError> {
 }
 
 pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pairs): Query<Pairs>) -> Paged {
-    let main = show(&current(&server).await?, &pairs, None);
+    let main = show(&current(&server).await?, &pairs, None, &logins(&server, &view));
     Ok(view.page("Settings", NavItem::Settings, &main))
 }
 
@@ -198,9 +246,9 @@ pub(super) async fn save(State(server): State<Arc<Server>>, view: View, Form(pai
         return Err(ApiError::bad("no section in the form").into());
     }
     if !changes.is_empty()
-        && let Err(problem) = server.change_settings(changes).await
+        && let Err(problem) = server.change_settings(changes, view.credential.clone()).await
     {
-        let main = show(&settings, &pairs, Some(&problem));
+        let main = show(&settings, &pairs, Some(&problem), &logins(&server, &view));
         let page = view.page("Settings", NavItem::Settings, &main);
         return Ok((problem.status, page).into_response());
     }

@@ -11,7 +11,9 @@ use axum::{
 use maud::{DOCTYPE, Markup, html};
 
 use super::{assets, link, text::inline_text, time::TimeFormat};
-use crate::{login::own_page, pending_deletes::PendingDelete, problem::ApiError, server::Server};
+use crate::{
+    access::Credential, login::own_page, pending_deletes::PendingDelete, problem::ApiError, server::Server,
+};
 
 /// Fields of a form or a query in order; names may repeat.
 pub(super) type Pairs = Vec<(String, String)>;
@@ -71,6 +73,8 @@ pub(super) struct View {
     now: Duration,
     /// Path and query of the request, to redirect back to.
     pub(super) here: String,
+    /// Credential of the request.
+    pub(super) credential: Option<Credential>,
 }
 
 const THEME_COOKIE: &str = "backstory_theme";
@@ -96,6 +100,7 @@ impl View {
                 .uri
                 .path_and_query()
                 .map_or_else(|| "/".to_owned(), ToString::to_string),
+            credential: parts.extensions.get().cloned(),
         }
     }
 
