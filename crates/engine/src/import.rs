@@ -5,6 +5,7 @@
 //! is the same as importing once.
 
 mod folder_projects;
+mod lost_turns;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 use crate::turns::{self, TranscriptStep, TurnRecords};
 
 pub use folder_projects::FolderProjects;
+pub use lost_turns::{CaptureState, without_recorded};
 
 /// Events of a transcript.
 #[derive(Debug, Default)]

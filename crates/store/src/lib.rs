@@ -45,7 +45,7 @@ pub use memory::turn::{FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, Tu
 pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
 pub use models::model_queue::{KnownObservation, MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, PastTurn};
 pub use models::provider_backoff::{NewBackoff, ProviderBackoff};
-pub use queue::ingest::{ImportedFile, IngestCounts, SessionProjects};
+pub use queue::ingest::{ImportedFile, IngestCounts, LiveSession, SessionProjects};
 pub use queue::reindex::{ReindexScope, ReindexTurn};
 pub use queue::{Claim, ClaimedEvent, MAX_ATTEMPTS, Queue, QueueItem};
 pub use schema::connect::BusyTimeout;

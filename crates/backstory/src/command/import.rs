@@ -4,7 +4,7 @@ mod claude_mem;
 mod jsonl;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{atomic::AtomicBool, mpsc::sync_channel},
     thread,
     time::{Instant, SystemTime},
@@ -12,12 +12,14 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result};
+use backstory_capture::{exclude::Exclude, project};
 use backstory_engine::error::HintContext as _;
 use backstory_engine::ingest::store_events;
 use backstory_engine::worker_process;
 use backstory_engine::{
     engine::Engine,
-    import::{self, FolderProjects, TranscriptEvents},
+    hook_settings,
+    import::{self, CaptureState, FolderProjects, TranscriptEvents},
     models::{self, Model},
     settings::Settings,
     time_arg::{self, TimeArg},
@@ -80,6 +82,12 @@ struct ClaudeCode {
     json: bool,
 }
 
+/// Arguments and settings of an import.
+struct ImportOptions<'i> {
+    arguments: &'i ClaudeCode,
+    exclude: Exclude,
+}
+
 /// Counts of an import, done or planned.
 #[derive(Debug, Default)]
 struct SessionImportCounts {
@@ -136,9 +144,13 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     let (keep, now) = (settings.capture.capture_settings(), engine.clock.timestamp());
     let known: Vec<SessionOrigin> = sessions.iter().map(|(_, origin)| origin.clone()).collect();
     let folders = FolderProjects::of(&known, engine.environment.user_home().as_deref());
+    let options = ImportOptions {
+        arguments,
+        exclude: hook_settings::load(engine).exclude,
+    };
     import_all(
         &wanted,
-        arguments,
+        &options,
         &|transcript| import::read(transcript, &folders, &keep, now),
         store.as_mut(),
         &mut |read| {
@@ -221,7 +233,7 @@ fn last_time(transcript: &Transcript, origin: &SessionOrigin) -> Timestamp {
 /// Reads transcripts on one thread and stores them on another.
 fn import_all(
     wanted: &[(&Transcript, String)],
-    arguments: &ClaudeCode,
+    options: &ImportOptions<'_>,
     read: &(dyn Fn(&Transcript) -> Result<TranscriptEvents> + Sync),
     mut store: Option<&mut Store>,
     tell: &mut dyn FnMut(u64),
@@ -240,7 +252,7 @@ fn import_all(
         for (transcript, stamp, parsed) in receive {
             tell(counts.sessions);
             match parsed {
-                Ok(parsed) => take(transcript, stamp, parsed, arguments, store.as_deref_mut(), counts)?,
+                Ok(parsed) => take(transcript, stamp, parsed, options, store.as_deref_mut(), counts)?,
                 // One unreadable transcript must not stop the others; the next import tries it again.
                 Err(error) => anstream::eprintln!("{error:#}"),
             }
@@ -253,10 +265,11 @@ fn take(
     transcript: &Transcript,
     stamp: &str,
     parsed: TranscriptEvents,
-    arguments: &ClaudeCode,
+    options: &ImportOptions<'_>,
     store: Option<&mut Store>,
     counts: &mut SessionImportCounts,
 ) -> Result<()> {
+    let arguments = options.arguments;
     let is_wanted = |named: &str| {
         let project = parsed.project.as_ref();
         project.is_some_and(|project| {
@@ -278,7 +291,13 @@ fn take(
         anstream::eprintln!("could not read {origin}");
         counts.unreadable.push(origin);
     }
-    let new = new_events(parsed.events, &transcript.session_id, store.as_deref())?;
+    let root = parsed.project.as_ref().map_or("", |project| &project.root);
+    let capture = if project::is_ignored(Path::new(root)) || options.exclude.matches(root) {
+        CaptureState::Off
+    } else {
+        CaptureState::On
+    };
+    let new = new_events(parsed.events, &transcript.session_id, capture, store.as_deref())?;
     if new.is_empty() {
         counts.unchanged += 1;
     } else {
@@ -303,15 +322,22 @@ fn take(
 }
 
 /// Returns the events of a session that are neither known nor forgotten.
-fn new_events(events: Vec<Event>, session_id: &str, store: Option<&Store>) -> Result<Vec<Event>> {
+fn new_events(
+    events: Vec<Event>,
+    session_id: &str,
+    capture: CaptureState,
+    store: Option<&Store>,
+) -> Result<Vec<Event>> {
     let Some(store) = store else { return Ok(events) };
-    // Events that were captured live are complete: only earlier ones come from the transcript.
-    let live_from = store.first_live_event(session_id)?.unwrap_or(Timestamp::MAX);
+    let events = match store.live_session(session_id)? {
+        Some(live) => import::without_recorded(events, &live, capture),
+        None => events,
+    };
     // An import must not restore what the user has deleted.
     let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(Timestamp::MIN);
     let mut new = Vec::new();
     for event in events {
-        if (forgotten_until..live_from).contains(&event.at) && !store.has_event(&event.key)? {
+        if event.at >= forgotten_until && !store.has_event(&event.key)? {
             new.push(event);
         }
     }
@@ -330,7 +356,9 @@ fn stamp(transcript: &Transcript) -> String {
         .agents
         .iter()
         .map(|agent| of(agent.size, agent.modified));
-    std::iter::once(of(transcript.size, transcript.modified))
+    // The first part names the rules of reading: a file is read once more after they have changed.
+    std::iter::once("turns".to_owned())
+        .chain(std::iter::once(of(transcript.size, transcript.modified)))
         .chain(agents)
         .collect::<Vec<_>>()
         .join(" ")

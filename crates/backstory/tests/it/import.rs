@@ -1,6 +1,6 @@
 //! Import of past sessions from transcripts.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
 
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use serde_json::{Value, json};
@@ -130,6 +130,109 @@ fn a_session_captured_live_is_not_duplicated() {
     assert_eq!(live.len(), 1);
 }
 
+/// A session of three turns. Hooks recorded the first and the third, and the second is in the transcript only.
+struct InterruptedCapture {
+    home: Home,
+    transcript: PathBuf,
+}
+
+impl InterruptedCapture {
+    const SESSION: &str = "00000000-0000-4000-8000-000000000005";
+
+    fn new(has_prompt_ids: bool) -> Self {
+        let home = Home::new();
+        let folder = home.outside().join("claude/projects/-work-shop");
+        fs::create_dir_all(&folder).unwrap();
+        let transcript = folder.join(format!("{}.jsonl", Self::SESSION));
+        let mut lines = String::new();
+        for (number, part) in (1..=3).zip(["cart", "stock", "payment"]) {
+            let begin = jiff::Timestamp::now();
+            std::thread::sleep(Duration::from_millis(30));
+            let mut prompt = json!({"type": "user", "sessionId": Self::SESSION, "cwd": home.project(), "gitBranch": "main",
+                "timestamp": begin.to_string(),
+                "message": {"role": "user", "content": format!("Why is the {part} slow?")}});
+            if has_prompt_ids {
+                prompt["promptId"] = json!(format!("p{number}"));
+            }
+            let answer = format!("The {part} is slow because the {part} index is missing.");
+            let line = json!({"type": "assistant", "sessionId": Self::SESSION, "cwd": home.project(),
+                "timestamp": (begin + jiff::SignedDuration::from_millis(10)).to_string(),
+                "message": {"id": format!("m{number}"), "role": "assistant", "content": [{"type": "text", "text": answer}]}});
+            lines.push_str(&format!("{prompt}\n{line}\n"));
+            fs::write(&transcript, &lines).unwrap();
+            if number != 2 {
+                let mut fields = json!({"session_id": Self::SESSION, "transcript_path": transcript,
+                    "prompt": format!("Why is the {part} slow?"), "last_assistant_message": answer});
+                if has_prompt_ids {
+                    fields["prompt_id"] = json!(format!("p{number}"));
+                }
+                home.report("user-prompt-submit", &fields);
+                home.report("stop", &fields);
+                home.drain();
+            }
+        }
+        Self { home, transcript }
+    }
+
+    fn prompts(&self) -> Vec<String> {
+        self.home
+            .rows("select number || ' ' || prompt from turn order by number")
+    }
+}
+
+#[test]
+fn turns_that_hooks_missed_are_imported_in_their_order() {
+    for has_prompt_ids in [true, false] {
+        let session = InterruptedCapture::new(has_prompt_ids);
+        let home = &session.home;
+        assert_eq!(
+            session.prompts(),
+            ["1 Why is the cart slow?", "2 Why is the payment slow?"]
+        );
+        assert_eq!(import(home, &[])["prompts"], 1);
+        let all = [
+            "1 Why is the cart slow?",
+            "2 Why is the stock slow?",
+            "3 Why is the payment slow?",
+        ];
+        assert_eq!(session.prompts(), all);
+        assert!(
+            home.ok(&["search", "stock index"])
+                .contains("stock index is missing")
+        );
+        // Its prose comes from the import or from the transcript, not from both.
+        let passages = home.rows("select text from passage where text like 'The stock is slow%'");
+        assert_eq!(passages.len(), 1, "{passages:?}");
+        let events = home.events();
+        assert_eq!(import(home, &[])["new_events"], 0);
+        let again = home.outside().join("claude/projects/-work-shop/again");
+        fs::create_dir_all(&again).unwrap();
+        fs::copy(
+            &session.transcript,
+            again.join(session.transcript.file_name().unwrap()),
+        )
+        .unwrap();
+        assert_eq!(import(home, &[])["new_events"], 0);
+        assert_eq!(
+            (session.prompts(), home.events()),
+            (all.map(str::to_owned).to_vec(), events)
+        );
+    }
+}
+
+#[test]
+fn turns_are_not_imported_where_capture_is_off_or_after_they_were_forgotten() {
+    let session = InterruptedCapture::new(true);
+    fs::write(session.home.project().join(".backstory-ignore"), "").unwrap();
+    assert_eq!(import(&session.home, &[])["new_events"], 0);
+
+    let session = InterruptedCapture::new(true);
+    session
+        .home
+        .ok(&["forget", "--session", InterruptedCapture::SESSION, "--yes"]);
+    assert_eq!(import(&session.home, &[])["new_events"], 0);
+}
+
 #[test]
 fn a_dry_run_predicts_the_import() {
     let home = Home::new();
@@ -142,17 +245,25 @@ fn a_dry_run_predicts_the_import() {
         }
         told
     };
-    // Hooks recorded this session before its first line; their events are still in the spool.
+    // Hooks recorded all turns of this session, before its first line; their events are still in the spool.
     let session = "00000000-0000-4000-8000-000000000001";
     let file = home
         .outside()
         .join(format!("claude/projects/-home-dev-acme/{session}.jsonl"));
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("\"2026-11-15T", "\"2099-11-15T")).unwrap();
-    home.report(
-        "user-prompt-submit",
-        &json!({"session_id": session, "prompt": "live"}),
-    );
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let prompt_ids: BTreeSet<String> = lines
+        .filter_map(|line| Some(line["promptId"].as_str()?.to_owned()))
+        .collect();
+    for id in &prompt_ids {
+        home.report(
+            "user-prompt-submit",
+            &json!({"session_id": session, "prompt": "live", "prompt_id": id}),
+        );
+    }
 
     let dry = told(&["--dry-run"]);
     assert_eq!(
@@ -163,11 +274,8 @@ fn a_dry_run_predicts_the_import() {
     assert_eq!(told(&[]), dry);
     assert_eq!(told(&["--dry-run"])["unchanged"], 2);
     let stored = home.rows("select count(*) || '' from turn where prompt is not null");
-    assert_eq!(
-        stored,
-        [(dry["prompts"].as_u64().unwrap() + 1).to_string()],
-        "what is said is what is there"
-    );
+    let expected = dry["prompts"].as_u64().unwrap() + prompt_ids.len() as u64;
+    assert_eq!(stored, [expected.to_string()]);
 }
 
 #[test]

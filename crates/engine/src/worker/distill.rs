@@ -232,7 +232,12 @@ fn distill_session(job: &mut Job, options: &DistillOptions) -> Result<SessionRes
 /// until it is distilled again.
 fn parse_logs(logs: &[StoredLog]) -> BTreeMap<u32, TurnLog> {
     logs.iter()
-        .filter_map(|log| Some((log.number, serde_json::from_str(&log.json).ok()?)))
+        .filter_map(|log| {
+            let parsed: TurnLog = serde_json::from_str(&log.json).ok()?;
+            // An import may have added a turn before this one since.
+            let number = log.number;
+            Some((number, TurnLog { number, ..parsed }))
+        })
         .collect()
 }
 

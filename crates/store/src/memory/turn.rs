@@ -122,7 +122,10 @@ impl Store {
         const TURN: &str = "select turn.id as id, session.id as session_db_id, project.id as project_db_id, turn.prompt as prompt,
                 turn.prompt_id as prompt_id, turn.machine_made as machine_made,
                 coalesce(turn.branch, session.branch) as branch, coalesce(session.worktree, project.root) as root,
-                turn.ended_at is not null as is_ended, session.transcript_path as transcript_path,
+                turn.ended_at is not null as is_ended,
+                -- Imported events contain everything that the transcript has.
+                case when exists (select 1 from event where turn_id = turn.id and source = 'import') then null
+                    else session.transcript_path end as transcript_path,
                 coalesce(turn.transcript_from, session.transcript_read) as transcript_from,
                 exists (select 1 from turn as next where next.session_db_id = session.id
                     and next.number = turn.number + 1 and next.prompt_id = turn.prompt_id) as goes_on,

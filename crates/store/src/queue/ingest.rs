@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use backstory_model::{Event, EventKind, ProjectIdentity, SessionId, Timestamp, TurnId, is_machine_made};
+use backstory_model::{
+    Event, EventKind, EventSource, ProjectIdentity, SessionId, Timestamp, TurnId, is_machine_made,
+};
 use rusqlite::{Transaction, params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -69,6 +71,19 @@ pub struct ImportedFile<'i> {
     pub stamp: &'i str,
 }
 
+/// Holds what hooks reported of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveSession {
+    /// The time of the first event.
+    pub first_at: Timestamp,
+    /// The times of tool uses and ends of turns, in order.
+    pub work_at: Vec<Timestamp>,
+    /// The times of prompts.
+    pub prompts_at: Vec<Timestamp>,
+    /// The agent's ids of the prompts of all turns; true if the prompt itself was recorded.
+    pub prompt_ids: HashMap<String, bool>,
+}
+
 const KNOWN: &str = "select 1 from event where key = ?1";
 
 impl Store {
@@ -120,12 +135,31 @@ impl Store {
         })
     }
 
-    /// Returns the time of the first event of a session that a hook reported.
-    pub fn first_live_event(&self, session_id: &str) -> Result<Option<Timestamp>, StoreError> {
+    /// Returns what hooks reported of a session; `None` if they reported nothing.
+    pub fn live_session(&self, session_id: &str) -> Result<Option<LiveSession>, StoreError> {
         const FIRST: &str = "select min(event.at) from event join session on session.id = event.session_db_id
             where session.session_id = ?1 and event.source = 'hook'";
+        const WORK: &str = "select event.at from event join session on session.id = event.session_db_id
+            where session.session_id = ?1 and event.source = 'hook'
+                and kind in ('post-tool-use', 'post-tool-use-failure', 'stop', 'subagent-stop') order by event.at";
+        const PROMPTS: &str = "select event.at from event join session on session.id = event.session_db_id
+            where session.session_id = ?1 and event.source = 'hook' and kind = 'user-prompt-submit'";
+        const IDS: &str = "select prompt_id, max(exists (select 1 from event where turn_id = turn.id
+                and kind = 'user-prompt-submit')) as has_prompt
+            from turn join session on session.id = turn.session_db_id
+            where session.session_id = ?1 and prompt_id is not null group by prompt_id";
         self.read("look for live events", |connection| {
-            connection.row(FIRST, [session_id], |row| row.get(0))
+            let first: Option<Timestamp> = connection.row(FIRST, [session_id], |row| row.get(0))?;
+            let Some(first_at) = first else { return Ok(None) };
+            let prompt_ids = connection.rows(IDS, [session_id], |row| {
+                Ok((row.get("prompt_id")?, row.get("has_prompt")?))
+            })?;
+            Ok(Some(LiveSession {
+                first_at,
+                prompts_at: connection.rows(PROMPTS, [session_id], |row| row.get(0))?,
+                work_at: connection.rows(WORK, [session_id], |row| row.get(0))?,
+                prompt_ids: prompt_ids.into_iter().collect(),
+            }))
         })
     }
 }
@@ -215,6 +249,7 @@ fn find_or_create_session(
     const UPDATE: &str = "update session set last_event_at = max(last_event_at, ?2), branch = coalesce(?3, branch),
         worktree = coalesce(?4, worktree), model = coalesce(?5, model), transcript_path = coalesce(?6, transcript_path)
         where id = ?1";
+    const IS_PAST: &str = "select 1 from session where id = ?1 and last_event_at > ?2";
     const REVIVE: &str = "update session set status = 'active', ended_at = null, end_reason = null where id = ?1 and status <> 'active'";
     const RESUME: &str = "update session set status = 'active' where id = ?1 and status = 'interrupted'";
     let mut project = event.project.clone();
@@ -232,6 +267,10 @@ fn find_or_create_session(
             id
         }
     };
+    // An import adds turns that hooks missed: the session has gone on since then.
+    if event.source == EventSource::Import && tx.has_row(IS_PAST, params![id, event.at])? {
+        return Ok(id);
+    }
     let (branch, worktree) = project
         .map(|project| (project.branch, project.worktree))
         .unwrap_or_default();
@@ -275,21 +314,23 @@ fn find_or_create_turn(
 ) -> rusqlite::Result<Option<TurnId>> {
     // Background work belongs to the prompt that started it.
     const FIND: &str = "select id, prompt_id from turn where session_db_id = ?1
-        order by coalesce(prompt_id = ?2, 0) desc, number desc limit 1";
+        order by coalesce(prompt_id = ?2, 0) desc, started_at <= ?3 desc, number desc limit 1";
     const OPEN: &str = "select id from turn where session_db_id = ?1 and prompt_id = ?2 and ended_at is null";
     const CLOSE: &str = "update turn set ended_at = ?2 where id = ?1";
-    const CREATE: &str = "insert into turn (session_db_id, number, prompt, prompt_id, machine_made, branch, started_at)
-        select ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5, ?6 from turn where session_db_id = ?1 returning id";
+    const CREATE: &str =
+        "insert into turn (session_db_id, number, prompt, prompt_id, machine_made, branch, started_at)
+        values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
     let prompt_id = text(payload.prompt_id);
     let create = |prompt: Option<&str>| -> rusqlite::Result<TurnId> {
         // Esc ends a turn without an event, so the next turn ends it.
-        close_open_turns(tx, session, event.at)?;
+        close_open_turns(tx, session, event)?;
+        let number = free_number(tx, session, event)?;
         let machine_made = prompt.is_some_and(is_machine_made);
         let branch = event
             .project
             .as_ref()
             .and_then(|project| project.branch.as_deref());
-        let values = params![session, prompt, prompt_id, machine_made, branch, event.at];
+        let values = params![session, number, prompt, prompt_id, machine_made, branch, event.at];
         let id: TurnId = tx.row(CREATE, values, |row| row.get("id"))?;
         if prompt.is_some_and(|prompt| !prompt.is_empty()) && !machine_made {
             record_change(tx, ChangeEvent::Memory(id.into()))?;
@@ -312,7 +353,7 @@ fn find_or_create_turn(
         | EventKind::Stop
         | EventKind::SubagentStop => {
             let found: Option<(TurnId, Option<String>)> =
-                tx.optional_row(FIND, params![session, prompt_id], |row| {
+                tx.optional_row(FIND, params![session, prompt_id, latest_start(event)], |row| {
                     Ok((row.get("id")?, row.get("prompt_id")?))
                 })?;
             let is_another = |of: &Option<String>| of.is_some() && prompt_id.is_some() && *of != prompt_id;
@@ -331,9 +372,34 @@ fn find_or_create_turn(
     }
 }
 
-fn close_open_turns(tx: &Transaction<'_>, session: SessionId, at: Timestamp) -> rusqlite::Result<()> {
-    const CLOSE: &str = "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null";
-    tx.run(CLOSE, params![session, at]).map(drop)
+/// Returns the time after which no turn of an event started. Hooks report in order, whatever the clock does.
+fn latest_start(event: &Event) -> Timestamp {
+    match event.source {
+        EventSource::Hook => Timestamp::MAX,
+        EventSource::Import => event.at,
+    }
+}
+
+/// Returns the number of a new turn. An imported one goes before the turns that started after it, whose numbers increase.
+fn free_number(tx: &Transaction<'_>, session: SessionId, event: &Event) -> rusqlite::Result<i64> {
+    const NEXT: &str = "select coalesce(min(number) filter (where started_at > ?2), max(number) + 1, 1)
+        from turn where session_db_id = ?1";
+    // In two steps: numbers are unique at any moment.
+    const SHIFT: &str = "update turn set number = -1 - number where session_db_id = ?1 and number >= ?2";
+    const KEEP: &str = "update turn set number = -number where session_db_id = ?1 and number < 0";
+    let number: i64 = tx.row(NEXT, params![session, latest_start(event)], |row| row.get(0))?;
+    if event.source == EventSource::Import {
+        tx.run(SHIFT, params![session, number])?;
+        tx.run(KEEP, [session])?;
+    }
+    Ok(number)
+}
+
+fn close_open_turns(tx: &Transaction<'_>, session: SessionId, event: &Event) -> rusqlite::Result<()> {
+    const CLOSE: &str =
+        "update turn set ended_at = ?2 where session_db_id = ?1 and ended_at is null and started_at <= ?3";
+    tx.run(CLOSE, params![session, event.at, latest_start(event)])
+        .map(drop)
 }
 
 fn end_session(
@@ -347,7 +413,7 @@ fn end_session(
             select 1 from event where state <> 'done' and state = 'failed' and session_db_id = ?1)
             then 'failed' else 'completed' end
         where id = ?1";
-    close_open_turns(tx, session, event.at)?;
+    close_open_turns(tx, session, event)?;
     let reason = text(payload.reason);
     if reason.as_deref() != Some("clear") {
         tx.run(END, params![session, event.at, reason])?;
