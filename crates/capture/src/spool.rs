@@ -7,7 +7,7 @@
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
-    io::{self, IoSlice},
+    io::{self, IoSlice, Read as _},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -147,8 +147,11 @@ impl Spool {
     /// Reads an event.
     pub fn read(&self, key: &str) -> Result<Event, SpoolError> {
         let path = self.path("new", key);
-        let bytes = fs::read(&path).map_err(|error| match error.kind() {
+        let mut bytes = Vec::new();
+        let read = system::open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => SpoolError::Gone,
+            io::ErrorKind::InvalidInput => SpoolError::Torn("not a regular file"),
             _ => SpoolError::Read(path, error),
         })?;
         decode(key, &bytes)

@@ -8,6 +8,7 @@ use std::{
 
 use backstory_model::Timestamp;
 use backstory_store::FileFingerprint;
+use backstory_system::open_regular;
 use backstory_text::sha256;
 
 /// Maximum size of a file that is hashed.
@@ -108,7 +109,7 @@ fn files(folder: &Path) -> impl Iterator<Item = DirEntry> {
 
 fn hash(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    fs::File::open(path)
+    open_regular(path)
         .ok()?
         .take(MAX_BYTES)
         .read_to_end(&mut content)

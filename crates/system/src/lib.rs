@@ -3,6 +3,8 @@
 //! No other crate makes system calls, except for the socket in `serve`. Where a rule differs and not a call (path syntax,
 //! whether an open file can be replaced), the code that needs it checks `cfg!(windows)`.
 
+use std::{fs::File, io, path::Path};
+
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
@@ -30,6 +32,16 @@ pub use here::programs::{
 };
 pub use here::shutdown::{shutdown_flag, terminate};
 pub use here::terminal::{columns, read_first_stdin_byte, read_stdin};
+
+/// Opens a regular file for reading. A FIFO or a device in its place would block the reader or never end.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let file = open_nonblocking(path, true)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
 
 /// Creates files or folders that only their owner can read.
 pub trait OwnerOnly {

@@ -304,3 +304,42 @@ fn a_read_only_home_only_prevents_recording() {
     home.drain();
     assert_eq!(home.events(), 6);
 }
+
+#[test]
+fn pipes_and_devices_in_place_of_files_do_not_stop_the_worker() {
+    let home = Home::new();
+    turn(&home, "before the pipe");
+    let pipe = |path: &Path| {
+        let made = Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
+    };
+    let spool = home.path().join("spool");
+    pipe(&spool.join("new/00000000000000000001-0000000001-stop"));
+    std::os::unix::fs::symlink(
+        "/dev/zero",
+        spool.join("new/00000000000000000002-0000000001-stop"),
+    )
+    .unwrap();
+    let transcript = home.outside().join("transcript.jsonl");
+    pipe(&transcript);
+    home.report(
+        "stop",
+        &json!({"transcript_path": transcript, "last_assistant_message": ""}),
+    );
+    let mut worker = home.command(&["worker", "run", "--once"]).spawn().unwrap();
+    let start = Instant::now();
+    while worker.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(10) {
+            worker.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(worker.wait().unwrap().success(), "the worker waits for a pipe");
+    assert_eq!(
+        (home.events(), home.lost("torn"), home.spooled().len()),
+        (4, 2, 0)
+    );
+
+    let import = home.run(&["import", "claude-code", transcript.to_str().unwrap()], b"");
+    assert!(import.status.success(), "{}", text(&import.stderr));
+}

@@ -1,7 +1,6 @@
 //! What an agent said last, for a host whose hooks do not tell: Copilot CLI writes it into its record of the session.
 
 use std::{
-    fs::File,
     io::{Read as _, Seek as _, SeekFrom},
     ops::RangeInclusive,
     path::Path,
@@ -9,6 +8,7 @@ use std::{
 };
 
 use backstory_model::Timestamp;
+use backstory_system::open_regular;
 use serde_json::Value;
 
 /// How much of the record is looked at.
@@ -39,7 +39,7 @@ pub(super) fn find(path: &Path, times: RangeInclusive<Timestamp>) -> Option<Stri
 }
 
 fn tail(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open_regular(path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();

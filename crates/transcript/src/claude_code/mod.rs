@@ -25,6 +25,7 @@ use std::{
 };
 
 use backstory_capture::filter::CaptureSettings;
+use backstory_system::open_regular;
 
 pub use owner::TranscriptOwner;
 pub use peek::{SessionOrigin, peek};
@@ -67,7 +68,7 @@ pub fn open(
         path: path.to_owned(),
         source,
     };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_regular(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     // The last line may have been read before its line break was written.
     if length + 1 < from.offset() {

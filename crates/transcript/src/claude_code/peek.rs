@@ -1,13 +1,13 @@
 //! Reads the two ends of a transcript: where and when a session took place, without reading all of it.
 
 use std::{
-    fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
 };
 
 use backstory_capture::payload::{Payload, to_text};
 use backstory_model::Timestamp;
+use backstory_system::open_regular;
 
 /// The number of bytes in which the working folder is searched: one of the first lines has it.
 const HEAD: u64 = 256 * 1024;
@@ -28,7 +28,7 @@ pub struct SessionOrigin {
 
 /// Reads the place and time of a session.
 pub fn peek(path: &Path) -> io::Result<SessionOrigin> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let length = file.metadata()?.len();
     let mut origin = SessionOrigin::default();
     let mut head = Vec::new();
@@ -73,6 +73,7 @@ fn last_time(bytes: &[u8]) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
 
     use super::*;

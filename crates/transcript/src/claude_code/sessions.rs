@@ -2,13 +2,13 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs::{self, File, Metadata},
+    fs::{self, Metadata},
     io::{self, Read},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use backstory_system::identity;
+use backstory_system::{identity, open_regular};
 use memchr::memmem;
 
 use super::owner::{is_uuid, session_above};
@@ -159,7 +159,7 @@ impl Walk {
 /// Searches the start of a file for a session id; a file without one is no transcript.
 fn session_inside(path: &Path) -> io::Result<Option<String>> {
     let mut start = Vec::new();
-    File::open(path)?.take(PEEK).read_to_end(&mut start)?;
+    open_regular(path)?.take(PEEK).read_to_end(&mut start)?;
     // Quotes inside a string would be escaped, so this is a field name.
     const FIELD: &[u8] = b"\"sessionId\":\"";
     let id = memmem::find(&start, FIELD).and_then(|at| start.get(at + FIELD.len()..at + FIELD.len() + 36));
@@ -171,6 +171,7 @@ fn session_inside(path: &Path) -> io::Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::{io::Write, time::Duration};
 
     use super::*;
