@@ -33,7 +33,7 @@ pub(crate) mod worker;
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result};
-use backstory_engine::error::HintedError;
+use backstory_engine::error::{HintedError, with_hint};
 use backstory_engine::ingest::ingest;
 use backstory_engine::{
     engine::Engine,
@@ -41,7 +41,8 @@ use backstory_engine::{
     worker_process,
 };
 use backstory_model::{Handle, ObservationType, Timestamp};
-use backstory_store::{Project, Store};
+use backstory_store::{BusyTimeout, Project, Store};
+use backstory_system::can_write;
 
 /// Result of a command, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +85,13 @@ pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
     let pending = spool.pending().context("could not list the spool")?;
     if pending.is_empty() && !engine.home.database().exists() {
         return Ok(None);
+    }
+    if let Err(error) = can_write(engine.home.root()) {
+        if !pending.is_empty() {
+            anstream::eprintln!("{} events are still in the spool: {error}", pending.len());
+        }
+        let store = Store::open_read_only(&engine.home.database(), BusyTimeout::Command);
+        return store.map(Some).map_err(with_hint);
     }
     if !pending.is_empty() && worker_process::is_running(&engine.home) {
         // A worker that hangs must not block the command: after the timeout the command ingests the events itself.

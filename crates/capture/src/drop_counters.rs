@@ -54,21 +54,23 @@ impl DropReason {
 /// The length of a line: name, blanks, number, line break.
 const WIDTH: usize = 32;
 
+/// Creates the file with all counts at zero. It must be there before the disk has no space, or no inode, for it.
+pub fn create(spool: &Spool) -> io::Result<()> {
+    let file = open(spool)?;
+    lock(&file)?;
+    if read_file(&file)?.is_none() {
+        write_zeros(&file)?;
+    }
+    Ok(())
+}
+
 /// Adds one. Fails if other processes hold the file for 50 ms: a count is not worth delaying an agent.
 pub fn add(spool: &Spool, loss: DropReason) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .private()
-        .open(path(spool))?;
+    let file = open(spool)?;
     lock(&file)?;
     let counts = read_file(&file)?;
-    let line = |one: DropReason, count: u64| format!("{:<16}{count:>15}\n", one.name());
     if counts.is_none() {
-        let text: String = DropReason::ALL.iter().map(|&one| line(one, 0)).collect();
-        write_all_at(&file, text.as_bytes(), 0)?;
+        write_zeros(&file)?;
     }
     let index = DropReason::ALL
         .iter()
@@ -76,6 +78,25 @@ pub fn add(spool: &Spool, loss: DropReason) -> io::Result<()> {
         .unwrap_or_default();
     let count = counts.map_or(0, |counts| counts[index].1) + 1;
     write_all_at(&file, line(loss, count).as_bytes(), (index * WIDTH) as u64)
+}
+
+fn open(spool: &Spool) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .private()
+        .open(path(spool))
+}
+
+fn write_zeros(file: &File) -> io::Result<()> {
+    let text: String = DropReason::ALL.iter().map(|&one| line(one, 0)).collect();
+    write_all_at(file, text.as_bytes(), 0)
+}
+
+fn line(loss: DropReason, count: u64) -> String {
+    format!("{:<16}{count:>15}\n", loss.name())
 }
 
 /// Reads all counts.

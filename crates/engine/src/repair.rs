@@ -1,7 +1,7 @@
 //! Opens the store, rebuilds a damaged database and restores a backup.
 //!
 //! A damaged database is set aside and rebuilt from the last good backup, from the events and notes that can still be read
-//! from it, and from the spool. Damaged is what SQLite reports as such, and a file of zero bytes although backups exist. Every
+//! from it, and from the spool. Damaged is what SQLite reports as such, and a file of zero bytes. Every
 //! table is checked before the database is replaced. A database with a newer schema is not damaged, and a missing one was
 //! deleted on purpose; `backstory restore` brings it back.
 
@@ -77,7 +77,7 @@ pub fn open(engine: &Engine, owner: LockOwner) -> Result<Opened> {
     let opened = if was_emptied(engine)? {
         Err(StoreError::Damaged {
             path: home.database(),
-            found: "it is empty, although there are backups".to_owned(),
+            found: "it is empty".to_owned(),
         })
     } else {
         Store::open(&home.database(), &home.backups())
@@ -306,23 +306,30 @@ fn is_whole(engine: &Engine) -> Result<bool> {
     }
 }
 
-/// Returns `true` if the database was truncated to zero bytes. SQLite would treat such a file as a new database, which it is if
-/// it was created a moment ago.
+/// Returns `true` if the database was truncated to zero bytes. SQLite would treat such a file as a new database, which it is
+/// while another process creates it.
 fn was_emptied(engine: &Engine) -> Result<bool> {
-    const JUST_NOW: Duration = Duration::from_secs(5);
-    let home = &engine.home;
-    let file = match fs::metadata(home.database()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        other => other.context("could not read the metadata of the database")?,
-    };
-    let is_old = || {
+    const CREATION: Duration = Duration::from_secs(1);
+    let path = engine.home.database();
+    // The write-ahead log may hold all data; then SQLite decides.
+    let has_log = || fs::metadata(with_suffix(&path, "-wal")).is_ok_and(|log| log.len() > 0);
+    let started = engine.clock.monotonic();
+    loop {
+        let file = match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other.context("could not read the metadata of the database")?,
+        };
+        if file.len() > 0 || has_log() {
+            return Ok(false);
+        }
         let age = file.modified().map(|at| engine.clock.now().duration_since(at));
         // A time in the future does not count as just now.
-        age.is_ok_and(|age| age.is_err() || age.is_ok_and(|age| age > JUST_NOW))
-    };
-    // The write-ahead log may hold all data; then SQLite decides.
-    let has_log = || fs::metadata(with_suffix(&home.database(), "-wal")).is_ok_and(|log| log.len() > 0);
-    Ok(file.len() == 0 && is_old() && !has_log() && !backups::list(home)?.is_empty())
+        let is_new = age.is_ok_and(|age| age.is_ok_and(|age| age < CREATION));
+        if !is_new || engine.clock.monotonic() - started > CREATION {
+            return Ok(true);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn write_receipt(rebuilt: &Rebuilt) -> Result<()> {

@@ -98,6 +98,11 @@ impl StoreError {
         )
     }
 
+    /// Returns true if SQLite cannot open the database or its log.
+    pub(crate) fn is_unopenable(&self) -> bool {
+        self.code() == Some(ErrorCode::CannotOpen)
+    }
+
     fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Open { source, .. } | Self::Backup { source, .. } | Self::Query { source, .. } => {

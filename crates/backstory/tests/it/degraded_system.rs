@@ -298,6 +298,18 @@ fn a_read_only_home_only_prevents_recording() {
     let output = run(home.command(&["remember", "a note"]), b"");
     assert_eq!(output.status.code(), Some(1));
     assert!(!text(&output.stderr).is_empty());
+    for arguments in [
+        &["search", "written"][..],
+        &["context"],
+        &["export"],
+        &["session", "s1"],
+    ] {
+        let shown = home.ok(arguments);
+        assert!(
+            shown.contains("while it could be written to"),
+            "{arguments:?}: {shown}"
+        );
+    }
     remount("rw");
     assert_eq!(home.events(), 3);
     turn(&home, "again");

@@ -267,6 +267,23 @@ pub(crate) fn small_disk(at: &Path, size: &str) -> Option<impl Drop + use<>> {
 }
 
 #[test]
+fn events_are_counted_that_are_dropped_because_no_inodes_are_left() {
+    let home = Home::new();
+    let Some(_disk) = small_disk(&home.path(), "16m,nr_inodes=64") else {
+        eprintln!("not checked: mounting needs root");
+        return;
+    };
+    home.report("user-prompt-submit", &json!({"prompt": "before"}));
+    home.drain();
+    let full = (0..100).find(|n| fs::write(home.path().join(format!("{n}.fill")), "").is_err());
+    assert!(full.is_some(), "the disk has inodes left");
+    for _ in 0..3 {
+        home.report("user-prompt-submit", &json!({"prompt": "lost"}));
+    }
+    assert_eq!(home.lost("dropped"), 3);
+}
+
+#[test]
 fn on_a_full_disk_events_are_dropped_and_counted_and_those_before_are_kept() {
     let home = Home::new();
     let Some(_disk) = small_disk(&home.path(), "64k") else {

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     process::{Child, Stdio},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use serde_json::json;
@@ -113,9 +113,23 @@ fn an_empty_database_is_rebuilt() {
     let home = home_with_backup();
     let file = fs::File::options().write(true).open(database(&home)).unwrap();
     file.set_len(0).unwrap();
-    file.set_modified(SystemTime::now() - Duration::from_secs(60))
-        .unwrap();
+    drop(file);
     assert_repaired(&home);
+}
+
+#[test]
+fn an_empty_database_without_a_backup_is_reported() {
+    let home = home_with_memories();
+    settle(&home);
+    fs::remove_dir_all(home.path().join("backups")).ok();
+    fs::write(database(&home), "").unwrap();
+    let said = text(&home.run(&["sessions"], b"").stderr);
+    assert!(said.contains("The database was damaged"), "{said}");
+    assert!(said.contains("there was no backup"), "{said}");
+    assert_eq!(copies(&home, "damaged-").len(), 2, "with its report");
+    home.report("user-prompt-submit", &json!({"prompt": "now the parser"}));
+    home.drain();
+    assert_eq!(home.events(), 1);
 }
 
 #[test]

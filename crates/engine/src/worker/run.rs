@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use backstory_capture::private;
+use backstory_capture::{drop_counters, private};
 use backstory_model::Timestamp;
 use backstory_system::{self as system, DirWatcher, OwnerOnly as _, lower_priority, shutdown_flag};
 use serde_json::json;
@@ -119,6 +119,8 @@ impl Worker<'_> {
         let (engine, home) = (self.engine, &self.engine.home);
         let spool = home.spool();
         spool.create().context("could not create the spool")?;
+        // Best effort: hooks create it when they lose an event.
+        drop_counters::create(&spool).ok();
         // Watched before the spool is read for the first time, so that no event is missed.
         let watcher = DirWatcher::watch(&spool.root().join("new")).context("could not watch the spool")?;
         let store = repair::open(engine, LockOwner::Worker)?.store;

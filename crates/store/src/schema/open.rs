@@ -2,11 +2,11 @@
 
 use std::{fs::OpenOptions, io, path::Path};
 
-use backstory_system::OwnerOnly as _;
+use backstory_system::{OwnerOnly as _, can_write};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
-    connect::{BusyTimeout, connect, open_error},
+    connect::{BusyTimeout, connect, connect_immutable, open_error, wal_path},
     copy::{back_up, check},
     migrate::{self, MIGRATIONS},
 };
@@ -40,7 +40,14 @@ impl Store {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        Self::of_this_schema(connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, timeout)?, path)
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, timeout)?;
+        match Self::of_this_schema(connection, path) {
+            // SQLite cannot create its lock files on a read-only disk. There, no other process writes.
+            Err(error) if error.is_unopenable() && is_on_read_only_disk(path) => {
+                Self::of_this_schema(connect_immutable(path)?, path)
+            }
+            other => other,
+        }
     }
 
     /// Wraps a read-only connection; fails if the schema is older or newer.
@@ -110,6 +117,12 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Reports whether a folder cannot be written, and its database needs no log to be read.
+fn is_on_read_only_disk(path: &Path) -> bool {
+    let is_log_empty = wal_path(path).metadata().map_or(true, |log| log.len() == 0);
+    is_log_empty && path.parent().is_some_and(|folder| can_write(folder).is_err())
 }
 
 /// Returns the schema of a database; fails if it is newer than the known one.
