@@ -94,6 +94,11 @@ impl Home {
         self.root.join("worker.json")
     }
 
+    /// Returns the file that exists while a worker works.
+    pub fn activity_flag(&self) -> PathBuf {
+        self.root.join("activity.flag")
+    }
+
     /// Returns the path of the worker's socket.
     pub fn socket(&self) -> PathBuf {
         self.root.join("worker.sock")

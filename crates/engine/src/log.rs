@@ -1,4 +1,4 @@
-//! Short logs, `logs/hook.log` and `logs/worker.log`: what went wrong and when, never content.
+//! Short logs, `logs/hook.log` and `logs/worker.log`: errors, and the starts, work and stops of the worker; never content.
 
 use std::{
     fs::{DirBuilder, OpenOptions},

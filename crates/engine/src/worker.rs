@@ -2,6 +2,7 @@
 //!
 //! [`run()`] is the loop. How a worker is found, started and stopped is in `worker_process`.
 
+mod activity;
 mod assemble;
 mod config;
 mod cycle;

@@ -125,6 +125,23 @@ fn every_page_renders_with_and_without_memories() {
 }
 
 #[test]
+fn the_outcome_of_a_session_is_shown_with_its_title() {
+    let served = with_memories();
+    for (page, class) in [("/sessions", "more"), ("/sessions/s1", "lead")] {
+        let body = served.get(page).body;
+        let shown = format!("<p class=\"{class}\"><bdi>The parser accepts tabs now");
+        assert!(body.contains(&shown), "{page}: {body}");
+    }
+    let shown = served.home.ok(&["session", "s1"]);
+    assert!(
+        shown
+            .lines()
+            .any(|line| line.starts_with("outcome") && line.contains("accepts tabs now")),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_missing_resource_is_a_page_for_browsers_and_json_for_programs() {
     let served = Served::start();
     for page in [

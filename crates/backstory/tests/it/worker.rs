@@ -4,12 +4,17 @@ use std::{
     fs,
     io::Read,
     process::{Child, Command},
+    sync::{Mutex, mpsc},
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::home::{DEFAULT_OUTPUT, Home, eventually};
+use crate::{
+    fake_provider::{Answer, Server},
+    home::{DEFAULT_OUTPUT, Home, eventually},
+    models::{ANSWER, turn, with_model},
+};
 
 /// Returns a home in which hooks start the worker, as for users.
 fn with_worker() -> Home {
@@ -180,4 +185,59 @@ fn the_worker_is_started_inspected_and_stopped() {
     );
     assert_eq!(run(&["worker", "status"]).0, Some(1));
     assert!(!home.path().join("worker.json").exists(), "it ended in order");
+}
+
+#[test]
+fn a_working_worker_has_a_flag_and_logs_its_work() {
+    let (release, released) = mpsc::channel();
+    let released = Mutex::new(released);
+    let server = Server::start(move |_, _| {
+        released.lock().unwrap().recv().unwrap();
+        Answer::anthropic(ANSWER)
+    });
+    let home = with_model("anthropic", &server);
+    home.ok(&["worker", "start"]);
+    let flag = home.path().join("activity.flag");
+    eventually("no work", || !flag.exists());
+    turn(&home, "s1", "ok");
+    eventually("the model is asked", || server.requests().len() == 1);
+    let facts: Value = serde_json::from_slice(&fs::read(&flag).unwrap()).unwrap();
+    let worker: Value = serde_json::from_slice(&fs::read(home.path().join("worker.json")).unwrap()).unwrap();
+    assert_eq!(facts["pid"], worker["pid"]);
+    assert!(facts["since"].as_str().unwrap() >= worker["started_at"].as_str().unwrap());
+    release.send(()).unwrap();
+    eventually("the work ends", || !flag.exists());
+    home.ok(&["worker", "stop"]);
+    let log = fs::read_to_string(home.path().join("logs/worker.log")).unwrap();
+    let lines: Vec<&str> = log
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(_, line)| line)
+        .collect();
+    let process = format!("process {}, version {}", worker["pid"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        lines.first(),
+        Some(&format!("started: {process}").as_str()),
+        "{log}"
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("ingested ") && line.contains(", distilled ")),
+        "{log}"
+    );
+    assert_eq!(
+        lines.last(),
+        Some(&format!("stopped: {process}").as_str()),
+        "{log}"
+    );
+}
+
+#[test]
+fn the_flag_of_a_killed_worker_is_removed_by_the_next() {
+    let home = Home::new();
+    fs::create_dir_all(home.path()).unwrap();
+    fs::write(home.path().join("activity.flag"), r#"{"pid": 1}"#).unwrap();
+    home.drain();
+    assert!(!home.path().join("activity.flag").exists());
 }

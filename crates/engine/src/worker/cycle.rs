@@ -11,6 +11,7 @@ use backstory_model::Timestamp;
 use backstory_store::{Store, StoreError};
 
 use super::{
+    activity::Activity,
     config::{RunMode, WorkerConfig, WorkerReport},
     distill::distill_queue,
     maintenance,
@@ -37,6 +38,7 @@ pub(super) struct WorkCycle<'h> {
     /// Sessions that fell silent before this time were already marked as interrupted.
     silent_since: Timestamp,
     maintenance: Option<Maintenance>,
+    pub(super) activity: Activity<'h>,
 }
 
 /// The last run of the daily maintenance.
@@ -68,6 +70,7 @@ impl<'h> WorkCycle<'h> {
             readers: BTreeSet::new(),
             silent_since: Timestamp::EPOCH,
             maintenance: None,
+            activity: Activity::new(engine),
         }
     }
 
@@ -105,6 +108,9 @@ impl<'h> WorkCycle<'h> {
         if self.state != CycleState::Finished {
             self.store.recover(self.engine.clock.timestamp())?;
         }
+        if !self.engine.home.spool().pending()?.is_empty() {
+            self.activity.begin();
+        }
         let mut taken = ingest(&self.engine.home.spool(), &mut self.store)?;
         for (host, events) in &taken.hosts {
             counters.events(host, "recorded", *events);
@@ -121,7 +127,7 @@ impl<'h> WorkCycle<'h> {
             &config.rules,
             &self.engine.clock,
             stop,
-            &mut |_| {},
+            &mut |_| self.activity.begin(),
         )?;
         if distilled > 0 {
             counters.distilled(distilled as u64, self.engine.clock.monotonic() - started);

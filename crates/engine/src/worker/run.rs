@@ -1,8 +1,6 @@
 //! The loop of the worker, and the threads beside it.
 
 use std::{
-    fs::OpenOptions,
-    io::Write,
     path::Path,
     sync::{
         Arc,
@@ -14,10 +12,11 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::{drop_counters, private};
 use backstory_model::Timestamp;
-use backstory_system::{self as system, DirWatcher, OwnerOnly as _, lower_priority, shutdown_flag};
+use backstory_system::{self as system, DirWatcher, lower_priority, shutdown_flag};
 use serde_json::json;
 
 use super::{
+    activity::write_facts,
     config::{HttpAddress, RunMode, WorkerConfig, WorkerReport},
     cycle::WorkCycle,
     index::Indexer,
@@ -86,6 +85,13 @@ pub fn run(engine: &Engine, mode: RunMode, start_server: StartServer<'_>) -> Res
         start_server,
         stop: &stop,
     };
+    let process = format!(
+        "process {}, version {}",
+        std::process::id(),
+        env!("CARGO_PKG_VERSION")
+    );
+    // A log that cannot be written is no reason to stop.
+    engine.log("worker.log", &format!("started: {process}")).ok();
     let mut rebuilt = 0;
     loop {
         match worker.work(&mut config) {
@@ -100,7 +106,14 @@ pub fn run(engine: &Engine, mode: RunMode, start_server: StartServer<'_>) -> Res
                 repair::rebuild_if_damaged(engine, LockOwner::Worker, &error)?;
                 rebuilt += 1;
             }
-            other => return other.map(Some),
+            Ok(report) => {
+                // The home folder was deleted and must not be created again.
+                if home.worker_lock().exists() {
+                    engine.log("worker.log", &format!("stopped: {process}")).ok();
+                }
+                return Ok(Some(report));
+            }
+            Err(error) => return Err(error),
         }
     }
 }
@@ -135,11 +148,21 @@ impl Worker<'_> {
         loop {
             let done = cycle.next(config, &tasks.counters, self.stop)?;
             // Called in any case, because it wakes the tasks.
-            let is_busy = tasks.is_busy(engine.clock.timestamp());
-            if done.taken.new > 0 || done.distilled > 0 || is_busy {
+            let is_working = tasks.is_working();
+            if done.taken.new > 0
+                || done.distilled > 0
+                || is_working
+                || tasks.is_server_used(engine.clock.timestamp())
+            {
                 last_work = engine.clock.monotonic();
             }
             report.add(&done);
+            cycle.activity.add(&done);
+            if is_working {
+                cycle.activity.begin();
+            } else {
+                cycle.activity.end();
+            }
             match self.mode {
                 // Current work is finished; the rest is left to the next worker.
                 _ if self.stop.load(Ordering::Relaxed) => break,
@@ -162,7 +185,10 @@ impl Worker<'_> {
         }
         // Their current work is finished, stored or released before the lock is.
         drop(tasks);
-        self.drain_model_queue(config)?;
+        if let (RunMode::Done, Some(asking)) = (self.mode, &config.asking) {
+            cycle.activity.begin();
+            ask_all(engine, asking, self.stop)?;
+        }
         // Missing or in use: only the lock tells whether a worker runs.
         system::remove_file(home.worker_json()).ok();
         Ok(report)
@@ -227,14 +253,6 @@ impl Worker<'_> {
             }
         }
     }
-
-    /// Calls the model for all waiting turns if the worker does not stay.
-    fn drain_model_queue(&self, config: &WorkerConfig) -> Result<()> {
-        match (self.mode, &config.asking) {
-            (RunMode::Done, Some(asking)) => ask_all(self.engine, asking, self.stop),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Removes files that no process uses any more.
@@ -257,12 +275,17 @@ struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    /// Wakes all tasks. Returns `true` if one of them works, or a client used the server recently.
-    fn is_busy(&self, now: Timestamp) -> bool {
+    /// Wakes all tasks. Returns `true` if one of them works.
+    fn is_working(&self) -> bool {
         let is_indexing = self.indexer.as_ref().is_some_and(Indexer::look);
         let is_calling = self.models.as_ref().is_some_and(ModelPool::wake);
+        is_indexing || is_calling
+    }
+
+    /// Returns `true` if a client used the server recently.
+    fn is_server_used(&self, now: Timestamp) -> bool {
         let server = self.server.as_ref();
-        is_indexing || is_calling || server.is_some_and(|server| server.is_used_since(now - USED))
+        server.is_some_and(|server| server.is_used_since(now - USED))
     }
 }
 
@@ -274,15 +297,5 @@ fn write_worker_json(engine: &Engine, server: Option<&dyn HttpServer>) -> Result
         "version": env!("CARGO_PKG_VERSION"),
         "started_at": rfc3339(engine.clock.timestamp()),
     });
-    let path = engine.home.worker_json();
-    let unfinished = path.with_extension("json.tmp");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .private()
-        .open(&unfinished)?;
-    writeln!(file, "{facts:#}")?;
-    system::rename(unfinished, path)?;
-    Ok(())
+    Ok(write_facts(&engine.home.worker_json(), &facts)?)
 }

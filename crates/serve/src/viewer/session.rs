@@ -91,6 +91,7 @@ impl SessionPage {
         let href = link::session(&self.session.session_id);
         html! {
             h1 { (inline_text(&self.title())) }
+            @if let Some(subtitle) = &self.session.subtitle { p.lead { (inline_text(subtitle)) } }
             (self.facts(view))
             @if let Some(handover) = self.handover.as_ref().filter(|_| !self.is_replay) {
                 (show_handover(handover))

@@ -28,6 +28,7 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
                 }
                 span.handle { (one_line(&session.session_id, 9)) }
             }
+            @if let Some(subtitle) = &session.subtitle { p.more { (inline_text(&one_line(subtitle, 200))) } }
             p.meta {
                 (status(session))
                 span { (inline_text(&session.project)) }
