@@ -23,7 +23,7 @@ pub fn compose_without(logs: &[TurnLog], skipped: Option<Source>) -> SessionMemo
     let handover = handover::write(&timeline, &ending, &obstacles, &observations);
     SessionMemory {
         title: subject(&handover.requests).map(title),
-        subtitle: handover.done.last().map(|outcome| title(outcome)),
+        subtitle: handover.done.last().map(|outcome| headline(outcome)),
         episodes: spans
             .iter()
             .enumerate()
@@ -33,6 +33,15 @@ pub fn compose_without(logs: &[TurnLog], skipped: Option<Source>) -> SessionMemo
         observations,
         handover,
     }
+}
+
+/// Returns what a line of completed work is about, without its details.
+fn headline(outcome: &str) -> String {
+    const MIN_WORDS: usize = 4;
+    let head = outcome.split_once(": ").map_or(outcome, |(head, _)| head);
+    let head = head.trim_end_matches(" (pushed)");
+    let has_subject = head.split_whitespace().count() >= MIN_WORDS;
+    title(if has_subject { head } else { outcome })
 }
 
 /// Returns the request that names the session: the first one, unless it is a command without arguments.

@@ -103,6 +103,9 @@ pub enum Action {
     Push {
         /// The branch that was pushed, if it is known.
         branch: Option<String>,
+        /// The abbreviated hash of the last commit that was pushed, if the output shows it.
+        #[serde(default)]
+        tip: Option<String>,
     },
     /// Text written for other people: a pull request, an issue of a tracker, a comment.
     Publication(Publication),

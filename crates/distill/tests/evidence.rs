@@ -194,7 +194,7 @@ fn a_commit_is_recorded_with_its_body_and_the_hash_after_an_amend() {
     );
     assert!(matches!(
         actions(&evidence).last(),
-        Some(Action::Push { branch: None })
+        Some(Action::Push { branch: None, .. })
     ));
 }
 

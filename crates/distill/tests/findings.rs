@@ -77,3 +77,54 @@ fn a_long_session_keeps_no_count_of_fixes() {
         ["`load` now keeps its handle because a second `open` costs 40 ms"]
     );
 }
+
+#[test]
+fn a_report_is_kept_in_its_order_and_without_talk() {
+    let text = "Done. `load` now keeps its handle.\n\n**`cache.rs`**\n- Added a handle to `Cache`\n- Removed the second `open`\n\nPlease run it again.\n\nAll tests pass.";
+    let memory = compose(&[turn(
+        1,
+        "Make it faster",
+        vec![edit("src/cache.rs"), report(text)],
+    )]);
+    let made = &memory.observations[0].observation;
+    assert_eq!(made.title, "`load` now keeps its handle");
+    assert_eq!(
+        made.facts,
+        [
+            "`cache.rs`: Added a handle to `Cache`",
+            "`cache.rs`: Removed the second `open`"
+        ]
+    );
+    assert_eq!(made.narrative, None);
+}
+
+#[test]
+fn a_later_report_replaces_what_it_says_again() {
+    let first = "`load` now keeps its handle. Sources the `.env` file if it is present.";
+    let second = "`load` now keeps its handle and closes it on drop. The `.env` file is no longer read, because `set -u` fails on it.";
+    let memory = compose(&[
+        turn(
+            1,
+            "Keep the handle of the cache",
+            vec![edit("src/cache.rs"), report(first)],
+        ),
+        turn(
+            2,
+            "Do not source the file",
+            vec![edit("src/cache.rs"), report(second)],
+        ),
+    ]);
+    let text = format!("{:?}", memory.observations);
+    assert!(text.contains("closes it on drop"), "{text}");
+    assert_eq!(text.matches("keeps its handle").count(), 1, "{text}");
+}
+
+#[test]
+fn the_state_of_a_branch_is_no_finding() {
+    assert!(
+        titles(vec![vec![report(
+            "Pull request #16 is mergeable and `main` is up to date."
+        )]])
+        .is_empty()
+    );
+}

@@ -42,7 +42,7 @@ fn task(id: &str, text: &str, state: TaskState) -> Action {
 }
 
 #[test]
-fn a_commit_is_listed_with_the_opening_of_its_message() {
+fn a_commit_is_listed_with_its_message() {
     let done = handover(vec![(
         "Speed up the importer",
         vec![
@@ -63,8 +63,8 @@ fn a_commit_is_listed_with_the_opening_of_its_message() {
     assert_eq!(
         done,
         [
-            "`ab12cd3` Batch inserts: One transaction per row made `import.py` wait for the disk",
-            "`ab12cd3` Address review: Close the cursor in `flush()`; Name the batch size",
+            "`ab12cd3` Batch inserts: One transaction per row made `import.py` wait for the disk. Batches of 500 rows do not",
+            "`ab12cd3` Address review: Close the cursor in `flush()`. Name the batch size",
         ]
     );
 }
@@ -105,7 +105,7 @@ fn uncommitted_work_is_listed_by_the_outcome_of_each_turn() {
 }
 
 #[test]
-fn headings_that_name_changes_outline_the_outcome() {
+fn headings_that_name_changes_describe_the_outcome() {
     let done = handover(vec![(
         "Fix the two bugs in reset",
         vec![
@@ -120,8 +120,7 @@ fn headings_that_name_changes_outline_the_outcome() {
     assert_eq!(
         done,
         [
-            "Fixed `reset.go`: prints the reason",
-            "Fixed `store.go`: Clears state files without a branch",
+            "Fix the two bugs in reset: Fixed `reset.go`: Previously: returned `nil` without a word; Now: prints the reason. Fixed `store.go`: Clears state files without a branch",
         ]
     );
 }
@@ -394,7 +393,7 @@ fn a_plan_stands_for_the_request_that_it_answers() {
 }
 
 #[test]
-fn requests_are_the_first_the_last_and_those_that_led_to_changes() {
+fn short_requests_share_a_line_and_small_talk_is_left_out() {
     let answer = || vec![report("The `clean` command removes branches that nothing uses.")];
     let work = || vec![edit("clean.go"), report("Moved `clean` under `session`.")];
     let requests = handover(vec![
@@ -415,8 +414,7 @@ fn requests_are_the_first_the_last_and_those_that_led_to_changes() {
         requests,
         [
             "What does `clean` do?",
-            "Move it under `session` please",
-            "What do you think of the name?",
+            "Is that an edge case now?; Move it under `session` please; Is there anything left to clean?; What do you think of the name?",
         ]
     );
 }
@@ -501,4 +499,148 @@ fn a_branch_that_was_created_is_the_branch_at_the_end() {
     assert_eq!(handover(turns.clone()).branch.as_deref(), Some("faster-import"));
     turns.push(("And now the changelog", vec![report("Nothing to add.")]));
     assert_eq!(handover(turns).branch.as_deref(), Some("main"));
+}
+
+fn push(tip: Option<&str>) -> Action {
+    Action::Push {
+        branch: None,
+        tip: tip.map(str::to_owned),
+    }
+}
+
+#[test]
+fn a_rebased_commit_has_the_hash_that_was_pushed_or_none() {
+    let handover = handover(vec![(
+        "Retry twice and push",
+        vec![
+            edit("retry.py"),
+            commit("Retry once", ""),
+            commit("Retry twice", ""),
+            run("git pull --rebase", Purpose::Other, None),
+            push(Some("ff00ff0")),
+            report("Pushed."),
+        ],
+    )]);
+    assert_eq!(
+        handover.done,
+        ["Retry once (pushed)", "`ff00ff0` Retry twice (pushed)"]
+    );
+    assert!(handover.state.is_empty(), "{:?}", handover.state);
+}
+
+#[test]
+fn commits_that_were_rebased_after_the_push_are_not_pushed() {
+    let handover = handover(vec![(
+        "Retry and rebase",
+        vec![
+            edit("retry.py"),
+            commit("Retry once", ""),
+            push(None),
+            run("git rebase main", Purpose::Other, None),
+            report("Rebased."),
+        ],
+    )]);
+    assert_eq!(handover.done, ["Retry once"]);
+    assert_eq!(handover.state, ["Not pushed"]);
+}
+
+#[test]
+fn a_check_before_the_last_changes_says_so() {
+    let checks = handover(vec![(
+        "Cap the cache",
+        vec![
+            edit("cache.rs"),
+            run("cargo test", Purpose::Test, None),
+            edit("cache.rs"),
+            run("cargo clippy", Purpose::Lint, None),
+            report("`Cache` now holds 512 entries."),
+        ],
+    )])
+    .checks;
+    assert_eq!(
+        checks,
+        [
+            "`cargo test` passed, before the last changes",
+            "`cargo clippy` passed"
+        ]
+    );
+}
+
+#[test]
+fn a_question_at_the_end_keeps_its_options() {
+    let open = |text: &str| handover(vec![("Fix the counters", vec![edit("count.py"), report(text)])]).open;
+    assert_eq!(
+        open(
+            "`count()` now skips blank lines.\n\nWould you like me to:\n1. Revert the other fix?\n2. Keep looking for the cause?\n"
+        ),
+        [
+            "Asked, not answered: Would you like me to: 1. Revert the other fix? 2. Keep looking for the cause?"
+        ]
+    );
+    assert_eq!(
+        open(
+            "### Option 1: Share the parser\n\nLess code.\n\n### Option 2: Keep both\n\nNo risk.\n\nShould I go with option 1?"
+        ),
+        ["Asked, not answered: Should I go with option 1? (Option 1: Share the parser)"]
+    );
+}
+
+#[test]
+fn failures_that_the_last_report_admits_are_open() {
+    let open = handover(vec![(
+        "Fix the counters",
+        vec![
+            edit("count.py"),
+            report(
+                "`count()` now skips blank lines. Three integration tests are still failing with `agent=0`.",
+            ),
+        ],
+    )])
+    .open;
+    assert_eq!(open, ["Three integration tests are still failing with `agent=0`"]);
+}
+
+#[test]
+fn a_pull_request_is_not_called_open_when_the_user_speaks_of_a_merge() {
+    let opened = || {
+        Action::Publication(Publication {
+            kind: PublicationKind::PullRequest,
+            action: PublicationAction::Created,
+            reference: Some("#12".to_owned()),
+            title: Some("Count messages".to_owned()),
+            body: None,
+        })
+    };
+    let open = |next: &str| {
+        handover(vec![
+            ("Open a pull request", vec![opened(), report("Opened.")]),
+            (
+                next,
+                vec![edit("count.py"), report("`count()` now skips blank lines.")],
+            ),
+        ])
+        .open
+    };
+    assert_eq!(
+        open("Now skip blank lines in the counter"),
+        ["Pull request #12 is open, not merged"]
+    );
+    assert!(open("I've merged it, now skip blank lines in the counter").is_empty());
+}
+
+#[test]
+fn words_while_the_agent_works_are_requests() {
+    let requests = handover(vec![(
+        "Replace the status call with the git command line in every hook of the strategy package",
+        vec![
+            Action::UserMessage(
+                "could we create the shim in a package of its own, so that the tests can use it too?"
+                    .to_owned(),
+            ),
+            edit("shim.go"),
+            report("Moved `shim.go` into a package."),
+        ],
+    )])
+    .requests;
+    assert_eq!(requests.len(), 2, "{requests:?}");
 }

@@ -89,12 +89,7 @@ fn one_edit_and_one_command_leave_a_memory_and_a_hand_over() {
     assert_eq!(made.kind, ObservationType::Bugfix);
     assert_eq!(
         made.title,
-        "`load_config` now falls back to the defaults when the file is empty"
-    );
-    assert!(
-        made.narrative
-            .as_deref()
-            .is_some_and(|text| text.contains("because `yaml.safe_load`"))
+        "`load_config` now falls back to the defaults when the file is empty, because `yaml.safe_load` returns `None` for it"
     );
     assert_eq!(made.files_modified, ["config.py"]);
     let handover = &memory.handover;
@@ -149,7 +144,7 @@ fn a_change_with_few_words_about_it_is_known_by_request_and_edit() {
         let made = &memory.observations[0].observation;
         assert_eq!((made.kind, made.title.as_str()), (kind, title), "{prompt}");
         assert!(made.facts.iter().any(|one| one == fact), "{}", shown(&memory));
-        assert_eq!(memory.handover.done, [title], "{prompt}");
+        assert!(memory.handover.done[0].starts_with(title), "{prompt}");
     }
 }
 
@@ -164,7 +159,7 @@ fn an_answer_without_any_change_is_a_discovery() {
     assert_eq!(made.kind, ObservationType::Discovery);
     assert_eq!(
         made.title,
-        "The build is slow because `tsc` type-checks `node_modules` too"
+        "The build is slow because `tsc` type-checks `node_modules` too: `skipLibCheck` is off in `tsconfig.json`"
     );
 }
 

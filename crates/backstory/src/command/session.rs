@@ -102,7 +102,13 @@ fn as_json(story: &SessionView) -> Value {
             fields["observations"] = observations.into();
             fields["summary"] = view.summary.as_ref().map_or(Value::Null, |summary| {
                 let summary = &summary.record;
-                json!({"completed": summary.completed, "next_steps": summary.next_steps, "notes": summary.notes})
+                json!({
+                    "investigated": summary.investigated,
+                    "learned": summary.learned,
+                    "completed": summary.completed,
+                    "next_steps": summary.next_steps,
+                    "notes": summary.notes,
+                })
             });
             fields
         })
@@ -216,11 +222,16 @@ fn print_turn(view: &TurnView, width: usize) {
     }
     if let Some(summary) = &view.summary {
         let record = &summary.record;
-        for (name, text) in [("next", &record.next_steps), ("note", &record.notes)] {
+        let fields = [
+            ("learned", &record.learned),
+            ("next", &record.next_steps),
+            ("note", &record.notes),
+        ];
+        for (name, text) in fields {
             if let Some(text) = text {
                 println!(
                     "     {BOLD}{name}:{BOLD:#} {}",
-                    output::one_line(text, width - 11)
+                    output::one_line(text, width - 7 - name.len())
                 );
             }
         }

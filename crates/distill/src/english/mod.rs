@@ -21,7 +21,6 @@ pub(crate) use sentences::sentences;
 pub(crate) use speech::{
     Deferral, announces_work, deferral, has_cause, has_contrast, imperative, is_directive, is_instruction,
     is_narration, is_question, is_verdict, names_subject, opens_with_pronoun, strip_openers,
-    without_intention,
 };
 pub(crate) use title::{MAX_TITLE, fit_title, sentence_case};
 pub(crate) use verbs::{Form, is_change_verb, is_statement, opens_with_change, verb};

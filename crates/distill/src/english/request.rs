@@ -3,7 +3,7 @@
 use super::{Form, Phrases, is_change_verb, lower_head, sentences, verb};
 
 /// The longest condensed request, in characters.
-const MAX_LINE: usize = 220;
+const MAX_LINE: usize = 300;
 /// Longer prompts are read up to here.
 const MAX_PROMPT_BYTES: usize = 16 * 1024;
 

@@ -1,9 +1,9 @@
-//! Fits a statement into a title: a whole clause of at most 100 characters, or nothing.
+//! Fits a statement into a title: a whole clause of at most 120 characters, or nothing.
 
 use super::{Form, Phrases, is_outside_code, verb};
 
 /// The longest title, in characters.
-pub(crate) const MAX_TITLE: usize = 100;
+pub(crate) const MAX_TITLE: usize = 120;
 /// A clause shorter than this says too little to stand for the whole sentence.
 const MIN_CLAUSE: usize = 28;
 
@@ -199,7 +199,7 @@ static DANGLING: Phrases = Phrases::new(concat!(
     "is|are|was|were|be|been|being|the|a|an|of|to|in|on|at|for|from|with|by|and|or|but|not|that|which|",
     "when|if|as|its|their|has|have|had|than|into|between|because|where|while|can|could|should|would|will|",
     "both|such|like|including|e.g|i.e|vs|via|using|this|these|also|likely|probably|that's|it's|only|just|",
-    "since|whether|does",
+    "since|whether|does|even|though|although",
 ));
 
 #[cfg(test)]
@@ -209,11 +209,11 @@ mod tests {
     #[test]
     fn a_long_statement_keeps_its_main_clause() {
         assert_eq!(
-            fit_title("`Loader` skips hidden files in every folder below the root, which keeps the index small and makes the scan much faster.").as_deref(),
+            fit_title("`Loader` skips hidden files in every folder below the root, which keeps the index small and makes the scan of a large tree much faster.").as_deref(),
             Some("`Loader` skips hidden files in every folder below the root")
         );
         assert_eq!(
-            fit_title("the parser (added in the second round of reviews, see the notes of that meeting) keeps comments in place").as_deref(),
+            fit_title("the parser (added in the second round of reviews, see the notes of that meeting and its appendix) keeps comments in place").as_deref(),
             Some("The parser keeps comments in place")
         );
     }
@@ -230,7 +230,7 @@ mod tests {
             Some("`load` calls `parse_header` of the reader")
         );
         assert_eq!(
-            fit_title("Renamed `CreateReadme` to `CreateDocs` with a new comment, a name field, and an explanation of the file name").as_deref(),
+            fit_title("Renamed `CreateReadme` to `CreateDocs` with a new comment, a name field, and an explanation of the file name that it writes").as_deref(),
             Some("Renamed `CreateReadme` to `CreateDocs`")
         );
     }

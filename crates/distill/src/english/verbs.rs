@@ -205,7 +205,7 @@ optimize order output overlap override overwrite pad panic parse pass patch peak
 point poll populate prefer prefix prepare preserve prevent print prioritize proceed process produce propagate protect
 prove provide prune publish pull push put qualify query queue quote raise reach react read rebase rebuild receive
 recognize recompute record recover recreate redact redirect reduce refactor refer reference reflect refresh refuse
-register reject release reload rely remain remove rename render reorder replace reply report represent request require
+register reject release reload rely remain remove rename render renew reorder replace reply report represent request require
 reset resolve respect respond restart restore restrict restructure result resume retain retarget retrieve retry return
 reuse reveal revert review rework rewrite roll round route run sanitize save scan schedule scope search see select
 send separate serialize serve set share shift show shrink shut sign simplify skip slice sort spawn specify split

@@ -126,8 +126,8 @@ impl Recorder<'_> {
             if failed {
                 continue;
             }
-            if !is_scratch && let Some(branch) = git::push(part, &output.text) {
-                out.push(Effect::Push(branch));
+            if !is_scratch && let Some(push) = git::push(part, &output.text) {
+                out.push(Effect::Push(push));
             }
             let publication = publication::of_command(part, &output.text, &self.written);
             out.extend(publication.map(Effect::Publication));
@@ -143,7 +143,7 @@ impl Recorder<'_> {
                 self.entry(Some(item), Some(tool), Action::Commit(commit));
                 return Some(item);
             }
-            Effect::Push(branch) => {
+            Effect::Push(git::Push { branch, tip }) => {
                 let item = item.unwrap_or_else(|| {
                     let text = format!("git push {}", branch.as_deref().unwrap_or_default());
                     self.item(
@@ -153,7 +153,7 @@ impl Recorder<'_> {
                         Some(tool),
                     )
                 });
-                self.entry(Some(item), Some(tool), Action::Push { branch });
+                self.entry(Some(item), Some(tool), Action::Push { branch, tip });
                 return Some(item);
             }
             Effect::Publication(publication) => self.publication(tool, publication),
@@ -166,7 +166,7 @@ impl Recorder<'_> {
 /// One thing that a command did.
 enum Effect<'c> {
     Commit(GitCommit),
-    Push(Option<String>),
+    Push(git::Push),
     Publication(crate::Publication),
     Change(files::ShellChange<'c>),
 }

@@ -155,7 +155,7 @@ fn is_hash(word: &str) -> bool {
 }
 
 /// Reads a push: the branch, if command or output show it.
-pub(super) fn push(command: &Simple<'_>, output: &str) -> Option<Option<String>> {
+pub(super) fn push(command: &Simple<'_>, output: &str) -> Option<Push> {
     let ("push", arguments) = subcommand(command) else {
         return None;
     };
@@ -167,12 +167,30 @@ pub(super) fn push(command: &Simple<'_>, output: &str) -> Option<Option<String>>
         .map(|name| name.rsplit(':').next().unwrap_or(name).trim_start_matches('+'))
         .filter(|name| *name != "HEAD" && !name.is_empty() && !name.contains('$'));
     // `   1a2b3c4..5d6e7f8  main -> main`, ` * [new branch]      x -> x`.
+    let line = output.lines().find(|line| line.contains(" -> "));
     let printed = || {
-        let line = output.lines().find(|line| line.contains(" -> "))?;
+        let line = line?;
         let branch = line.rsplit(" -> ").next()?.split_whitespace().next()?;
         (!branch.contains("://")).then_some(branch)
     };
-    Some(named.or_else(printed).map(ToOwned::to_owned))
+    // A forced update prints `+ 1a2b3c4...5d6e7f8`.
+    let tip = line
+        .and_then(|line| line.split_whitespace().find_map(|word| word.split_once("..")))
+        .map(|(_, tip)| tip.trim_start_matches('.'))
+        .filter(|tip| is_hash(tip));
+    Some(Push {
+        branch: named.or_else(printed).map(ToOwned::to_owned),
+        tip: tip.map(ToOwned::to_owned),
+    })
+}
+
+/// A push: its branch and the last commit, as far as the output shows them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Push {
+    /// The branch.
+    pub(super) branch: Option<String>,
+    /// The abbreviated hash of the last commit.
+    pub(super) tip: Option<String>,
 }
 
 #[cfg(test)]
@@ -244,23 +262,36 @@ mod tests {
     }
 
     #[test]
-    fn a_push_names_its_branch() {
-        for (command, output, wanted) in [
-            ("git push -u origin feat/x", "", Some("feat/x")),
-            ("git push origin HEAD:main", "", Some("main")),
+    fn a_push_names_its_branch_and_its_last_commit() {
+        for (command, output, branch, tip) in [
+            ("git push -u origin feat/x", "", Some("feat/x"), None),
+            ("git push origin HEAD:main", "", Some("main"), None),
             (
                 "git push",
-                "To github.com:a/b\n   1..2  dev -> dev\n",
+                "To github.com:a/b\n   1a2b3c4..5d6e7f8  dev -> dev\n",
                 Some("dev"),
+                Some("5d6e7f8"),
             ),
-            ("git push", "Everything up-to-date", None),
+            (
+                "git push --force-with-lease",
+                "To github.com:a/b\n + 1a2b3c4...5d6e7f8 dev -> dev (forced update)\n",
+                Some("dev"),
+                Some("5d6e7f8"),
+            ),
+            (
+                "git push -u origin x",
+                "To github.com:a/b\n * [new branch]      x -> x\n",
+                Some("x"),
+                None,
+            ),
+            ("git push", "Everything up-to-date", None, None),
         ] {
             let parts = parse(command);
-            assert_eq!(
-                push(&parts[0], output),
-                Some(wanted.map(str::to_owned)),
-                "{command}"
-            );
+            let wanted = Push {
+                branch: branch.map(str::to_owned),
+                tip: tip.map(str::to_owned),
+            };
+            assert_eq!(push(&parts[0], output), Some(wanted), "{command}");
         }
         assert_eq!(push(&parse("git pull")[0], ""), None);
     }

@@ -11,7 +11,7 @@ const MAX_FILES: usize = 4;
 /// Returns the last result of each check, oldest first.
 pub(crate) fn checks(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
     let mut last: Vec<(String, String, Option<Purpose>)> = Vec::new();
-    for step in &timeline.steps {
+    for (at, step) in timeline.steps.iter().enumerate() {
         let Some(Action::Run(run)) = step.action() else {
             continue;
         };
@@ -38,7 +38,11 @@ pub(crate) fn checks(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
                 run.failed_part.as_deref().unwrap_or(&run.command)
             };
             let failed = (run.outcome == RunOutcome::Failed).then_some(run.purpose);
-            last.push((key, line(shown, run), failed));
+            let mut line = line(shown, run);
+            if run.outcome == RunOutcome::Passed && !unchecked(ending, at).is_empty() {
+                line.push_str(", before the last changes");
+            }
+            last.push((key, line, failed));
         }
     }
     let skipped = last.len().saturating_sub(MAX_CHECKS);
@@ -148,18 +152,21 @@ pub(crate) fn state(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String>
         .steps
         .iter()
         .rposition(|step| matches!(step.action(), Some(Action::Run(run)) if is_check(run.purpose)));
-    let unchecked: Vec<&str> = ending
-        .files(last_check.map_or(0, |at| at + 1)..end)
-        .into_iter()
-        .filter(|file| !is_text(file))
-        .collect();
-    if last_check.is_some() && !unchecked.is_empty() {
+    let unchecked = last_check.map_or_else(Vec::new, |at| unchecked(ending, at));
+    if !unchecked.is_empty() {
         out.push(format!(
             "Changed after the last test, build or lint run: {}",
             list(&unchecked)
         ));
     }
     out
+}
+
+/// Returns the code that changed after a step.
+fn unchecked<'a>(ending: &Ending<'a>, at: usize) -> Vec<&'a str> {
+    let mut files = ending.files(at + 1..ending.end());
+    files.retain(|file| !is_text(file));
+    files
 }
 
 fn is_text(file: &str) -> bool {

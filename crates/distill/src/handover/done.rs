@@ -2,13 +2,15 @@
 
 use crate::english::{
     Form, Phrases, Words, code, count_names, has_cause, imperative, is_change_verb, is_statement, lower_head,
-    names_subject, opens_with_change, opens_with_pronoun, sentence_case, sentences, verb,
+    names_subject, opens_with_change, opens_with_pronoun, sentences, verb,
 };
 use crate::episodes::Timeline;
-use crate::memories::{Ending, FinalCommit, FinalPublication, is_first_person, split_prefix};
+use crate::memories::{
+    Ending, FinalCommit, FinalPublication, ended, is_first_person, is_praise, subject_line,
+};
 use crate::prose::{Message, SectionRole, plain};
 use crate::{PublicationAction, PublicationKind};
-use backstory_model::{ObservationType, SessionObservation};
+use backstory_model::{NewObservation, ObservationType, SessionObservation};
 
 /// A line with this share of another line's words says the same.
 pub(super) const SAME_PERCENT: u32 = 60;
@@ -18,11 +20,7 @@ const MAX_COMMITS: usize = 8;
 
 /// Returns the lines about commits, pull requests and closed issues, oldest first.
 pub(crate) fn committed(ending: &Ending<'_>) -> Vec<String> {
-    let commits: Vec<&FinalCommit<'_>> = ending
-        .commits
-        .iter()
-        .filter(|commit| !commit.headline().starts_with("Merge "))
-        .collect();
+    let commits = &ending.commits;
     let hidden = commits.len().saturating_sub(MAX_COMMITS);
     let mut out = Vec::new();
     if hidden > 0 {
@@ -35,28 +33,19 @@ pub(crate) fn committed(ending: &Ending<'_>) -> Vec<String> {
 
 /// Describes a commit in one line.
 pub(crate) fn commit_line(commit: &FinalCommit<'_>) -> String {
-    let (_, subject) = split_prefix(commit.headline());
-    let subject = plain(subject.trim_end_matches('.'));
+    let subject = plain(subject_line(commit.headline()).trim_end_matches('.'));
     let hash = commit
         .hash
         .map(|hash| format!("{} ", code(hash)))
         .unwrap_or_default();
     let pushed = if commit.is_pushed { " (pushed)" } else { "" };
-    format!("{hash}{}{pushed}", sentence_case(&subject))
+    format!("{hash}{subject}{pushed}")
 }
 
-/// Adds the opening of the message to the line of a commit: the subject alone rarely gives the reason.
+/// Adds the message to the line of a commit: the subject alone rarely gives the reason.
 fn with_reason(commit: &FinalCommit<'_>) -> String {
-    /// An opening with more of its words in the subject adds nothing.
-    const RESTATED_PERCENT: u32 = 70;
-    let line = commit_line(commit);
-    let known = Words::of(&line);
-    match opening(commit.body.unwrap_or_default()) {
-        Some(reason) if !Words::of(&reason).covered_by(&known, RESTATED_PERCENT) => {
-            format!("{line}: {reason}")
-        }
-        _ => line,
-    }
+    let body = results(&Message::read(commit.body.unwrap_or_default()));
+    with_details(commit_line(commit), body.iter().map(String::as_str))
 }
 
 /// Returns the opening of a text for other people: its first sentence, or the first entries of its list.
@@ -147,16 +136,19 @@ pub(super) fn uncommitted(
         let report = (first.max(start)..end)
             .rev()
             .find(|at| timeline.is_finished_report(*at));
-        let mut outcomes = report.map_or_else(Vec::new, |at| {
-            outcomes(timeline.message(at), |text| ending.is_stale(text, at))
-        });
-        if outcomes.is_empty() {
-            let change = remembered_change(observations, log.number, |title| !title.starts_with(FILE_LIST))
-                .or_else(|| announced_change(timeline, ending, first.max(start)..end))
-                .or_else(|| remembered_change(observations, log.number, |_| true));
-            outcomes.extend(change);
+        let mut stated = remembered_changes(observations, log.number, |title| !title.starts_with(FILE_LIST));
+        if stated.is_empty() {
+            stated = report.map_or_else(Vec::new, |at| {
+                outcomes(timeline.message(at), |text| ending.is_stale(text, at))
+            });
         }
-        for outcome in outcomes.into_iter().rev() {
+        if stated.is_empty() {
+            stated.extend(announced_change(timeline, ending, first.max(start)..end));
+        }
+        if stated.is_empty() {
+            stated = remembered_changes(observations, log.number, |_| true);
+        }
+        for outcome in stated.into_iter().rev() {
             let words = Words::of(&outcome);
             if !known.iter().any(|known| words.covered_by(known, SAME_PERCENT)) {
                 known.push(words);
@@ -171,24 +163,66 @@ pub(super) fn uncommitted(
     out
 }
 
-/// Returns the change that a memory of a turn describes, for a turn whose report does not.
-fn remembered_change(
+/// Returns the changes that the memories of a turn describe.
+fn remembered_changes(
     observations: &[SessionObservation],
     turn: u32,
     counts: impl Fn(&str) -> bool,
-) -> Option<String> {
+) -> Vec<String> {
     let is_change = |one: &&SessionObservation| {
         let kind = one.observation.kind;
+        let is_obstacle = one.observation.facts.iter().any(|fact| fact.contains("` failed"))
+            && !one
+                .observation
+                .facts
+                .iter()
+                .any(|fact| fact.starts_with("Before, "));
         one.turn == turn
-            && one.error_signature.is_none()
+            && !(is_obstacle && one.error_signature.is_some())
             && !matches!(kind, ObservationType::Discovery | ObservationType::Decision)
+            && counts(&one.observation.title)
     };
     observations
         .iter()
         .filter(is_change)
-        .map(|one| &one.observation.title)
-        .find(|title| !quotes_file(title) && is_settled(title) && counts(title))
-        .cloned()
+        .map(|one| described(&one.observation))
+        .collect()
+}
+
+/// Describes a change by its title and as much of its text as fits into a line.
+fn described(observation: &NewObservation) -> String {
+    let narrative = observation
+        .narrative
+        .as_deref()
+        .map(sentences)
+        .unwrap_or_default();
+    let facts = observation.facts.iter().map(String::as_str);
+    let facts = facts.filter(|fact| {
+        !fact.starts_with("Before, ") && !fact.starts_with("In `") && !fact.ends_with(" passed afterwards")
+    });
+    with_details(observation.title.clone(), narrative.into_iter().chain(facts))
+}
+
+/// Adds statements to a line while they fit and say something new.
+fn with_details<'a>(mut line: String, details: impl Iterator<Item = &'a str>) -> String {
+    const MAX_LINE: usize = 480;
+    const RESTATED_PERCENT: u32 = 70;
+    let mut known = Words::of(&line);
+    let mut is_first = true;
+    for detail in details {
+        let words = Words::of(detail);
+        if words.covered_by(&known, RESTATED_PERCENT) {
+            continue;
+        }
+        if line.chars().count() + detail.chars().count() > MAX_LINE {
+            break;
+        }
+        line.push_str(if is_first { ": " } else { ". " });
+        line.push_str(detail.trim_end_matches(['.', ';', ':']));
+        known.extend(&words);
+        is_first = false;
+    }
+    line
 }
 
 /// The opening of a memory that only lists the changed files.
@@ -205,13 +239,6 @@ fn announced_change(
         .filter_map(|at| imperative(timeline.steps[at].entry()?.intent.as_deref()?))
         .filter(|order| opens_with_change(order) && count_names(order) > 0 && has_subject(order))
         .max_by_key(|order| Words::of(order).weight())
-}
-
-/// "`a.rs`: Sessions expire after an hour" quotes a comment; "`a.rs`: Added a timeout" tells a change.
-fn quotes_file(title: &str) -> bool {
-    title
-        .split_once("`: ")
-        .is_some_and(|(label, rest)| label.starts_with('`') && !opens_with_change(rest))
 }
 
 /// Returns what a report says about completed changes: the headings that name changes, each with its first detail, or the
@@ -331,8 +358,9 @@ static GUESSES: Phrases = Phrases::new(concat!(
     "hypothesis|presumably|would",
 ));
 
-/// Returns the causes that the reports state, latest first.
-pub(super) fn causes(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
+/// Returns the causes that the reports state, latest first. A session with changes gives its reasons with them: there only
+/// what is called the root cause counts.
+pub(super) fn causes(timeline: &Timeline<'_>, ending: &Ending<'_>, has_changes: bool) -> Vec<String> {
     let mut out = Vec::new();
     for at in (0..timeline.steps.len()).rev() {
         if !timeline.is_finished_report(at) {
@@ -351,6 +379,7 @@ pub(super) fn causes(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
                 && !opens_with_pronoun(text)
                 && text.chars().count() <= MAX_CAUSE
                 && !ending.is_stale(text, at)
+                && (!has_changes || ROOT_CAUSES.within(&text.to_lowercase()))
         };
         // A labeled cause sums up the sentences around it.
         let labeled = points().find(|(_, text)| CAUSE_LABELS.starts(&lower_head(text)) && is_stated(text));
@@ -385,6 +414,9 @@ static PROBLEMS: Phrases = Phrases::new(concat!(
 
 static CAUSE_LABELS: Phrases =
     Phrases::new("the bug:|bug:|cause:|root cause:|the problem:|problem:|the issue:|issue:|why:");
+
+static ROOT_CAUSES: Phrases =
+    Phrases::new("root cause|the cause is|the cause was|was caused by|is caused by");
 
 static STATED_CAUSES: Phrases = Phrases::new(concat!(
     "root cause|the cause|the culprit|the problem is|the problem was|the issue is|the issue was|the bug is|",
@@ -443,8 +475,20 @@ const fn is_result(role: SectionRole) -> bool {
     )
 }
 
+/// Returns all that a report says about results, in order.
+pub(super) fn results(report: &Message) -> Vec<String> {
+    const MIN_WORDS: usize = 3;
+    let points = report.points().filter(|point| {
+        is_result(point.role)
+            && !is_praise(&point.text)
+            && (has_cause(&point.text) || !is_first_person(&point.text))
+            && point.text.split_whitespace().count() >= MIN_WORDS
+    });
+    points.map(|point| ended(point.text.clone())).collect()
+}
+
 /// Returns the statements of a report about results: what changed, what was found.
-pub(crate) fn statements(report: &Message) -> Vec<String> {
+fn statements(report: &Message) -> Vec<String> {
     report
         .points()
         .filter(|point| is_result(point.role))

@@ -18,9 +18,9 @@ use crate::episodes::Timeline;
 use crate::memories::{Ending, Obstacles};
 use backstory_model::{Handover, ObservationType, SessionObservation};
 
-/// The whole hand-over, in characters: about 500 tokens.
-const MAX_CHARS: usize = 2_000;
-const MAX_FINDINGS: usize = 2;
+/// The whole hand-over, in characters: about 900 tokens.
+const MAX_CHARS: usize = 3_600;
+const MAX_FINDINGS: usize = 1;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;
 
@@ -40,14 +40,13 @@ pub(crate) fn write(
     if done.is_empty() {
         done.extend(remembered_cause(observations));
     }
-    // The answers of a session without changes are findings already.
-    let max = if has_changes { MAX_FINDINGS } else { 1 };
-    done.splice(0..0, findings(timeline, ending, &done, max));
+    let causes = done::causes(timeline, ending, has_changes);
+    done.splice(0..0, findings(causes, &done));
     for line in &mut done {
         line.truncate(line.trim_end_matches('.').len());
     }
     let mut handover = Handover {
-        requests: requests::chosen(timeline, ending),
+        requests: requests::chosen(timeline),
         done,
         checks: checks::checks(timeline, ending),
         state: checks::state(timeline, ending),
@@ -57,6 +56,7 @@ pub(crate) fn write(
         branch: checks::branch(timeline),
     };
     separate(&mut handover);
+    handover.requests = requests::joined(handover.requests);
     trim(&mut handover);
     handover
 }
@@ -76,12 +76,12 @@ fn remembered_cause(observations: &[SessionObservation]) -> Option<String> {
 }
 
 /// Returns the causes that were found, unless completed work covers them.
-fn findings(timeline: &Timeline<'_>, ending: &Ending<'_>, done: &[String], max: usize) -> Vec<String> {
+fn findings(causes: Vec<String>, done: &[String]) -> Vec<String> {
     let mut known = Words::of(&done.join(" "));
     let mut out: Vec<String> = Vec::new();
-    for cause in done::causes(timeline, ending) {
+    for cause in causes {
         let words = Words::of(&cause);
-        if out.len() < max && !words.covered_by(&known, SAME_PERCENT) {
+        if out.len() < MAX_FINDINGS && !words.covered_by(&known, SAME_PERCENT) {
             known.extend(&words);
             out.push(format!("Found: {cause}"));
         }
@@ -174,7 +174,8 @@ fn trap(one: &SessionObservation) -> Option<String> {
         return title.starts_with("Tried").then(|| title.clone());
     }
     let facts = &one.observation.facts;
-    if done::reports_change(title) || facts.iter().any(|fact| fact.starts_with("Before, ")) {
+    let is_own_failure = |fact: &String| fact.contains("` failed") && !fact.starts_with("Before, ");
+    if done::reports_change(title) || !facts.iter().any(is_own_failure) {
         return None;
     }
     let is_failure = |text: &&String| {

@@ -8,7 +8,7 @@ use crate::english::{
     outside_code, sentence_case, sentences, strip_openers,
 };
 use crate::episodes::{Step, StepKind, Timeline};
-use crate::memories::{Ending, Obstacles, describe};
+use crate::memories::{Ending, Failure, Obstacles, describe};
 use crate::prose::{Message, Section, SectionRole, announces_open_work, plain};
 use crate::{Action, PublicationAction, PublicationKind, RunOutcome, TaskState, TurnEnd};
 
@@ -26,10 +26,11 @@ pub(crate) fn open(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obs
     out.extend(interrupted(timeline, unanswered.is_some() || plan.is_some()));
     out.extend(tasks(timeline, ending));
     out.extend(plan);
-    out.extend(failing(ending, obstacles));
+    out.extend(failing(timeline, ending, obstacles));
     out.extend(deferred_by_user(timeline));
     out.extend(stated(timeline, ending));
-    out.extend(publications(ending));
+    out.extend(reported_failures(timeline));
+    out.extend(publications(timeline, ending));
     out.extend(unanswered);
     without_repetition(out)
 }
@@ -169,11 +170,19 @@ fn is_plan_file(path: &str) -> bool {
 }
 
 /// Checks that fail at the end.
-fn failing(ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
+fn failing(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
+    // A later check of the same purpose that passed says more than a probe that failed.
+    let has_passed_since = |failure: &Failure<'_>| {
+        timeline.steps[failure.at..].iter().any(|step| {
+            matches!(step.action(), Some(Action::Run(run))
+                if run.purpose == failure.purpose && run.outcome == RunOutcome::Passed)
+        })
+    };
     obstacles
         .open
         .iter()
         .filter(|failure| is_check(failure.purpose) && !ending.is_trial(failure.command))
+        .filter(|failure| !has_passed_since(failure))
         .map(describe)
         .collect()
 }
@@ -457,7 +466,11 @@ fn completing_words(timeline: &Timeline<'_>) -> Vec<(usize, Words)> {
 }
 
 /// Issues that were filed and left, pull requests that are not merged.
-fn publications(ending: &Ending<'_>) -> Vec<String> {
+fn publications(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
+    let may_be_merged = |at: usize| {
+        let later = timeline.steps[at..].iter().filter_map(Step::user_words);
+        later.map(str::to_lowercase).any(|words| MERGED.within(&words))
+    };
     ending
         .publications
         .iter()
@@ -477,7 +490,7 @@ fn publications(ending: &Ending<'_>) -> Vec<String> {
                         None => line,
                     })
                 }
-                PublicationKind::PullRequest if is_left => {
+                PublicationKind::PullRequest if is_left && !may_be_merged(publication.first) => {
                     Some(format!("Pull request {reference} is open, not merged"))
                 }
                 _ => None,
@@ -485,6 +498,35 @@ fn publications(ending: &Ending<'_>) -> Vec<String> {
         })
         .collect()
 }
+
+/// A user who speaks of a merge knows more about a pull request than the log.
+static MERGED: Phrases = Phrases::new("merged|it's in main|landed");
+
+/// Failures that the last report admits: they may not show in the result of a command.
+fn reported_failures(timeline: &Timeline<'_>) -> Vec<String> {
+    const MAX_FAILURES: usize = 2;
+    let Some(report) = timeline.last_report() else {
+        return Vec::new();
+    };
+    let admits = |text: &str| {
+        let lower = text.to_lowercase();
+        FAILING.within(&lower) && !RESOLVED.within(&lower)
+    };
+    timeline
+        .message(report)
+        .points()
+        .filter(|point| point.text.chars().count() <= MAX_ITEM && admits(&point.text))
+        .map(|point| point.text.trim_end_matches('.').to_owned())
+        .take(MAX_FAILURES)
+        .collect()
+}
+
+static FAILING: Phrases =
+    Phrases::new("failing|still fail|still fails|still failing|tests fail|test fails|not working");
+static RESOLVED: Phrases = Phrases::new(concat!(
+    "was|were|fixed|resolved|now|no longer|pre-existing|before|because|passes|pass|instead of|if|when|would|",
+    "without failing|not failing|stop failing",
+));
 
 /// The question at the end of the last report, or a request without any answer.
 fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
@@ -507,11 +549,48 @@ fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
     let Some(Action::Report(report)) = last_report.and_then(|at| timeline.steps[at].action()) else {
         return None;
     };
-    let line = report.lines().rev().find(|line| !line.trim().is_empty())?;
-    let question = plain(
-        sentences(line)
-            .into_iter()
-            .rfind(|sentence| sentence.trim_end_matches('*').ends_with('?'))?,
-    );
-    (question.chars().count() <= MAX_ITEM).then(|| format!("Asked, not answered: {question}"))
+    let question = last_question(report)?;
+    (question.chars().count() <= MAX_QUESTION).then(|| format!("Asked, not answered: {question}"))
 }
+
+/// The longest question with its options, in characters.
+const MAX_QUESTION: usize = 420;
+const MAX_HEADING: usize = 120;
+
+/// Returns the question at the end of a report, with the options that it lists.
+fn last_question(report: &str) -> Option<String> {
+    let is_option = |line: &str| {
+        let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        line.starts_with("- ")
+            || line.starts_with("* ")
+            || (digits.len() < line.len() && (digits.starts_with(". ") || digits.starts_with(") ")))
+    };
+    let lines: Vec<&str> = report
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let options = lines.iter().rev().take_while(|line| is_option(line)).count();
+    let at = lines.len().checked_sub(options + 1)?;
+    let lead = plain(sentences(lines[at]).last()?);
+    let asks = lead.trim_end_matches('*').ends_with('?')
+        || (options > 0 && lead.ends_with(':') && OFFERED.within(&lead.to_lowercase()));
+    if !asks {
+        return None;
+    }
+    let mut options: Vec<String> = lines[at + 1..].iter().map(|line| plain(line)).collect();
+    // "Should I implement option 1?" needs the heading of that option.
+    for number in ["1", "2", "3", "4", "A", "B", "C"] {
+        let name = format!("option {}", number.to_lowercase());
+        if lead.to_lowercase().contains(&name) {
+            let heading = lines[..at]
+                .iter()
+                .map(|line| plain(line.trim_start_matches('#').trim()))
+                .find(|line| line.to_lowercase().starts_with(&name) && line.chars().count() <= MAX_HEADING);
+            options.extend(heading.map(|heading| format!("({heading})")));
+        }
+    }
+    Some(format!("{lead} {}", options.join(" ")).trim_end().to_owned())
+}
+
+static OFFERED: Phrases = Phrases::new("would you|want me|do you|shall i|should i|prefer|you like me");

@@ -3,7 +3,6 @@
 use crate::Action;
 use crate::english::{Phrases, Words, condense, is_output};
 use crate::episodes::{Step, StepKind, Timeline};
-use crate::memories::Ending;
 
 /// A request with its place.
 pub(crate) struct Request {
@@ -15,19 +14,27 @@ pub(crate) struct Request {
 
 /// The first requests say what the session is about, the last ones what it was about at the end.
 const FIRST: usize = 2;
-const LAST: usize = 5;
+const LAST: usize = 8;
 
 /// A prompt with this share of another one's words repeats it.
 const REPEATED_PERCENT: u32 = 80;
 /// A shorter prompt has its words in many others.
 const MIN_WEIGHT: u32 = 6;
 
-/// Returns all prompts that a human wrote, condensed.
+/// Returns all prompts, queued messages and words of refusal that a human wrote, condensed.
 pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
     let mut out: Vec<Request> = Vec::new();
     for step in &timeline.steps {
-        let StepKind::Prompt(text) = step.kind else {
-            continue;
+        let text = match (step.kind, step.action()) {
+            (StepKind::Prompt(text), _) => text,
+            (_, Some(Action::UserMessage(text))) => text,
+            (
+                _,
+                Some(Action::Refused {
+                    words: Some(words), ..
+                }),
+            ) => words,
+            _ => continue,
         };
         let Some(line) = condense(text) else { continue };
         // A prompt that a hook or the user stopped is often sent again, word by word.
@@ -40,8 +47,8 @@ pub(crate) fn requests(timeline: &Timeline<'_>) -> Vec<Request> {
     out
 }
 
-/// Returns the requests for the hand-over: the first and the last one, and between them those that led to changes.
-pub(crate) fn chosen(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
+/// Returns the requests for the hand-over, in order.
+pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
     let all = requests(timeline);
     let mut chosen: Vec<&Request> = all.iter().filter(|request| is_request(&request.line)).collect();
     chosen.dedup_by(|later, earlier| later.line == earlier.line);
@@ -56,36 +63,32 @@ pub(crate) fn chosen(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
                 .iter()
                 .any(|known| own.covered_by(known, REPEATED_PERCENT))
     });
-    let is_bare = |request: &Request| is_bare_command(&request.line) || is_output(&request.line);
-    let opening = chosen.first().map(|request| request.turn);
-    if !chosen.iter().all(|request| is_bare(request)) {
-        chosen.retain(|request| !is_bare(request) || Some(request.turn) == opening);
-    }
-    let led_to_work = |request: &Request| {
-        let first = timeline.steps.partition_point(|step| step.turn < request.turn);
-        let end = timeline.steps.partition_point(|step| step.turn <= request.turn);
-        let is_result = |step: &Step<'_>| {
-            matches!(
-                step.action(),
-                Some(Action::Commit(_) | Action::Publication(_) | Action::Plan { .. })
-            )
-        };
-        !ending.files(first..end).is_empty() || timeline.steps[first..end].iter().any(is_result)
-    };
-    if chosen.iter().any(|request| led_to_work(request)) {
-        let last = chosen.len() - 1;
-        let subject = chosen.iter().position(|request| !is_bare(request)).unwrap_or(0);
-        let mut at = 0;
-        chosen.retain(|request| {
-            let is_end = at <= subject || at == last;
-            at += 1;
-            is_end || (led_to_work(request) && says_something(&request.line))
-        });
+    // Pasted output is no request beside words.
+    if !chosen.iter().all(|request| is_output(&request.line)) {
+        chosen.retain(|request| !is_output(&request.line));
     }
     let mut lines: Vec<String> = chosen.into_iter().map(|request| request.line.clone()).collect();
     // Small talk alone is no request, unless work came of it.
     if lines.is_empty() && timeline.steps.iter().any(Step::is_tool_call) {
         lines = all.into_iter().map(|request| request.line).take(1).collect();
+    }
+    lines
+}
+
+/// Joins short requests that follow each other; of very many lines the first and the last ones stay.
+pub(super) fn joined(requests: Vec<String>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut is_joined = false;
+    for request in requests {
+        let is_short = request.chars().count() <= MAX_SHORT;
+        match lines.last_mut() {
+            Some(last) if is_joined && is_short && last.chars().count() <= MAX_JOINED => {
+                last.push_str("; ");
+                last.push_str(&request);
+            }
+            _ => lines.push(request),
+        }
+        is_joined = is_short && lines.len() > 1;
     }
     if lines.len() > FIRST + LAST {
         lines.drain(FIRST..lines.len() - LAST);
@@ -93,15 +96,14 @@ pub(crate) fn chosen(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String
     lines
 }
 
+/// Requests up to this length share a line, in characters.
+const MAX_SHORT: usize = 60;
+const MAX_JOINED: usize = 160;
+
 /// "do we have them there?" says nothing to a reader who does not know the message before it.
 pub(super) fn says_something(line: &str) -> bool {
     const MIN_WEIGHT: u32 = 3;
     Words::of(line).weight() >= MIN_WEIGHT
-}
-
-/// A command without arguments says less than the words around it.
-fn is_bare_command(line: &str) -> bool {
-    line.starts_with('/') && !line.contains(' ')
 }
 
 /// Reports whether a line asks for something of its own.

@@ -5,16 +5,17 @@ use std::ops::Range;
 
 use backstory_model::{Checkpoint, Handover, NewSummary, ObservationType, SessionObservation};
 
-use super::done::{SAME_PERCENT, commit_line, describes_change, statements};
+use super::done::{SAME_PERCENT, commit_line, describes_change, results};
 use super::open::open_statements;
 use super::requests::{is_request, requests};
-use crate::english::{Deferral, Words, code};
+use crate::english::{Deferral, Phrases, Words, code};
 use crate::episodes::Timeline;
-use crate::memories::Ending;
+use crate::memories::{Ending, ended, is_first_person};
+use crate::prose::{SectionRole, Topic};
 use crate::{Action, TurnEnd};
 
 /// The statements of a report that a summary keeps, in characters: all summaries of a session together stay short.
-const ALL_STATEMENTS: usize = 6_000;
+const ALL_STATEMENTS: usize = 9_000;
 const MAX_STATEMENTS: usize = 1_500;
 const MIN_STATEMENTS: usize = 200;
 const MAX_FILES: usize = 5;
@@ -90,7 +91,7 @@ fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> O
         .filter(|commit| turn.steps.contains(&commit.at));
     let mut completed: Vec<String> = commits.map(commit_line).collect();
     let stated = report
-        .map(|report| joined(statements(report), turn.room))
+        .map(|report| joined(results(report), turn.room))
         .unwrap_or_default();
     if completed.is_empty() && stated.is_empty() && !files.is_empty() {
         let named: Vec<String> = files.iter().take(MAX_FILES).map(|file| code(file)).collect();
@@ -102,6 +103,7 @@ fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> O
     if !stated.is_empty() {
         if has_changes { &mut completed } else { &mut found }.push(stated.clone());
     }
+    found.extend(compacted(timeline, turn));
     let is_unfinished = turn.end != TurnEnd::Stopped && turn.request.is_some();
     if !has_changes && found.is_empty() && turn.learned.is_empty() && !is_unfinished {
         return None;
@@ -141,6 +143,37 @@ fn summarize(timeline: &Timeline<'_>, ending: &Ending<'_>, turn: &Turn<'_>) -> O
         ..NewSummary::default()
     })
 }
+
+/// Returns what the summary before a compaction says about errors, causes and the code: the turn itself may be too long to
+/// tell.
+fn compacted(timeline: &Timeline<'_>, turn: &Turn<'_>) -> Option<String> {
+    let at = turn
+        .steps
+        .clone()
+        .rfind(|at| matches!(timeline.steps[*at].action(), Some(Action::Compaction(_))))?;
+    let is_learned = |topic: &&Topic| {
+        matches!(
+            topic.role,
+            SectionRole::Problem | SectionRole::Cause | SectionRole::Note | SectionRole::Decision
+        ) || topic
+            .heading
+            .as_deref()
+            .is_some_and(|heading| CONCEPTS.within(&heading.to_lowercase()))
+    };
+    let topics = timeline.message(at).topics.iter().filter(is_learned);
+    let lines: Vec<String> = topics
+        .flat_map(|topic| &topic.points)
+        .filter(|point| !is_first_person(&point.text) && !UNDER_WAY.within(&point.text.to_lowercase()))
+        .map(|point| ended(point.text.clone()))
+        .collect();
+    Some(joined(lines, MAX_COMPACTED)).filter(|text| !text.is_empty())
+}
+
+/// The part of a compaction summary that is kept, in characters.
+const MAX_COMPACTED: usize = 3_000;
+/// The state at one moment.
+static UNDER_WAY: Phrases = Phrases::new("currently|in progress|so far|just completed|was about to");
+static CONCEPTS: Phrases = Phrases::new("concepts|errors|problem solving|fixes|learned");
 
 const INTERRUPTED: &str = "Interrupted before the agent was done.";
 const BACKGROUND: &str = "Background work was still running.";

@@ -3,7 +3,9 @@
 use super::draft::{Draft, POINTERS, Source};
 use super::ending::Ending;
 use super::kind;
-use crate::english::{Intent, Words, code, fit_title, imperative, intent};
+use crate::english::{
+    Intent, MAX_TITLE, Phrases, Words, code, count_names, fit_title, imperative, intent, is_statement,
+};
 use crate::episodes::{Span, Timeline};
 use crate::{Action, FileChange, Purpose, Replacement, RunOutcome, TurnEnd};
 
@@ -34,9 +36,8 @@ pub(super) fn drafts(
     for log in timeline.logs {
         let first = timeline.steps.partition_point(|step| step.turn < log.number);
         let end = timeline.steps.partition_point(|step| step.turn <= log.number);
-        let is_described = |draft: &Draft| {
-            draft.from < end && draft.at >= first && !matches!(draft.source, Source::User | Source::Written)
-        };
+        let is_described =
+            |draft: &Draft| draft.from < end && draft.at >= first && draft.source != Source::User;
         if !others.iter().any(is_described) {
             // A turn that was interrupted may not have done what was asked.
             let request = spans
@@ -67,14 +68,38 @@ fn changes<'a>(
         .collect()
 }
 
+/// The opening of the title of a plan that names itself by a noun.
+pub(super) const PLAN_TITLE: &str = "Carried out the plan: ";
+
 /// Returns the title that a request gives to the change it asked for.
-fn asked(request: Option<&str>) -> Option<String> {
+pub(super) fn asked(request: Option<&str>) -> Option<String> {
     /// A request with less content, such as "yes, do it", does not say what was changed.
     const MIN_WEIGHT: u32 = 3;
-    let order = imperative(request?)?;
-    fit_title(&order)
-        .filter(|title| Words::of(title).weight() >= MIN_WEIGHT && !POINTERS.within(&title.to_lowercase()))
+    let request = request?;
+    // The client's own words for a plan that the user approved.
+    let plan = request.strip_prefix("Implement the following plan: ");
+    let request = plan.unwrap_or(request);
+    let order = imperative(request).or_else(|| {
+        if let Some(plan) = plan {
+            return Some(format!("{PLAN_TITLE}{plan}"));
+        }
+        let is_problem = intent(request) == Intent::Fix && is_statement(request) && count_names(request) > 0;
+        let title = is_problem.then(|| format!("Fixed: {}", request.trim_end_matches('.')))?;
+        (title.chars().count() <= MAX_TITLE).then_some(title)
+    })?;
+    fit_title(&order).filter(|title| Words::of(title).weight() >= MIN_WEIGHT && !is_vague(title))
 }
+
+/// Reports whether a request does not say what it is about: "commit this", "do the other one as well".
+pub(super) fn is_vague(request: &str) -> bool {
+    let lower = request.to_lowercase();
+    let first = lower.split_whitespace().next().unwrap_or_default();
+    VAGUE.contains(first) || POINTERS.within(&lower) || first.starts_with('/')
+}
+
+/// Orders with these verbs do not say what changed.
+static VAGUE: Phrases =
+    Phrases::new("do|make|go|try|continue|use|look|check|run|commit|push|address|get|see|take|keep|proceed");
 
 /// Describes the last check of a turn.
 fn last_check(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Option<String> {

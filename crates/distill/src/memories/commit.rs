@@ -5,13 +5,16 @@ use backstory_model::ObservationType;
 use super::draft::{Draft, Source};
 use super::ending::{Ending, FinalCommit, FinalPublication};
 use super::{kind, report, select};
-use crate::english::{Words, code, fit_title, sentence_case};
+use crate::english::{Words, code, fit_title, imperative, sentence_case, verb};
 use crate::episodes::Timeline;
 use crate::prose::{Message, plain};
 use crate::{PublicationAction, PublicationKind};
 
 /// A report that has this share of a commit message's words is about the same work.
 const SAME_WORK_PERCENT: u32 = 30;
+
+/// A title with this share of its words in a commit message says the same.
+const SAME_TITLE_PERCENT: u32 = 60;
 
 /// Drafts a memory per commit and issue. Reports about the same work move from `reports` into the commit's memory.
 pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, reports: &mut Vec<Draft>) -> Vec<Draft> {
@@ -45,7 +48,20 @@ pub(crate) fn split_prefix(subject: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Drafts the memory of a commit, and a second one if the report about it says more than fits.
+/// Returns the subject of a commit without its prefix: "fix: nil pointer in `load`" is a fix, not a nil pointer.
+pub(crate) fn subject_line(headline: &str) -> String {
+    let (prefix, subject) = split_prefix(headline);
+    let mut words = subject.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let has_object = matches!(words.next(), Some("the" | "a" | "an"));
+    let is_fix = matches!(prefix, Some("fix" | "hotfix" | "bugfix"));
+    if is_fix && verb(first).is_none() && !has_object {
+        return format!("Fix: {subject}");
+    }
+    sentence_case(subject)
+}
+
+/// Drafts the memory of a commit.
 fn commit_drafts(
     timeline: &Timeline<'_>,
     ending: &Ending<'_>,
@@ -55,7 +71,7 @@ fn commit_drafts(
 ) -> Vec<Draft> {
     let headline = plain(commit.headline());
     let (prefix, subject) = split_prefix(&headline);
-    let Some(title) = fit_title(&sentence_case(subject)).or_else(|| fit_title(commit.subject)) else {
+    let Some(title) = fit_title(&subject_line(&headline)).or_else(|| fit_title(commit.subject)) else {
         return Vec::new();
     };
     let files = ending.files(unit..commit.at + 1);
@@ -82,7 +98,7 @@ fn commit_drafts(
         .iter()
         .enumerate()
         .filter(|(_, report)| (unit..end).contains(&report.at))
-        .filter(|(_, report)| report::describes_changes(report))
+        .filter(|(_, report)| report::describes_changes(report) && !is_shared(ending, commit, report.at))
         .map(|(at, report)| (words.shared(&Words::of(&report.text())), at))
         .max();
     if let Some((shared, at)) = about
@@ -92,27 +108,36 @@ fn commit_drafts(
         if report.at < commit.first {
             draft.subject.clone_from(&report.subject);
         }
-        report.facts.insert(0, report.title.clone());
+        // A title in the words of the request is no statement.
+        let is_request = imperative(&report.title).is_some();
+        if !is_request && !Words::of(&report.title).covered_by(&words, SAME_TITLE_PERCENT) {
+            report.facts.insert(0, report.title.clone());
+        }
         draft.absorb(&report);
     }
     if draft.narrative.is_empty() && draft.facts.is_empty() {
         return Vec::new();
     }
-    let rest = draft.overflow(select::MAX_CHARS - COMMIT_LINE);
+    draft.overflow(select::MAX_CHARS - COMMIT_LINE);
     draft.facts.push(commit_line(commit));
-    let more = report::finish(Source::Report, commit.at, None, rest)
-        .ok()
-        .flatten();
-    let more = more.map(|more| Draft {
-        from: unit,
-        kind: draft.kind,
-        ..more
-    });
-    std::iter::once(draft).chain(more).collect()
+    vec![draft]
+}
+
+/// Reports whether another commit was made in the turn of a report: then the report is about both.
+fn is_shared(ending: &Ending<'_>, commit: &FinalCommit<'_>, report: usize) -> bool {
+    let turn = ending.turn(report);
+    ending
+        .commits
+        .iter()
+        .any(|other| other.at != commit.at && turn.contains(&other.at))
 }
 
 /// The room for the line about the commit and its pull request, in characters.
 const COMMIT_LINE: usize = 60;
+
+fn is_commit_line(fact: &str) -> bool {
+    fact.starts_with("Commit `") || fact.starts_with("Committed")
+}
 
 /// Describes the commit: hash and push.
 fn commit_line(commit: &FinalCommit<'_>) -> String {
@@ -145,8 +170,18 @@ fn turn_end(timeline: &Timeline<'_>, at: usize) -> usize {
 /// Adds a pull request to the memory of its commits, or drafts a memory of an issue.
 fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Vec<Draft>) {
     let text = Message::read(publication.body.unwrap_or_default());
+    if publication.kind == PublicationKind::Comment && ending.changes_in_turn(publication.first) {
+        // A reply to a review repeats what the commit says.
+        return;
+    }
     if publication.kind == PublicationKind::Comment {
-        out.extend(report::drafts(Source::Commit, &text, publication.first, ending));
+        out.extend(report::drafts(
+            Source::Commit,
+            &text,
+            publication.first,
+            None,
+            ending,
+        ));
         return;
     }
     let Some(title) = publication.title else { return };
@@ -155,17 +190,22 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
         let words = Words::of(title);
         let related = out
             .iter_mut()
-            .filter(|draft| draft.at <= publication.first)
+            .filter(|draft| {
+                draft.at <= publication.first && draft.facts.iter().any(|fact| is_commit_line(fact))
+            })
             .max_by_key(|draft| words.shared(&Words::of(&draft.text())));
         if let Some(draft) =
             related.filter(|draft| words.covered_by(&Words::of(&draft.text()), 100 - SAME_WORK_PERCENT))
         {
             let mut body = Draft::new(Source::Commit, publication.first, String::new());
             statements.into_iter().for_each(|statement| body.push(statement));
+            // The commit stays the last fact.
+            let commit = draft.facts.pop();
             draft.absorb(&Draft {
                 from: draft.from,
                 ..body
             });
+            draft.facts.extend(commit);
             if let Some(reference) = publication.reference {
                 draft.facts.push(format!("Pull request {reference}"));
             }
@@ -191,7 +231,12 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
         ..Draft::new(Source::Commit, publication.first, title)
     };
     statements.into_iter().for_each(|statement| draft.push(statement));
-    if publication.action == PublicationAction::Created && publication.kind == PublicationKind::Issue {
+    // Work after it may well have been on it.
+    let is_left = ending.files(publication.first..ending.end()).is_empty();
+    if is_left
+        && publication.action == PublicationAction::Created
+        && publication.kind == PublicationKind::Issue
+    {
         draft
             .facts
             .push("Filed, not worked on in this session".to_owned());

@@ -19,32 +19,17 @@ pub enum Source {
     Commit,
     /// The last message of a turn.
     Report,
-    /// A compaction summary.
-    Compaction,
-    /// A sub-agent's report.
-    Subagent,
-    /// A plan that the user gave or approved.
-    Plan,
-    /// Agent prose in the middle of the work.
-    Prose,
-    /// Comments, headers and values of written files.
-    Written,
     /// A change without any words about it.
     Change,
 }
 
 impl Source {
     /// All sources, in order of authority.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 5] = [
         Self::User,
         Self::Obstacle,
         Self::Commit,
         Self::Report,
-        Self::Compaction,
-        Self::Subagent,
-        Self::Plan,
-        Self::Prose,
-        Self::Written,
         Self::Change,
     ];
 }
@@ -249,6 +234,8 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
     };
     let lower = title.to_lowercase();
     let reason = 2 * usize::from(has_cause(title)) + usize::from(has_contrast(title));
+    let unlabeled = without_code_label(title);
+    let change = 3 * usize::from(opens_with_change(unlabeled) || lower.contains(" now "));
     let words = title.split_whitespace().count().min(ENOUGH_WORDS) / 4;
     // An entry of a list is one of several, and a detail unless it is a list of changes.
     let is_detail = statement.is_item && statement.role != SectionRole::Change && !opens_with_change(title);
@@ -259,13 +246,30 @@ fn rank(statement: &Statement, title: &str, at: usize) -> usize {
         + 3 * usize::from(POINTERS.within(&lower))
         + 4 * usize::from(CHORES.within(&lower))
         + 8 * usize::from(is_generality(title))
+        + 6 * usize::from(UNCHANGED.within(&lower))
         + 3 * usize::from(opens_vaguely(title))
         + 3 * usize::from(ADDRESSES.within(&lower));
-    (BASE + role + reason + words + count_names(title).min(2)).saturating_sub(at + weakness)
+    (BASE + role + reason + change + words + count_names(title).min(2)).saturating_sub(at + weakness)
 }
 
+/// Reports whether a title states what is the case, not what may be, what stayed or what another sentence tells.
+pub(super) fn is_outcome(title: &str) -> bool {
+    let lower = title.to_lowercase();
+    !PROMISES.within(&lower)
+        && !EXPECTED.within(&lower)
+        && !UNCHANGED.within(&lower)
+        && !ADDRESSES.within(&lower)
+        && !is_generality(title)
+}
+
+static EXPECTED: Phrases = Phrases::new("should|shouldn't|hopefully");
+
+static UNCHANGED: Phrases = Phrases::new(
+    "remains|remain|already|still|was testing|used to|previously|the old|earlier|likely|is ready|how it",
+);
+
 /// Reports whether a title says that something was done, not what: "Made two changes to `a.rs`", "Fixed the issue".
-fn is_generality(title: &str) -> bool {
+pub(super) fn is_generality(title: &str) -> bool {
     let lower = without_code_label(title).to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().take(4).collect();
     let opens_with_verb = words
@@ -278,7 +282,7 @@ fn is_generality(title: &str) -> bool {
 }
 
 /// "The function returns early", "The only change": what it is about stands in another sentence.
-fn opens_vaguely(title: &str) -> bool {
+pub(super) fn opens_vaguely(title: &str) -> bool {
     const OPENING_WORDS: usize = 4;
     let opening: Vec<&str> = title.split_whitespace().take(OPENING_WORDS).collect();
     matches!(
@@ -312,7 +316,7 @@ pub(super) static CHORES: Phrases = Phrases::new(concat!(
 ));
 
 /// Words that point to another sentence.
-pub(super) static POINTERS: Phrases = Phrases::new("this|these|those|it|them|both|above|below");
+pub(super) static POINTERS: Phrases = Phrases::new("this|that|these|those|it|them|both|above|below");
 
 /// A memory is rarely about its tests.
 static TESTS: Phrases = Phrases::new("test|tests|test cases|unit tests");
@@ -331,10 +335,11 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
     let statement = without_vague_label(without_place(&statement));
     let named = named_subject(statement);
     let statement = named.as_deref().unwrap_or(statement);
-    if opens_with_pronoun(statement)
+    if (opens_with_pronoun(statement) && !counts_named(statement))
         || is_first_person(statement)
         || lacks_subject(statement)
         || statement.starts_with(['#', '$', '>', '|'])
+        || statement.starts_with("...")
         || statement.starts_with("Now ")
         || statement.starts_with("Line ")
         || statement.starts_with("Lines ")
@@ -357,6 +362,19 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         && (is_statement(&title) || opens_with_change(&title)))
     .then_some(title)
 }
+
+/// "Both error messages now include `err`" names its subject; "Both are fixed" does not.
+fn counts_named(statement: &str) -> bool {
+    let mut words = statement.split_whitespace();
+    let counts = words
+        .next()
+        .is_some_and(|word| matches!(word, "Both" | "All" | "Each" | "One"));
+    let noun = words.next().unwrap_or_default();
+    counts && !COPULAS.contains(noun) && count_names(statement) > 0
+}
+
+static COPULAS: Phrases =
+    Phrases::new("are|is|of|these|those|have|has|were|was|the|can|now|will|should|three|two|four");
 
 /// Openings of a reply or of a step in a list, which need the sentence before them.
 static MID_THOUGHT: Phrases = Phrases::new(concat!(

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::command::{run_script, simple_commands};
 use crate::english::{Phrases, Words, lower_head, sentences};
-use crate::episodes::Timeline;
+use crate::episodes::{Step, Timeline};
 use crate::{Action, ChangeKind, GitCommit, PublicationAction, PublicationKind, RunOutcome};
 
 /// Facts about the whole session that decide if an earlier statement still holds.
@@ -23,6 +23,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) is_short: bool,
     /// The steps of each turn, by the index of any of its steps.
     turns: Vec<std::ops::Range<usize>>,
+    /// The words of each report and commit, with its step.
+    written: Vec<(usize, Words)>,
     /// The names of scripts that were written only to try something out.
     scratch: HashSet<&'a str>,
 }
@@ -98,6 +100,7 @@ impl<'a> Ending<'a> {
             corrections: corrections(timeline),
             is_short: timeline.logs.len() <= MAX_SHORT,
             turns: turns(timeline),
+            written: written(timeline),
             scratch,
         }
     }
@@ -110,6 +113,11 @@ impl<'a> Ending<'a> {
     /// Reports whether the turn of a step changed any file that survives.
     pub(crate) fn changes_in_turn(&self, at: usize) -> bool {
         !self.files(self.turn(at)).is_empty()
+    }
+
+    /// Returns the number of steps.
+    pub(crate) const fn end(&self) -> usize {
+        self.turns.len()
     }
 
     /// Returns the steps of the turn of a step.
@@ -126,6 +134,46 @@ impl<'a> Ending<'a> {
             }
         }
         out
+    }
+
+    /// Reports whether a later report says what a statement says, as it is then.
+    pub(crate) fn is_said_later(&self, statement: &str, at: usize) -> bool {
+        const SAID_PERCENT: u32 = 75;
+        let words = Words::of(statement);
+        let later = self.written.iter().skip_while(|(step, _)| *step <= at);
+        later
+            .into_iter()
+            .any(|(_, later)| words.covered_by(later, SAID_PERCENT))
+    }
+
+    /// Reports whether a later turn acted on a finding: a commit, an issue or a report about changes has its words.
+    pub(crate) fn is_acted_on(&self, finding: &str, at: usize) -> bool {
+        const SAME_SUBJECT_PERCENT: u32 = 35;
+        let words = Words::of(finding);
+        let end = self.turn(at).end;
+        self.written
+            .iter()
+            .filter(|(step, _)| *step >= end && self.is_deed(*step))
+            .any(|(_, later)| words.covered_by(later, SAME_SUBJECT_PERCENT))
+    }
+
+    /// Reports whether the turn of a step is about the same matter: its report or commits have some of the words.
+    pub(crate) fn is_continued(&self, finding: &str, at: usize) -> bool {
+        const SAME_MATTER_PERCENT: u32 = 12;
+        let words = Words::of(finding);
+        let turn = self.turn(at);
+        let mut texts = self.written.iter().filter(|(step, _)| turn.contains(step));
+        texts.any(|(_, text)| words.covered_by(text, SAME_MATTER_PERCENT))
+    }
+
+    /// Reports whether a text tells of something done: a commit or issue, or the report of a turn that changed files.
+    fn is_deed(&self, at: usize) -> bool {
+        self.commits.iter().any(|commit| commit.at == at)
+            || self
+                .publications
+                .iter()
+                .any(|publication| publication.first == at)
+            || self.changes_in_turn(at)
     }
 
     /// Reports whether a statement no longer holds: it is about a name that was removed later, or the agent took it back.
@@ -149,6 +197,26 @@ impl<'a> Ending<'a> {
             .iter()
             .any(|correction| words.covered_by(&correction.words, REFUTED_PERCENT))
     }
+}
+
+/// Returns the words of each report and commit message, with its step.
+fn written(timeline: &Timeline<'_>) -> Vec<(usize, Words)> {
+    let text = |step: &Step<'_>| match step.action() {
+        Some(Action::Report(text)) => Some(Words::of(text)),
+        Some(Action::Commit(commit)) => Some(Words::of(&format!(
+            "{}\n{}",
+            commit.subject,
+            commit.body.as_deref().unwrap_or_default()
+        ))),
+        Some(Action::Publication(publication)) => Some(Words::of(publication.body.as_deref()?)),
+        _ => None,
+    };
+    timeline
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(|(at, step)| Some((at, text(step)?)))
+        .collect()
 }
 
 fn file_name(path: &str) -> &str {
@@ -256,11 +324,39 @@ fn commits<'a>(timeline: &Timeline<'a>) -> Vec<FinalCommit<'a>> {
     for (at, step) in timeline.steps.iter().enumerate() {
         match step.action() {
             Some(Action::Commit(commit)) => push_commit(&mut out, commit, at),
-            Some(Action::Push { .. }) => out.iter_mut().for_each(|commit| commit.is_pushed = true),
+            Some(Action::Push { tip, .. }) => {
+                out.iter_mut().for_each(|commit| commit.is_pushed = true);
+                if let (Some(last), Some(tip)) = (out.last_mut(), tip) {
+                    last.hash = Some(tip);
+                }
+            }
+            // A rebase gives the commits that are not pushed yet, and after a forced push others too, new hashes.
+            Some(Action::Run(run)) if run.outcome != RunOutcome::Failed && rewrites_history(&run.command) => {
+                for commit in &mut out {
+                    commit.hash = None;
+                    commit.is_pushed = false;
+                }
+            }
             _ => {}
         }
     }
     out
+}
+
+/// Reports whether a command gives commits new hashes.
+fn rewrites_history(command: &str) -> bool {
+    simple_commands(command).any(|part| {
+        let mut words = part.split_whitespace().filter(|word| !word.starts_with("-C"));
+        let is_git = words.next() == Some("git");
+        let rest: Vec<&str> = words.collect();
+        is_git
+            && match rest.as_slice() {
+                ["rebase", option, ..] => !matches!(*option, "--abort" | "--quit" | "--help"),
+                ["rebase"] | ["filter-branch" | "cherry-pick", ..] => true,
+                ["pull", options @ ..] => options.contains(&"--rebase") || options.contains(&"-r"),
+                _ => false,
+            }
+    })
 }
 
 fn push_commit<'a>(out: &mut Vec<FinalCommit<'a>>, commit: &'a GitCommit, at: usize) {

@@ -10,25 +10,24 @@ mod draft;
 mod ending;
 mod kind;
 mod obstacle;
-mod prose;
 mod report;
 mod select;
 mod user;
-mod written;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use backstory_model::{NewObservation, ObservationType, SessionObservation};
 
 pub(crate) use command::{command_key, simple_commands, targets};
-pub(crate) use commit::split_prefix;
+pub(crate) use commit::subject_line;
 pub use draft::Source;
-pub(crate) use draft::{Draft, is_first_person};
+pub(crate) use draft::{Draft, ended, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
-pub(crate) use obstacle::{Obstacles, describe, find_obstacles};
+pub(crate) use obstacle::{Failure, Obstacles, describe, find_obstacles};
+pub(crate) use report::is_praise;
 
 use crate::Action;
-use crate::english::{Intent, Words, fit_title, intent, opens_with_change};
+use crate::english::{Intent, Words, fit_title, intent};
 use crate::episodes::{Span, StepKind, Timeline};
 use crate::prose::{Message, SectionRole, Topic};
 
@@ -41,7 +40,7 @@ pub(crate) fn write(
     skipped: Option<Source>,
 ) -> Vec<SessionObservation> {
     let mut drafts = drafts(timeline, spans, ending, obstacles);
-    drafts.retain(|draft| Some(draft.source) != skipped && !is_overtaken(draft, timeline, ending));
+    drafts.retain(|draft| Some(draft.source) != skipped && !is_overtaken(draft, ending));
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
     chosen.sort_by_key(|(_, draft)| (draft.at, draft.source));
@@ -54,19 +53,18 @@ pub(crate) fn write(
 
 /// Reports whether a finding was overtaken: a later step changed a file that it is about, so it describes a state that is
 /// gone, or it is a review or a choice, whose outcome the work after it shows.
-fn is_overtaken(draft: &Draft, timeline: &Timeline<'_>, ending: &Ending<'_>) -> bool {
-    let from = match draft.source {
-        Source::Report | Source::Subagent | Source::Plan => ending.turn(draft.at).end,
-        Source::Compaction | Source::Prose => draft.at + 1,
-        _ => return false,
-    };
-    let describes_own_change = draft.source == Source::Report && ending.changes_in_turn(draft.at);
-    if describes_own_change || draft.kind.is_some() {
+fn is_overtaken(draft: &Draft, ending: &Ending<'_>) -> bool {
+    if draft.source != Source::Report || draft.kind.is_some() || ending.changes_in_turn(draft.at) {
         return false;
     }
     let text = draft.text();
-    let later = ending.files(from..timeline.steps.len());
-    !mentioned(&later, &text).is_empty() || is_review(&text)
+    let end = ending.turn(draft.at).end;
+    // The next turn acted on the answer, and its own memory tells the result.
+    if end < ending.end() && ending.changes_in_turn(end) && ending.is_continued(&text, end) {
+        return true;
+    }
+    let later = ending.files(end..ending.end());
+    !mentioned(&later, &text).is_empty() || is_review(&text) || ending.is_acted_on(&text, draft.at)
 }
 
 /// Reports whether a text grades findings or offers options.
@@ -96,40 +94,22 @@ fn drafts(
     let mut reports = Vec::new();
     let mut plans = Vec::new();
     let mut others = user::drafts(timeline);
-    others.extend(
-        obstacles
-            .drafts
-            .iter()
-            .filter(|draft| !is_vindicated(ending, draft))
-            .cloned(),
-    );
     for (at, step) in timeline.steps.iter().enumerate() {
-        let source = match (step.kind, step.action()) {
+        match (step.kind, step.action()) {
             (_, Some(Action::Report(_))) => {
-                reports.extend(report::drafts(Source::Report, timeline.message(at), at, ending));
-                continue;
-            }
-            (_, Some(Action::Compaction(text))) => {
-                others.extend(report::drafts(
-                    Source::Compaction,
-                    &Message::read(without_analysis(text)),
+                let request = spans[episode_of(spans, at) as usize - 1].request.as_deref();
+                reports.extend(report::drafts(
+                    Source::Report,
+                    timeline.message(at),
                     at,
+                    request,
                     ending,
                 ));
-                continue;
             }
-            (StepKind::Prompt(text), _) if is_document(text) => {
-                plans.push((at, Message::read(text)));
-                continue;
-            }
-            (_, Some(Action::SubagentReport { .. })) => Source::Subagent,
-            (_, Some(Action::Plan { .. })) => {
-                plans.push((at, timeline.message(at).clone()));
-                continue;
-            }
-            _ => continue,
-        };
-        others.extend(report::drafts(source, timeline.message(at), at, ending));
+            (StepKind::Prompt(text), _) if is_document(text) => plans.push((at, Message::read(text))),
+            (_, Some(Action::Plan { .. })) => plans.push((at, timeline.message(at).clone())),
+            _ => {}
+        }
     }
     for failure in &obstacles.unexplained {
         let turn = timeline.steps[failure.at].turn;
@@ -143,30 +123,40 @@ fn drafts(
             failure.explain(report);
         }
     }
+    for draft in obstacles
+        .drafts
+        .iter()
+        .filter(|draft| !is_vindicated(ending, draft))
+    {
+        match reports
+            .iter_mut()
+            .find(|report| explains(timeline, report, draft))
+        {
+            Some(report) => obstacle::join(draft, report),
+            None => others.push(draft.clone()),
+        }
+    }
+    for report in &mut reports {
+        report::add_reason(timeline, ending, report);
+    }
     others.extend(commit::drafts(timeline, ending, &mut reports));
     others.extend(reports);
     for (at, mut plan) in plans {
         carry_out(ending, &mut others, at, &mut plan);
-        others.extend(report::drafts(Source::Plan, &plan, at, ending));
-    }
-    let used: HashSet<&str> = obstacles
-        .drafts
-        .iter()
-        .flat_map(|draft| std::iter::once(&draft.title).chain(&draft.narrative))
-        .map(|text| text.trim_end_matches('.'))
-        .collect();
-    for span in spans {
-        let findings = prose::findings(timeline, ending, span, &used);
-        let rest = match host(&mut others, span) {
-            Some(host) => report::add_findings(host, findings),
-            None => findings,
-        };
-        others.extend(report::pack_findings(rest));
-        others.extend(written::drafts(timeline, ending, span));
     }
     let silent = change::drafts(timeline, spans, ending, &others);
     others.extend(silent);
     others
+}
+
+/// Reports whether a report tells what resolved a failure of its turn.
+fn explains(timeline: &Timeline<'_>, report: &Draft, obstacle: &Draft) -> bool {
+    const TOLD_PERCENT: u32 = 35;
+    timeline.steps[report.at].turn == timeline.steps[obstacle.at].turn
+        && report.at > obstacle.at
+        && report.error_signature.is_none()
+        && obstacle.kind == Some(ObservationType::Bugfix)
+        && Words::of(&obstacle.narrative.join(" ")).covered_by(&Words::of(&report.text()), TOLD_PERCENT)
 }
 
 /// Adds small edits to the first draft of their turn that describes changes.
@@ -198,19 +188,8 @@ fn carry_out(ending: &Ending<'_>, drafts: &mut [Draft], at: usize, plan: &mut Me
             topics: plan.topics.extract_if(.., is_problem).collect(),
             ..Message::default()
         };
-        report::add_problem(host, report::statements(Source::Plan, &problem, at, ending));
+        report::add_problem(host, report::statements(Source::Commit, &problem, at, ending));
     }
-}
-
-/// Returns the memory of an episode that its findings belong to: the last one about completed work or an answer.
-fn host<'d>(drafts: &'d mut [Draft], span: &Span) -> Option<&'d mut Draft> {
-    drafts
-        .iter_mut()
-        .filter(|draft| {
-            matches!(draft.source, Source::Commit | Source::Report)
-                && (span.first..span.end).contains(&draft.at)
-        })
-        .max_by_key(|draft| draft.at)
 }
 
 /// Reports whether an attempt that failed at first is described by a later commit.
@@ -222,11 +201,6 @@ fn is_vindicated(ending: &Ending<'_>, draft: &Draft) -> bool {
         && later
             .map(|commit| Words::of(&format!("{} {}", commit.subject, commit.body.unwrap_or_default())))
             .any(|commit| idea.covered_by(&commit, SAME_IDEA_PERCENT))
-}
-
-/// Returns a compaction summary without the chronological notes that some agents put in front of it.
-fn without_analysis(text: &str) -> &str {
-    text.split_once("\nSummary:").map_or(text, |(_, summary)| summary)
 }
 
 /// Reports whether a prompt carries a document, such as a plan, rather than a message.
@@ -278,7 +252,6 @@ fn observation(
     draft: Draft,
 ) -> SessionObservation {
     const MAX_FILES: usize = 6;
-    const FEW_FILES: usize = 3;
     let episode = episode_of(spans, draft.at);
     let span = &spans[episode as usize - 1];
     let text = draft.text();
@@ -303,11 +276,9 @@ fn observation(
     };
     if files_modified.is_empty() {
         files_modified = match draft.source {
-            Source::Commit | Source::Obstacle | Source::Written | Source::Change => {
-                ending.files(draft.from..draft.at + 1)
-            }
-            // A report that names no file is about all of them, if they are few.
-            Source::Report if report::describes_changes(&draft) && changed.len() <= FEW_FILES => changed,
+            Source::Commit | Source::Obstacle | Source::Change => ending.files(draft.from..draft.at + 1),
+            // A report that names no file is about all of them.
+            Source::Report => changed,
             _ => Vec::new(),
         };
     }
@@ -373,23 +344,13 @@ fn changing_calls(
 
 /// Judges the type of a memory whose source does not decide it.
 fn kind_of(draft: &Draft, request: Intent, files_modified: &[&str], has_changes: bool) -> ObservationType {
-    // What the agent or a sub-agent noted down in the middle of the work describes the code.
-    let is_note = matches!(
-        draft.source,
-        Source::Compaction | Source::Subagent | Source::Prose
-    );
-    let is_about_changes = if is_note {
-        opens_with_change(&draft.title)
-    } else {
-        matches!(draft.source, Source::Change | Source::Commit)
-            || report::describes_changes(draft)
-            || (!files_modified.is_empty() && request == Intent::Fix)
-    };
-    if !has_changes || !is_about_changes {
+    if !has_changes || draft.source == Source::Obstacle {
         return ObservationType::Discovery;
     }
+    let is_supporting =
+        !files_modified.is_empty() && files_modified.iter().all(|file| kind::is_test_or_text(file));
     match kind::of_change(None, &draft.title, files_modified) {
-        ObservationType::Change => kind::of_intent(request),
+        ObservationType::Change if !is_supporting => kind::of_intent(request),
         own => own,
     }
 }
@@ -399,11 +360,18 @@ fn circumstances(span: &Span, text: &str) -> Option<String> {
     const SAID_PERCENT: u32 = 60;
     let request = fit_title(span.request.as_deref()?)?;
     let is_said = Words::of(&request).covered_by(&Words::of(text), SAID_PERCENT);
-    (!is_said && Words::of(&request).weight() >= MIN_REQUEST_WEIGHT).then_some(request)
+    let words = request
+        .split_whitespace()
+        .filter(|word| word.contains(char::is_alphabetic));
+    let says_enough = words.count() >= MIN_REQUEST_WORDS
+        && Words::of(&request).weight() >= MIN_REQUEST_WEIGHT
+        && !change::is_vague(&request);
+    (!is_said && says_enough).then_some(request)
 }
 
 /// A shorter request, such as "yes, do that", says nothing about the circumstances.
 const MIN_REQUEST_WEIGHT: u32 = 4;
+const MIN_REQUEST_WORDS: usize = 4;
 
 fn turn_start(timeline: &Timeline<'_>, at: usize) -> usize {
     let turn = timeline.steps[at].turn;

@@ -5,6 +5,7 @@ use backstory_model::ObservationType;
 use super::command::{command_key, is_compound, is_variant, simple_commands, targets};
 use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
+use super::report::WEIGHED;
 use crate::english::{
     Form, Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, is_statement,
     opens_with_change, verb,
@@ -56,6 +57,19 @@ pub(crate) struct Unexplained {
     error_signature: String,
     facts: Vec<String>,
     evidence: Vec<String>,
+}
+
+/// Adds a resolved failure to the memory that explains it.
+pub(super) fn join(obstacle: &Draft, report: &mut Draft) {
+    report.error_signature.clone_from(&obstacle.error_signature);
+    let failure = obstacle
+        .facts
+        .iter()
+        .find(|fact| fact.contains("` failed") && tells_error(fact));
+    report
+        .facts
+        .extend(failure.map(|failure| format!("Before, {failure}")));
+    report.evidence.extend(obstacle.evidence.iter().cloned());
 }
 
 impl Unexplained {
@@ -247,7 +261,9 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
                 || (is_end && (has_contrast(&point.text) || names > 0))
                 || (names > 0 && is_statement(&point.text));
             let is_plan = is_first_person(&point.text) && !reports_deed(&point.text);
-            let is_expected = EXPECTED.within(&point.text.to_lowercase());
+            let lower = point.text.to_lowercase();
+            let is_plan = is_plan || WEIGHED.within(&lower);
+            let is_expected = EXPECTED.within(&lower);
             if explains && !is_plan && !is_expected && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {
                     text: ended(point.text.clone()),
@@ -312,17 +328,14 @@ fn resolved(
             program(command)
         ))
     } else {
-        let error = Words::of(failure.error.map_or("", |error| error.line.as_str()));
-        let is_related = |reason: &&Statement| {
-            has_cause(&reason.text) || Words::of(&reason.text).shared(&error) >= MIN_SHARED_WEIGHT
-        };
-        let is_check = matches!(failure.purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
-        let explains = reasons.iter().any(|reason| is_related(&reason));
-        reasons
-            .iter()
-            .filter(is_related)
+        let causes = || reasons.iter().filter(|reason| has_cause(&reason.text));
+        causes()
             .find_map(|reason| title_of(reason.title.as_deref()?))
-            .or_else(|| failure_title(failure).filter(|_| explains || (is_check && !reasons.is_empty())))
+            .or_else(|| {
+                // A linter says itself what to change.
+                let is_explained = failure.purpose != Purpose::Lint && causes().next().is_some();
+                failure_title(failure).filter(|_| is_explained)
+            })
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
     // Another program was the remedy, not a change.
@@ -354,9 +367,27 @@ fn unexplained(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Opt
     is_worth_it.then(|| Unexplained {
         at,
         error_signature: error.key.clone(),
-        facts: vec![format!("Before, {}", describe(failure))],
+        facts: Some(format!("Before, {}", describe(failure)))
+            .filter(|fact| tells_error(fact) && failure.purpose != Purpose::Build)
+            .into_iter()
+            .collect(),
         evidence: calls(timeline, &[failure.at, at]),
     })
+}
+
+/// `--- FAIL: TestLoad`, `[build failed]`: the name of what failed is no error.
+fn tells_error(description: &str) -> bool {
+    let error = description.split("failed: `").nth(1).unwrap_or_default();
+    // `a.go:3:9: undefined: x` is an error of the change itself.
+    let is_position = |word: &str| {
+        let mut parts = word.trim_end_matches(':').rsplit(':');
+        let is_number = |part: Option<&str>| part.is_some_and(|part| part.parse::<u32>().is_ok());
+        is_number(parts.next()) && is_number(parts.next())
+    };
+    !error.is_empty()
+        && !error.starts_with("--- FAIL")
+        && !error.starts_with("FAIL")
+        && !error.split_whitespace().next().is_some_and(is_position)
 }
 
 fn calls(timeline: &Timeline<'_>, steps: &[usize]) -> Vec<String> {
@@ -394,9 +425,6 @@ fn failure_title(failure: &Failure<'_>) -> Option<String> {
         .filter_map(|head| fit_title(&format!("{command} failed: {}", code(head))))
         .find(|title| title.ends_with('`'))
 }
-
-/// A name, or two other words: less is chance.
-const MIN_SHARED_WEIGHT: u32 = 2;
 
 /// A shorter message does not say what is wrong.
 const MIN_MESSAGE_WORDS: usize = 3;
@@ -439,7 +467,7 @@ fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, a
         .iter()
         .rev()
         .find(|(_, path)| line.contains(&name(path)))
-        .or(changes.last())?;
+        .or_else(|| changes.last().filter(|_| changes.len() == 1))?;
     let intent = timeline.steps[*step]
         .entry()
         .and_then(|entry| imperative(entry.intent.as_deref()?))

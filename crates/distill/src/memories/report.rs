@@ -1,62 +1,251 @@
-//! Statements from text written for a reader, grouped by subject: reports, summaries, plans, commit bodies, prose.
+//! Memories from text written for a reader: final reports, commit bodies, pull requests.
+//!
+//! The text stays as it was written and in its order: a sentence that was chosen out of a report rarely stands by itself.
+//! Only whole sections and sentences are left out: narration, verdicts, open work, and what a later report says again.
 
 use backstory_model::ObservationType;
 
-use super::draft::{CHORES, Draft, Source, Statement, choose_title, ended, is_first_person};
-use super::ending::Ending;
-use crate::english::{
-    Form, Phrases, Words, count_names, fit_title, has_cause, has_contrast, is_change_verb, is_statement,
-    names_subject, opens_with_pronoun, sentence_case, verb,
+use super::draft::{
+    Draft, Source, Statement, choose_title, ended, is_first_person, is_generality, is_outcome, opens_vaguely,
+    title_of,
 };
+use super::ending::Ending;
+use super::{change, select};
+use crate::Action;
+use crate::english::{
+    Form, Phrases, Words, code, count_names, fit_title, has_cause, is_change_verb, is_statement,
+    opens_with_change, opens_with_pronoun, outside_code, sentence_case, verb,
+};
+use crate::episodes::Timeline;
 use crate::prose::{Message, Point, SectionRole, Topic};
 
-/// The text of one draft, in characters: about 220 tokens.
-const MAX_DRAFT: usize = 1_400;
-/// A longer statement is too long to be one fact.
-const MAX_STATEMENT: usize = 420;
-/// A statement with fewer words says nothing on its own.
-const MIN_WORDS: usize = 4;
+/// A longer sentence is a pasted text.
+const MAX_STATEMENT: usize = 700;
+/// A section of a long report with more text than this is a subject of its own, in characters.
+const MIN_SUBJECT: usize = 240;
+/// A list under a heading becomes statements of this length, in characters.
+const MAX_JOINED: usize = 420;
 
-/// A finding in prose needs room for a subject and what was found about it.
-const MIN_FINDING_WORDS: usize = 6;
-
-/// Statements about one subject.
-pub(super) struct Group {
+/// The statements under one heading.
+struct Part {
     heading: Option<String>,
     statements: Vec<Statement>,
 }
 
-/// Drafts memories from a message: one per subject, never across headings with a subject of their own.
-pub(super) fn drafts(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Draft> {
+impl Part {
+    fn chars(&self) -> usize {
+        self.statements
+            .iter()
+            .map(|statement| statement.text.chars().count() + 1)
+            .sum()
+    }
+
+    /// Returns the statements with their heading: a list joins it as one statement, other text follows it.
+    fn introduced(self) -> Vec<Statement> {
+        let Some(heading) = self.heading else {
+            return self.statements;
+        };
+        const SAID_PERCENT: u32 = 70;
+        let is_said = |text: &str| Words::of(&heading).covered_by(&Words::of(text), SAID_PERCENT);
+        let mut out: Vec<Statement> = Vec::new();
+        for mut statement in self.statements {
+            match out.last_mut() {
+                Some(last)
+                    if last.is_item
+                        && statement.is_item
+                        && last.text.chars().count() + statement.text.chars().count() <= MAX_JOINED =>
+                {
+                    last.text.truncate(last.text.trim_end_matches(['.', ';']).len());
+                    last.text.push_str("; ");
+                    last.text.push_str(&statement.text);
+                    last.title = None;
+                }
+                Some(_) => out.push(statement),
+                None => {
+                    if !is_said(&statement.text) {
+                        statement.text = format!("{heading}: {}", statement.text);
+                    }
+                    out.push(statement);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Reports whether a section of a long report is a subject of its own: it is long, or its heading states something.
+fn is_subject(part: &Part) -> bool {
+    const MIN_CHARS: usize = 80;
+    let states = |heading: &String| opens_with_change(heading) && heading.split_whitespace().count() > 3;
+    part.heading
+        .as_ref()
+        .is_some_and(|heading| part.chars() >= MIN_SUBJECT || (states(heading) && part.chars() >= MIN_CHARS))
+}
+
+/// Drafts memories of a message: one for the whole, or one per heading if it is too long for one.
+pub(super) fn drafts(
+    source: Source,
+    message: &Message,
+    at: usize,
+    request: Option<&str>,
+    ending: &Ending<'_>,
+) -> Vec<Draft> {
     let mut out = Vec::new();
-    for mut group in groups(source, message, at, ending) {
+    let mut parts = parts(source, message, at, ending);
+    for part in &mut parts {
         // A decision with its reason is a memory of its own.
-        let decisions = group
+        let decisions = part
             .statements
             .extract_if(.., |statement| is_decision(&statement.text));
         out.extend(decisions.filter_map(|statement| decision(source, at, statement)));
-        out.extend(pack(source, at, group, ending));
     }
-    if out.is_empty() && ending.is_short && source == Source::Report && ending.changes_in_turn(at) {
+    let changes = ending.changes_in_turn(at);
+    // An answer is about one question.
+    let is_long = changes && parts.iter().map(Part::chars).sum::<usize>() > select::MAX_CHARS;
+    let mut whole = Part {
+        heading: None,
+        statements: Vec::new(),
+    };
+    let mut subjects = Vec::new();
+    for part in parts {
+        if is_long && is_subject(&part) {
+            subjects.push(part);
+            continue;
+        }
+        whole.statements.append(&mut part.introduced());
+    }
+    subjects.insert(0, whole);
+    for (nth, part) in subjects.into_iter().enumerate() {
+        if part.statements.is_empty() {
+            continue;
+        }
+        let request = request.filter(|_| changes && nth == 0);
+        let is_finding =
+            |title: &String| changes || has_cause(title) || !STATES.within(&title.to_lowercase());
+        let title = title(&part, request)
+            .filter(is_finding)
+            .or_else(|| changed_files(ending, at).filter(|_| nth == 0 && tells_changes(&part.statements)));
+        let Some(title) = title else { continue };
+        let mut draft = Draft::new(source, at, title);
+        part.statements
+            .into_iter()
+            .for_each(|statement| draft.push(statement));
+        if is_complete(&draft, ending) {
+            out.push(draft);
+        }
+    }
+    if out.is_empty() && ending.is_short && source == Source::Report && changes {
         out.extend(plain_outcome(message, at, ending));
     }
     out
 }
 
+/// Reports whether several statements tell changes.
+fn tells_changes(statements: &[Statement]) -> bool {
+    const MIN_CHANGES: usize = 2;
+    let changes = statements
+        .iter()
+        .filter(|statement| tells_change(&statement.text));
+    changes.count() >= MIN_CHANGES
+}
+
+/// Names a report by the files that its turn changed: nothing else stands for a list of changes.
+fn changed_files(ending: &Ending<'_>, at: usize) -> Option<String> {
+    const MAX_FILES: usize = 3;
+    let files = ending.files(ending.turn(at));
+    let names: Vec<String> = files
+        .iter()
+        .take(MAX_FILES)
+        .map(|file| code(file.rsplit('/').next().unwrap_or(file)))
+        .collect();
+    let (last, others) = names.split_last()?;
+    let list = if others.is_empty() {
+        last.clone()
+    } else if files.len() > MAX_FILES {
+        format!(
+            "{}, {last} and {} more",
+            others.join(", "),
+            files.len() - MAX_FILES
+        )
+    } else {
+        format!("{} and {last}", others.join(", "))
+    };
+    Some(format!("Changes to {list}"))
+}
+
 /// Returns the first statement of a report about changes that names nothing: "Cache misses are logged at level debug".
 fn plain_outcome(message: &Message, at: usize, ending: &Ending<'_>) -> Option<Draft> {
     const MIN_WORDS: usize = 5;
-    let is_outcome = |point: &&Point| {
-        is_memorable(point.role, Source::Report)
+    let is_plain = |point: &&Point| {
+        is_memorable(point.role)
             && point.text.split_whitespace().count() >= MIN_WORDS
             && is_statement(&point.text)
             && !is_first_person(&point.text)
             && !opens_with_pronoun(&point.text)
+            && is_outcome(&point.text)
             && !UNRESOLVED.within(&point.text.to_lowercase())
             && !ending.is_stale(&point.text, at)
     };
-    let point = message.points().find(is_outcome)?;
+    let point = message.points().find(is_plain)?;
     Some(Draft::new(Source::Report, at, fit_title(&point.text)?))
+}
+
+/// The state of a branch or of the work at one moment is no finding.
+static STATES: Phrases = Phrases::new(concat!(
+    "clean|pushed|unpushed|uncommitted|merged|mergeable|up to date|in good shape|ready|in sync|waiting|running|",
+    "in progress|done|passes|passing|green",
+));
+
+/// Titles a part: its heading if that states something, the request for changes that the user described, or the statement that
+/// says most.
+fn title(part: &Part, request: Option<&str>) -> Option<String> {
+    let heading = part
+        .heading
+        .as_deref()
+        .filter(|heading| opens_with_change(heading) || is_statement(heading))
+        .and_then(title_of)
+        .filter(|title| is_outcome(title));
+    let opening = || {
+        part.statements
+            .iter()
+            .take(2)
+            .filter(|statement| !statement.is_item)
+            .find_map(|statement| title_of(statement.title.as_deref()?))
+            .filter(|title| is_outcome(title))
+            .filter(|title| has_cause(title) || tells_new_state(title) || !opens_vaguely(title))
+    };
+    let says_most = |title: &String| {
+        has_cause(title) || tells_new_state(title) || (opens_with_change(title) && count_names(title) > 0)
+    };
+    let explained = || opening().filter(says_most);
+    heading
+        .or_else(explained)
+        .or_else(|| change::asked(request).filter(|title| is_specific(title)))
+        .or_else(opening)
+        .or_else(|| change::asked(request))
+        .or_else(|| {
+            // One entry of a list does not stand for the others.
+            let candidates: Vec<Statement> = match part.statements.as_slice() {
+                [only] => vec![only.clone()],
+                all => all.iter().filter(|one| !one.is_item).cloned().collect(),
+            };
+            choose_title(&candidates, part.heading.as_deref()).filter(|title| is_outcome(title))
+        })
+}
+
+/// "The cache now holds 512 entries" says by itself what changed; "The check is now in one place" does not.
+fn tells_new_state(title: &str) -> bool {
+    let is_exact = count_names(title) > 0 || title.contains(|c: char| c.is_ascii_digit());
+    NOW.within(&title.to_lowercase()) && is_exact
+}
+
+/// Reports whether a request names the change as well as a report could.
+fn is_specific(title: &str) -> bool {
+    const MIN_WEIGHT: u32 = 8;
+    count_names(title) > 0
+        || title.starts_with("Fix: ")
+        || title.starts_with(change::PLAN_TITLE)
+        || Words::of(title).weight() >= MIN_WEIGHT
 }
 
 /// Reports whether a statement says what was decided and why.
@@ -92,65 +281,35 @@ pub(super) fn statements(
     at: usize,
     ending: &Ending<'_>,
 ) -> Vec<Statement> {
-    groups(source, message, at, ending)
-        .into_iter()
-        .flat_map(|group| group.statements)
-        .collect()
-}
-
-/// Groups the statements of a message. A heading starts a subject of its own, unless it is the name of a file, little stands
-/// under it, or the whole message is about one change.
-fn groups(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Group> {
-    /// Less text under a heading is a detail of what stands before it.
-    const MIN_SUBJECT: usize = 240;
-    let is_one_change = matches!(source, Source::Report | Source::Commit) && ending.changes_in_turn(at);
-    let mut out: Vec<Group> = vec![Group {
-        heading: None,
-        statements: Vec::new(),
-    }];
-    for topic in message
-        .topics
-        .iter()
-        .filter(|topic| is_memorable(topic.role, source))
-    {
-        let mut statements = informative(topic, source, at, ending);
-        let length: usize = statements
-            .iter()
-            .map(|statement| statement.text.chars().count())
-            .sum();
-        match &topic.heading {
-            Some(heading) if is_file(heading) => statements = labeled(heading, statements),
-            Some(heading) if !is_one_change && (length >= MIN_SUBJECT || source == Source::Subagent) => {
-                out.push(Group {
-                    heading: Some(heading.clone()),
-                    statements,
-                });
-                continue;
-            }
-            Some(heading) => introduce(heading, &mut statements),
-            None => {
-                // What follows without a heading belongs to the message as a whole.
-                out[0].statements.append(&mut statements);
-                continue;
-            }
-        }
-        let target = if is_one_change { 0 } else { out.len() - 1 };
-        out[target].statements.append(&mut statements);
+    let mut out = Vec::new();
+    for part in parts(source, message, at, ending) {
+        out.append(&mut part.introduced());
     }
     out
 }
 
-/// Puts a heading in front of the first statement under it.
-fn introduce(heading: &str, statements: &mut [Statement]) {
-    const SAID_PERCENT: u32 = 70;
-    if let Some(first) = statements.first_mut()
-        && !Words::of(heading).covered_by(&Words::of(&first.text), SAID_PERCENT)
-    {
-        first.text = format!("{heading}: {}", first.text);
+fn parts(source: Source, message: &Message, at: usize, ending: &Ending<'_>) -> Vec<Part> {
+    let mut out = Vec::new();
+    for topic in message.topics.iter().filter(|topic| is_memorable(topic.role)) {
+        let statements = kept(topic, source, at, ending);
+        if statements.is_empty() {
+            continue;
+        }
+        out.push(match &topic.heading {
+            Some(heading) if is_file(heading) => Part {
+                heading: None,
+                statements: labeled(heading, statements),
+            },
+            heading => Part {
+                heading: heading.clone(),
+                statements,
+            },
+        });
     }
+    out
 }
 
-fn is_memorable(role: SectionRole, source: Source) -> bool {
+const fn is_memorable(role: SectionRole) -> bool {
     match role {
         SectionRole::Open
         | SectionRole::Check
@@ -159,24 +318,27 @@ fn is_memorable(role: SectionRole, source: Source) -> bool {
         | SectionRole::Praise
         | SectionRole::Choice
         | SectionRole::Source => false,
-        // The steps of a plan are not done yet; its reasons hold.
-        SectionRole::Other => source != Source::Plan,
-        // A compaction summary lists files as they were at that moment; commits and reports describe their final state.
-        SectionRole::Change => !matches!(source, Source::Plan | Source::Compaction),
-        SectionRole::Problem | SectionRole::Cause | SectionRole::Note | SectionRole::Decision => true,
+        SectionRole::Change
+        | SectionRole::Other
+        | SectionRole::Problem
+        | SectionRole::Cause
+        | SectionRole::Note
+        | SectionRole::Decision => true,
     }
 }
 
-fn informative(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
+/// Returns the statements of a topic that still hold. A sentence that continues one that was left out goes with it.
+fn kept(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
     let mut out = Vec::new();
-    let mut is_continued = false;
+    let mut is_kept = true;
     for point in &topic.points {
-        // "It now rounds once" continues the sentence before it.
-        let continues = is_continued && source == Source::Report && continues(point);
-        is_continued = is_memorable(point.role, source)
-            && (continues || is_informative(&point.text, source))
-            && !ending.is_stale(&point.text, at);
-        if is_continued {
+        let continues = !point.is_item && opens_with_pronoun(&point.text);
+        is_kept = (is_kept || !continues)
+            && is_memorable(point.role)
+            && is_readable(point, source)
+            && !ending.is_stale(&point.text, at)
+            && !(source == Source::Report && ending.is_said_later(&point.text, at));
+        if is_kept {
             out.push(Statement {
                 text: point.text.clone(),
                 title: point.title.clone(),
@@ -188,64 +350,50 @@ fn informative(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) ->
     out
 }
 
-fn continues(point: &Point) -> bool {
-    let is_short = point.text.chars().count() <= MAX_STATEMENT;
-    !point.is_item
-        && is_short
-        && opens_with_pronoun(&point.text)
-        && !is_first_person(&point.text)
-        && !PRAISE.within(&point.text.to_lowercase())
+/// Praise, and words of the agent about itself, tell the next reader nothing.
+fn is_readable(point: &Point, source: Source) -> bool {
+    /// "Files: `a.rs`, `b.rs`" says nothing.
+    const MIN_PROSE_WORDS: usize = 2;
+    point.text.chars().count() <= MAX_STATEMENT
+        && outside_code(&point.text)
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .count()
+            >= MIN_PROSE_WORDS
+        && !(is_generality(&point.text) && count_names(&point.text) == 0)
+        && !point.text.starts_with('(')
+        && !point.text.starts_with("You ")
+        && (source == Source::Commit
+            || has_cause(&point.text)
+            || !(is_praise(&point.text) || is_first_person(&point.text)))
+        && !FILE_LISTS.starts(&point.text.to_lowercase())
+        && !TALK.starts(&point.text.to_lowercase())
+        && (source == Source::Commit || !GUESSES.within(&point.text.to_lowercase()))
 }
 
-/// Text for the user counts as it is; text that the agent wrote while working counts only where it states a finding.
-fn is_informative(text: &str, source: Source) -> bool {
-    if text.split_whitespace().count() < MIN_WORDS || text.chars().count() > MAX_STATEMENT {
-        return false;
-    }
-    let lower = text.to_lowercase();
-    if PRAISE.within(&lower) && !has_cause(text) {
-        return false;
-    }
-    match source {
-        Source::Prose => {
-            let names = count_names(text);
-            let words = text.split_whitespace().count();
-            let says_enough =
-                has_cause(text) || has_contrast(text) || names > 1 || words >= 2 * MIN_FINDING_WORDS;
-            names > 0
-                && words >= MIN_FINDING_WORDS
-                && says_enough
-                && is_statement(text)
-                && !is_first_person(text)
-                && !PLANS.within(&lower)
-                && !CHORES.within(&lower)
-        }
-        Source::Subagent => count_names(text) > 0 && is_statement(text),
-        Source::Commit | Source::User => true,
-        // Its reader was the agent itself, in the middle of the work.
-        Source::Compaction if is_first_person(text) || UNDER_WAY.within(&lower) => false,
-        _ => {
-            (!is_first_person(text) || has_cause(text))
-                && (names_subject(text) || has_cause(text) || has_contrast(text))
-        }
-    }
-}
-
-/// A sentence that weighs or intends is not a finding.
-static PLANS: Phrases = Phrases::new(concat!(
-    "would be to|simplest|either|maybe|might|hypothesis|suspect|perhaps|probably|wait|going to|we want|we should|",
-    "we need to|i should",
+static FILE_LISTS: Phrases = Phrases::new(concat!(
+    "files:|file:|files changed|files modified|modified files|changed files|files updated|files created|",
+    "new files:|location:|locations:",
 ));
 
-/// A reviewer's praise tells the next reader nothing.
+/// Words to the user about the next step.
+static TALK: Phrases = Phrases::new("please|if it still|if you|this time|try|you should|you'll|curious");
+
+static GUESSES: Phrases = Phrases::new(concat!(
+    "might be|may be|probably|possibly|perhaps|maybe|i suspect|not sure|we should see|you should see|should now see|",
+    "looks good",
+));
+
+/// Reports whether a sentence only praises the work.
+pub(crate) fn is_praise(text: &str) -> bool {
+    PRAISE.within(&text.to_lowercase()) && !has_cause(text)
+}
+
 static PRAISE: Phrases = Phrases::new(concat!(
     "well-structured|well structured|well-tested|well-written|well-designed|clean refactoring|is correct|are correct|",
     "is the right approach|clearly explains|looks correct|look correct|looks solid|good coverage|good test coverage|",
     "nicely|no concerns",
 ));
-
-/// The state at one moment.
-static UNDER_WAY: Phrases = Phrases::new("currently|in progress|so far|just completed|was about to");
 
 /// Reports whether a heading is the name of a file.
 fn is_file(heading: &str) -> bool {
@@ -272,72 +420,49 @@ fn labeled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
         .collect()
 }
 
-/// Packs statements, in order, into as few drafts as fit. Statements without any title among them join the draft before them.
-fn pack(source: Source, at: usize, group: Group, ending: &Ending<'_>) -> Vec<Draft> {
-    let mut out: Vec<Draft> = Vec::new();
-    for statements in chunks(group.statements, |statement| statement.text.chars().count()) {
-        match finish(source, at, group.heading.as_deref(), statements) {
-            Ok(draft) => out.extend(draft.filter(|draft| is_complete(draft, ending))),
-            Err(statements) => {
-                if let Some(last) = out.last_mut() {
-                    statements.into_iter().for_each(|statement| last.push(statement));
-                }
-            }
-        }
+/// Adds the reason that the agent gave on the way to a report about changes that gives none.
+pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &mut Draft) {
+    /// A reason with fewer shared words is about something else.
+    const MIN_SHARED: u32 = 3;
+    if !ending.changes_in_turn(draft.at) || has_cause(&draft.text()) {
+        return;
     }
-    out
+    let known = Words::of(&draft.text());
+    let is_reason = |text: &str| {
+        has_cause(text)
+            && count_names(text) > 0
+            && text.chars().count() <= MAX_STATEMENT
+            && is_statement(text)
+            && !opens_with_pronoun(text)
+            && !is_first_person(text)
+            && !WEIGHED.within(&text.to_lowercase())
+            && !ending.is_stale(text, draft.at)
+            && Words::of(text).shared(&known) >= MIN_SHARED
+    };
+    let turn = ending.turn(draft.at);
+    let prose = turn.filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_))));
+    let reason = prose
+        .flat_map(|at| timeline.message(at).points().map(move |point| (at, point)))
+        .rfind(|(_, point)| is_reason(&point.text));
+    let Some((at, reason)) = reason else { return };
+    let is_before = ending.files(at..draft.at).len() == ending.files(ending.turn(draft.at)).len();
+    let reason = ended(reason.text.clone());
+    draft.narrative.push(if is_before {
+        format!("Before the change: {reason}")
+    } else {
+        reason
+    });
 }
 
-/// Splits a list into runs of at most [`MAX_DRAFT`] characters.
-fn chunks<T>(list: Vec<T>, chars: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
-    let mut out: Vec<Vec<T>> = Vec::new();
-    let mut length = MAX_DRAFT;
-    for one in list {
-        let own = chars(&one);
-        if length + own > MAX_DRAFT {
-            out.push(Vec::new());
-            length = 0;
-        }
-        length += own;
-        if let Some(open) = out.last_mut() {
-            open.push(one);
-        }
-    }
-    out
-}
-
-/// Adds findings to the memory of their episode while there is room, reasons first, and returns those that are left.
-pub(super) fn add_findings(host: &mut Draft, findings: Vec<(usize, Statement)>) -> Vec<(usize, Statement)> {
-    let mut room = MAX_DRAFT.saturating_sub(host.text().chars().count());
-    let mut known = Words::of(&host.text());
-    let (reasons, remarks): (Vec<_>, Vec<_>) = findings
-        .into_iter()
-        .partition(|(_, statement)| has_cause(&statement.text));
-    let mut rest = Vec::new();
-    for (at, statement) in reasons.into_iter().chain(remarks) {
-        let words = Words::of(&statement.text);
-        if words.covered_by(&known, RESTATED_PERCENT) {
-            continue;
-        }
-        let length = statement.text.chars().count() + 1;
-        if length > room {
-            rest.push((at, statement));
-            continue;
-        }
-        room -= length;
-        known.extend(&words);
-        host.push(Statement {
-            is_item: false,
-            ..statement
-        });
-    }
-    rest.sort_by_key(|(at, _)| *at);
-    rest
-}
+/// A sentence that weighs or intends gives no reason yet.
+pub(super) static WEIGHED: Phrases = Phrases::new(concat!(
+    "would be to|simplest|either|maybe|might|hypothesis|suspect|perhaps|probably|wait|going to|we want|we should|",
+    "we need to|i should|need to|should",
+));
 
 /// Puts the problem that a change solved in front of its memory while there is room.
 pub(super) fn add_problem(host: &mut Draft, statements: Vec<Statement>) {
-    let mut room = MAX_DRAFT.saturating_sub(host.text().chars().count());
+    let mut room = select::MAX_CHARS.saturating_sub(host.text().chars().count());
     let mut lines: Vec<String> = Vec::new();
     for statement in statements {
         let line = ended(statement.text);
@@ -356,77 +481,6 @@ pub(super) fn add_problem(host: &mut Draft, statements: Vec<Statement>) {
     host.narrative.splice(0..0, lines);
 }
 
-/// A finding with this share of its words in a memory is part of it.
-const RESTATED_PERCENT: u32 = 70;
-
-/// Packs findings from several places of an episode that give a reason or set a limit; the last one completes the draft.
-pub(super) fn pack_findings(mut findings: Vec<(usize, Statement)>) -> Vec<Draft> {
-    findings.retain(|(_, statement)| {
-        has_cause(&statement.text) || (has_contrast(&statement.text) && count_names(&statement.text) > 1)
-    });
-    let mut out = Vec::new();
-    for run in chunks(findings, |(_, statement)| statement.text.chars().count()) {
-        let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else {
-            continue;
-        };
-        let (first, last) = (*first, *last);
-        let statements: Vec<Statement> = run.into_iter().map(|(_, statement)| statement).collect();
-        // Passing remarks are not worth a memory, unless one of them gives a reason.
-        if !statements.iter().any(|statement| has_cause(&statement.text)) {
-            continue;
-        }
-        if let Ok(draft) = finish(Source::Prose, last, None, statements) {
-            let draft = draft.filter(Draft::has_content);
-            out.extend(draft.map(|draft| Draft { from: first, ..draft }));
-        }
-    }
-    out
-}
-
-/// Makes a draft of statements; returns them as an error if none of them can be the title.
-pub(super) fn finish(
-    source: Source,
-    at: usize,
-    heading: Option<&str>,
-    statements: Vec<Statement>,
-) -> Result<Option<Draft>, Vec<Statement>> {
-    const ABOUT_PERCENT: u32 = 60;
-    let Some(title) = choose_title(&statements, heading) else {
-        return Err(statements);
-    };
-    let mut draft = Draft::new(source, at, title);
-    // A list of names from a sub-agent is a catalog of the code, which the code itself shows better.
-    let items = statements.iter().filter(|statement| statement.is_item).count();
-    let is_catalog = source == Source::Subagent
-        && ((items > 0 && statements.len() - items < 2)
-            || !statements.iter().any(|statement| has_cause(&statement.text)));
-    if source == Source::Plan
-        && statements
-            .iter()
-            .any(|statement| statement.role == SectionRole::Decision)
-    {
-        draft.kind = Some(ObservationType::Decision);
-    }
-    let statement_words = Words::of(
-        &statements
-            .iter()
-            .map(|statement| statement.text.as_str())
-            .collect::<Vec<_>>()
-            .join(" "),
-    );
-    let is_specific = |heading: &&str| heading.split_whitespace().count() > 2 || count_names(heading) > 0;
-    // The headings of a compaction summary are the same in every session.
-    if let Some(heading) = heading
-        .filter(|_| source != Source::Compaction)
-        .filter(is_specific)
-        .filter(|heading| !Words::of(heading).covered_by(&statement_words, ABOUT_PERCENT))
-    {
-        draft.narrative.push(format!("{heading}:"));
-    }
-    statements.into_iter().for_each(|statement| draft.push(statement));
-    Ok((!is_catalog).then_some(draft))
-}
-
 /// Reports whether a draft is worth a memory. A single sentence of a report is, if it gives its reason or describes a change:
 /// then the changed files are its content.
 fn is_complete(draft: &Draft, ending: &Ending<'_>) -> bool {
@@ -439,7 +493,6 @@ fn is_complete(draft: &Draft, ending: &Ending<'_>) -> bool {
     };
     let is_told = match draft.source {
         Source::Report => is_outcome(),
-        Source::Subagent => has_cause(&draft.title),
         _ => false,
     };
     is_told || draft.has_content()
@@ -454,22 +507,24 @@ static NOW: Phrases = Phrases::new("now");
 
 /// Reports whether a draft describes completed changes.
 pub(super) fn describes_changes(draft: &Draft) -> bool {
+    let texts = || draft.narrative.iter().chain(&draft.facts);
+    let changed = texts().filter(|text| tells_change(text)).count();
+    tells_change(&draft.title) || (changed > 0 && changed * 4 >= texts().count())
+}
+
+/// Reports whether a statement tells a completed change.
+fn tells_change(text: &str) -> bool {
     /// "`a.rs`: `load()` — Added a flag" has two.
     const MAX_LABELS: usize = 2;
-    let changes = |text: &str| {
-        let after_labels = text
-            .match_indices([':', '—', '-'])
-            .filter_map(|(at, label)| text[at + label.len()..].strip_prefix(' '));
-        std::iter::once(text)
-            .chain(after_labels.take(MAX_LABELS))
-            .any(|text| {
-                let opening = verb(text.split_whitespace().next().unwrap_or_default());
-                opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past)
-            })
-            || NOW.within(&text.to_lowercase())
-            || text.starts_with("The fix ")
-    };
-    let texts = || draft.narrative.iter().chain(&draft.facts);
-    let changed = texts().filter(|text| changes(text)).count();
-    changes(&draft.title) || (changed > 0 && changed * 4 >= texts().count())
+    let after_labels = text
+        .match_indices([':', '—', '-'])
+        .filter_map(|(at, label)| text[at + label.len()..].strip_prefix(' '));
+    std::iter::once(text)
+        .chain(after_labels.take(MAX_LABELS))
+        .any(|text| {
+            let opening = verb(text.split_whitespace().next().unwrap_or_default());
+            opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past)
+        })
+        || NOW.within(&text.to_lowercase())
+        || text.starts_with("The fix ")
 }

@@ -12,17 +12,6 @@ const SAME_PERCENT: u32 = 62;
 /// A draft that has this much of its words in all other memories together says nothing new.
 const KNOWN_PERCENT: u32 = 88;
 
-/// The share of the budget for what the agent wrote to itself or to other agents, in percent.
-const WORKING_NOTES_PERCENT: usize = 50;
-
-/// Reports whether a source was written for the work in progress, not for a reader.
-const fn is_working_note(source: Source) -> bool {
-    matches!(
-        source,
-        Source::Compaction | Source::Subagent | Source::Prose | Source::Written
-    )
-}
-
 /// The worth of one new word, by source.
 const fn worth(source: Source) -> u32 {
     match source {
@@ -30,10 +19,7 @@ const fn worth(source: Source) -> u32 {
         Source::Obstacle => 16,
         Source::Commit => 14,
         Source::Report => 12,
-        Source::Compaction => 9,
-        Source::Plan | Source::Prose => 8,
-        Source::Subagent => 6,
-        Source::Written | Source::Change => 5,
+        Source::Change => 5,
     }
 }
 
@@ -61,16 +47,10 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
     drop_repetitions(&mut rest);
     let mut known = Words::default();
     let mut left = SESSION_CHARS;
-    let mut left_for_notes = SESSION_CHARS * WORKING_NOTES_PERCENT / 100;
     let mut chosen = Vec::new();
     loop {
         rest.retain(|candidate| {
-            let room = if is_working_note(candidate.source) {
-                left.min(left_for_notes)
-            } else {
-                left
-            };
-            candidate.chars <= room && !candidate.words.covered_by(&known, KNOWN_PERCENT)
+            candidate.chars <= left && !candidate.words.covered_by(&known, KNOWN_PERCENT)
         });
         let Some(best) =
             (0..rest.len()).max_by_key(|at| (rest[*at].value(&known), std::cmp::Reverse(rest[*at].at)))
@@ -80,9 +60,6 @@ pub(super) fn choose(mut drafts: Vec<(String, Draft)>) -> Vec<(String, Draft)> {
         let best = rest.swap_remove(best);
         known.extend(&best.words);
         left -= best.chars;
-        if is_working_note(best.source) {
-            left_for_notes -= best.chars;
-        }
         chosen.push(best.at);
     }
     let mut kept: Vec<Option<(String, Draft)>> = drafts.into_iter().map(Some).collect();

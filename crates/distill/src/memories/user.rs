@@ -2,7 +2,7 @@
 
 use backstory_model::ObservationType;
 
-use super::draft::{Draft, Source, ended, title_of};
+use super::draft::{Draft, POINTERS, Source, ended, title_of};
 use crate::Action;
 use crate::english::{
     Phrases, Words, code, count_names, fit_title, has_cause, is_directive, is_instruction, is_question,
@@ -87,17 +87,24 @@ static REVERSALS: Phrases = Phrases::new(concat!(
     "forget that",
 ));
 
-/// "rebase first" steers one step; "don't force-push" lasts.
+/// "rebase first" and "add this test" steer one step; "don't force-push" lasts.
 fn is_lasting(sentence: &str) -> bool {
-    is_lasting_directive(sentence) || (is_instruction(sentence) && !PASSING.within(&sentence.to_lowercase()))
+    let lower = sentence.to_lowercase();
+    is_lasting_directive(sentence)
+        || (is_instruction(sentence) && !PASSING.within(&lower) && !POINTERS.within(&lower))
 }
 
 fn is_lasting_directive(sentence: &str) -> bool {
-    is_directive(sentence) && !MOMENTARY.within(&sentence.to_lowercase())
+    let lower = sentence.to_lowercase();
+    is_directive(sentence) && !MOMENTARY.within(&lower) && !CORRECTIONS.starts(&lower)
 }
 
+/// "I meant the other one" corrects a sentence that the next reader does not have.
+static CORRECTIONS: Phrases = Phrases::new("i meant|i mostly meant|i mean|i think|i guess|i was|i'm|i am");
+
 /// "Don't change anything yet" holds for the moment.
-static MOMENTARY: Phrases = Phrases::new("yet|for now|right now|for the moment|this time");
+static MOMENTARY: Phrases =
+    Phrases::new("yet|for now|right now|for the moment|this time|take a look|have a look");
 
 /// A refusal with a reason is a rule as well.
 fn explains_refusal(sentence: &str) -> bool {
@@ -115,6 +122,8 @@ fn draft(at: usize, title: String) -> Draft {
 
 fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
     let (question, answer) = (plain(question), plain(answer));
+    // The client's mark of the option that the agent prefers.
+    let answer = answer.replace(" (Recommended)", "");
     if answer.is_empty() {
         return None;
     }
@@ -138,7 +147,7 @@ fn refused(target: Option<&str>, words: &str, at: usize) -> Option<Draft> {
         let target = &target[..target.floor_char_boundary(MAX_TARGET)];
         draft
             .narrative
-            .push(format!("The user refused {} with these words.", code(target)));
+            .push(format!("Said when refusing {}.", code(target)));
     }
     Some(draft)
 }

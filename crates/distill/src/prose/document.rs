@@ -199,7 +199,7 @@ static NUMBERED_CHOICES: Phrases = Phrases::new(concat!(
 /// Longer messages are read up to here.
 const MAX_BYTES: usize = 48 * 1024;
 /// Longer code blocks are left out; shorter ones are quoted with the text that introduces them.
-const MAX_QUOTED_CODE: usize = 140;
+const MAX_QUOTED_CODE: usize = 200;
 
 /// Parses a message.
 pub(super) fn parse(message: &str) -> Vec<Section> {
@@ -400,12 +400,12 @@ impl Reader {
             return;
         };
         let target = last.children.last_mut().unwrap_or(&mut last.text);
-        if let [line] = lines.as_slice()
-            && target.ends_with(':')
-            && line.len() <= MAX_QUOTED_CODE
-            && !line.contains('`')
-        {
-            target.push_str(&format!(" `{line}`"));
+        let code = lines.join(" ");
+        if !code.is_empty() && code.len() <= MAX_QUOTED_CODE && !code.contains('`') {
+            // "Changed the check to `x`" needs no colon; a code block after a whole sentence shows it.
+            let separator = if target.ends_with(':') { "" } else { ":" };
+            target.truncate(target.trim_end_matches('.').len());
+            target.push_str(&format!("{separator} `{code}`"));
         }
     }
 }
