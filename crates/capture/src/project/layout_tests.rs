@@ -56,6 +56,7 @@ impl Disk {
     pub(super) fn worktree(&self, at: &str, git_dir: &str, pointer: &str, common: &str) -> &Self {
         self.file(&format!("{at}/.git"), format!("gitdir: {pointer}\n"));
         self.file(&format!("{git_dir}/HEAD"), "ref: refs/heads/side\n");
+        self.file(&format!("{git_dir}/gitdir"), format!("{}/.git\n", self.text(at)));
         self.file(&format!("{git_dir}/commondir"), format!("{common}\n"))
             .folder(&format!("{at}/src"))
     }
@@ -197,7 +198,7 @@ fn a_worktree_keeps_its_project_without_the_repository() {
         format!("gitdir: {}\n", disk.text("gone/app/.git/worktrees/wt")),
     )
     .folder("wt/src");
-    assert_eq!(disk.short("wt/src"), ["~/gone/app", "~/gone/app", "app"]);
+    assert_eq!(disk.short("wt/src"), ["~/gone/app", "~/wt", "wt"]);
     assert_eq!(disk.facts("wt").branch, None);
     disk.repository("gone/app/.git", REMOTE);
     assert_eq!(disk.facts("wt").key, KEY, "pruned, but the repository is there");
@@ -323,11 +324,67 @@ fn the_inner_repository_wins() {
         .folder("outer/vendor/inner/src");
     disk.repository("outer/testdata/x.git", "");
     assert_eq!(disk.short("outer/vendor/inner/src")[1], "~/outer/vendor/inner");
-    assert_eq!(
-        disk.short("outer/testdata/x.git/refs")[0],
-        "~/outer/testdata/x.git"
-    );
+    assert_eq!(disk.facts("outer/testdata/x.git/refs").key, KEY);
     assert_eq!(disk.facts("outer/vendor").key, KEY);
+}
+
+/// A repository can be committed into another one in the layout of a bare repository, with a config that names any remote.
+#[test]
+fn a_bare_layout_inside_a_working_tree_is_not_a_repository() {
+    let disk = Disk::new();
+    disk.repository("clone/.git", "[remote \"origin\"]\nurl = https://h/evil\n");
+    disk.repository("clone/docs", REMOTE)
+        .folder("clone/docs/guide")
+        .repository("clone/docs/guide/more", REMOTE);
+    for path in [
+        "clone/docs",
+        "clone/docs/guide",
+        "clone/docs/guide/more",
+        "clone/docs/refs",
+    ] {
+        assert_eq!(disk.short(path), ["h/evil", "~/clone", "clone"], "{path}");
+    }
+    // In the clone of a submodule and in a worktree as well.
+    disk.worktree(
+        "wt",
+        "clone/.git/worktrees/wt",
+        &disk.text("clone/.git/worktrees/wt"),
+        "../..",
+    )
+    .repository("wt/docs", REMOTE);
+    assert_eq!(disk.short("wt/docs")[0], "h/evil");
+    disk.file("clone/docs/.backstory-ignore", "");
+    assert!(disk.ignored("clone/docs/guide"));
+}
+
+/// An archive can hold a `.git` file that points into a repository of the user.
+#[test]
+fn a_git_file_makes_no_worktree_unless_the_repository_points_back() {
+    let disk = Disk::new();
+    disk.repository("app/.git", "");
+    disk.worktree(
+        "wt",
+        "app/.git/worktrees/wt",
+        &disk.text("app/.git/worktrees/wt"),
+        "../..",
+    );
+    for (name, target) in [
+        ("repository", "app/.git"),
+        ("worktree", "app/.git/worktrees/wt"),
+        ("pruned", "app/.git/worktrees/none"),
+    ] {
+        disk.file(
+            &format!("{name}/.git"),
+            format!("gitdir: {}\n", disk.text(target)),
+        );
+        let facts = disk.facts(name);
+        assert_eq!((facts.root, facts.worktree), (disk.text(name), None), "{name}");
+    }
+    disk.file("app/.backstory-ignore", "");
+    assert!(disk.ignored("worktree") && disk.ignored("wt"));
+    disk.repository("srv/app.git", "[core]\n\tbare = true\n");
+    disk.file("bare/.git", format!("gitdir: {}\n", disk.text("srv/app.git")));
+    assert_eq!(disk.facts("bare").root, disk.text("bare"));
 }
 
 #[test]

@@ -81,22 +81,40 @@ struct Walk {
     ignored: bool,
 }
 
-/// Searches an existing, canonical folder and its parents for a repository.
+/// Searches an existing, canonical folder and its parents for a repository. A bare layout counts only if no working tree
+/// contains it.
 fn find_repository(existing: &Path) -> Walk {
     let mut ignored = false;
+    let mut embedded: Option<(Repository, bool)> = None;
     for folder in existing.ancestors().take(MAX_LEVELS) {
         ignored = ignored || has_ignore_file(folder);
-        if let Some(repository) = Repository::at(folder) {
-            ignored = ignored || repository.elsewhere().is_some_and(|main| has_ignore_file(&main));
-            return Walk {
-                repository: Some(repository),
-                ignored,
-            };
+        match Repository::at(folder) {
+            Some(repository) if repository.is_embedded() => {
+                if embedded.is_none() {
+                    embedded = Some((repository, ignored));
+                }
+            }
+            // The bare layout is the store of this repository, such as `.bare` beside a `.git` file.
+            Some(repository) if embedded.is_some() && repository.stores(existing) => break,
+            Some(repository) => {
+                ignored = ignored || repository.elsewhere().is_some_and(|main| has_ignore_file(&main));
+                return Walk {
+                    repository: Some(repository),
+                    ignored,
+                };
+            }
+            None => {}
         }
     }
-    Walk {
-        repository: None,
-        ignored,
+    match embedded {
+        Some((repository, below)) => Walk {
+            ignored: below || repository.elsewhere().is_some_and(|main| has_ignore_file(&main)),
+            repository: Some(repository),
+        },
+        None => Walk {
+            repository: None,
+            ignored,
+        },
     }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! Interprets `.git` folders and files, `commondir`, `HEAD` and bare repositories. The parent module derives the key of
 //! the project.
+//!
+//! Files of a repository can come from strangers: a bare layout can be committed into a working tree, and an archive can hold a
+//! `.git` file that points to another repository of the user. The first is not a repository ([`Repository::is_embedded`]); the
+//! second does not make its folder a worktree, because the repository does not point back.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -67,7 +71,11 @@ impl Repository {
     pub(super) fn main_root(&self) -> PathBuf {
         match self.kind {
             Kind::Plain => self.folder.clone(),
-            Kind::Separate if self.config().bare == Some(true) => self.common_dir.clone(),
+            Kind::Separate
+                if self.common_dir.starts_with(&self.folder) && self.config().bare == Some(true) =>
+            {
+                self.common_dir.clone()
+            }
             Kind::Separate => self.folder.clone(),
             Kind::Linked | Kind::Inside => self.owner(&self.common_dir),
         }
@@ -88,12 +96,29 @@ impl Repository {
     /// Returns the folder that users regard as the repository, unless the search has visited it already.
     pub(super) fn elsewhere(&self) -> Option<PathBuf> {
         match self.kind {
-            Kind::Plain | Kind::Separate => None,
+            Kind::Plain => None,
+            // Also for a worktree that was moved without git: what the user turned off stays off.
+            Kind::Separate => Some(self.owner(&self.common_dir)),
             Kind::Linked | Kind::Inside if is_named(&self.common_dir, ".bare") => {
                 self.common_dir.parent().map(Path::to_owned)
             }
             Kind::Linked | Kind::Inside => Some(self.main_root()),
         }
+    }
+
+    /// Returns true if the folder has a bare layout and could be committed content of a working tree around it. Git treats it
+    /// the same way with `safe.bareRepository=explicit`; a path below `.git` cannot be committed.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.kind == Kind::Inside
+            && !self
+                .folder
+                .components()
+                .any(|part| part.as_os_str() == OsStr::new(".git"))
+    }
+
+    /// Returns true if a folder is part of what git stores for this repository.
+    pub(super) fn stores(&self, folder: &Path) -> bool {
+        folder.starts_with(&self.git_dir) || folder.starts_with(&self.common_dir)
     }
 
     /// Returns the root of the linked worktree; `None` in the main working tree.
@@ -156,7 +181,12 @@ impl Repository {
             return Some(match common {
                 Some(common) => {
                     let common_dir = files::canonical_or_lexical(&files::join(&git_dir, &common));
-                    Self::new(Kind::Linked, folder, git_dir, common_dir)
+                    let kind = if points_back(&git_dir, folder) {
+                        Kind::Linked
+                    } else {
+                        Kind::Separate
+                    };
+                    Self::new(kind, folder, git_dir, common_dir)
                 }
                 None => Self::new(Kind::Separate, folder, git_dir.clone(), git_dir),
             });
@@ -166,7 +196,7 @@ impl Repository {
         match gone.parent() {
             Some(worktrees) if is_named(worktrees, "worktrees") => {
                 let common_dir = files::canonical_or_lexical(worktrees.parent()?);
-                Some(Self::new(Kind::Linked, folder, gone, common_dir))
+                Some(Self::new(Kind::Separate, folder, gone, common_dir))
             }
             _ => Some(Self::plain(folder)),
         }
@@ -207,6 +237,17 @@ fn belongs_to(worktree: &Path, common_dir: &Path) -> bool {
     target_of_git_file(worktree)
         .and_then(|path| files::canonical(&path))
         .is_some_and(|path| path == common_dir)
+}
+
+/// Returns true if the git folder of a worktree names the `.git` file in a folder.
+fn points_back(git_dir: &Path, folder: &Path) -> bool {
+    let Some(back) = first_line(&git_dir.join("gitdir")) else {
+        return false;
+    };
+    let back = files::join(git_dir, &back);
+    back.parent()
+        .and_then(files::canonical)
+        .is_some_and(|back| back == folder)
 }
 
 fn target_of_git_file(folder: &Path) -> Option<PathBuf> {
