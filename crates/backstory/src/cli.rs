@@ -19,8 +19,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::{
     command::{
         ExitStatus, backup, completions, config, context, demo, distill, doctor, edit, export, forget,
-        import, index, install, logins, mcp, open, pin, queue, reindex, remember, restore, search, session,
-        sessions, show, stats, timeline, why, worker,
+        import, index, install, logins, mcp, open, pin, project, queue, reindex, remember, restore, search,
+        session, sessions, show, stats, timeline, why, worker,
     },
     output, version,
 };
@@ -68,6 +68,7 @@ enum Command {
     Export(export::Export),
     Backup(backup::Backup),
     Restore(restore::Restore),
+    Project(project::ProjectArgs),
     Config(config::ConfigArgs),
     Open(open::Open),
     Logins(logins::Logins),
@@ -175,6 +176,7 @@ fn run(command: Command) -> Result<ExitStatus> {
                 ExitStatus::Done
             })
         }
+        Command::Project(arguments) => project::run(&engine()?, &arguments),
         Command::Open(arguments) => open::run(&engine()?, &arguments),
         Command::Logins(arguments) => logins::run(&engine()?, &arguments),
         Command::Mcp(arguments) => mcp::run(&engine()?, &arguments),

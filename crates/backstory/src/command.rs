@@ -17,6 +17,7 @@ pub(crate) mod logins;
 pub(crate) mod mcp;
 pub(crate) mod open;
 pub(crate) mod pin;
+pub(crate) mod project;
 pub(crate) mod queue;
 pub(crate) mod reindex;
 pub(crate) mod remember;
@@ -37,10 +38,11 @@ use backstory_engine::error::{HintedError, with_hint};
 use backstory_engine::ingest::ingest;
 use backstory_engine::{
     engine::Engine,
+    project_claims::{self, Claim},
     repair::{self, LockOwner},
     worker_process,
 };
-use backstory_model::{Handle, ObservationType, Timestamp};
+use backstory_model::{Handle, ObservationType, ProjectIdentity, Timestamp};
 use backstory_store::{BusyTimeout, Project, Store};
 use backstory_system::can_write;
 
@@ -104,7 +106,7 @@ pub(crate) fn open_store(engine: &Engine) -> Result<Option<Store>> {
         }
     }
     let mut store = open_for_writing(engine)?;
-    match ingest(&spool, &mut store) {
+    match ingest(engine, &mut store) {
         Ok(ingested) if ingested.left > 0 => {
             anstream::eprintln!(
                 "{} events in the spool are from a newer version, or cannot be read",
@@ -154,11 +156,11 @@ pub(crate) fn observation_type(name: &str) -> Result<ObservationType, String> {
 }
 
 /// Finds the project that the user names: an id, a display name, or any path inside it.
-pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
+pub(crate) fn project(engine: &Engine, store: &Store, named: &str) -> Result<Project> {
     let as_path = Path::new(named);
     if as_path.exists() {
         let path = std::path::absolute(as_path)?;
-        let key = backstory_capture::project::locate(&path).facts.key;
+        let key = project_claims::locate(engine, &path).facts.key;
         if let Some(project) = store.project_with_id(&key)? {
             return Ok(project);
         }
@@ -170,8 +172,18 @@ pub(crate) fn project(store: &Store, named: &str) -> Result<Project> {
 }
 
 /// Finds the project of the current folder; `None` if it has no memories.
-pub(crate) fn current_project(store: &Store) -> Result<Option<Project>> {
+pub(crate) fn current_project(engine: &Engine, store: &Store) -> Result<Option<Project>> {
     let folder = std::env::current_dir().context("could not find the current folder")?;
-    let key = backstory_capture::project::locate(&folder).facts.key;
-    Ok(store.project_with_id(&key)?)
+    let facts = locate_here(engine, &folder);
+    Ok(store.project_with_id(&facts.key)?)
+}
+
+/// Finds the project of a folder. Reports on stderr if the folder only claims to belong to a known project.
+pub(crate) fn locate_here(engine: &Engine, folder: &Path) -> ProjectIdentity {
+    let claimed = backstory_capture::project::locate(folder).facts;
+    let decision = project_claims::claim(engine, &claimed);
+    if decision == Claim::Pending {
+        anstream::eprintln!("{}", project_claims::notice(engine, &claimed));
+    }
+    decision.apply(claimed)
 }

@@ -15,7 +15,7 @@ use backstory_capture::{
     project,
 };
 use backstory_engine::{
-    clock::Clock, engine::Engine, environment::Environment, home::Home, injection_log::InjectionLog,
+    clock::Clock, engine::Engine, environment::Environment, injection_log::InjectionLog, project_claims,
 };
 use backstory_store::Store;
 use backstory_system::read_stdin;
@@ -44,7 +44,7 @@ fn render() -> Option<String> {
     if engine.environment.is_on("BACKSTORY_DISABLED") || project::is_ignored(Path::new(&folder)) {
         return Some("backstory · off here\n".to_owned());
     }
-    read_counts(&engine.home, &folder, session.as_deref())
+    read_counts(&engine, &folder, session.as_deref())
 }
 
 /// Returns the folder of the session: newer clients send it in `workspace`.
@@ -58,13 +58,14 @@ fn folder(payload: &Payload<'_>) -> Option<String> {
         .map(std::borrow::Cow::into_owned)
 }
 
-fn read_counts(home: &Home, folder: &str, session: Option<&str>) -> Option<String> {
+fn read_counts(engine: &Engine, folder: &str, session: Option<&str>) -> Option<String> {
+    let home = &engine.home;
     let memories = match home.database().exists() {
         true => {
             // Leaked: the process exits soon, and closing takes time.
             let store = Box::leak(Box::new(Store::open_immutable(&home.database()).ok()?));
             store
-                .count_memories(&project::locate(Path::new(folder)).facts.key, MAX)
+                .count_memories(&project_claims::locate(engine, Path::new(folder)).facts.key, MAX)
                 .ok()?
         }
         false => 0,

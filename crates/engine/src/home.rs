@@ -109,6 +109,11 @@ impl Home {
         self.root.join("token")
     }
 
+    /// Returns the path of the list of folders that share the memories of a project.
+    pub fn roots(&self) -> PathBuf {
+        self.root.join("roots")
+    }
+
     /// Returns the path of the list of signed-in browsers.
     pub fn logins(&self) -> PathBuf {
         self.root.join("logins.json")

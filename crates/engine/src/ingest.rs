@@ -12,12 +12,12 @@ use backstory_capture::{
     drop_counters::{self, DropReason},
     hook_payload::HookPayload,
     host, project,
-    spool::{Spool, SpoolError},
+    spool::SpoolError,
 };
 use backstory_model::Event;
 use backstory_store::{IngestCounts, SessionProjects, Store, StoreError};
 
-use crate::swap_lock::SwapLock;
+use crate::{engine::Engine, project_claims, swap_lock::SwapLock};
 
 /// Number of events per transaction.
 const BATCH: usize = 500;
@@ -43,7 +43,8 @@ pub struct IngestReport {
 }
 
 /// Ingests all events that are in the spool now.
-pub fn ingest(spool: &Spool, store: &mut Store) -> Result<IngestReport> {
+pub fn ingest(engine: &Engine, store: &mut Store) -> Result<IngestReport> {
+    let spool = &engine.home.spool();
     let pending = spool.pending().context("could not list the spool")?;
     let mut report = IngestReport::default();
     if pending.is_empty() {
@@ -51,28 +52,44 @@ pub fn ingest(spool: &Spool, store: &mut Store) -> Result<IngestReport> {
     }
     let _lock = SwapLock::shared(spool)?;
     for keys in pending.chunks(BATCH) {
-        ingest_batch(spool, store, keys, &mut report)?;
+        ingest_batch(engine, store, keys, &mut report)?;
     }
     Ok(report)
 }
 
-/// Stores events in one transaction. The first event of a session may lack its project, which is located here.
-pub fn store_events(store: &mut Store, events: &[Event]) -> Result<IngestCounts, StoreError> {
+/// Stores events in one transaction. The project of a new session is decided here: its first event may lack one, or name one
+/// that its folder only claims.
+pub fn store_events(
+    engine: &Engine,
+    store: &mut Store,
+    events: &[Event],
+) -> Result<IngestCounts, StoreError> {
     let mut projects = SessionProjects::new();
     let mut seen = HashSet::new();
     for event in events {
-        let is_first = seen.insert(event.session_id.as_str());
-        if is_first && event.project.is_none() && store.session_db_id(&event.session_id)?.is_none() {
-            let payload = HookPayload::read(&event.payload).ok();
-            let cwd = payload.as_ref().and_then(HookPayload::cwd).unwrap_or_default();
-            let identity = project::locate(Path::new(&*cwd)).facts;
+        if seen.insert(event.session_id.as_str()) && store.session_db_id(&event.session_id)?.is_none() {
+            let identity = match &event.project {
+                Some(identity) => identity.clone(),
+                None => {
+                    let payload = HookPayload::read(&event.payload).ok();
+                    let cwd = payload.as_ref().and_then(HookPayload::cwd).unwrap_or_default();
+                    project::locate(Path::new(&*cwd)).facts
+                }
+            };
+            let identity = project_claims::record(engine, store, identity)?;
             projects.insert(event.session_id.clone(), identity);
         }
     }
     store.ingest_batch(events, &projects)
 }
 
-fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], report: &mut IngestReport) -> Result<()> {
+fn ingest_batch(
+    engine: &Engine,
+    store: &mut Store,
+    keys: &[String],
+    report: &mut IngestReport,
+) -> Result<()> {
+    let spool = &engine.home.spool();
     let mut events = Vec::with_capacity(keys.len());
     for key in keys {
         match spool.read(key) {
@@ -101,7 +118,7 @@ fn ingest_batch(spool: &Spool, store: &mut Store, keys: &[String], report: &mut 
     report
         .readers
         .extend(readers.map(|event| event.session_id.clone()));
-    report.new += store_events(store, &events)?.new;
+    report.new += store_events(engine, store, &events)?.new;
     if !store.is_in_place() {
         bail!(DatabaseReplaced);
     }

@@ -22,6 +22,7 @@ pub mod jsonl;
 mod log;
 pub mod models;
 pub mod process;
+pub mod project_claims;
 pub mod record;
 pub mod reindex;
 pub mod repair;

@@ -10,14 +10,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use backstory_capture::{
-    host::{self, RulesFile},
-    project,
-};
+use backstory_capture::host::{self, RulesFile};
 use backstory_recall::{ContextRequest, context};
 use backstory_store::Store;
 use backstory_system as system;
 
+use crate::project_claims;
 use crate::{atomic_file, engine::Engine, home::Home, settings::ContextSettings};
 
 /// Text by which a rules file of ours is recognized.
@@ -64,7 +62,7 @@ fn refresh_one(
     folder: &Path,
     settings: &ContextSettings,
 ) -> Result<()> {
-    let facts = project::locate(folder).facts;
+    let facts = project_claims::locate(engine, folder).facts;
     let root = PathBuf::from(facts.worktree.unwrap_or(facts.root));
     if !is_project(engine, &root) {
         return Ok(());

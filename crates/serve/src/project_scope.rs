@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use backstory_capture::project;
+use backstory_engine::{engine::Engine, project_claims};
 use backstory_model::{Handle, ProjectIdentity, Timestamp};
 use backstory_recall::{Query, Searcher};
 use backstory_store::{Filter, Project, ProjectError, Scope, Store};
@@ -22,13 +22,18 @@ pub(crate) enum ProjectScope {
 
 impl ProjectScope {
     /// Resolves a project by name, path, id or folder.
-    pub(crate) fn of(store: &Store, project: Option<&str>, cwd: Option<&str>) -> Result<Self, ApiError> {
+    pub(crate) fn of(
+        engine: &Engine,
+        store: &Store,
+        project: Option<&str>,
+        cwd: Option<&str>,
+    ) -> Result<Self, ApiError> {
         let folder = match ProjectRef::read(project, cwd)? {
             ProjectRef::Everywhere => return Ok(Self::Everywhere),
             ProjectRef::Project(name) => return Ok(Self::Project(store.project(name)?)),
             ProjectRef::Folder(folder) => folder,
         };
-        let key = project::locate(folder).facts.key;
+        let key = project_claims::locate(engine, folder).facts.key;
         match (store.project_with_id(&key)?, project) {
             (Some(project), _) => Ok(Self::Project(project)),
             // An explicit path may be a former root of a project; `cwd` alone never is.
@@ -84,13 +89,14 @@ pub(crate) fn folder(cwd: &str) -> Result<&Path, ApiError> {
 
 /// Returns the identity of a known or new project, or `None` for all projects.
 pub(crate) fn identity(
+    engine: &Engine,
     store: &Store,
     project: Option<&str>,
     cwd: Option<&str>,
 ) -> Result<Option<ProjectIdentity>, ApiError> {
     let name = match ProjectRef::read(project, cwd)? {
         ProjectRef::Everywhere => return Ok(None),
-        ProjectRef::Folder(folder) => return Ok(Some(project::locate(folder).facts)),
+        ProjectRef::Folder(folder) => return Ok(Some(project_claims::locate(engine, folder).facts)),
         ProjectRef::Project(name) => name,
     };
     let (key, name, root) = match store.project(name) {

@@ -153,7 +153,7 @@ fn ingest_spooled(engine: &Engine) {
         if has_worker {
             store.set_busy_timeout(BusyTimeout::Hook).ok();
         }
-        ingest(&spool, &mut store).ok();
+        ingest(engine, &mut store).ok();
     }
 }
 

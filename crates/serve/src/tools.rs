@@ -13,7 +13,7 @@ mod render;
 use std::path::{Path, PathBuf};
 
 use backstory_capture::project;
-use backstory_engine::engine::Engine;
+use backstory_engine::{engine::Engine, project_claims};
 use backstory_model::{Handle, NoteAuthor, ProjectIdentity, relative_path};
 use backstory_recall::{Query, Searcher, is_stale};
 use backstory_store::{Filter, NewNote, Store, TimelineSpan};
@@ -76,11 +76,12 @@ pub(crate) fn remember(
         .sanitize(args.text.trim())
         .ok_or_else(|| ApiError::bad("the text is empty after removing private spans"))?;
     let kind = args.r#type.as_deref().map(parse_type).transpose()?;
-    let own = caller.identity();
+    let own = caller.identity(engine);
     let identity = match (args.project.as_deref(), own) {
         (None, own) => own.ok_or_else(project_unknown)?,
         (named, own) => {
-            let identity = project_scope::identity(store, named, None)?.ok_or_else(global_note_refused)?;
+            let identity =
+                project_scope::identity(engine, store, named, None)?.ok_or_else(global_note_refused)?;
             if own.is_some_and(|own| own.key != identity.key) {
                 return Err(
                     ApiError::bad("an agent saves notes in its own project only").hint(
@@ -144,8 +145,9 @@ fn other_projects_closed() -> ApiError {
 
 impl CallerContext {
     /// Returns the project of the agent, if its folder is known.
-    fn identity(&self) -> Option<ProjectIdentity> {
-        self.folder.as_deref().map(|folder| project::locate(folder).facts)
+    fn identity(&self, engine: &Engine) -> Option<ProjectIdentity> {
+        let folder = self.folder.as_deref()?;
+        Some(project_claims::locate(engine, folder).facts)
     }
 }
 
@@ -162,7 +164,7 @@ impl ToolCall<'_> {
         if named.is_none() && folder.is_none() {
             return Err(project_unknown());
         }
-        let scope = ProjectScope::of(self.store, named, folder)?;
+        let scope = ProjectScope::of(self.engine, self.store, named, folder)?;
         let is_open = match &scope {
             _ if named.is_none() => true,
             ProjectScope::Everywhere => self.all_projects(),
@@ -183,7 +185,7 @@ impl ToolCall<'_> {
     /// Returns true if the agent may read memories of a project, named by its key; `None` for memories of all projects. An
     /// agent that connects over HTTP has no project of its own; its token opens the whole API.
     fn may_read(&self, key: Option<&str>) -> bool {
-        let (Some(key), Some(own)) = (key, self.caller.identity()) else {
+        let (Some(key), Some(own)) = (key, self.caller.identity(self.engine)) else {
             return true;
         };
         own.key == key || self.all_projects()

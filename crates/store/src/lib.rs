@@ -58,7 +58,7 @@ pub use search::vectors::{Coverage, EmbedOrder, StoredVector, ToEmbed};
 pub use sessions::active_sessions::{ActiveSession, TurnAction};
 pub use sessions::activity::{Branch, BusyFile, DayCount};
 pub use sessions::hosts::HostSeen;
-pub use sessions::projects::{Project, ProjectCard, ProjectError};
+pub use sessions::projects::{Project, ProjectCard, ProjectError, ProjectFolder};
 pub use sessions::{Session, SessionCursor, SessionError, SessionFilter, Turn};
 pub use store::Store;
 pub use transfer::claude_mem::{ClaudeMem, ForeignMemory};

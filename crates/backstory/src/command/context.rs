@@ -10,7 +10,7 @@ use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context};
 use backstory_text::tokens;
 use serde_json::{Value, json};
 
-use super::{ExitStatus, open_store, project};
+use super::{ExitStatus, locate_here, open_store, project};
 use crate::output::{self, BOLD, DIM};
 
 /// Show the context that a new session gets
@@ -67,10 +67,10 @@ fn build(engine: &Engine, arguments: &ContextArguments) -> Result<Option<Context
         Some(folder) => std::path::absolute(folder)?,
         None => std::env::current_dir().context("could not find the current folder")?,
     };
-    let facts = locate(&folder).facts;
+    let facts = locate_here(engine, &folder);
     let (project, branch) = match &arguments.project {
         Some(named) => {
-            let project = project(&store, named)?;
+            let project = project(engine, &store, named)?;
             let branch = locate(project.root.as_ref()).facts.branch;
             (project, branch)
         }

@@ -27,7 +27,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Export) -> Result<ExitStatus> {
     let project = arguments
         .project
         .as_deref()
-        .map(|named| project(&store, named))
+        .map(|named| project(engine, &store, named))
         .transpose()?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let written = store.each_line(project.as_ref(), |line| {

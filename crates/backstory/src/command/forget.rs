@@ -78,12 +78,8 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     let Some(mut store) = open_store(engine)? else {
         bail!(HintedError::new("no memories yet").hint("there is nothing to forget"));
     };
-    let found = find(
-        &store,
-        arguments,
-        engine.clock.timestamp(),
-        &models::zone(&engine.checked_settings()?),
-    )?;
+    let zone = models::zone(&engine.checked_settings()?);
+    let found = find(engine, &store, arguments, &zone)?;
     let selection = found.selection(arguments);
     let plan = store.preview_forget(selection)?;
     let is_empty = plan.is_empty() && !matches!(selection, Selection::Project(_));
@@ -133,7 +129,8 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn find(store: &Store, arguments: &Forget, now: Timestamp, zone: &TimeZone) -> Result<ForgetTargets> {
+fn find(engine: &Engine, store: &Store, arguments: &Forget, zone: &TimeZone) -> Result<ForgetTargets> {
+    let now = engine.clock.timestamp();
     let mut found = ForgetTargets::default();
     for &handle in &arguments.handles {
         if !store.exists(handle)? {
@@ -149,7 +146,7 @@ fn find(store: &Store, arguments: &Forget, now: Timestamp, zone: &TimeZone) -> R
         }
     }
     if let Some(named) = &arguments.project {
-        found.project = Some(project(store, named)?);
+        found.project = Some(project(engine, store, named)?);
     }
     found.before = arguments
         .before

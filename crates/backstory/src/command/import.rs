@@ -84,6 +84,7 @@ struct ClaudeCode {
 
 /// Arguments and settings of an import.
 struct ImportOptions<'i> {
+    engine: &'i Engine,
     arguments: &'i ClaudeCode,
     exclude: Exclude,
 }
@@ -145,6 +146,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
     let known: Vec<SessionOrigin> = sessions.iter().map(|(_, origin)| origin.clone()).collect();
     let folders = FolderProjects::of(&known, engine.environment.user_home().as_deref());
     let options = ImportOptions {
+        engine,
         arguments,
         exclude: hook_settings::load(engine).exclude,
     };
@@ -310,7 +312,7 @@ fn take(
     }
     if let Some(store) = store.filter(|_| !arguments.dry_run) {
         for batch in new.chunks(500) {
-            store_events(store, batch)?;
+            store_events(options.engine, store, batch)?;
         }
         let file = ImportedFile {
             path: &transcript.path.to_string_lossy(),

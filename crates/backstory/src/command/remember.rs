@@ -7,7 +7,6 @@ use std::{
 
 use anstream::println;
 use anyhow::{Context, Result, bail};
-use backstory_capture::project;
 use backstory_capture::sanitize::TextSanitizer;
 use backstory_engine::engine::Engine;
 use backstory_engine::error::HintedError;
@@ -15,7 +14,7 @@ use backstory_model::{NoteAuthor, ObservationType, ProjectIdentity, relative_pat
 use backstory_store::NewNote;
 use serde_json::json;
 
-use super::{ExitStatus, open_for_writing};
+use super::{ExitStatus, locate_here, open_for_writing};
 use crate::output::{self, DIM};
 
 /// Save a note for this project
@@ -67,7 +66,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
         bail!(HintedError::new("the note is empty").hint("pass a text: backstory remember \"…\""));
     };
     let cwd = std::env::current_dir().context("could not find the current folder")?;
-    let facts = project::locate(&cwd).facts;
+    let facts = locate_here(engine, &cwd);
     let files: Vec<String> = arguments
         .files
         .iter()

@@ -91,7 +91,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
     }
     let store = open_store(engine)?;
     let scope = match &store {
-        Some(store) => arguments.scope(store)?,
+        Some(store) => arguments.scope(engine, store)?,
         None => SearchScope::Nowhere,
     };
     if let Some(store) = &store {
@@ -185,14 +185,14 @@ impl Search {
         })
     }
 
-    fn scope(&self, store: &Store) -> Result<SearchScope> {
+    fn scope(&self, engine: &Engine, store: &Store) -> Result<SearchScope> {
         if self.all {
             return Ok(SearchScope::Everywhere);
         }
         if let Some(named) = &self.project {
-            return Ok(SearchScope::Project(project(store, named)?));
+            return Ok(SearchScope::Project(project(engine, store, named)?));
         }
-        Ok(current_project(store)?.map_or(SearchScope::Nowhere, SearchScope::Project))
+        Ok(current_project(engine, store)?.map_or(SearchScope::Nowhere, SearchScope::Project))
     }
 }
 

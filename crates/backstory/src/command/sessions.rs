@@ -36,7 +36,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Sessions) -> Result<ExitStatus> {
     let project = arguments
         .project
         .as_deref()
-        .map(|named| project(&store, named))
+        .map(|named| project(engine, &store, named))
         .transpose()?;
     let sessions = store.sessions(&SessionFilter {
         after: None,

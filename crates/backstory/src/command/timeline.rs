@@ -89,9 +89,9 @@ pub(crate) fn run(engine: &Engine, arguments: &TimelineArguments) -> Result<Exit
 /// Returns the best match for the words.
 fn best_hit(engine: &Engine, store: &Store, arguments: &TimelineArguments) -> Result<Option<Handle>> {
     let named = match (&arguments.project, arguments.all) {
-        (Some(named), _) => Some(project(store, named)?),
+        (Some(named), _) => Some(project(engine, store, named)?),
         (None, true) => None,
-        (None, false) => match current_project(store)? {
+        (None, false) => match current_project(engine, store)? {
             Some(project) => Some(project),
             // Nothing was recorded in this project.
             None => return Ok(None),

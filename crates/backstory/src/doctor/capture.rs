@@ -3,6 +3,7 @@
 use std::fs;
 
 use backstory_capture::drop_counters::{self, DropReason};
+use backstory_engine::project_claims;
 use backstory_store::{BusyTimeout, Store, StoreError};
 
 use super::finding::{CheckContext, Finding};
@@ -13,7 +14,22 @@ pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
     findings.extend(last_events(context));
     findings.extend(lost(context));
     findings.extend(torn(context));
+    findings.extend(claims(context));
     findings
+}
+
+/// Reports folders that only claim to belong to a known project.
+fn claims(context: &CheckContext<'_>) -> Vec<Finding> {
+    let pending = project_claims::pending(context.engine).into_iter();
+    pending
+        .map(|claim| {
+            let message = format!("{} names {} and has its own memories", claim.root, claim.key);
+            Finding::warning("project-claim", message).remedy(format!(
+                "if it is yours: backstory project confirm {}",
+                claim.root
+            ))
+        })
+        .collect()
 }
 
 fn switched_off(context: &CheckContext<'_>) -> Vec<Finding> {

@@ -18,6 +18,7 @@ use backstory_engine::{
     engine::Engine,
     hook_settings,
     injection_log::{InjectionLog, InjectionRecord},
+    project_claims::{self, Claim},
     settings::ContextSettings,
 };
 use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_machine_made, relative_path};
@@ -110,13 +111,18 @@ fn with_deadline<T: Clone + Send + 'static>(
         .ok()?;
     let output = receive.recv_timeout(RECALL_TIMEOUT).ok()??;
     // Logged before it is printed: a lost injection is better than one that is injected twice.
-    output.log.append(&output.records).ok()?;
-    (!output.text.is_empty()).then(|| format!("{}\n", form.answer(&output.text)))
+    if !output.records.is_empty() {
+        output.log.append(&output.records).ok()?;
+    }
+    let answer = form.answer(&output.text, output.notice.as_deref())?;
+    Some(format!("{answer}\n"))
 }
 
 /// Holds the text of an injection and its log records.
 struct HookOutput {
     text: String,
+    /// Line for the user alone.
+    notice: Option<String>,
     log: InjectionLog,
     records: Vec<InjectionRecord>,
 }
@@ -137,9 +143,15 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
         return None;
     }
-    let facts = event.project.as_ref()?;
+    let claimed = event.project.as_ref()?;
+    let decision = project_claims::claim(engine, claimed);
+    let facts = &decision.apply(claimed.clone());
     let build = |store: &Store| {
-        let project = store.project_of(facts)?;
+        // A session stays with its project, also after a compaction in another folder.
+        let project = match store.session_project(&event.session_id)? {
+            Some(project) => project,
+            None => store.project_of(facts)?,
+        };
         let request = ContextRequest {
             project: &project,
             branch: facts.branch.as_deref(),
@@ -148,7 +160,12 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
         };
         context(store, &request, &settings.limits())
     };
-    let block = Store::read_snapshot(&engine.home.database(), build).ok()??;
+    let block = Store::read_snapshot(&engine.home.database(), build).ok()?;
+    let notice = (decision == Claim::Pending).then(|| project_claims::notice(engine, claimed));
+    if block.is_none() && notice.is_none() {
+        return None;
+    }
+    let block = block.unwrap_or_default();
     // The first skipped memories were the closest to inclusion; they are enough to explain the selection.
     let mut skipped = 0;
     let logged = block.entries.into_iter().filter(|entry| {
@@ -167,6 +184,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     });
     Some(HookOutput {
         text: block.text,
+        notice,
         log: InjectionLog::of(&engine.home, &event.session_id),
         records: records.collect(),
     })
@@ -180,7 +198,8 @@ fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
     if !settings.on_prompt || is_machine_made(&prompt) || prompt.trim_start().starts_with('/') {
         return None;
     }
-    let here = SessionContext::find(engine, event.project.as_ref()?, &event.session_id, event.at)?;
+    let facts = event.project.clone()?;
+    let here = SessionContext::find(engine, facts, &event.session_id, event.at)?;
     let find = || {
         at_prompt(
             here.store,
@@ -202,7 +221,7 @@ fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
         return None;
     }
     let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
-    let here = SessionContext::find(engine, &facts, &event.session_id, event.at)?;
+    let here = SessionContext::find(engine, facts, &event.session_id, event.at)?;
     let injection = at_failure(
         here.store,
         &engine.home.vectors(),
@@ -220,12 +239,16 @@ fn file(engine: &Engine, lookup: &FileLookup) -> Option<HookOutput> {
         return None;
     }
     let facts = project::locate(lookup.cwd.as_ref()).facts;
-    let here = SessionContext::find(engine, &facts, &lookup.session_id, lookup.at)?;
+    let here = SessionContext::find(engine, facts.clone(), &lookup.session_id, lookup.at)?;
+    // In another repository, the same relative path names another file.
+    let is_other = facts.key != here.project.id && facts.root != here.project.root;
+    let root = if is_other {
+        &here.project.root
+    } else {
+        facts.worktree.as_ref().unwrap_or(&facts.root)
+    };
     let path = Path::new(&lookup.cwd).join(&lookup.path);
-    let path = relative_path(
-        &path.to_string_lossy(),
-        [facts.worktree.as_deref().unwrap_or(&facts.root)],
-    );
+    let path = relative_path(&path.to_string_lossy(), [root.as_str()]);
     if here.log.has_file_injection(&path) {
         return None;
     }
@@ -244,11 +267,21 @@ struct SessionContext {
 }
 
 impl SessionContext {
-    fn find(engine: &Engine, facts: &ProjectIdentity, session_id: &str, at: Timestamp) -> Option<Self> {
+    /// Finds the project of a session. An agent that changes folders in mid-session stays with the project in which the session
+    /// began: a folder must not choose the memories that are recalled. Only before the first event was ingested, the folder
+    /// decides.
+    fn find(engine: &Engine, facts: ProjectIdentity, session_id: &str, at: Timestamp) -> Option<Self> {
         let store = open(engine)?;
         let log = InjectionLog::of(&engine.home, session_id);
+        let project = match store.session_project(session_id).ok()? {
+            Some(project) => project,
+            None => {
+                let facts = project_claims::resolve(engine, facts);
+                store.project_with_id(&facts.key).ok()??
+            }
+        };
         Some(Self {
-            project: store.project_with_id(&facts.key).ok()??,
+            project,
             store,
             session_id: session_id.to_owned(),
             injected: log.injected(),
@@ -282,6 +315,7 @@ impl SessionContext {
             let nothing = entry(None, "no relevant memories".to_owned(), 0);
             return HookOutput {
                 text: String::new(),
+                notice: None,
                 records: vec![nothing],
                 log: self.log,
             };
@@ -293,6 +327,7 @@ impl SessionContext {
             .collect();
         HookOutput {
             text: injection.text,
+            notice: None,
             log: self.log,
             records,
         }

@@ -186,7 +186,8 @@ fn global_notes_are_included_in_a_project_without_memories() {
             .map(ToOwned::to_owned)
             .collect()
     };
-    let answer = home.report("session-start", &json!({"source": "startup", "cwd": other}));
+    let start = json!({"session_id": "s2", "source": "startup", "cwd": other});
+    let answer = home.report("session-start", &start);
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let at_start = answer["hookSpecificOutput"]["additionalContext"]
         .as_str()
@@ -245,10 +246,8 @@ fn memories_of_another_project_are_not_shown() {
     let home = sample();
     remember(&home, 5);
     let other = home.repository("elsewhere/acme", None);
-    assert_eq!(
-        home.report("session-start", &json!({"source": "startup", "cwd": other})),
-        ""
-    );
+    let start = json!({"session_id": "s2", "source": "startup", "cwd": other});
+    assert_eq!(home.report("session-start", &start), "");
 }
 
 #[test]

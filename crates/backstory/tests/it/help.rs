@@ -28,6 +28,8 @@ fn every_command_has_help() {
         "import claude-mem",
         "import jsonl",
         "config",
+        "project",
+        "project confirm",
         "open",
         "logins",
         "doctor",

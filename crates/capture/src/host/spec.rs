@@ -181,14 +181,24 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the output object that injects a text.
-    pub fn answer(self, text: &str) -> Value {
+    /// Returns the output object that injects a text and shows a notice to the user; `None` if there is nothing to print. Hosts
+    /// with an object per event show a `systemMessage`; others show no notice.
+    pub fn answer(self, text: &str, notice: Option<&str>) -> Option<Value> {
+        let mut output = serde_json::Map::new();
         match self {
             Self::Specific(event) => {
-                serde_json::json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+                if !text.is_empty() {
+                    let specific = serde_json::json!({"hookEventName": event, "additionalContext": text});
+                    output.insert("hookSpecificOutput".to_owned(), specific);
+                }
+                output.extend(notice.map(|notice| ("systemMessage".to_owned(), notice.into())));
             }
-            Self::Field(name) => serde_json::json!({ name: text }),
+            Self::Field(name) if !text.is_empty() => {
+                output.insert(name.to_owned(), text.into());
+            }
+            Self::Field(_) => {}
         }
+        (!output.is_empty()).then_some(Value::Object(output))
     }
 }
 
@@ -262,13 +272,19 @@ mod tests {
 
     #[test]
     fn output_has_the_format_of_the_host() {
-        let specific = OutputFormat::Specific("SessionStart").answer("x").to_string();
+        let specific = OutputFormat::Specific("SessionStart")
+            .answer("x", None)
+            .unwrap()
+            .to_string();
         assert_eq!(
             specific,
             r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"x"}}"#
         );
         assert_eq!(
-            OutputFormat::Field("additional_context").answer("x").to_string(),
+            OutputFormat::Field("additional_context")
+                .answer("x", None)
+                .unwrap()
+                .to_string(),
             r#"{"additional_context":"x"}"#
         );
     }

@@ -15,6 +15,7 @@ use backstory_model::ProjectIdentity;
 
 pub use remote::normalize_remote;
 use repository::Repository;
+pub use repository::{CloneTrace, RepositoryOrigin};
 
 /// The file that turns capture off for its folder and everything below, up to the next repository.
 const IGNORE_MARK: &str = ".backstory-ignore";
@@ -43,6 +44,11 @@ pub fn locate(cwd: &Path) -> Location {
         facts,
         ignored: walk.ignored,
     }
+}
+
+/// Reads how a repository came to be; `None` if the folder is not the root of one, or only points to one elsewhere.
+pub fn origin(root: &Path) -> Option<RepositoryOrigin> {
+    Repository::at(root)?.origin()
 }
 
 /// Reports whether there is a `.backstory-ignore` in the folder or above it, up to the root of the repository, or in
@@ -90,9 +96,7 @@ fn find_repository(existing: &Path) -> Walk {
         ignored = ignored || has_ignore_file(folder);
         match Repository::at(folder) {
             Some(repository) if repository.is_embedded() => {
-                if embedded.is_none() {
-                    embedded = Some((repository, ignored));
-                }
+                embedded.get_or_insert((repository, ignored));
             }
             // The bare layout is the store of this repository, such as `.bare` beside a `.git` file.
             Some(repository) if embedded.is_some() && repository.stores(existing) => break,

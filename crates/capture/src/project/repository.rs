@@ -12,6 +12,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use backstory_system::path_from_bytes;
 
@@ -32,6 +33,28 @@ pub(super) struct Repository {
     /// Contains `config` and everything else that worktrees share.
     common_dir: PathBuf,
     config: OnceCell<GitConfig>,
+}
+
+/// The traces that the creation of a repository left on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepositoryOrigin {
+    /// The folder that git stores the repository in.
+    pub git_dir: PathBuf,
+    /// The creation of that folder, where the file system records it.
+    pub created_at: Option<SystemTime>,
+    /// The clone by which the repository began, if its log still has it.
+    pub clone: Option<CloneTrace>,
+}
+
+/// The first entry of a repository's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloneTrace {
+    /// The address that was cloned.
+    pub from: String,
+    /// The time in the entry, in seconds since 1970.
+    pub at_seconds: u64,
+    /// The creation of the log file.
+    pub log_created_at: SystemTime,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -158,6 +181,31 @@ impl Repository {
         })
     }
 
+    /// Reads how the repository came to be. Returns `None` if it is stored elsewhere and does not belong to the folder: then its
+    /// traces say nothing about the folder.
+    pub(super) fn origin(&self) -> Option<RepositoryOrigin> {
+        let stored = files::canonical(&self.common_dir)?;
+        if !stored.starts_with(&self.folder) && self.owner(&stored) != self.folder {
+            return None;
+        }
+        let created = |path: &Path| path.symlink_metadata().and_then(|entry| entry.created()).ok();
+        let log = self.common_dir.join("logs/HEAD");
+        let clone = files::read(&log).ok().and_then(|text| {
+            let (from, at_seconds) = clone_in(&text)?;
+            let log_created_at = created(&log)?;
+            Some(CloneTrace {
+                from,
+                at_seconds,
+                log_created_at,
+            })
+        });
+        Some(RepositoryOrigin {
+            created_at: created(&self.common_dir),
+            git_dir: self.common_dir.clone(),
+            clone,
+        })
+    }
+
     fn plain(folder: &Path) -> Self {
         let git_dir = folder.join(".git");
         Self::new(Kind::Plain, folder, git_dir.clone(), git_dir)
@@ -266,6 +314,16 @@ fn line(text: &[u8]) -> Option<PathBuf> {
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))? + 1;
     let text = &text[..end];
     path_from_bytes(text).filter(|_| !text.contains(&0))
+}
+
+/// Parses the first line of a log: two commits, a name, seconds since 1970, a time zone, and after a tab `clone: from ADDRESS`.
+fn clone_in(log: &[u8]) -> Option<(String, u64)> {
+    let line = log.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    let (head, message) = line.split_once('\t')?;
+    let from = message.strip_prefix("clone: from ")?;
+    let seconds = head.rsplit(' ').nth(1)?.parse().ok()?;
+    Some((from.to_owned(), seconds))
 }
 
 fn branch_in(head: &[u8]) -> Option<String> {

@@ -111,7 +111,7 @@ impl<'h> WorkCycle<'h> {
         if !self.engine.home.spool().pending()?.is_empty() {
             self.activity.begin();
         }
-        let mut taken = ingest(&self.engine.home.spool(), &mut self.store)?;
+        let mut taken = ingest(self.engine, &mut self.store)?;
         for (host, events) in &taken.hosts {
             counters.events(host, "recorded", *events);
         }

@@ -157,7 +157,7 @@ async fn remember(
                 .sanitize(new.text.trim())
                 .ok_or_else(|| ApiError::bad("the text is empty after removing private spans"))?;
             let named = new.project.as_deref().filter(|_| new.cwd.is_none());
-            let identity = project_scope::identity(store, named, new.cwd.as_deref())?;
+            let identity = project_scope::identity(engine, store, named, new.cwd.as_deref())?;
             let saved = store.remember(
                 &NewNote {
                     project: identity.as_ref(),

@@ -9,6 +9,7 @@ use axum::{
     routing::get,
 };
 use backstory_capture::project;
+use backstory_engine::project_claims;
 use backstory_recall::{ContextRequest, context};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,10 +60,10 @@ async fn inject(
                 limits.tokens = budget.into();
             }
             let (named, cwd) = (query.project.as_deref(), query.cwd.as_deref());
-            let project = match (ProjectScope::of(store, named, cwd)?, named.or(cwd)) {
+            let project = match (ProjectScope::of(engine, store, named, cwd)?, named.or(cwd)) {
                 (ProjectScope::Project(project), _) => project,
                 (ProjectScope::Nowhere, Some(folder)) => {
-                    store.project_of(&project::locate(Path::new(folder)).facts)?
+                    store.project_of(&project_claims::locate(engine, Path::new(folder)).facts)?
                 }
                 _ => return Ok(String::new()),
             };

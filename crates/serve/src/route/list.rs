@@ -226,11 +226,12 @@ async fn memories(server: &Arc<Server>, kind: MemoryKind, query: ListQuery) -> J
         .map(str::parse)
         .transpose()
         .map_err(|_| ApiError::bad("invalid cursor"))?;
+    let engine = Arc::clone(&server.engine);
     server
         .stores
         .read(move |store| {
             let (named, cwd) = (query.filter.project.as_deref(), query.filter.cwd.as_deref());
-            let scope = ProjectScope::of(store, named, cwd)?;
+            let scope = ProjectScope::of(&engine, store, named, cwd)?;
             let project = match &scope {
                 ProjectScope::Everywhere => None,
                 ProjectScope::Project(project) => Some(project),
@@ -324,6 +325,7 @@ async fn sessions(
             Some(cursor.map_err(|_| ApiError::bad("invalid cursor"))?)
         }
     };
+    let engine = Arc::clone(&server.engine);
     server
         .stores
         .read(move |store| {
@@ -335,7 +337,7 @@ async fn sessions(
                     limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
                 })
             };
-            let mut found = match &ProjectScope::of(store, named, cwd)? {
+            let mut found = match &ProjectScope::of(&engine, store, named, cwd)? {
                 ProjectScope::Everywhere => sessions(None)?,
                 ProjectScope::Project(project) => sessions(Some(project))?,
                 ProjectScope::Nowhere => Vec::new(),

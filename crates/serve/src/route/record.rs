@@ -355,9 +355,10 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     let id = event["session_id"].as_str().unwrap_or_default().to_owned();
     let project = match body.project.filter(|_| !has_folder) {
         Some(named) => {
+            let state = Arc::clone(server);
             let identity = server
                 .stores
-                .read(move |store| project_scope::identity(store, Some(&named), None));
+                .read(move |store| project_scope::identity(&state.engine, store, Some(&named), None));
             let identity = identity.await?;
             Some(
                 identity
@@ -385,7 +386,7 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
         .stores
         .write(move |store| {
             // On failure the events stay in the spool, and the worker logs why.
-            ingest(&state.engine.home.spool(), store).ok();
+            ingest(&state.engine, store).ok();
             let number = store.session_db_id(&id)?;
             let turns = number.map(|number| store.last_turn_number(number)).transpose()?;
             Ok((number, turns.flatten()))

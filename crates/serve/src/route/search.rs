@@ -202,6 +202,7 @@ async fn search(
         .read(move |store| {
             let start = Instant::now();
             let scope = ProjectScope::of(
+                &state.engine,
                 store,
                 request.filter.project.as_deref(),
                 request.filter.cwd.as_deref(),
@@ -281,7 +282,12 @@ async fn timeline(
             ) {
                 (Some(handle), _) => Some(handle),
                 (None, Some(words)) => {
-                    let scope = ProjectScope::of(store, request.project.as_deref(), request.cwd.as_deref())?;
+                    let scope = ProjectScope::of(
+                        &state.engine,
+                        store,
+                        request.project.as_deref(),
+                        request.cwd.as_deref(),
+                    )?;
                     match scope.scope() {
                         Some(scope) => {
                             project_scope::best(store, &state.stores.vectors(), scope, words, state.now())?

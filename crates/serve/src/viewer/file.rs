@@ -35,7 +35,7 @@ impl FilePage {
             return Self::busy(store);
         };
         let path = path.trim_start_matches("./");
-        let project = match ProjectScope::of(store, field(pairs, "project"), None)? {
+        let project = match ProjectScope::of(&server.engine, store, field(pairs, "project"), None)? {
             ProjectScope::Everywhere => None,
             ProjectScope::Project(project) => Some(project),
             ProjectScope::Nowhere => {

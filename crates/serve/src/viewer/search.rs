@@ -118,7 +118,7 @@ fn read_filter(server: &Server, pairs: &Pairs) -> Result<(Filter, Option<String>
 
 fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, ApiError> {
     let (filter, named) = read_filter(server, pairs)?;
-    let scope = ProjectScope::of(store, named.as_deref(), None)?;
+    let scope = ProjectScope::of(&server.engine, store, named.as_deref(), None)?;
     let (scope, project) = match &scope {
         ProjectScope::Everywhere => (Scope::Everywhere, None),
         ProjectScope::Project(project) => (Scope::Project(project), Some(project)),

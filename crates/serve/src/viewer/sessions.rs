@@ -78,10 +78,11 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
         }
     };
     let named = field(&pairs, "project").map(ToOwned::to_owned);
+    let engine = Arc::clone(&server.engine);
     let (mut sessions, project) = server
         .stores
         .read(move |store| {
-            let project = match ProjectScope::of(store, named.as_deref(), None)? {
+            let project = match ProjectScope::of(&engine, store, named.as_deref(), None)? {
                 ProjectScope::Everywhere => None,
                 ProjectScope::Project(project) => Some(project),
                 ProjectScope::Nowhere => return Ok((Vec::new(), None)),

@@ -59,7 +59,7 @@ fn text(raw: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// Projects of sessions whose first event has none, by session id. The caller locates them in the file system.
+/// Projects of new sessions, by session id. The caller locates them in the file system.
 pub type SessionProjects = HashMap<String, ProjectIdentity>;
 
 /// Identifies an imported file in one state.
@@ -257,9 +257,9 @@ fn find_or_create_session(
         Some(id) => id,
         None => {
             let cwd = text(payload.cwd);
-            let located = || projects.get(&event.session_id).cloned();
-            let identity =
-                project.get_or_insert_with(|| located().unwrap_or_else(|| folder_project(cwd.as_deref())));
+            // The caller's decision comes first: the folder of the event may only claim to belong to a project.
+            project = projects.get(&event.session_id).cloned().or(project);
+            let identity = project.get_or_insert_with(|| folder_project(cwd.as_deref()));
             let project = find_or_create(tx, identity, event.at)?;
             let values = params![event.session_id, event.host.as_str(), project, cwd, event.at];
             let id = tx.row(CREATE, values, |row| row.get("id"))?;

@@ -35,6 +35,19 @@ pub struct ProjectCard {
     pub last_event_at: Option<Timestamp>,
 }
 
+/// Holds a folder that belongs to a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectFolder {
+    /// The key of the project.
+    pub key: String,
+    /// The folder.
+    pub path: String,
+    /// True for the root of a working tree, false for any folder inside.
+    pub is_root: bool,
+    /// The time since which it is known.
+    pub since: Timestamp,
+}
+
 /// Reports why a project was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
@@ -115,6 +128,36 @@ impl Store {
                     last_event_at: row.get("last_event_at")?,
                 })
             })
+        })
+    }
+
+    /// Lists the folders of all projects: their roots, the folders in which sessions started, and worktrees. Each is listed with
+    /// the time since which it is known.
+    pub fn project_folders(&self) -> Result<Vec<ProjectFolder>, StoreError> {
+        const FOLDERS: &str = "select key, root as path, 1 as is_root, created_at as since from project
+            union all select key, cwd, 0, min(started_at) from session join project on project.id = project_id
+                where cwd is not null group by key, cwd
+            union all select key, worktree, 1, min(started_at) from session join project on project.id = project_id
+                where worktree is not null group by key, worktree";
+        self.read("list the folders of projects", |connection| {
+            connection.rows(FOLDERS, [], |row| {
+                Ok(ProjectFolder {
+                    key: row.get("key")?,
+                    path: row.get("path")?,
+                    is_root: row.get("is_root")?,
+                    since: row.get("since")?,
+                })
+            })
+        })
+    }
+
+    /// Returns the project of a session; `None` if no event of the session was ingested.
+    pub fn session_project(&self, session_id: &str) -> Result<Option<Project>, StoreError> {
+        const OF_SESSION: &str =
+            "select project.id, key, name, root from session join project on project.id = project_id
+            where session_id = ?1";
+        self.read("look for the project of a session", |connection| {
+            connection.optional_row(OF_SESSION, [session_id], read)
         })
     }
 

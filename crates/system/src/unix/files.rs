@@ -32,6 +32,11 @@ pub fn is_open_to_others(path: &Path) -> Option<bool> {
     Some(fs::symlink_metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0))
 }
 
+/// Returns true if a file or folder belongs to the user of this process.
+pub fn is_own(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|file| file.uid() == rustix::process::geteuid().as_raw())
+}
+
 /// Returns true if a file is executable.
 pub fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)

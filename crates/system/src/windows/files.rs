@@ -42,6 +42,11 @@ pub fn is_open_to_others(_path: &Path) -> Option<bool> {
     None
 }
 
+/// Returns true: the permissions of the folder decide who may write there.
+pub fn is_own(_path: &Path) -> bool {
+    true
+}
+
 /// Extensions of programs and scripts.
 const PROGRAMS: [&str; 4] = ["exe", "com", "cmd", "bat"];
 
