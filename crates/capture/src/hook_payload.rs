@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use backstory_model::ToolInput;
+use serde_json::Value;
 
 use crate::payload::{Payload, PayloadError};
 
@@ -86,9 +87,29 @@ impl<'t> HookPayload<'t> {
         self.payload.text("error")
     }
 
+    /// Returns the texts of the answer of a tool call, one after the other.
+    pub fn answer_text(&self) -> Option<String> {
+        let answer: Value = serde_json::from_str(self.payload.raw("tool_response")?).ok()?;
+        let mut texts = String::new();
+        push_texts(&answer, &mut texts);
+        Some(texts)
+    }
+
     /// Returns the id of the sub-agent that the tool call started.
     pub fn launched_agent(&self) -> Option<Cow<'t, str>> {
         let response = Payload::read(self.payload.raw("tool_response")?).ok()?;
         response.text("agentId")
+    }
+}
+
+fn push_texts(value: &Value, texts: &mut String) {
+    match value {
+        Value::String(text) => {
+            texts.push_str(text);
+            texts.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| push_texts(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| push_texts(field, texts)),
+        _ => {}
     }
 }

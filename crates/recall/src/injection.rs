@@ -320,6 +320,20 @@ fn ends_of(text: &str, most: usize) -> String {
     format!("{head}\n{}", tail.into_iter().rev().collect::<String>())
 }
 
+/// Returns the line of an output that states an error. Stricter than for a tool that failed: a command that succeeded also
+/// prints lines such as "0 failed" or "no errors".
+pub fn stated_error(output: &str) -> Option<&str> {
+    output.lines().map(str::trim).find(|line| {
+        let start = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+        names_error_kind(line) || ["error: ", "fatal: "].iter().any(|sign| start.starts_with(sign))
+    })
+}
+
+/// Reports whether a line names a kind of error, such as `KeyError: 'x'` or `error[E0308]: …`.
+fn names_error_kind(line: &str) -> bool {
+    line.contains("Error:") || line.contains("error[") || line.contains("Exception:")
+}
+
 /// Returns the most specific line of an error output.
 fn error_line(error: &str) -> Option<&str> {
     const SIGNS: [&str; 12] = [
@@ -342,17 +356,34 @@ fn error_line(error: &str) -> Option<&str> {
     };
     let lines = || error.lines().map(str::trim).take(400);
     // Python and many others print it last, compilers first; a line that names a kind of error is the most specific.
-    let names_a_kind =
-        |line: &&str| line.contains("Error:") || line.contains("error[") || line.contains("Exception:");
     lines()
         .filter(is_specific)
-        .find(names_a_kind)
+        .find(|line| names_error_kind(line))
         .or_else(|| lines().find(is_specific))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_lines_that_state_an_error_count_in_an_answer() {
+        for (output, line) in [
+            ("ok\nKeyError: 'region'\n", Some("KeyError: 'region'")),
+            (
+                "error[E0308]: mismatched types",
+                Some("error[E0308]: mismatched types"),
+            ),
+            (
+                "! fatal: not a git repository",
+                Some("! fatal: not a git repository"),
+            ),
+            ("test result: ok. 4 passed; 0 failed", None),
+            ("checked 12 files, no errors found", None),
+        ] {
+            assert_eq!(stated_error(output), line, "{output}");
+        }
+    }
 
     #[test]
     fn the_most_specific_line_of_an_error_is_found() {

@@ -25,7 +25,7 @@ pub use context::{
 pub use files_now::{CitedFileStatus, cited_file_statuses};
 pub use frame::escape_for_frame;
 pub use index::{FlushPolicy, IndexError, embed_next, file_vectors, repair_vectors};
-pub use injection::{Injection, InjectionTarget, at_failure, at_file, at_prompt};
+pub use injection::{Injection, InjectionTarget, at_failure, at_file, at_prompt, stated_error};
 pub use search::{Query, SearchHit, Searcher, is_stale};
 pub use snippet::{matches, snippet};
 pub use staleness::{FileStatus, fingerprint_file};

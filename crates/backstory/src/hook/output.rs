@@ -22,8 +22,11 @@ use backstory_engine::{
     settings::ContextSettings,
 };
 use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_machine_made, relative_path};
-use backstory_recall::{ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context};
+use backstory_recall::{
+    ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context, stated_error,
+};
 use backstory_store::{BusyTimeout, Store};
+use backstory_text::scan;
 
 use super::{file_lookup::FileLookup, name::Hook};
 
@@ -59,6 +62,7 @@ fn injection_for(engine: &Engine, host: &HostSpec, event: &Event) -> Option<Stri
         EventKind::SessionStart => (InjectionTrigger::Start, session_start),
         EventKind::UserPromptSubmit => (InjectionTrigger::Prompt, prompt),
         EventKind::PostToolUseFailure => (InjectionTrigger::Failure, failure),
+        EventKind::PostToolUse if may_show_error(&event.payload) => (InjectionTrigger::Answer, answer),
         _ => return None,
     };
     with_deadline(engine, event, host.form(trigger)?, find)
@@ -214,21 +218,41 @@ fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
 
 /// Returns the earlier solution of a known failure.
 fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
-    let settings = hook_settings::context(engine);
     let payload = HookPayload::read(&event.payload).ok()?;
-    let error = payload.error()?;
+    solution(engine, event, &payload, &payload.error()?)
+}
+
+/// Reports whether the answer of a tool call may show an error. Most hooks end here, so it only searches the raw bytes.
+fn may_show_error(payload: &str) -> bool {
+    ["rror", "xception:", "fatal: "]
+        .iter()
+        .any(|sign| scan::find(payload.as_bytes(), sign.as_bytes()).is_some())
+}
+
+/// Returns the earlier solution of a known error that a command printed, although the tool did not fail: its exit status
+/// was lost in a pipe, or the host reports none.
+fn answer(engine: &Engine, event: &Event) -> Option<HookOutput> {
+    let payload = HookPayload::read(&event.payload).ok()?;
+    // Files and search results quote errors of any kind.
+    let is_command = payload
+        .tool_input()
+        .is_some_and(|input| input.command().is_some());
+    let is_foreign = payload.tool_name().is_some_and(|name| name.starts_with("mcp__"));
+    if !is_command && !is_foreign {
+        return None;
+    }
+    let text = payload.answer_text()?;
+    solution(engine, event, &payload, stated_error(&text)?)
+}
+
+fn solution(engine: &Engine, event: &Event, payload: &HookPayload<'_>, error: &str) -> Option<HookOutput> {
+    let settings = hook_settings::context(engine);
     if !settings.on_error {
         return None;
     }
     let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
     let here = SessionContext::find(engine, facts, &event.session_id, event.at)?;
-    let injection = at_failure(
-        here.store,
-        &engine.home.vectors(),
-        &error,
-        &here.target(&settings),
-    )
-    .ok()??;
+    let injection = at_failure(here.store, &engine.home.vectors(), error, &here.target(&settings)).ok()??;
     Some(here.into_output("failure", None, Some(injection)))
 }
 

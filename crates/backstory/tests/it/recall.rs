@@ -175,6 +175,34 @@ fn a_known_failure_injects_its_solution() {
 }
 
 #[test]
+fn a_known_error_in_the_answer_of_a_command_injects_its_solution() {
+    let home = past();
+    let answer = |session: &str, tool: &str, input: Value, stdout: &str| {
+        injected(&home.report(
+            "post-tool-use",
+            &json!({"session_id": session, "tool_name": tool, "tool_input": input,
+                "tool_response": {"stdout": stdout, "stderr": ""}}),
+        ))
+    };
+    let command = json!({"command": "cargo test 2>&1 | tail -5"});
+    let again = "test result: FAILED\nRefreshError: clock skew of 40 s is not allowed";
+    let injection = answer("s1", "Bash", command.clone(), again).unwrap();
+    assert!(injection.contains("retries once on a 401"), "{injection}");
+    assert_eq!(
+        answer("s1", "Bash", command.clone(), again),
+        None,
+        "once per session"
+    );
+    let other = "test result: ok. 4 passed; 0 failed\nno errors";
+    assert_eq!(answer("s2", "Bash", command.clone(), other), None);
+    // A file may quote any error.
+    let file = json!({"file_path": home.project().join("notes.md")});
+    assert_eq!(answer("s2", "Read", file, again), None);
+    home.ok(&["config", "set", "context.on_error", "false"]);
+    assert_eq!(answer("s2", "Bash", command, again), None);
+}
+
+#[test]
 fn a_memory_with_a_changed_file_is_marked_stale() {
     let home = past();
     assert!(!home.ok(&["context"]).contains("file changed since"));

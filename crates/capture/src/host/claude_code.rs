@@ -49,6 +49,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             InjectionTrigger::Failure,
             OutputFormat::Specific("PostToolUseFailure"),
         ),
+        (InjectionTrigger::Answer, OutputFormat::Specific("PostToolUse")),
     ],
     silence: DefaultOutput::AfterWork("{\"continue\":true,\"suppressOutput\":true}\n"),
     rules: None,

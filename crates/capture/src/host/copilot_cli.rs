@@ -45,6 +45,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             InjectionTrigger::Failure,
             OutputFormat::Field("additionalContext"),
         ),
+        (InjectionTrigger::Answer, OutputFormat::Field("additionalContext")),
     ],
     silence: DefaultOutput::Nothing,
     rules: None,

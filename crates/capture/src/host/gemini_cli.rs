@@ -43,6 +43,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         (InjectionTrigger::Start, OutputFormat::Specific("SessionStart")),
         (InjectionTrigger::Prompt, OutputFormat::Specific("BeforeAgent")),
         (InjectionTrigger::Failure, OutputFormat::Specific("AfterTool")),
+        (InjectionTrigger::Answer, OutputFormat::Specific("AfterTool")),
     ],
     silence: DefaultOutput::Nothing,
     rules: None,

@@ -33,6 +33,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         (InjectionTrigger::Start, OutputFormat::Field("context")),
         (InjectionTrigger::Prompt, OutputFormat::Field("context")),
         (InjectionTrigger::Failure, OutputFormat::Field("context")),
+        (InjectionTrigger::Answer, OutputFormat::Field("context")),
     ],
     silence: DefaultOutput::Nothing,
     rules: None,

@@ -158,6 +158,8 @@ pub enum InjectionTrigger {
     File,
     /// A tool failed.
     Failure,
+    /// A tool answered, and the answer shows an error: many commands and hosts report no failure.
+    Answer,
 }
 
 /// The output when there is nothing to inject.
