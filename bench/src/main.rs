@@ -1,6 +1,6 @@
 //! Benchmarks of backstory: latency of hooks, durability under kills, search and recall quality.
 //!
-//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|fire|instructions|distill|gate|search|serve|tokens|all]
+//! `cargo run --release -p backstory-bench -- [latency|parallel|kill|fire|instructions|distill|gate|search|secrets|serve|tokens|all]
 //! [--quick] [--rounds N] [--transcripts DIR] [--list|--scores] [--report-only] [--million] [--json FILE] [--product FILE]`.
 //! Times are only reported; lost events and a relevance gate below its limits fail the run.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
@@ -25,6 +25,7 @@ mod programs;
 mod random;
 mod report;
 mod search;
+mod secrets;
 mod store;
 mod text;
 mod tokens;
@@ -115,6 +116,7 @@ the run.
                 3,000 tokens per memory, or if the alternatives take less than 15 times as many
   all           all of these
   ablate FOLDER FACTS.jsonl  shows what each source of memories contributes to holding facts about sessions
+  secrets [--list]  how many generated secrets are redacted, and how much of text without secrets. Fails below its limits
   worklog FILE  shows what the built-in rules read from a transcript: --log (the default), --items, --memories
 
   --quick             a minute instead of ten
@@ -162,6 +164,14 @@ fn main() -> Result<ExitCode> {
     if tool.as_deref() == Some("ablate") {
         ablate::print(words)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if tool.as_deref() == Some("secrets") {
+        let passed = secrets::print(words)?;
+        return Ok(if passed {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
     }
     if tool.as_deref() == Some("worklog") {
         worklog::print(words)?;

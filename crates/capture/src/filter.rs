@@ -86,7 +86,7 @@ pub fn filter_payload(
         .map(|input| ToolTarget::of(&input))
         .unwrap_or_default();
     let rules = settings.sanitize_options().of_secret_file(subject.secret_file);
-    let (json, private) = rewrite(payload, rules, subject.echo);
+    let (json, private) = rewrite(payload, rules, subject.hidden_output);
     if kind == EventKind::UserPromptSubmit && private {
         CaptureDecision::PrivatePrompt
     } else {
@@ -111,8 +111,8 @@ pub fn is_own_tool(tool: &str) -> bool {
 pub struct ToolTarget {
     /// A file of secrets is read or written.
     pub secret_file: bool,
-    /// The memory itself is queried on the command line.
-    pub echo: bool,
+    /// The output is not recorded: the memory itself is queried, or the command prints a secret.
+    pub hidden_output: bool,
 }
 
 impl ToolTarget {
@@ -124,10 +124,12 @@ impl ToolTarget {
                 .split(|c: char| c.is_whitespace() || "'\"<>|;&()=".contains(c))
                 .take(4096)
         };
+        let printed = secrets::printed_secrets(&command);
         Self {
             secret_file: input.path().is_some_and(|path| secrets::is_secret_file(&path))
-                || words().any(secrets::is_secret_file),
-            echo: asks_memory(words()),
+                || words().any(secrets::is_secret_file)
+                || printed.environment,
+            hidden_output: asks_memory(words()) || printed.secret,
         }
     }
 }
@@ -148,7 +150,7 @@ fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
 }
 
 /// Writes the sanitized object. Also returns whether it is a prompt that is fully private.
-fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, echo: bool) -> (String, bool) {
+fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, hides_output: bool) -> (String, bool) {
     let length: usize = payload
         .fields()
         .map(|(name, raw)| name.len() + raw.len() + 8)
@@ -163,7 +165,7 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, echo: bool) -> (St
             out.push_str(raw);
         } else if METADATA.contains(&name) || IDS.contains(&name) {
             PayloadSanitizer::new(rules).value(raw, &mut out);
-        } else if echo && name == "tool_response" {
+        } else if hides_output && name == "tool_response" {
             out.push_str("null");
         } else {
             conversation.value(raw, &mut out);
@@ -173,7 +175,7 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, echo: bool) -> (St
         }
     }
     end_object(&mut out);
-    (out, private)
+    (conversation.without_repeats(out), private)
 }
 
 fn start_field(name: &str, out: &mut String) {
@@ -329,6 +331,33 @@ mod tests {
             );
             assert!(cut["tool_response"].to_string().len() > 20_000);
         }
+    }
+
+    #[test]
+    fn output_of_commands_that_print_a_secret_is_dropped() {
+        for command in [
+            "pass show db",
+            "op read op://a/b/c",
+            "kubectl get secret db -o yaml | base64 -d",
+        ] {
+            let payload =
+                json!({"tool_input": {"command": command}, "tool_response": {"stdout": "quiet otter"}});
+            let text = event(EventKind::PostToolUse, &payload).to_string();
+            assert!(!text.contains("otter"), "{text}");
+        }
+        let payload =
+            json!({"tool_input": {"command": "env"}, "tool_response": {"stdout": "MODE=quiet-otter\nA=b"}});
+        let text = event(EventKind::PostToolUse, &payload).to_string();
+        assert!(!text.contains("otter") && text.contains("MODE="), "{text}");
+    }
+
+    #[test]
+    fn a_secret_is_redacted_wherever_the_event_repeats_it() {
+        let payload = json!({"tool_input": {"command": "./login quiet-otter7", "description": "7 quiet-otter77"},
+            "tool_response": {"stdout": "user me\nDB_PASSWORD=quiet-otter7\n", "stderr": "bad login: quiet-otter7"}});
+        let text = event(EventKind::PostToolUse, &payload).to_string();
+        assert!(text.matches("[redacted:password]").count() == 3, "{text}");
+        assert!(text.contains("7 quiet-otter77"), "{text}");
     }
 
     #[test]

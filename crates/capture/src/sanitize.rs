@@ -56,6 +56,7 @@ impl SanitizeOptions {
         let mut out = String::with_capacity(raw.len().min(self.budget));
         let mut sanitizer = PayloadSanitizer::resume(self, std::mem::take(stripper));
         sanitizer.value(raw, &mut out);
+        let out = sanitizer.without_repeats(out);
         *stripper = if out.len() <= self.budget / 4 * 3 {
             sanitizer.stripper
         } else {
@@ -162,6 +163,11 @@ impl<'t> PayloadSanitizer<'t> {
     /// Reports whether a private span was removed.
     pub fn has_cut(&self) -> bool {
         self.stripper.has_stripped()
+    }
+
+    /// Redacts the secrets of the payload where its sanitized form repeats them.
+    pub fn without_repeats(&self, out: String) -> String {
+        self.redactor.repeats(&out).unwrap_or(out)
     }
 
     /// Appends the sanitized form of a JSON value. It uses at most three quarters of the remaining budget: a large

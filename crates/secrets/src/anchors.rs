@@ -1,26 +1,27 @@
 //! The pre-filter: finds positions at which a rule may match, in one fast pass.
 //!
 //! Every rule starts with a few fixed bytes. Four of them, with the case bit set, are its anchor; a bitmap of hashed anchors
-//! (8 KB, computed at compile time) rejects nearly all ordinary text with one load per two bytes. An anchor is no match:
+//! (16 KB, computed at compile time) rejects nearly all ordinary text with one load per two bytes. An anchor is no match:
 //! the rule examines the position again.
 
 use crate::{
     commands::COMMANDS,
     names::{SHORT_WORD_TAILS, WORDS},
-    tokens::TOKENS,
+    vendors::{Alphabet, TOKENS},
 };
 
 /// The rule that an anchor belongs to.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
     /// The index into [`TOKENS`].
-    Token(u8),
+    Token(u16),
     /// The index into [`COMMANDS`].
-    Command(u8),
+    Command(u16),
     Name,
     Url,
     PemBegin,
     PemEnd,
+    EncodedKey,
     Jwt,
     Bearer,
     Telegram,
@@ -33,6 +34,7 @@ pub(crate) enum Rule {
 const FIXED: &[(&[u8], Rule)] = &[
     (b"-BEG", Rule::PemBegin),
     (b"--EN", Rule::PemEnd),
+    (b"LS0t", Rule::EncodedKey),
     (b"eyJ", Rule::Jwt),
     (b"bear", Rule::Bearer),
     (b":AA", Rule::Telegram),
@@ -152,7 +154,7 @@ const CASE: u32 = 0x2020_2020;
 #[expect(clippy::cast_possible_truncation, reason = "only the low bytes count")]
 const fn hash_of_three(gram: u64) -> usize {
     // Of about a thousand factors tried, the one with the fewest false hits in Rust sources.
-    ((gram as u32).wrapping_mul(0x4880_A500) >> 16) as usize
+    ((gram as u32).wrapping_mul(0x4880_A500) >> 15) as usize
 }
 
 const fn hash_of_four(gram: u32) -> usize {
@@ -160,8 +162,8 @@ const fn hash_of_four(gram: u32) -> usize {
 }
 
 /// Bitmap of the first three and of the last three bytes of each anchor.
-static FILTER: [u64; 1024] = {
-    let mut filter = [0; 1024];
+static FILTER: [u64; 2048] = {
+    let mut filter = [0; 2048];
     let mut i = 0;
     while i < 2 * ANCHORS.len() {
         let hash = hash_of_three(ANCHORS[i / 2].gram as u64 >> (8 * (i % 2)));
@@ -206,7 +208,7 @@ static ANCHORS: [Anchor; COUNT] = {
 const COUNT: usize = collect().count;
 
 struct Collected {
-    list: [Anchor; 1024],
+    list: [Anchor; 4096],
     count: usize,
 }
 
@@ -237,18 +239,44 @@ impl Collected {
 /// The token alphabet in lower case: the case bit is set on both sides of a comparison.
 const TOKEN_TAILS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789_-";
 
+/// The characters of [`TOKEN_TAILS`] that an alphabet has, in either case.
+struct Tails {
+    bytes: [u8; TOKEN_TAILS.len()],
+    count: usize,
+}
+
+impl Tails {
+    const fn of(alphabet: Alphabet) -> Self {
+        let mut tails = Self {
+            bytes: [0; TOKEN_TAILS.len()],
+            count: 0,
+        };
+        let mut i = 0;
+        while i < TOKEN_TAILS.len() {
+            let (lower, upper) = (TOKEN_TAILS[i], TOKEN_TAILS[i].to_ascii_uppercase());
+            if (alphabet >> lower | alphabet >> upper) & 1 == 1 {
+                tails.bytes[tails.count] = lower;
+                tails.count += 1;
+            }
+            i += 1;
+        }
+        tails
+    }
+}
+
 const fn collect() -> Collected {
     let mut all = Collected {
         list: [Anchor {
             gram: 0,
             rule: Rule::Name,
-        }; 1024],
+        }; 4096],
         count: 0,
     };
     let mut i = 0;
     while i < TOKENS.len() {
         let (_, anchor) = TOKENS[i].prefix.as_bytes().split_at(TOKENS[i].anchor);
-        all = all.add(anchor, TOKEN_TAILS, Rule::Token(small(i)));
+        let tails = Tails::of(TOKENS[i].alphabet);
+        all = all.add(anchor, tails.bytes.split_at(tails.count).0, Rule::Token(small(i)));
         i += 1;
     }
     i = 0;
@@ -281,7 +309,7 @@ const fn collect() -> Collected {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "checked by the assertion")]
-const fn small(index: usize) -> u8 {
-    assert!(index < 256, "a table has more rows than an anchor can index");
-    index as u8
+const fn small(index: usize) -> u16 {
+    assert!(index < 65536, "a table has more rows than an anchor can index");
+    index as u16
 }

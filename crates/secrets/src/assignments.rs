@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::{
     entropy::{looks_random, looks_very_random},
-    escapes::at_line_end,
+    escapes::{at_line_end, skip_blanks},
     headers,
     literal::{ValueContext, is_bare_literal, is_mention, is_placeholder},
     names::{self, SecretLikelihood, SecretName},
@@ -14,7 +14,7 @@ use crate::{
         Assignment, Separator, after_type, at_line_start, closes_string, ends_line, may_follow,
         read_assignment, unwrapped,
     },
-    tokens,
+    tables, tokens,
     values::{bare_end, first_line, quoted, starts_next, without_brackets},
     window::window,
 };
@@ -24,6 +24,8 @@ use crate::{
 pub(crate) struct Assignments {
     /// Names up to this position have been examined.
     names_read: usize,
+    /// Tables up to this position have been examined.
+    tables_read: usize,
     /// Cookies up to this position have been examined.
     cookies_read: usize,
     /// The unquoted value that was read last.
@@ -42,12 +44,17 @@ impl Assignments {
             return 0;
         }
         let name = names::start(text, at)..end;
+        if at >= self.tables_read
+            && may_be_cell(text, end)
+            && let Some(table_end) = tables::column(text, &name, found)
+        {
+            self.tables_read = table_end;
+        }
         let Some(assignment) = read_assignment(text, &name) else {
             return 0;
         };
-        let Some(class) = SecretName::classify(&text[name.clone()]) else {
-            return 0;
-        };
+        let class = SecretName::classify(&text[name.clone()]).or_else(|| odbc_password(text, &name));
+        let Some(class) = class else { return 0 };
         // `[redacted:password]` was written by an earlier pass.
         if text[..name.start].ends_with(b"[redacted:") {
             return 0;
@@ -106,6 +113,23 @@ impl Assignments {
     }
 }
 
+/// Reports cheaply whether a name that ends at `end` may be the header of a column.
+fn may_be_cell(text: &[u8], end: usize) -> bool {
+    let after = skip_blanks(text, end);
+    matches!(text.get(after), None | Some(b'|' | b',' | b'\t' | b'\\')) || at_line_end(text, after)
+}
+
+/// Recognizes `PWD` in a connection string; elsewhere it is the working folder.
+fn odbc_password(text: &[u8], name: &Range<usize>) -> Option<SecretName> {
+    let listed = text[..name.start].ends_with(b";") && &text[name.clone()] == b"PWD";
+    listed.then_some(SecretName {
+        likelihood: SecretLikelihood::Literal,
+        kind: "password",
+        is_upper: true,
+        may_count: false,
+    })
+}
+
 /// Reports whether a name announces a secret: a JSON key, a column, a variable.
 pub fn is_secret_name(key: &str) -> bool {
     SecretName::classify(key.as_bytes()).is_some()
@@ -158,7 +182,7 @@ fn quoted_is_secret(text: &[u8], name: SecretName, site: &Assignment, value: &[u
         (SecretLikelihood::Literal, Separator::Blank) => {
             literal() && (name.is_upper || follows(text, site.name.start, b"with "))
         }
-        (SecretLikelihood::Literal, Separator::Comma) | (SecretLikelihood::Random, _) => {
+        (SecretLikelihood::Literal, Separator::Comma | Separator::Cell) | (SecretLikelihood::Random, _) => {
             looks_random(value) && !is_url(value)
         }
         (SecretLikelihood::Literal, _) => literal(),
@@ -182,6 +206,7 @@ fn is_secret_unquoted(text: &[u8], name: SecretName, site: &Assignment, range: &
         (_, Separator::Compares | Separator::Comma) => false,
         (_, Separator::Element) if text.get(range.end) != Some(&b'<') => false,
         (SecretLikelihood::VeryRandom, _) | (_, Separator::Blank) => looks_very_random(value),
+        (_, Separator::Cell) => looks_random(value),
         (SecretLikelihood::Random, Separator::Flag) => is_flag_value(value) && !value.starts_with(b"-"),
         (SecretLikelihood::Random, _) => looks_random(value),
         (SecretLikelihood::Literal, _) => {

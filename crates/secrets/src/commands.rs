@@ -96,6 +96,18 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: &[Apart("-P")],
     },
     Command {
+        program: "gh secret set",
+        flags: &[Apart("--body"), Apart("-b")],
+    },
+    Command {
+        program: "az login",
+        flags: &[Apart("-p")],
+    },
+    Command {
+        program: "helm registry login",
+        flags: &[Apart("-p")],
+    },
+    Command {
         program: "smbclient",
         flags: &[AfterUser("-U")],
     },
@@ -109,7 +121,7 @@ pub(crate) struct Commands {
 
 impl Commands {
     /// Reads the command line whose program starts at `at`. Returns the position at which to continue, or 0.
-    pub(crate) fn read(&mut self, text: &[u8], index: u8, at: usize, found: &mut Vec<Secret>) -> usize {
+    pub(crate) fn read(&mut self, text: &[u8], index: u16, at: usize, found: &mut Vec<Secret>) -> usize {
         let command = &COMMANDS[usize::from(index)];
         let Some(rest) = text[at..].strip_prefix(command.program.as_bytes()) else {
             return 0;

@@ -2,11 +2,16 @@
 //!
 //! A tool reports a file as an array with one string per line, a command as an array of arguments, and a page as a list of
 //! text blocks. [`EventRedactor::lines`] reads the strings of an array as one text; a private key that is still open at the
-//! end of a string continues in the next ones. Parsing JSON is up to the caller.
+//! end of a string continues in the next ones. A secret that one string announces is redacted wherever the event repeats it.
+//! Parsing JSON is up to the caller.
 
 use std::{borrow::Cow, ops::Range};
 
-use crate::{ScanContext, assignments, find, redact, replace, secret::Secret, structural};
+use backstory_text::scan;
+
+use crate::{
+    ScanContext, assignments, escapes, find, normalize, redact_each, replace, secret::Secret, structural,
+};
 
 /// The number of strings without a line of an open private key after which the key counts as ended.
 const MAX_OTHER_STRINGS: usize = 64;
@@ -18,7 +23,12 @@ const MIN_FIRST_LINE: usize = 40;
 #[derive(Debug, Default)]
 pub struct EventRedactor {
     open_key: Option<OpenKey>,
+    /// The secrets so far, with their kinds, that may occur again without a name.
+    values: Vec<(String, &'static str)>,
 }
+
+/// The number of secrets that are searched for in the rest of an event.
+const MAX_VALUES: usize = 64;
 
 /// A private key that began in an earlier string.
 #[derive(Debug)]
@@ -35,7 +45,8 @@ impl EventRedactor {
         if let Some(continued) = self.continue_key(text, context) {
             return Cow::Owned(continued);
         }
-        let redacted = redact(text, context);
+        let values = &mut self.values;
+        let redacted = redact_each(text, context, |value, kind| note(values, value, kind));
         if let Cow::Owned(redacted) = &redacted {
             self.open_after(redacted, text, context);
         }
@@ -52,13 +63,28 @@ impl EventRedactor {
         let mut redacted = None;
         for layout in [Layout::Lines, Layout::Arguments] {
             let lines = redacted.as_deref().map_or(Lines::Before(lines), Lines::After);
-            redacted = redact_joined(&lines, layout, context).or(redacted);
+            redacted = redact_joined(&lines, layout, context, &mut self.values).or(redacted);
         }
         let redacted = redacted?;
         if let (Some(last), Some(line)) = (redacted.last(), lines.last()) {
             self.open_after(last, line, context);
         }
         Some(redacted)
+    }
+
+    /// Redacts the secrets of the event where its JSON repeats them. Returns `None` if it does not.
+    pub fn repeats(&self, json: &str) -> Option<String> {
+        let mut found = Vec::new();
+        for (value, kind) in &self.values {
+            found.extend(
+                scan::find_all(json.as_bytes(), value.as_bytes()).filter_map(|start| {
+                    let range = start..start + value.len();
+                    is_whole(json.as_bytes(), &range).then_some(Secret { range, kind })
+                }),
+            );
+        }
+        let found = normalize(json, found);
+        (!found.is_empty()).then(|| replace(json, &found))
     }
 
     /// Redacts a string that continues a private key.
@@ -103,6 +129,26 @@ impl EventRedactor {
     }
 }
 
+/// Remembers a secret that is no ordinary word and no number, which may occur anywhere.
+fn note(values: &mut Vec<(String, &'static str)>, value: &str, kind: &'static str) {
+    let has = |class: fn(&u8) -> bool| value.bytes().any(|byte| class(&byte));
+    let mixed = has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit);
+    let plain = !value.contains(['"', '\\', '\n']) && value.parse::<f64>().is_err();
+    let is_known = values.iter().any(|(known, _)| known == value);
+    if (6..=512).contains(&value.len()) && mixed && plain && !is_known && values.len() < MAX_VALUES {
+        values.push((value.to_owned(), kind));
+    }
+}
+
+/// Reports whether no word extends over the edges of a range, which is not inside an escape.
+fn is_whole(text: &[u8], range: &Range<usize>) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let starts =
+        range.start == 0 || !is_word(&text[range.start - 1]) || escapes::at_word_start(text, range.start);
+    let escaped = text[..range.start].ends_with(b"\\");
+    starts && !escaped && !text.get(range.end).is_some_and(is_word)
+}
+
 /// Reports whether a text consists of lines of base64, the longest of at least `min` characters.
 fn is_body(text: &str, min: usize) -> bool {
     let is_line = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
@@ -143,7 +189,12 @@ enum Layout {
 }
 
 /// Redacts the text that the strings form, until nothing is found.
-fn redact_joined(lines: &Lines<'_>, layout: Layout, context: ScanContext<'_>) -> Option<Vec<String>> {
+fn redact_joined(
+    lines: &Lines<'_>,
+    layout: Layout,
+    context: ScanContext<'_>,
+    values: &mut Vec<(String, &'static str)>,
+) -> Option<Vec<String>> {
     const MAX_ROUNDS: usize = 8;
     let mut redacted: Option<Vec<String>> = None;
     for _ in 0..MAX_ROUNDS {
@@ -163,6 +214,7 @@ fn redact_joined(lines: &Lines<'_>, layout: Layout, context: ScanContext<'_>) ->
         for secret in found {
             for (line, range) in joined.split(&secret.range, &now) {
                 any = true;
+                note(values, &now[line][range.clone()], secret.kind);
                 split[line].push(Secret {
                     range,
                     kind: secret.kind,

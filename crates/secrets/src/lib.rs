@@ -1,9 +1,11 @@
 //! Finds secrets in text and redacts them before anything is written to disk.
 //!
 //! The text may be plain or the inside of a JSON string in its escaped form, even JSON within JSON; callers do not say which,
-//! and `escapes` reads all of them; `decode` reads what colors, `\u003d` and `&quot;` hide. One pass (`anchors`) looks for four bytes with which a rule may start: a vendor's
-//! token (`tokens`), a name that announces a secret (`names`, `separators`, `assignments`), a URL or a private key
-//! (`structural`), a header (`headers`) or a command (`commands`). `literal` tells a value from code.
+//! and `escapes` reads all of them; `decode` reads what colors, `\u003d` and `&quot;` hide. One pass (`anchors`) looks for four
+//! bytes with which a rule may start: a vendor's token (`tokens`, `vendors`), a name that announces a secret (`names`,
+//! `separators`, `assignments`, `tables`), a URL or a private key (`structural`), a header (`headers`) or a command
+//! (`commands`). `literal` tells a value from code. `event` redacts the strings of one event together, and `printers` knows
+//! commands whose whole output is a secret.
 //!
 //! Detection is heuristic: a password that looks like an ordinary word in prose is missed. Input and output are strings;
 //! reading and writing files is up to the caller. The scanner runs in every hook process, so all tables are constants and a
@@ -20,14 +22,17 @@ mod files;
 mod headers;
 mod literal;
 mod names;
+mod printers;
 mod scanner;
 mod secret;
 mod separators;
 mod structural;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod values;
+mod vendors;
 mod window;
 
 use std::{borrow::Cow, ops::Range};
@@ -38,6 +43,7 @@ use decode::Decoded;
 pub use assignments::is_secret_name;
 pub use event::EventRedactor;
 pub use files::is_secret_file;
+pub use printers::{Printed, printed_secrets};
 pub use secret::Secret;
 
 /// The surroundings of a text, as far as they are known.
@@ -80,6 +86,15 @@ fn scan_bytes(text: &[u8], context: ScanContext<'_>, found: &mut Vec<Secret>) ->
 /// A text that had a secret is scanned again until nothing is found: a redaction may turn its neighbor into a value, and
 /// redacting twice must equal redacting once.
 pub fn redact<'a>(text: &'a str, context: ScanContext<'_>) -> Cow<'a, str> {
+    redact_each(text, context, |_, _| {})
+}
+
+/// Redacts a text like [`redact`] and calls `note` for each secret: its text and its kind.
+fn redact_each<'a>(
+    text: &'a str,
+    context: ScanContext<'_>,
+    mut note: impl FnMut(&str, &'static str),
+) -> Cow<'a, str> {
     // Two rounds are usual. The limit is for text crafted to need many.
     const MAX_ROUNDS: usize = 8;
     let mut redacted = Cow::Borrowed(text);
@@ -87,6 +102,9 @@ pub fn redact<'a>(text: &'a str, context: ScanContext<'_>) -> Cow<'a, str> {
         let found = find(&redacted, context);
         if found.is_empty() {
             break;
+        }
+        for secret in &found {
+            note(&redacted[secret.range.clone()], secret.kind);
         }
         redacted = Cow::Owned(replace(&redacted, &found));
     }

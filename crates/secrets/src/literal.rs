@@ -219,7 +219,8 @@ pub(crate) fn is_bare_literal(value: &[u8], context: ValueContext) -> bool {
         ValueContext::Shell => true,
         ValueContext::Flag => !is_word_of(value, PROSE) && first != b'-' && !is_variable(value),
         _ if name && !digits => {
-            context == ValueContext::Line && !has(u8::is_ascii_uppercase) && !is_variable(value)
+            looks_random(value)
+                || (context == ValueContext::Line && !has(u8::is_ascii_uppercase) && !is_variable(value))
         }
         _ if name && !letters => true,
         _ if name => !is_variable(value) && (context == ValueContext::Line || value.len() >= 6),

@@ -7,7 +7,7 @@ pub(crate) const WORDS: &[&str] = &[
 ];
 
 /// Bytes that may follow an anchor of three letters and complete it to four.
-pub(crate) const SHORT_WORD_TAILS: &[u8] = b"=:\"'\\ \t>])_-?!,`12ds";
+pub(crate) const SHORT_WORD_TAILS: &[u8] = b"=:\"'\\ \t\n\r>])_-?!,`12ds<|";
 
 /// The evidence that a name gives about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

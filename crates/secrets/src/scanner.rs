@@ -7,6 +7,7 @@ use crate::{
     headers,
     secret::Secret,
     structural, tokens,
+    vendors::TOKENS,
 };
 
 /// Appends the secrets of a text, unsorted and possibly overlapping. Returns whether part of the text is encoded.
@@ -39,10 +40,13 @@ impl Scanner<'_> {
         let secret = match rule {
             Rule::Command(index) => return self.commands.read(text, index, at, self.found),
             Rule::Name => return self.assignments.read(text, at, self.found),
-            Rule::Token(index) => tokens::TOKENS[usize::from(index)].find_around(text, at),
+            Rule::Token(index) => TOKENS[usize::from(index)]
+                .find_around(text, at)
+                .map(|secret| structural::whole_key(text, secret)),
             Rule::Url => structural::url(text, at),
             Rule::PemBegin => structural::pem_begin(text, at),
             Rule::PemEnd => structural::pem_end(text, at),
+            Rule::EncodedKey => structural::encoded_key(text, at),
             Rule::Jwt => tokens::jwt(text, at),
             Rule::Bearer => headers::bearer(text, at),
             Rule::Telegram => tokens::telegram(text, at),

@@ -2,29 +2,33 @@
 
 use std::ops::Range;
 
+use backstory_text::scan;
+
 use crate::escapes::{
-    EscapeStep, at_line_end, at_word_start, backslashes_before, skip_blanks, skip_quote, step,
+    EscapeStep, at_line_end, at_word_start, backslashes_at, backslashes_before, skip_blanks, skip_quote, step,
 };
 
 /// The separator between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
-    /// `=`, `:=`, `=>`.
+    /// `=`, `:=`, `::=`, `?=`, `=>`, and `:-` in `${NAME:-value}`.
     Equals {
         /// No blank is around it.
         tight: bool,
     },
     Colon,
-    /// `==`, or `=` after a type: only a value in quotes counts.
+    /// `==`, `+=`, `.=`, `<-`, or `=` after a type: only a value in quotes counts.
     Compares,
     /// `--name value`, also as two strings of an array.
     Flag,
-    /// `"name", "value"`.
+    /// `"name", "value"`, and a default: `NAME || "value"`.
     Comma,
-    /// `<name>value</name>`.
+    /// `<name>value</name>`, `<string name="name">value</string>`, `<key>name</key><string>value</string>`.
     Element,
     /// `name: NAME`, then `value: …`.
     Pair,
+    /// `| name | value |`.
+    Cell,
     /// A blank.
     Blank,
 }
@@ -61,6 +65,11 @@ pub(crate) fn may_follow(text: &[u8], end: usize) -> bool {
                 | b'`'
                 | b'\\'
                 | b'>'
+                | b'<'
+                | b'+'
+                | b'.'
+                | b'|'
+                | b','
                 | b'['
                 | b'?'
                 | b'!'
@@ -98,7 +107,13 @@ pub(crate) fn read_assignment(text: &[u8], name: &Range<usize>) -> Option<Assign
     let (separator, length) = match rest {
         [b'=', b'=', b'=', ..] => (Separator::Compares, 3),
         [b'=', b'=', ..] => (Separator::Compares, 2),
-        [b'=', b'>', ..] | [b':', b'=', ..] => (Separator::Equals { tight: false }, 2),
+        [b'=', b'>', ..] | [b':', b'=', ..] | [b'?', b'=', ..] => (Separator::Equals { tight: false }, 2),
+        [b':', b':', b'=', ..] => (Separator::Equals { tight: false }, 3),
+        [b':', b':', b':', b'=', ..] => (Separator::Equals { tight: false }, 4),
+        [b':', b'-', ..] if text[..name.start].ends_with(b"${") => (Separator::Equals { tight: true }, 2),
+        [b'.', b'=', ..] | [b'+', b'=', ..] | [b'<', b'-', ..] => (Separator::Compares, 2),
+        [b'|', b'|', ..] | [b'?', b'?', ..] => (Separator::Comma, 2),
+        [b'|', ..] => (Separator::Cell, 1),
         [b'=', b'~', ..] | [b':', b':', ..] => return None,
         [b'=', ..] => (tight(1), 1),
         [b':', ..] => (Separator::Colon, 1),
@@ -106,9 +121,19 @@ pub(crate) fn read_assignment(text: &[u8], name: &Range<usize>) -> Option<Assign
         [b',', ..] if closed.is_some() && skip_quote(text, skip_blanks(text, at + 1)).is_some() => {
             (Separator::Comma, 1)
         }
-        [b'>', ..] if text[..name.start].ends_with(b"<") => (Separator::Element, 1),
+        [b'>', ..]
+            if text[..name.start].ends_with(b"<") || (closed.is_some() && is_attribute(text, name.start)) =>
+        {
+            (Separator::Element, 1)
+        }
+        [b'<', b'/', b'k', b'e', b'y', b'>', ..] => return plist_value(text, name, at + 6),
         [] => return None,
         _ if spaced && closed.is_none() && is_flag(text, name.start) => (Separator::Flag, 0),
+        _ if spaced && closed.is_none() && follows_setter(text, name.start) => {
+            (Separator::Equals { tight: true }, 0)
+        }
+        [b's', b't', b'r', b'i', b'n', b'g', b' ', b'=', ..] if spaced => (Separator::Compares, 8),
+        [b'i', b's', b' ' | b':', ..] if spaced => (Separator::Blank, 3),
         _ => {
             let paired = closed.is_some() || at_line_end(text, at) || text[at] == b'\\';
             return paired.then(|| pair(text, name, at)).flatten().or_else(|| {
@@ -134,6 +159,49 @@ pub(crate) fn read_assignment(text: &[u8], name: &Range<usize>) -> Option<Assign
         value,
         is_quoted: closed.is_some(),
     })
+}
+
+/// Reports whether the name, whose opening quote is before `at`, is the value of an attribute that names the element.
+fn is_attribute(text: &[u8], at: usize) -> bool {
+    let before = text[..at]
+        .strip_suffix(b"\"")
+        .or_else(|| text[..at].strip_suffix(b"'"))
+        .map(|before| &before[..before.len() - backslashes_before(before, before.len())]);
+    before.is_some_and(|before| {
+        [&b"name="[..], b"key=", b"id="]
+            .iter()
+            .any(|name| before.ends_with(name))
+    })
+}
+
+/// Reads the value of a property list after `</key>`.
+fn plist_value(text: &[u8], name: &Range<usize>, mut at: usize) -> Option<Assignment> {
+    for _ in 0..64 {
+        let escape = backslashes_at(text, at);
+        at += match text.get(at + escape) {
+            Some(b'n' | b'r' | b't') if escape > 0 => escape + 1,
+            Some(b' ' | b'\n' | b'\r' | b'\t') if escape == 0 => 1,
+            _ => break,
+        };
+    }
+    let element = [&b"<string>"[..], b"<data>"];
+    let open = element
+        .iter()
+        .find(|open| text[at.min(text.len())..].starts_with(open))?;
+    Some(Assignment {
+        name: name.clone(),
+        separator: Separator::Element,
+        value: at + open.len(),
+        is_quoted: false,
+    })
+}
+
+/// Reports whether a word precedes the name that sets a variable without a sign: `ENV NAME value`, `setenv NAME value`, and
+/// `machine … login … password …` of `.netrc`.
+fn follows_setter(text: &[u8], at: usize) -> bool {
+    let line = &text[at.saturating_sub(128)..at];
+    [&b"ENV "[..], b"setenv "].iter().any(|word| line.ends_with(word))
+        || (scan::find(line, b"machine ").is_some() && scan::find(line, b"login ").is_some())
 }
 
 /// Reports whether the value at `at` may follow a mere blank: only if it is long or in quotes.

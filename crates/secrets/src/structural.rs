@@ -135,6 +135,29 @@ fn is_partial(text: &[u8]) -> bool {
             .all(|byte| is_body(*byte) || b" \t\r\n\\".contains(byte))
 }
 
+/// Extends the first line of a private key without its `BEGIN` line over the lines after it.
+pub(crate) fn whole_key(text: &[u8], mut secret: Secret) -> Secret {
+    if secret.kind == PRIVATE_KEY {
+        secret.range.end = secret.range.end.max(body_end(text, secret.range.end));
+    }
+    secret
+}
+
+/// Reads a private key that is encoded in base64 as a whole; `at` is the position of `LS0t`.
+pub(crate) fn encoded_key(text: &[u8], at: usize) -> Option<Secret> {
+    // `-----BEGIN ` and, for each of the three alignments of base64, `PRIVATE`.
+    const START: &[u8] = b"LS0tLS1CRUdJTi";
+    const PRIVATE: [&[u8]; 3] = [b"UFJJVkFUR", b"BSSVZBVE", b"QUklWQVRF"];
+    let body = text[at..]
+        .starts_with(START)
+        .then(|| &text[at..text.len().min(at + 80)])?;
+    let is_private = PRIVATE.iter().any(|word| scan::find(body, word).is_some());
+    is_private.then(|| Secret {
+        range: at..body_end(text, at),
+        kind: PRIVATE_KEY,
+    })
+}
+
 /// Reads the password of a URL; `at` is the position of the last character of the scheme.
 pub(crate) fn url(text: &[u8], at: usize) -> Option<Secret> {
     password_in(text, authority(text, at + 1)?)

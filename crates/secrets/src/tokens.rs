@@ -1,4 +1,4 @@
-//! Vendors' tokens: those recognized by a prefix, one row each, and those with a format of their own.
+//! Vendors' tokens: those recognized by a prefix (`vendors` has one row for each), and those with a format of their own.
 
 use std::ops::Range;
 
@@ -8,186 +8,23 @@ use crate::{
     entropy::looks_random,
     escapes::{at_word_start, backslashes_at},
     secret::Secret,
+    vendors::{Alphabet, TOKENS, TokenPattern, WORD},
 };
-
-/// A set of ASCII characters, one bit each.
-type Alphabet = u128;
-
-const DIGITS: Alphabet = set(b"0123456789");
-const HEX: Alphabet = DIGITS | set(b"abcdefABCDEF");
-const UPPER: Alphabet = DIGITS | set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-const ALNUM: Alphabet = UPPER | set(b"abcdefghijklmnopqrstuvwxyz");
-const WORD: Alphabet = ALNUM | set(b"_-");
-const DOTTED: Alphabet = WORD | set(b".");
-const BASE64: Alphabet = WORD | set(b"+/=%");
-const PATH: Alphabet = WORD | set(b"/");
-
-/// A token that is recognized by its prefix.
-pub(crate) struct TokenPattern {
-    pub(crate) prefix: &'static str,
-    alphabet: Alphabet,
-    /// The minimum number of characters after the prefix. Lower than the real length, so that a truncated token counts.
-    min: usize,
-    kind: &'static str,
-    /// The prefix is an ordinary word or syllable: it must start a word, and the rest must look random.
-    common: bool,
-    /// The offset of the anchor in the prefix, for a prefix whose first bytes are too frequent in text.
-    pub(crate) anchor: usize,
-}
-
-const fn token(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'static str) -> TokenPattern {
-    TokenPattern {
-        prefix,
-        alphabet,
-        min,
-        kind,
-        common: false,
-        anchor: 0,
-    }
-}
-
-const fn common(prefix: &'static str, alphabet: Alphabet, min: usize, kind: &'static str) -> TokenPattern {
-    TokenPattern {
-        prefix,
-        alphabet,
-        min,
-        kind,
-        common: true,
-        anchor: 0,
-    }
-}
-
-/// The known tokens. To add a vendor, add a row: prefix (at least three characters), alphabet, minimum length after it, kind.
-pub(crate) const TOKENS: &[TokenPattern] = &[
-    token("AKIA", UPPER, 16, "aws-access-key"),
-    token("ASIA", UPPER, 16, "aws-access-key"),
-    token("ABIA", UPPER, 16, "aws-access-key"),
-    token("ACCA", UPPER, 16, "aws-access-key"),
-    token("ABSK", BASE64, 60, "aws-bedrock-key"),
-    token("ghp_", ALNUM, 20, "github-token"),
-    token("gho_", ALNUM, 20, "github-token"),
-    token("ghu_", ALNUM, 20, "github-token"),
-    token("ghs_", ALNUM, 20, "github-token"),
-    token("ghr_", ALNUM, 20, "github-token"),
-    TokenPattern {
-        anchor: 4,
-        ..token("github_pat_", WORD, 20, "github-token")
-    },
-    token("glpat-", DOTTED, 16, "gitlab-token"),
-    token("gldt-", DOTTED, 16, "gitlab-token"),
-    token("glrt-", DOTTED, 16, "gitlab-token"),
-    token("glcbt-", DOTTED, 16, "gitlab-token"),
-    token("glptt-", DOTTED, 16, "gitlab-token"),
-    token("glsoat-", DOTTED, 16, "gitlab-token"),
-    token("xoxa-", WORD, 10, "slack-token"),
-    token("xoxb-", WORD, 10, "slack-token"),
-    token("xoxc-", WORD, 10, "slack-token"),
-    token("xoxd-", BASE64, 10, "slack-token"),
-    token("xoxe-", WORD, 10, "slack-token"),
-    token("xoxe.xox", WORD, 10, "slack-token"),
-    token("xoxo-", WORD, 10, "slack-token"),
-    token("xoxp-", WORD, 10, "slack-token"),
-    token("xoxr-", WORD, 10, "slack-token"),
-    token("xoxs-", WORD, 10, "slack-token"),
-    token("xapp-", WORD, 10, "slack-token"),
-    token("hooks.slack.com/services/", PATH, 20, "slack-webhook"),
-    token("hooks.slack.com/workflows/", PATH, 20, "slack-webhook"),
-    token("hooks.slack.com/triggers/", PATH, 20, "slack-webhook"),
-    token("discord.com/api/webhooks/", PATH, 20, "discord-webhook"),
-    token("discordapp.com/api/webhooks/", PATH, 20, "discord-webhook"),
-    token("sk-ant-", WORD, 16, "anthropic-key"),
-    token("sk-proj-", WORD, 16, "openai-key"),
-    token("sk-svcacct-", WORD, 16, "openai-key"),
-    token("sk-admin-", WORD, 24, "openai-key"),
-    token("sk-or-v1-", WORD, 16, "openrouter-key"),
-    common("sk-", WORD, 20, "openai-key"),
-    token("sk_live_", ALNUM, 10, "stripe-key"),
-    token("sk_test_", ALNUM, 10, "stripe-key"),
-    token("rk_live_", ALNUM, 10, "stripe-key"),
-    token("rk_test_", ALNUM, 10, "stripe-key"),
-    token("whsec_", BASE64, 16, "webhook-secret"),
-    token("AIza", WORD, 30, "google-api-key"),
-    token("ya29.", DOTTED, 20, "google-token"),
-    token("GOCSPX-", WORD, 16, "google-client-secret"),
-    token("npm_", ALNUM, 30, "npm-token"),
-    common("pypi-", WORD, 32, "pypi-token"),
-    token("hf_", ALNUM, 30, "huggingface-token"),
-    token("dop_v1_", HEX, 32, "digitalocean-token"),
-    token("doo_v1_", HEX, 32, "digitalocean-token"),
-    token("dor_v1_", HEX, 32, "digitalocean-token"),
-    token("shpat_", HEX, 24, "shopify-token"),
-    token("shpca_", HEX, 24, "shopify-token"),
-    token("shppa_", HEX, 24, "shopify-token"),
-    token("shpss_", HEX, 24, "shopify-token"),
-    common("SG.", DOTTED, 40, "sendgrid-key"),
-    token("glsa_", WORD, 24, "grafana-token"),
-    common("glc_", BASE64, 32, "grafana-token"),
-    token("dckr_pat_", WORD, 16, "docker-token"),
-    token("dckr_oat_", WORD, 16, "docker-token"),
-    TokenPattern {
-        anchor: 3,
-        ..token("lin_api_", ALNUM, 24, "linear-key")
-    },
-    TokenPattern {
-        anchor: 4,
-        ..token("lin_oauth_", ALNUM, 24, "linear-key")
-    },
-    token("dapi", HEX, 32, "databricks-token"),
-    TokenPattern {
-        anchor: 1,
-        ..token("AGE-SECRET-KEY-1", UPPER, 20, "age-key")
-    },
-    token("hvs.", WORD, 20, "vault-token"),
-    token("hvb.", WORD, 20, "vault-token"),
-    token("sntrys_", BASE64, 24, "sentry-token"),
-    token("sntryu_", HEX, 24, "sentry-token"),
-    token("figd_", WORD, 24, "figma-token"),
-    token("ntn_", ALNUM, 30, "notion-token"),
-    token("gsk_", ALNUM, 32, "groq-key"),
-    token("xai-", ALNUM, 40, "xai-key"),
-    token("pplx-", ALNUM, 32, "perplexity-key"),
-    token("nvapi-", WORD, 32, "nvidia-key"),
-    token("tvly-", WORD, 24, "tavily-key"),
-    token("lsv2_", WORD, 32, "langsmith-key"),
-    token("sbp_", HEX, 32, "supabase-token"),
-    token("sb_secret_", WORD, 16, "supabase-token"),
-    TokenPattern {
-        anchor: 6,
-        ..token("vercel_blob_rw_", WORD, 16, "vercel-token")
-    },
-    token("rubygems_", HEX, 32, "rubygems-key"),
-    token("pscale_", WORD, 24, "planetscale-token"),
-    token("dp.st.", DOTTED, 24, "doppler-token"),
-    token("dp.pt.", DOTTED, 24, "doppler-token"),
-    token("FlyV1 fm", BASE64, 24, "fly-token"),
-    token("NRAK-", UPPER, 20, "newrelic-key"),
-    token("PMAK-", WORD, 24, "postman-key"),
-    token("xkeysib-", WORD, 32, "brevo-key"),
-    token("CCIPAT_", WORD, 24, "circleci-token"),
-    token("bkua_", HEX, 32, "buildkite-token"),
-    TokenPattern {
-        anchor: 3,
-        ..token("ATATT3x", BASE64, 32, "atlassian-token")
-    },
-    token("sq0csp-", WORD, 24, "square-token"),
-    token("sq0atp-", WORD, 20, "square-token"),
-    token("?sig=", BASE64, 40, "azure-sas"),
-    token("&sig=", BASE64, 40, "azure-sas"),
-];
 
 /// The length of a run that decides. Without a limit a run of prefixes would be read once per prefix.
 const DECIDING: usize = 32;
 
 impl TokenPattern {
     /// Returns the token whose anchor is at `anchor`.
-    pub(crate) fn find_around(&self, text: &[u8], anchor: usize) -> Option<Secret> {
+    pub(crate) fn find_around(&'static self, text: &[u8], anchor: usize) -> Option<Secret> {
         self.find(text, anchor.checked_sub(self.anchor)?)
     }
 
     /// Returns the token at `at`.
-    fn find(&self, text: &[u8], at: usize) -> Option<Secret> {
+    fn find(&'static self, text: &[u8], at: usize) -> Option<Secret> {
         let body = self.after_prefix(text, at)?;
-        if self.needs_start() && !at_word_start(text, at) {
+        let start = self.start(text, at)?;
+        if self.needs_start() && !at_word_start(text, start) {
             return None;
         }
         if self.common && !is_mixed(text.get(body..body + self.min)?) {
@@ -198,14 +35,31 @@ impl TokenPattern {
             return None;
         }
         Some(Secret {
-            range: at..run(text, body, self.alphabet, usize::MAX),
-            kind: self.kind,
+            range: start..run(text, body, self.alphabet, usize::MAX),
+            kind: self.kind.as_str(),
         })
+    }
+
+    /// Returns the start of the token, which may have characters before its mark.
+    fn start(&self, text: &[u8], at: usize) -> Option<usize> {
+        let (alphabet, length) = self.before;
+        let before = text[..at]
+            .iter()
+            .rev()
+            .take(if length > 0 { 64 } else { 0 })
+            .take_while(|&&byte| contains(alphabet, byte))
+            .count();
+        let mut start = at - before;
+        if start > 0 && start < at && text[start - 1] == b'\\' && matches!(text[start], b'n' | b'r' | b't') {
+            start += 1;
+        }
+        (at - start >= length).then_some(start)
     }
 
     /// Reports whether the prefix must start a word: one that ends in a letter or digit occurs anywhere in base64.
     fn needs_start(&self) -> bool {
         self.common
+            || self.before.1 > 0
             || self
                 .prefix
                 .as_bytes()
@@ -326,16 +180,6 @@ fn discord_at(text: &[u8], dot: usize) -> Option<Secret> {
         range: start..end,
         kind: "discord-token",
     })
-}
-
-const fn set(characters: &[u8]) -> Alphabet {
-    let mut bits = 0;
-    let mut i = 0;
-    while i < characters.len() {
-        bits |= 1 << characters[i];
-        i += 1;
-    }
-    bits
 }
 
 fn contains(alphabet: Alphabet, byte: u8) -> bool {

@@ -241,6 +241,51 @@ const SECRETS: &[(&str, &str)] = &[
     ("key", "signing_key=\"«qzWx7Pv2Kj9Lm4Rt»\""),
     ("credential", "credentials: \"«0f8Hq2Lz7Vx1Pm5Rt9Yw»\""),
     ("auth", "_auth=«dXNlcjpodW50ZXIyaHVudGVyMg==»"),
+    // Notations of languages and tools.
+    ("password", "var dbPassword string = \"«hunter2»\""),
+    ("password", "DB_PASSWORD ?= «hunter2»"),
+    ("password", "DB_PASSWORD ::= «hunter2»"),
+    ("password", "$password .= \"«hunter2»\";"),
+    ("password", "password += \"«hunter2»\""),
+    ("password", "password <- \"«hunter2»\""),
+    ("password", "os.getenv(\"DB_PASSWORD\", \"«hunter2»\")"),
+    ("password", "process.env.DB_PASSWORD || \"«hunter2»\""),
+    ("password", "url=${DB_PASSWORD:-«hunter2»}"),
+    ("password", "ENV DB_PASSWORD «hunter2»"),
+    ("password", "Driver={ODBC 17};Server=db;UID=sa;PWD=«hunter2»;"),
+    ("password", "machine a.b login me password «hunter2»"),
+    ("password", "<entry key=\"dbPassword\">«hunter2»</entry>"),
+    (
+        "api-key",
+        "<string name=\"api_key\">«0f8Hq2Lz7Vx1Pm5Rt9Yw»</string>",
+    ),
+    (
+        "api-key",
+        "<key>apiKey</key>\n<string>«0f8Hq2Lz7Vx1Pm5Rt9Yw»</string>",
+    ),
+    ("api-key", "| api_key | «0f8Hq2Lz7Vx1Pm5Rt9Yw» |"),
+    ("password", " id | password \n----+-----\n 1 | «hunter2»\n"),
+    ("password", "id,password\n1,«hunter2»"),
+    ("password", "gh secret set TOKEN --body «hunter2»"),
+    // Private keys in base64, as a whole and without their first line.
+    (
+        "private-key",
+        "tls.crt: «LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1JSUV2UUlCQURBTkJna3Foa2lHOXcwQkFRRUZBQVND»",
+    ),
+    (
+        "private-key",
+        "«MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEA\nAoIBAQC7VJTUt9Us8cKjMzEfYyji»",
+    ),
+    // Vendors whose mark is not at the start.
+    ("mailchimp-key", "«0123456789abcdef0123456789abcdef-us12»"),
+    (
+        "salesforce-token",
+        "«00D000000000001!AQ4AQFx9pQ2Lz7Vx1Pm5Rt9Yw0f8Hq2Lz7Vx1Pm5Rt9Yw0f8Hq2Lz7Vx1Pm5Rt9Yw»",
+    ),
+    (
+        "terraform-token",
+        "«0f8Hq2Lz7Vx1Pm.atlasv1.0f8Hq2Lz7Vx1Pm5Rt9Yw0f8Hq2Lz7Vx1Pm5Rt9Yw0f8Hq2Lz7Vx1»",
+    ),
 ];
 
 #[test]

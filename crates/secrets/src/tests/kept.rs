@@ -125,6 +125,13 @@ const KEPT: &[&str] = &[
     "credentials: 'include'",
     "auth: basic",
     "\"Key\": \"uploads/2024/01/report-final.pdf\"",
+    "PWD=/home/me/work;OLDPWD=/",
+    "(alias|pass|print|times)",
+    "user, password, host = parse(url)",
+    "    user, password,\n    a, b",
+    "certificate: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR6VENDQXJXZ0F3SUJBZ0lV",
+    "password || defaultPassword",
+    "if password ?? true {",
     // Prose.
     "the password is checked twice",
     "token expired",

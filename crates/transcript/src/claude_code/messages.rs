@@ -82,7 +82,7 @@ impl Interpreter {
         let sanitizer = self.sanitizer.of_secret_file(subject.secret_file);
         let input = sanitizer.json_value(raw, stripper);
         // A span that the input leaves open continues in the result.
-        let treatment = if subject.echo || stripper.is_open() {
+        let treatment = if subject.hidden_output || stripper.is_open() {
             Treatment::Emptied
         } else {
             Treatment::Kept
@@ -339,7 +339,7 @@ impl Interpreter {
         };
         self.position.typed = Some(Call {
             id: id.clone(),
-            result: if subject.echo {
+            result: if subject.hidden_output {
                 Treatment::Emptied
             } else {
                 Treatment::Kept
