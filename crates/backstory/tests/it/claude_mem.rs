@@ -232,3 +232,93 @@ fn an_older_database_is_read_and_a_foreign_one_rejected() {
         );
     }
 }
+
+/// The tables of version 3: sessions with text summaries.
+const TABLES_OF_3: &str = "
+    create table sessions (id integer primary key autoincrement, session_id text unique not null, project text not null,
+        created_at text not null, created_at_epoch integer not null, source text not null default 'compress',
+        archive_path text, archive_bytes integer, archive_checksum text, archived_at text, metadata_json text);
+    create table overviews (id integer primary key autoincrement, session_id text not null, content text not null,
+        created_at text not null, created_at_epoch integer not null, project text not null,
+        origin text not null default 'claude');
+    create table memories (id integer primary key autoincrement, session_id text not null, text text not null,
+        document_id text unique, keywords text, created_at text not null, created_at_epoch integer not null,
+        project text not null, archive_basename text, origin text not null default 'transcript', title text,
+        subtitle text, facts text, concepts text, files_touched text);
+    insert into sessions (session_id, project, created_at, created_at_epoch) values
+        ('cccc', 'app', '2025-09-02T10:00:00Z', 1756807200000);
+    insert into overviews (session_id, content, created_at, created_at_epoch, project) values
+        ('cccc', 'Moved the session store to Redis and removed the file lock.', '2025-09-02T11:00:00Z', 1756810800000, 'app');
+    insert into memories (session_id, text, created_at, created_at_epoch, project, title, facts, concepts, files_touched) values
+        ('cccc', 'The file lock blocked parallel logins.', '2025-09-02T10:30:00Z', 1756809000000, 'app',
+            'File lock blocked logins', '[\"the lock was in store.rs\"]', '[\"gotcha\"]', '[\"src/store.rs\"]'),
+        ('cccc', 'Redis keys expire after a day.', '2025-09-02T10:40:00Z', 1756809600, 'app', null, null, null, null);";
+
+/// The tables of version 4: the prompt is a column of the session, and observations are plain text.
+const TABLES_OF_4: &str = "
+    create table sdk_sessions (id integer primary key autoincrement, claude_session_id text unique not null,
+        sdk_session_id text unique, project text not null, user_prompt text, started_at text not null,
+        started_at_epoch integer not null, completed_at text, completed_at_epoch integer,
+        status text not null default 'active');
+    create table observation_queue (id integer primary key autoincrement, sdk_session_id text not null,
+        tool_name text not null, tool_input text not null, tool_output text not null,
+        created_at_epoch integer not null, processed_at_epoch integer);
+    create table observations (id integer primary key autoincrement, sdk_session_id text not null, project text not null,
+        text text not null, type text not null, created_at text not null, created_at_epoch integer not null);
+    create table session_summaries (id integer primary key autoincrement, sdk_session_id text unique not null,
+        project text not null, request text, investigated text, learned text, completed text, next_steps text,
+        files_read text, files_edited text, notes text, created_at text not null, created_at_epoch integer not null);
+    insert into sdk_sessions (claude_session_id, sdk_session_id, project, user_prompt, started_at, started_at_epoch) values
+        ('dddd', 'sdk-d', 'app', 'make logins faster', '2025-10-02T10:00:00Z', 1759399200000);
+    insert into observations (sdk_session_id, project, text, type, created_at, created_at_epoch) values
+        ('sdk-d', 'app', 'Password hashes are cached for a minute. The cache is per process.', 'decision',
+            '2025-10-02T10:05:00Z', 1759399500000);
+    insert into session_summaries (sdk_session_id, project, request, completed, created_at, created_at_epoch) values
+        ('sdk-d', 'app', 'make logins faster', 'hashes are cached', '2025-10-02T10:06:00Z', 1759399560000);";
+
+#[test]
+fn databases_of_older_versions_are_imported_once() {
+    let rows = |home: &Home| {
+        home.rows(
+            "select 'prompt ' || session.session_id || ' ' || prompt from turn join session on session.id = session_db_id
+            union all select type || ' ' || title || ': ' || coalesce(narrative, '') || ' ' || facts from observation
+            union all select 'summary ' || coalesce(request, '-') || ': ' || completed from summary order by 1",
+        )
+    };
+    let three = [
+        "change File lock blocked logins: The file lock blocked parallel logins. [\"the lock was in store.rs\"]",
+        "change Redis keys expire after a day.: Redis keys expire after a day. []",
+        "summary -: Moved the session store to Redis and removed the file lock.",
+    ];
+    let four = [
+        "decision Password hashes are cached for a minute. The cache is per process.: Password hashes are cached for a minute. The cache is per process. []",
+        "prompt dddd make logins faster",
+        "summary make logins faster: hashes are cached",
+    ];
+    let mut both: Vec<&str> = three.iter().chain(&four).copied().collect();
+    both.sort_unstable();
+    // An update kept the tables of the version before.
+    for (tables, expected) in [
+        (vec![TABLES_OF_3], three.to_vec()),
+        (vec![TABLES_OF_4], four.to_vec()),
+        (vec![TABLES_OF_3, TABLES_OF_4], both),
+    ] {
+        let home = Home::new();
+        let path = home.outside().join("claude-mem.db");
+        let connection = Connection::open(&path).unwrap();
+        for sql in tables {
+            connection.execute_batch(sql).unwrap();
+        }
+        connection.close().unwrap();
+        let import = ["import", "claude-mem", path.to_str().unwrap(), "--json"];
+        assert_eq!(home.json(&import)["imported"], expected.len());
+        assert_eq!(rows(&home), expected);
+        assert_eq!(home.json(&import)["imported"], 0);
+        assert_eq!(
+            home.rows(
+                "select distinct substr(datetime(created_at / 1000, 'unixepoch'), 1, 4) from observation"
+            ),
+            ["2025"]
+        );
+    }
+}

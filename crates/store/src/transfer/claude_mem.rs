@@ -1,7 +1,9 @@
 //! Reads the database of claude-mem: sessions, prompts, observations and summaries.
 //!
-//! Tested with version 13.25.3; older ones name two columns differently, and any column may be missing. The database is
-//! never written, and no file is created beside it while no other process has it open.
+//! Tested with version 13.25.3. Older versions name two columns differently (up to 4 the only prompt is that of the session,
+//! and observations are plain text), or have other tables: `sessions`, `memories` and `overviews`, up to version 3. Any
+//! column may be missing, and a database that was updated may have the tables of several versions. The database is never
+//! written, and no file is created beside it while no other process has it open.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Store, StoreError,
-    schema::connect::{BusyTimeout, connect, connect_immutable, open_error, wal_path},
+    schema::connect::{BusyTimeout, connect, connect_immutable, wal_path},
     sql::Statements as _,
 };
 
@@ -53,19 +55,22 @@ impl ClaudeMem {
         } else {
             connect_immutable(path)?
         };
-        let has_sessions = connection
-            .has_row("select 1 from sqlite_schema where name = 'sdk_sessions'", [])
-            .map_err(open_error(path))?;
-        if !has_sessions {
+        let mut found = Self {
+            connection,
+            sessions: HashMap::new(),
+        };
+        let has = |table| found.has(table).map_err(|_| StoreError::Foreign(path.to_owned()));
+        if !has("sdk_sessions")? && !has("memories")? && !has("overviews")? {
             return Err(StoreError::Foreign(path.to_owned()));
         }
         let mut sessions = HashMap::new();
-        each_row(&connection, "select * from sdk_sessions", |row| {
+        found.each("sdk_sessions", |row| {
             let own = text(row, &["memory_session_id", "sdk_session_id"]);
             let agents = text(row, &["content_session_id", "claude_session_id"]);
             sessions.extend(own.zip(agents));
         })?;
-        Ok(Self { connection, sessions })
+        found.sessions = sessions;
+        Ok(found)
     }
 
     /// Returns the folders of sessions by session id. Only newer versions store them.
@@ -93,35 +98,32 @@ impl ClaudeMem {
     /// Returns all memories, prompts first, so that a session starts with its prompts.
     pub fn memories(&self) -> Result<Vec<ForeignMemory>, StoreError> {
         let mut memories = Vec::new();
-        if self.has("user_prompts")? {
-            let projects = self.projects_of_sessions()?;
-            each_row(
-                &self.connection,
-                "select * from user_prompts order by id",
-                |row| {
-                    memories.extend(prompt(row, &projects));
-                },
-            )?;
-        }
-        if self.has("observations")? {
-            each_row(
-                &self.connection,
-                "select * from observations order by id",
-                |row| {
-                    memories.extend(self.observation(row));
-                },
-            )?;
-        }
-        if self.has("session_summaries")? {
-            each_row(
-                &self.connection,
-                "select * from session_summaries order by id",
-                |row| {
-                    memories.extend(self.summary(row));
-                },
-            )?;
-        }
+        let mut with_prompts = HashSet::new();
+        let projects = self.projects_of_sessions()?;
+        self.each("user_prompts", |row| {
+            with_prompts.extend(text(row, &["content_session_id", "claude_session_id"]));
+            memories.extend(prompt(row, &projects));
+        })?;
+        self.each("sdk_sessions", |row| {
+            memories.extend(session_prompt(row, &with_prompts));
+        })?;
+        self.each("observations", |row| memories.extend(self.observation(row)))?;
+        self.each("memories", |row| memories.extend(self.early_memory(row)))?;
+        self.each("session_summaries", |row| memories.extend(self.summary(row)))?;
+        self.each("overviews", |row| memories.extend(self.overview(row)))?;
         Ok(memories)
+    }
+
+    /// Reads a table in the order of its ids; one that does not exist has no rows.
+    fn each(&self, table: &'static str, each: impl FnMut(&Row<'_>)) -> Result<(), StoreError> {
+        if self.has(table)? {
+            each_row(
+                &self.connection,
+                &format!("select * from {table} order by id"),
+                each,
+            )?;
+        }
+        Ok(())
     }
 
     fn has(&self, table: &str) -> Result<bool, StoreError> {
@@ -135,7 +137,7 @@ impl ClaudeMem {
 
     fn projects_of_sessions(&self) -> Result<HashMap<String, String>, StoreError> {
         let mut projects = HashMap::new();
-        each_row(&self.connection, "select * from sdk_sessions", |row| {
+        self.each("sdk_sessions", |row| {
             let session = text(row, &["content_session_id", "claude_session_id"]);
             projects.extend(session.zip(text(row, &["project"])));
         })?;
@@ -171,9 +173,29 @@ impl ClaudeMem {
         Some(memory)
     }
 
+    /// Reads a memory of version 3.
+    fn early_memory(&self, row: &Row<'_>) -> Option<ForeignMemory> {
+        let mut memory = self.distilled(row, "observation", 'm')?;
+        for name in ["title", "subtitle", "text"] {
+            memory.put(name, text(row, &[name]).map(Value::from));
+        }
+        for name in ["facts", "concepts"] {
+            memory.put(name, list(row, name));
+        }
+        memory.put("files_modified", list(row, "files_touched"));
+        Some(memory)
+    }
+
+    /// Reads the summary of a session of version 3, which is one text.
+    fn overview(&self, row: &Row<'_>) -> Option<ForeignMemory> {
+        let mut memory = self.distilled(row, "summary", 'v')?;
+        memory.put("completed", text(row, &["content"]).map(Value::from));
+        Some(memory)
+    }
+
     /// Reads the common columns of observations and summaries.
     fn distilled(&self, row: &Row<'_>, kind: &str, sign: char) -> Option<ForeignMemory> {
-        let own = text(row, &["memory_session_id", "sdk_session_id"]);
+        let own = text(row, &["memory_session_id", "sdk_session_id", "session_id"]);
         let session_id = own.map(|own| self.sessions.get(&own).cloned().unwrap_or(own));
         let project = text(row, &["merged_into_project"]).or_else(|| text(row, &["project"]))?;
         foreign(row, kind, sign, project, session_id)
@@ -210,6 +232,15 @@ fn prompt(row: &Row<'_>, projects: &HashMap<String, String>) -> Option<ForeignMe
     Some(memory)
 }
 
+/// Reads the prompt of a session that has none in `user_prompts`.
+fn session_prompt(row: &Row<'_>, with_prompts: &HashSet<String>) -> Option<ForeignMemory> {
+    let session_id = text(row, &["content_session_id", "claude_session_id"])?;
+    let prompt = text(row, &["user_prompt"]).filter(|_| !with_prompts.contains(&session_id))?;
+    let mut memory = foreign(row, "prompt", 'u', text(row, &["project"])?, Some(session_id))?;
+    memory.put("text", Some(prompt.into()));
+    Some(memory)
+}
+
 /// Reads the common columns of all kinds. The external id contains the time, because two databases can use the same ids.
 fn foreign(
     row: &Row<'_>,
@@ -219,7 +250,10 @@ fn foreign(
     session_id: Option<String>,
 ) -> Option<ForeignMemory> {
     let id: i64 = row.get("id").ok()?;
-    let epoch: i64 = row.get("created_at_epoch").ok()?;
+    let epoch: i64 = row
+        .get("created_at_epoch")
+        .or_else(|_| row.get("started_at_epoch"))
+        .ok()?;
     // Milliseconds, but seconds in some early rows.
     let ms = if epoch < 100_000_000_000 {
         epoch.saturating_mul(1_000)
