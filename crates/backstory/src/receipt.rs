@@ -98,6 +98,32 @@ pub(crate) fn has_claude_code(home: &Home) -> bool {
     fs::read_to_string(home.receipt()).is_ok_and(|text| text.contains("\"claude-code\""))
 }
 
+/// Removes the backups that no record needs. Files of other programs can contain API keys, so a copy stays only as long as
+/// `uninstall` needs it.
+pub(crate) fn prune_backups(home: &Home, receipt: &Receipt) -> Result<()> {
+    let folder = home.backups().join("install");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("could not list {}", folder.display())),
+    };
+    let records = receipt.hosts.values().flatten();
+    let needed: Vec<&PathBuf> = records
+        .filter_map(|file| file.before.as_ref())
+        .map(|backup| &backup.copy)
+        .collect();
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if !needed.contains(&&path) {
+            system::remove_file(&path).with_context(|| format!("could not remove {}", path.display()))?;
+        }
+    }
+    if needed.is_empty() {
+        // Not empty: a folder that the user made.
+        fs::remove_dir(&folder).ok();
+    }
+    Ok(())
+}
+
 /// Stores a backup of a file in the home. Equal content is stored once.
 pub(crate) fn save(home: &Home, host: &str, path: &Path, content: &[u8]) -> Result<FileBackup> {
     let sha256 = sha256_hex(content);

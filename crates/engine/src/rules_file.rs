@@ -1,6 +1,7 @@
 //! Rules files: the context block of a project, for hosts that read it from a file in the project.
 //!
-//! Written by the worker after distillation, never by a hook.
+//! Written by the worker after distillation, never by a hook. The project can come from strangers: a link below its root must not
+//! lead the worker to files elsewhere, so a path with a link is neither written nor removed.
 
 use std::{
     collections::BTreeSet,
@@ -10,7 +11,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use backstory_capture::host::{self, RulesFile};
+use backstory_capture::{
+    host::{self, RulesFile},
+    project,
+};
 use backstory_recall::{ContextRequest, context};
 use backstory_store::Store;
 use backstory_system as system;
@@ -41,12 +45,11 @@ pub fn refresh(
 /// Updates all rules files, after memories were forgotten.
 pub fn refresh_all(engine: &Engine, store: &Store, settings: &ContextSettings) -> Result<()> {
     let all: Vec<RulesFile> = host::HOSTS.iter().filter_map(|host| host.rules).collect();
-    for path in listed(&engine.home)?
-        .lines()
-        .filter(|path| is_ours(Path::new(path)))
-    {
+    for path in listed(&engine.home)?.lines() {
         for rules in &all {
-            if let Some(root) = path.strip_suffix(rules.path) {
+            if let Some(root) = path.strip_suffix(rules.path)
+                && is_ours(Path::new(root), rules.path)
+            {
                 refresh_one(engine, store, *rules, Path::new(root), settings)?;
             }
         }
@@ -63,8 +66,11 @@ fn refresh_one(
     settings: &ContextSettings,
 ) -> Result<()> {
     let facts = project_claims::locate(engine, folder).facts;
+    let is_linked = facts.worktree.is_some();
     let root = PathBuf::from(facts.worktree.unwrap_or(facts.root));
-    if !is_project(engine, &root) {
+    // A `.git` file can point to any folder, whose exclude list is then not this project's.
+    let has_own_git = is_linked || !root.join(".git").exists() || project::origin(&root).is_some();
+    if !is_project(engine, &root) || !has_own_git || !is_without_links(&root, rules.path) {
         return Ok(());
     }
     let block = match store.project_with_id(&facts.key)? {
@@ -79,11 +85,10 @@ fn refresh_one(
         }
         _ => None,
     };
-    let path = root.join(rules.path);
     match block {
         // A read-only project is no reason for the worker to end.
-        Some(block) => write(&engine.home, &root, &path, rules, &block.text).unwrap_or(()),
-        None => remove(&path),
+        Some(block) => write(&engine.home, &root, rules, &block.text).unwrap_or(()),
+        None => remove(&root, rules.path),
     }
     Ok(())
 }
@@ -106,8 +111,13 @@ pub fn remove_all(home: &Home, rules: RulesFile) -> Result<usize> {
     }
     let list = home.rules();
     let (gone, kept): (Vec<&str>, Vec<&str>) = paths.lines().partition(|path| path.ends_with(rules.path));
-    let count = gone.iter().filter(|path| is_ours(Path::new(path))).count();
-    gone.iter().for_each(|path| remove(Path::new(path)));
+    let roots = gone.iter().filter_map(|path| path.strip_suffix(rules.path));
+    let ours: Vec<&Path> = roots
+        .map(Path::new)
+        .filter(|root| is_ours(root, rules.path))
+        .collect();
+    let count = ours.len();
+    ours.into_iter().for_each(|root| remove(root, rules.path));
     let kept: String = kept.iter().map(|path| format!("{path}\n")).collect();
     atomic_file::write(&list, kept.as_bytes())
         .with_context(|| format!("could not write {}", list.display()))?;
@@ -120,22 +130,33 @@ fn is_project(engine: &Engine, root: &Path) -> bool {
     root.is_dir() && root.parent().is_some() && user_home.is_none_or(|home| home != root)
 }
 
-fn is_ours(path: &Path) -> bool {
-    fs::read_to_string(path).is_ok_and(|text| text.contains(OURS))
+/// Returns true if no part of a path below a folder is a link. Parts that do not exist are no links.
+fn is_without_links(root: &Path, below: impl AsRef<Path>) -> bool {
+    let mut path = root.to_owned();
+    below.as_ref().components().all(|part| {
+        path.push(part);
+        !path.is_symlink()
+    })
 }
 
-fn remove(path: &Path) {
-    if is_ours(path) {
+fn is_ours(root: &Path, below: &str) -> bool {
+    is_without_links(root, below)
+        && fs::read_to_string(root.join(below)).is_ok_and(|text| text.contains(OURS))
+}
+
+fn remove(root: &Path, below: &str) {
+    if is_ours(root, below) {
         // Read-only or already gone.
-        system::remove_file(path).ok();
+        system::remove_file(root.join(below)).ok();
     }
 }
 
-fn write(home: &Home, root: &Path, path: &Path, rules: RulesFile, block: &str) -> io::Result<()> {
+fn write(home: &Home, root: &Path, rules: RulesFile, block: &str) -> io::Result<()> {
+    let path = &root.join(rules.path);
     let text = format!("{}\n{block}\n", rules.head);
     match fs::read_to_string(path) {
         Ok(old) if old == text || !old.contains(OURS) => return Ok(()),
-        Ok(_) => return atomic_file::write(path, text.as_bytes()),
+        Ok(_) => return atomic_file::write_atomically(path, text.as_bytes()),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -145,7 +166,7 @@ fn write(home: &Home, root: &Path, path: &Path, rules: RulesFile, block: &str) -
     DirBuilder::new()
         .recursive(true)
         .create(atomic_file::folder_of(path))?;
-    atomic_file::write(path, text.as_bytes())
+    atomic_file::write_atomically(path, text.as_bytes())
 }
 
 /// Adds the file to the exclude list of this clone: memories are personal and must not be committed.
@@ -153,6 +174,9 @@ fn exclude_from_git(root: &Path, path: &str) -> io::Result<()> {
     let Some(folder) = git_folder(root) else {
         return Ok(());
     };
+    if !is_without_links(&folder, "info/exclude") {
+        return Err(ErrorKind::InvalidInput.into());
+    }
     let info = folder.join("info");
     DirBuilder::new().recursive(true).create(&info)?;
     let line = format!("/{path}");

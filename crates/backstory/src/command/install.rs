@@ -31,8 +31,8 @@ use plan::HostFileChange;
 
 /// Set up the agents on this machine
 ///
-/// Shows the changes and asks for confirmation. Backups of the files are kept, everything else in them stays as it is, and
-/// `backstory uninstall` restores them. Running it again updates older entries.
+/// Shows the changes and asks for confirmation. Everything else in the files stays as it is, and `backstory uninstall` restores
+/// them from copies that are kept until then. Running it again updates older entries.
 ///
 /// Hosts: claude-code, codex, cursor, gemini-cli, opencode, windsurf, copilot-cli, vscode.
 #[derive(clap::Args)]

@@ -3,6 +3,7 @@
 use std::{
     fmt::Write as _,
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
@@ -260,6 +261,51 @@ fn hosts_without_injection_read_a_rules_file_that_git_ignores() {
         );
         assert!(!file.exists());
     }
+}
+
+/// A cloned repository can contain links to any place.
+#[test]
+fn rules_files_are_not_written_through_links() {
+    let row = &HOSTS[1];
+    let path = ".cursor/rules/backstory-context.mdc";
+    let outside = |home: &Home| {
+        let folder = home.outside().join("outside");
+        fs::create_dir_all(folder.join("rules")).unwrap();
+        fs::write(folder.join("ours.mdc"), "<backstory-context> of another project").unwrap();
+        folder
+    };
+    for (name, target) in [
+        (".cursor", ""),
+        (".cursor/rules", ""),
+        (path, "ours.mdc"),
+        (".git/info", ""),
+    ] {
+        let home = Home::new();
+        let outside = outside(&home);
+        let link = home.project().join(name);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(outside.join(target), &link).unwrap();
+        play(&home, row);
+        home.ok(&["forget", "--match", "retries", "--yes"]);
+        home.ok(&["install", row.host, "--yes"]);
+        home.ok(&["uninstall", row.host, "--yes"]);
+        let left: Vec<PathBuf> = walk(&outside);
+        assert_eq!(left, [outside.join("ours.mdc")], "{name}");
+        assert_eq!(
+            fs::read_to_string(&left[0]).unwrap(),
+            "<backstory-context> of another project",
+            "{name}"
+        );
+        assert!(name == path || !home.project().join(path).exists(), "{name}");
+    }
+}
+
+/// Lists all files below a folder.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+    files.extend(folders.iter().flat_map(|folder| walk(folder)));
+    files
 }
 
 #[test]

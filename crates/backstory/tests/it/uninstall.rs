@@ -106,3 +106,29 @@ fn a_dangling_link_is_restored() {
         "the folder was made for it"
     );
 }
+
+/// Files of other programs contain API keys.
+#[test]
+fn no_copy_of_a_changed_file_stays_after_uninstall() {
+    let key = "sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz";
+    let settings = format!("{{\n  \"env\": {{\"ANTHROPIC_API_KEY\": \"{key}\"}}\n}}\n");
+    let (home, path) = home_with(".claude/settings.json", &settings);
+    // Left by an earlier version, and by the installation of another version of the file.
+    let copies = home.path().join("backups/install");
+    fs::create_dir_all(&copies).unwrap();
+    fs::write(copies.join("claude-code-0123456789ab-settings.json"), &settings).unwrap();
+    home.ok(&["install", "claude-code", "--yes"]);
+    fs::write(&path, fs::read_to_string(&path).unwrap().replace("env", "Env")).unwrap();
+    home.ok(&["install", "claude-code", "--yes"]);
+    let kept = fs::read_dir(&copies).unwrap().count();
+    home.ok(&["uninstall", "claude-code", "--yes"]);
+    assert!(
+        fs::read_to_string(&path).unwrap().contains(key),
+        "the file itself stays"
+    );
+    home.assert_nowhere(key);
+    assert!(
+        (1..=2).contains(&kept),
+        "{kept} copies while installed: one per file"
+    );
+}

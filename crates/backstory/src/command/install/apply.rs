@@ -45,7 +45,8 @@ pub(crate) fn install(engine: &Engine, receipt: &mut Receipt, changes: &[HostFil
     }
     // Before the files: after any failure the earlier contents are known.
     receipt.write(&engine.home)?;
-    write_all(changes)
+    write_all(changes)?;
+    receipt::prune_backups(&engine.home, receipt)
 }
 
 /// Restores the files and removes them from the receipt.
@@ -70,7 +71,8 @@ pub(crate) fn uninstall(engine: &Engine, receipt: &mut Receipt, changes: &[HostF
     for change in changes {
         receipt.hosts.remove(change.host.name);
     }
-    receipt.write(&engine.home)
+    receipt.write(&engine.home)?;
+    receipt::prune_backups(&engine.home, receipt)
 }
 
 /// Checks that no file has changed since the plan was shown: those changes would be lost.
