@@ -142,6 +142,7 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
             _ => wanted.push((transcript, stamp)),
         }
     }
+    let all_bytes = wanted.iter().map(|(transcript, _)| size(transcript)).sum();
     let (keep, now) = (settings.capture.capture_settings(), engine.clock.timestamp());
     let known: Vec<SessionOrigin> = sessions.iter().map(|(_, origin)| origin.clone()).collect();
     let folders = FolderProjects::of(&known, engine.environment.user_home().as_deref());
@@ -156,7 +157,8 @@ fn claude_code(engine: &Engine, arguments: &ClaudeCode) -> Result<ExitStatus> {
         &|transcript| import::read(transcript, &folders, &keep, now),
         store.as_mut(),
         &mut |read| {
-            progress.show(&format!("{read} of {} sessions read", sessions.len()));
+            let text = format!("{} of {} sessions read", read.files, wanted.len());
+            progress.weighted_bar(read.bytes, all_bytes, "sessions", &text);
         },
         &mut counts,
     )?;
@@ -232,13 +234,20 @@ fn last_time(transcript: &Transcript, origin: &SessionOrigin) -> Timestamp {
         .unwrap_or_else(|| Timestamp::from(transcript.modified))
 }
 
+/// Progress of reading.
+#[derive(Clone, Copy, Debug, Default)]
+struct FilesRead {
+    files: u64,
+    bytes: u64,
+}
+
 /// Reads transcripts on one thread and stores them on another.
 fn import_all(
     wanted: &[(&Transcript, String)],
     options: &ImportOptions<'_>,
     read: &(dyn Fn(&Transcript) -> Result<TranscriptEvents> + Sync),
     mut store: Option<&mut Store>,
-    tell: &mut dyn FnMut(u64),
+    tell: &mut dyn FnMut(FilesRead),
     counts: &mut SessionImportCounts,
 ) -> Result<()> {
     thread::scope(|scope| {
@@ -251,8 +260,11 @@ fn import_all(
                 }
             }
         });
+        let mut read_so_far = FilesRead::default();
         for (transcript, stamp, parsed) in receive {
-            tell(counts.sessions);
+            tell(read_so_far);
+            read_so_far.files += 1;
+            read_so_far.bytes += size(transcript);
             match parsed {
                 Ok(parsed) => take(transcript, stamp, parsed, options, store.as_deref_mut(), counts)?,
                 // One unreadable transcript must not stop the others; the next import tries it again.
@@ -308,7 +320,7 @@ fn take(
         counts.new_events += new.len() as u64;
         counts.prompts += number(import::is_prompt);
         counts.tools += number(import::is_tool_use);
-        counts.bytes += transcript.size + transcript.agents.iter().map(|agent| agent.size).sum::<u64>();
+        counts.bytes += size(transcript);
     }
     if let Some(store) = store.filter(|_| !arguments.dry_run) {
         for batch in new.chunks(500) {
@@ -321,6 +333,11 @@ fn take(
         store.note_import(file, &transcript.session_id)?;
     }
     Ok(())
+}
+
+/// Returns the size of a transcript and those of its sub-agents.
+fn size(transcript: &Transcript) -> u64 {
+    transcript.size + transcript.agents.iter().map(|agent| agent.size).sum::<u64>()
 }
 
 /// Returns the events of a session that are neither known nor forgotten.
@@ -378,7 +395,7 @@ pub(super) fn distill_queue(
         return Ok(None);
     };
     store.recover(engine.clock.timestamp())?;
-    let total = store.queue(0)?.pending;
+    let total = usize::try_from(store.queue(0)?.pending).unwrap_or(usize::MAX);
     let mut finished = 0;
     let events = worker::distill_queue(
         store,
@@ -391,7 +408,7 @@ pub(super) fn distill_queue(
         &AtomicBool::new(false),
         &mut |events| {
             finished += events;
-            progress.show(&format!("{finished} of {total} events distilled"));
+            progress.bar(finished, total, "events distilled");
         },
     )?;
     Ok(Some(events))

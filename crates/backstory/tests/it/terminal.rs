@@ -15,6 +15,8 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
+use serde_json::json;
+
 use crate::{home::Home, memory::home_with_bug_fix};
 
 /// A program whose streams are a pseudo-terminal, and its user.
@@ -113,4 +115,36 @@ fn a_declined_confirmation_exits_1() {
         asking.until("Nothing was changed.");
         assert_eq!(asking.end(), Some(1), "{arguments:?}");
     }
+}
+
+#[test]
+fn an_import_shows_its_progress_and_the_time_left() {
+    let home = Home::new();
+    let folder = home.outside().join("projects/-work-shop");
+    fs::create_dir_all(&folder).unwrap();
+    let answer = "The cart is slow because its index is missing. ".repeat(20);
+    for number in 0..40 {
+        let session = format!("00000000-0000-4000-8000-{number:012}");
+        let line = |second: u32, kind: &str, content: &str| {
+            json!({"type": kind, "sessionId": session, "cwd": "/work/shop", "message": {"role": kind, "content": content},
+                "timestamp": format!("2026-01-05T10:00:{second:02}.000Z")})
+        };
+        let lines: String = (0..20)
+            .map(|turn| {
+                format!(
+                    "{}\n{}\n",
+                    line(turn * 2, "user", "Why is it slow?"),
+                    line(turn * 2 + 1, "assistant", &answer)
+                )
+            })
+            .collect();
+        fs::write(folder.join(format!("{session}.jsonl")), lines).unwrap();
+    }
+    let mut terminal = Terminal::run(&home, &["import", "claude-code", folder.to_str().unwrap()]);
+    terminal.until(" of 40 sessions read");
+    terminal.until(" events distilled");
+    terminal.until(" left");
+    terminal.until("Imported 40 sessions");
+    assert!(terminal.shown.contains("█") && terminal.shown.contains("░"));
+    assert_eq!(terminal.end(), Some(0));
 }
