@@ -2,7 +2,8 @@
 //!
 //! The syntax is `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `[!a]`, `{a,b}`, and a leading `~/` for
 //! the home folder. There is no escape character; `[*]` is a literal star. A malformed glob, such as an unclosed `[`, is
-//! taken literally: a typo in a privacy setting must not turn it off. Paths are compared as text, without file access.
+//! taken literally: a typo in a privacy setting must not turn it off. Paths are compared as text, without file access; the
+//! caller passes each path as it is written and with its links resolved.
 //!
 //! Written by hand because the small glob crates do not cover this syntax: `fast-glob` 1.1.2 and `glob-match` 0.2.1 match
 //! `?` and `[é]` by bytes and match nothing for malformed globs. For three patterns and three paths a hook needs 31,000
@@ -11,7 +12,7 @@
 mod glob;
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use backstory_model::{from_drive, has_drive};
 
@@ -41,6 +42,21 @@ impl Exclude {
                 .collect(),
             is_windows,
         }
+    }
+
+    /// Adds the paths to which the literal starts of anchored patterns lead: `~/work` may be a link.
+    #[must_use]
+    pub fn with_links_resolved(mut self, resolve: impl Fn(&Path) -> Option<PathBuf>) -> Self {
+        if self.is_windows {
+            return self;
+        }
+        let resolved: Vec<Pattern> = self
+            .patterns
+            .iter()
+            .filter_map(|pattern| pattern.resolved(&resolve))
+            .collect();
+        self.patterns.extend(resolved);
+        self
     }
 
     /// Reports whether nothing is excluded.
@@ -110,6 +126,25 @@ impl Pattern {
         parts.push(Part::AnyDepth); // everything below
         parts.dedup_by(|next, part| *next == Part::AnyDepth && *part == Part::AnyDepth);
         Some(Self { is_anchored, parts })
+    }
+
+    /// Returns the pattern with its literal start resolved, if that differs.
+    fn resolved(&self, resolve: impl Fn(&Path) -> Option<PathBuf>) -> Option<Self> {
+        let mut literal = PathBuf::from("/");
+        let mut length = 0;
+        for part in &self.parts {
+            let Part::Literal(name) = part else { break };
+            literal.push(name);
+            length += 1;
+        }
+        let real = resolve(&literal).filter(|real| self.is_anchored && *real != literal)?;
+        let real = real.to_string_lossy();
+        let names = names_in(&real, true).into_iter();
+        let start = names.map(|name| Part::Literal(name.to_owned()));
+        Some(Self {
+            is_anchored: true,
+            parts: start.chain(self.parts[length..].iter().cloned()).collect(),
+        })
     }
 
     fn matches(&self, names: &[&str]) -> bool {

@@ -95,10 +95,14 @@ impl<'t> HookPayload<'t> {
         Some(texts)
     }
 
-    /// Returns the id of the sub-agent that the tool call started.
-    pub fn launched_agent(&self) -> Option<Cow<'t, str>> {
-        let response = Payload::read(self.payload.raw("tool_response")?).ok()?;
-        response.text("agentId")
+    /// Returns the ids of the sub-agents and background commands that the tool call started.
+    pub fn launched_tasks(&self) -> Vec<Cow<'t, str>> {
+        const IDS: [&str; 4] = ["agentId", "backgroundTaskId", "taskId", "shellId"];
+        let response = self.payload.raw("tool_response").map(Payload::read);
+        let Some(Ok(response)) = response else {
+            return Vec::new();
+        };
+        IDS.iter().filter_map(|name| response.text(name)).collect()
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A fully private prompt is recorded in a small log per session; until the user's next prompt every hook of that
 //! session drops its event. The log is append-only, because hooks of one session run concurrently, and contains ids,
-//! never text. Work that started in a private turn stays private when it ends later: the log lists the prompts and
-//! sub-agents of that turn.
+//! never text. Work that started in a private turn stays private when it ends later: the log lists the prompts, sub-agents and
+//! background commands of that turn, and the prompt that announces the end of one, so that the answer to it is private too.
 
 use std::{
     fs::{self, OpenOptions},
@@ -50,7 +50,7 @@ impl PrivateTurns {
         !is_open
             || noted(PROMPT, payload.prompt_id().as_deref())
             || noted(AGENT, payload.agent_id().as_deref())
-            || noted(AGENT, payload.launched_agent().as_deref())
+            || payload.launched_tasks().iter().any(|id| noted(AGENT, Some(id)))
             || noted(
                 AGENT,
                 payload.prompt_start(512).as_deref().and_then(finished_task),
@@ -73,12 +73,17 @@ impl PrivateTurns {
         }
     }
 
-    /// Records the sub-agents that a dropped event names.
+    /// Records the tasks that a dropped event names, and the turn that a notification of such a task starts.
     pub fn note(&self, payload: &HookPayload<'_>) -> io::Result<()> {
-        let lines = [
-            line(AGENT, payload.agent_id().as_deref()),
-            line(AGENT, payload.launched_agent().as_deref()),
-        ];
+        let launched = payload.launched_tasks();
+        let mut lines: Vec<Option<String>> = launched.iter().map(|id| line(AGENT, Some(id))).collect();
+        lines.push(line(AGENT, payload.agent_id().as_deref()));
+        let prompt = payload.prompt_start(512);
+        if prompt.as_deref().and_then(finished_task).is_some() {
+            // Without an id the turn can only be recognized by its place: it extends to the user's next prompt.
+            let turn = line(PROMPT, payload.prompt_id().as_deref());
+            lines.push(turn.or_else(|| Some(PRIVATE.to_owned())));
+        }
         if lines.iter().all(Option::is_none) {
             Ok(())
         } else {

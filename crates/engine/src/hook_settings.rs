@@ -2,15 +2,15 @@
 
 use std::{fs, io::Write};
 
-use backstory_capture::{exclude::Exclude, filter, spool::Durability};
+use backstory_capture::{exclude::Exclude, filter, project, spool::Durability};
 use backstory_system::{self as system, OwnerOnly as _};
 
 use crate::{
     engine::Engine,
     home::Home,
     settings::{
-        self, ContextSettings,
-        hook_cache::{self, HookSection, Stamp},
+        self, ContextSettings, SettingEntry,
+        hook_cache::{self, HookSection, Stamp, Validity},
     },
 };
 
@@ -23,53 +23,95 @@ pub struct HookSettings {
     pub exclude: Exclude,
     /// Flush policy for spooled events.
     pub durability: Durability,
+    /// Origin of these settings.
+    pub validity: Validity,
 }
 
 /// Reads the capture settings.
 pub fn load(engine: &Engine) -> HookSettings {
-    let capture: settings::Capture = section(engine);
+    let (capture, validity): (settings::Capture, Validity) = section(engine);
     HookSettings {
         exclude: match capture.exclude.as_slice() {
             [] => Exclude::default(),
-            patterns => Exclude::new(patterns, engine.environment.user_home().as_deref()),
+            patterns => Exclude::new(patterns, engine.environment.user_home().as_deref())
+                .with_links_resolved(|path| Some(project::real_path(path))),
         },
         keep: capture.capture_settings(),
         durability: capture.durability,
+        validity,
     }
 }
 
 /// Reads the settings of injections.
 pub fn context(engine: &Engine) -> ContextSettings {
-    section(engine)
+    section(engine).0
 }
 
 /// Reads a section. An invalid setting has its default value; commands report it.
-fn section<S: HookSection>(engine: &Engine) -> S {
-    let stamp = Stamp::of_file(&engine.home.config());
+fn section<S: HookSection>(engine: &Engine) -> (S, Validity) {
+    let path = engine.home.config();
+    let stamp =
+        Stamp::of_file(&path).or_else(|| fs::symlink_metadata(&path).is_ok().then_some(Stamp::UNREADABLE));
     let variables = engine.environment.variables(hook_cache::variables(S::NAME));
     if stamp.is_none() && variables.is_empty() {
-        return S::default();
+        return (S::default(), Validity::Valid);
     }
-    let Some(mut table) = from_file(&engine.home, stamp.unwrap_or(Stamp::NO_FILE), S::NAME) else {
-        return S::default();
+    let Some((mut table, validity)) = from_file(&engine.home, stamp.unwrap_or(Stamp::NO_FILE), S::NAME)
+    else {
+        return (S::default(), Validity::Unknown);
     };
     hook_cache::overlay(&mut table, S::NAME, &variables);
-    S::from_table(table).unwrap_or_default()
+    match S::from_table(table) {
+        Some(section) => (section, validity),
+        None => (S::default(), Validity::Unknown),
+    }
 }
 
 /// Reads a section from the cache, or from the file, which renews the cache. The stamp was taken before, so that a change in
 /// between is noticed by the next hook.
-fn from_file(home: &Home, stamp: Stamp, section: &str) -> Option<toml::Table> {
+fn from_file(home: &Home, stamp: Stamp, section: &str) -> Option<(toml::Table, Validity)> {
     let cached = fs::read_to_string(home.config_cache()).ok();
-    if let Some(table) = cached.and_then(|text| hook_cache::decode(&text, stamp, section)) {
-        return Some(table);
+    if let Some(found) = cached
+        .as_deref()
+        .and_then(|text| hook_cache::decode(text, stamp, section))
+    {
+        return Some(found);
     }
-    let text = settings::read(&home.config()).ok().flatten();
-    let entries = settings::resolve(&home.config(), text.as_deref(), &[]).entries;
-    let encoded = hook_cache::encode(&entries, stamp);
+    let text = settings::read(&home.config());
+    let is_readable = text.is_ok() && stamp != Stamp::UNREADABLE;
+    let mut resolved = settings::resolve(&home.config(), text.ok().flatten().as_deref(), &[]);
+    let is_valid = is_readable
+        && !resolved
+            .problems
+            .iter()
+            .any(|problem| problem.may_concern(CAPTURE));
+    let validity = if is_valid {
+        Validity::Valid
+    } else {
+        keep_last(&mut resolved.entries, cached.as_deref())
+    };
+    let encoded = hook_cache::encode(&resolved.entries, stamp, validity);
     // Best effort: without the cache the next hook parses the file again.
     write_cache(home, &encoded).ok();
     hook_cache::decode(&encoded, stamp, section)
+}
+
+const CAPTURE: &str = <settings::Capture as HookSection>::NAME;
+
+/// Puts the capture settings of the last valid file in the place of those of a file with a mistake.
+fn keep_last(entries: &mut [SettingEntry], cached: Option<&str>) -> Validity {
+    let last = cached
+        .and_then(|text| hook_cache::decode_any(text, CAPTURE))
+        .filter(|(_, validity)| *validity != Validity::Unknown);
+    let Some((mut table, _)) = last else {
+        return Validity::Unknown;
+    };
+    for entry in entries.iter_mut().filter(|entry| entry.key.section == CAPTURE) {
+        if let Some(value) = table.remove(entry.key.name) {
+            entry.value = value;
+        }
+    }
+    Validity::LastValid
 }
 
 fn write_cache(home: &Home, text: &str) -> std::io::Result<()> {

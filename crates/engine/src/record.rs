@@ -16,7 +16,7 @@ use backstory_capture::{
 };
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
 
-use crate::{engine::Engine, hook_settings, worker_process};
+use crate::{engine::Engine, hook_settings, settings::hook_cache::Validity, worker_process};
 
 /// Result of recording an event.
 #[derive(Debug)]
@@ -74,6 +74,9 @@ pub fn record(
         );
     };
     let settings = hook_settings::load(engine);
+    if settings.validity == Validity::Unknown {
+        return RecordOutcome::Off("config.toml has a mistake, and what it excludes is not known");
+    }
     let cwd = payload.cwd().unwrap_or_default();
     let project = match locate_project(kind, &cwd, &payload, &settings.exclude) {
         Ok(project) => project,
@@ -128,24 +131,36 @@ fn locate_project(
 ) -> Result<Option<ProjectIdentity>, &'static str> {
     const EXCLUDED: &str = "capture.exclude names this folder or file";
     const IGNORED: &str = "the project has a .backstory-ignore file";
-    let is_excluded = |path: &str| !exclude.is_empty() && exclude.matches(path);
-    let tool_path = || payload.tool_input()?.path();
-    if !exclude.is_empty() && (is_excluded(cwd) || tool_path().is_some_and(|path| is_excluded(&path))) {
-        return Err(EXCLUDED);
+    if !exclude.is_empty() {
+        let path = payload.tool_input().and_then(|input| input.path());
+        let file = path.map(|path| Path::new(cwd).join(&*path));
+        let folder = Path::new(cwd);
+        if is_excluded(exclude, folder) || file.is_some_and(|file| is_excluded(exclude, &file)) {
+            return Err(EXCLUDED);
+        }
     }
-    if !matches!(kind, EventKind::SessionStart | EventKind::UserPromptSubmit) {
+    let opens = matches!(kind, EventKind::SessionStart | EventKind::UserPromptSubmit);
+    if !opens && exclude.is_empty() {
         return if project::is_ignored(Path::new(cwd)) {
             Err(IGNORED)
         } else {
             Ok(None)
         };
     }
+    // A worktree may lie outside of its excluded project.
     let found = project::locate(Path::new(cwd));
-    match (found.ignored, is_excluded(&found.facts.root)) {
+    match (found.ignored, is_excluded(exclude, Path::new(&found.facts.root))) {
         (true, _) => Err(IGNORED),
         (_, true) => Err(EXCLUDED),
-        _ => Ok(Some(found.facts)),
+        _ => Ok(opens.then_some(found.facts)),
     }
+}
+
+/// Reports whether a path is excluded as it is written or where its links lead.
+fn is_excluded(exclude: &Exclude, path: &Path) -> bool {
+    !exclude.is_empty()
+        && (exclude.matches(&path.to_string_lossy())
+            || exclude.matches(&project::real_path(path).to_string_lossy()))
 }
 
 fn is_session_id(id: &str) -> bool {

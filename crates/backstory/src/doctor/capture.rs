@@ -3,7 +3,7 @@
 use std::fs;
 
 use backstory_capture::drop_counters::{self, DropReason};
-use backstory_engine::project_claims;
+use backstory_engine::{hook_settings, project_claims, settings::hook_cache::Validity};
 use backstory_store::{BusyTimeout, Store, StoreError};
 
 use super::finding::{CheckContext, Finding};
@@ -11,6 +11,7 @@ use crate::output::{self, count};
 
 pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = switched_off(context);
+    findings.extend(settings(context));
     findings.extend(last_events(context));
     findings.extend(lost(context));
     findings.extend(torn(context));
@@ -44,6 +45,23 @@ fn switched_off(context: &CheckContext<'_>) -> Vec<Finding> {
             .remedy(format!("unset {name}"))
         })
         .collect()
+}
+
+/// Reports a mistake in the settings that keeps them from applying to capture.
+fn settings(context: &CheckContext<'_>) -> Option<Finding> {
+    const REMEDY: &str = "correct the lines of config.toml that are listed under settings";
+    let finding = match hook_settings::load(context.engine).validity {
+        Validity::Valid => return None,
+        Validity::LastValid => Finding::warning(
+            "capture-settings",
+            "config.toml has a mistake: hooks use the last valid capture settings",
+        ),
+        Validity::Unknown => Finding::broken(
+            "capture-settings",
+            "config.toml has a mistake and what it excludes is not known: hooks record nothing",
+        ),
+    };
+    Some(finding.remedy(REMEDY))
 }
 
 /// Reports the last event of each host.

@@ -124,8 +124,109 @@ fn the_environment_of_a_project_cannot_loosen_capture() {
 }
 
 #[test]
+fn a_mistake_in_the_settings_does_not_turn_exclusion_off() {
+    let home = Home::new();
+    home.ok(&[
+        "config",
+        "set",
+        "capture.exclude",
+        home.project().to_str().unwrap(),
+    ]);
+    home.report("stop", &json!({}));
+    let file = home.path().join("config.toml");
+    let valid = fs::read_to_string(&file).unwrap();
+    let elsewhere = json!({"cwd": home.outside().join("elsewhere")});
+    let mistakes = [
+        format!("{valid}x = ["),
+        valid.replace("exclude", "exlude"),
+        valid.replace("[capture]", "[captur]"),
+        "[capture]\nexclude = 5\n".to_owned(),
+        "capture.exclude = {}\n".to_owned(),
+    ];
+    for (recorded, mistake) in mistakes.iter().enumerate() {
+        fs::write(&file, mistake).unwrap();
+        home.report("stop", &json!({}));
+        home.report("stop", &elsewhere);
+        assert_eq!(home.spooled().len(), recorded + 1, "{mistake}");
+        let found = home.run(&["doctor"], b"");
+        let found = String::from_utf8_lossy(&found.stdout);
+        assert!(
+            found.contains("hooks use the last valid capture settings"),
+            "{found}"
+        );
+    }
+    // Without a valid version nothing is recorded, so that nothing excluded is.
+    fs::remove_file(home.path().join("spool/config.cache")).unwrap();
+    home.report("stop", &elsewhere);
+    assert_eq!(home.spooled().len(), mistakes.len());
+    let found = home.run(&["doctor"], b"");
+    assert!(String::from_utf8_lossy(&found.stdout).contains("hooks record nothing"));
+    // A mistake in another section does not concern capture.
+    fs::write(&file, format!("{valid}\n[context]\nfull = 99\n")).unwrap();
+    home.report("stop", &json!({}));
+    home.report("stop", &elsewhere);
+    assert_eq!(home.spooled().len(), mistakes.len() + 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_parent_folders_do_not_lead_around_exclusion() {
+    let home = Home::new();
+    let secret = home.outside().join("secret");
+    let link = home.outside().join("link");
+    let elsewhere = home.outside().join("elsewhere");
+    fs::create_dir_all(secret.join("src")).unwrap();
+    fs::create_dir_all(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&secret, &link).unwrap();
+    std::os::unix::fs::symlink(secret.join("src"), elsewhere.join("deep")).unwrap();
+    let report = |cwd: &std::path::Path, file: Option<std::path::PathBuf>| {
+        home.report(
+            "post-tool-use",
+            &json!({"cwd": cwd, "tool_name": "Read", "tool_input": {"file_path": file}}),
+        );
+    };
+    for excluded in [&secret, &link] {
+        home.ok(&["config", "set", "capture.exclude", excluded.to_str().unwrap()]);
+        report(&secret, None);
+        report(&link, None);
+        report(&link.join("src"), None);
+        report(&elsewhere, Some(link.join("notes.md")));
+        report(&elsewhere, Some(elsewhere.join("../secret/new.md")));
+        report(&elsewhere, Some("../secret/notes.md".into()));
+        // The parent of the folder that the link leads to is the excluded one.
+        report(&elsewhere, Some("deep/../notes.md".into()));
+        assert!(home.spooled().is_empty(), "{}", excluded.display());
+    }
+    report(&elsewhere, Some("notes.md".into()));
+    assert_eq!(home.spooled().len(), 1);
+}
+
+#[test]
+fn a_worktree_outside_of_its_excluded_project_is_excluded() {
+    let home = Home::new();
+    let project = home.repository("excluded", None);
+    let worktree = home.outside().join("worktree");
+    let git = project.join(".git/worktrees/w");
+    fs::create_dir_all(&git).unwrap();
+    fs::create_dir_all(&worktree).unwrap();
+    fs::write(git.join("HEAD"), "ref: refs/heads/x\n").unwrap();
+    fs::write(git.join("commondir"), "../..\n").unwrap();
+    fs::write(git.join("gitdir"), format!("{}/.git\n", worktree.display())).unwrap();
+    fs::write(worktree.join(".git"), format!("gitdir: {}\n", git.display())).unwrap();
+    home.ok(&["config", "set", "capture.exclude", project.to_str().unwrap()]);
+    for event in ["user-prompt-submit", "post-tool-use", "stop"] {
+        home.report(
+            event,
+            &json!({"cwd": worktree, "prompt": "x", "tool_name": "Bash"}),
+        );
+    }
+    assert!(home.spooled().is_empty());
+}
+
+#[test]
 fn a_broken_settings_file_stops_commands_but_not_hooks() {
     let home = Home::new();
+    home.ok(&["config", "set", "context.full", "4"]);
     home.report("stop", &json!({}));
     fs::write(home.path().join("config.toml"), "[capture\nskip_tools = 5").unwrap();
     home.report("stop", &json!({}));

@@ -90,6 +90,58 @@ fn a_machine_made_prompt_does_not_end_a_private_turn() {
 }
 
 #[test]
+fn the_answer_to_a_task_of_a_private_turn_is_private() {
+    for (launched, answer_id) in [
+        ("agentId", json!("p3")),
+        ("backgroundTaskId", json!("p3")),
+        ("agentId", json!(null)),
+    ] {
+        let home = Home::new();
+        let report = |event: &str, id: &Value, fields: Value| {
+            let mut payload = fields;
+            payload["prompt_id"] = id.clone();
+            home.report(event, &payload);
+        };
+        let prompt = |id: &Value, text: &str| report("user-prompt-submit", id, json!({"prompt": text}));
+        prompt(&json!("p1"), "<private>look at the payroll</private>");
+        report(
+            "post-tool-use",
+            &json!("p1"),
+            json!({"tool_name": "Agent", "tool_response": {launched: "a1"}}),
+        );
+        prompt(&json!("p2"), "go on with the tests");
+        report(
+            "stop",
+            &json!("p2"),
+            json!({"last_assistant_message": "tests pass"}),
+        );
+        prompt(
+            &answer_id,
+            "<task-notification>\n<task-id>a1</task-id>\n<result>payroll</result></task-notification>",
+        );
+        report(
+            "post-tool-use",
+            &answer_id,
+            json!({"tool_name": "Bash", "tool_response": {"stdout": "payroll"}}),
+        );
+        report(
+            "stop",
+            &answer_id,
+            json!({"last_assistant_message": "the payroll is high"}),
+        );
+        home.assert_nowhere("payroll");
+        assert_eq!(home.spooled().len(), 2, "{launched}");
+        prompt(&json!("p4"), "and now the docs");
+        report(
+            "stop",
+            &json!("p4"),
+            json!({"last_assistant_message": "docs done"}),
+        );
+        assert_eq!(home.spooled().len(), 4, "{launched}");
+    }
+}
+
+#[test]
 fn secrets_between_colors_and_in_the_lines_of_a_patch_reach_no_file() {
     let home = Home::new();
     let key = ["AKIA", "Q3EGRZJ5TVWXNKP7"].concat();

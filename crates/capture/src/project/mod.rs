@@ -51,6 +51,21 @@ pub fn origin(root: &Path) -> Option<RepositoryOrigin> {
     Repository::at(root)?.origin()
 }
 
+/// Returns the path to which links and `..` lead. The part that does not exist stays as it is.
+pub fn real_path(path: &Path) -> PathBuf {
+    let mut existing = path;
+    loop {
+        if let Some(real) = files::canonical(existing) {
+            let missing = path.strip_prefix(existing).unwrap_or(Path::new(""));
+            return real.join(missing);
+        }
+        let Some(parent) = existing.parent() else {
+            return path.to_owned();
+        };
+        existing = parent;
+    }
+}
+
 /// Reports whether there is a `.backstory-ignore` in the folder or above it, up to the root of the repository, or in
 /// the root of the main working tree.
 ///

@@ -4,6 +4,9 @@
 //! needs; only when that fails does it parse the file and renew the cache. The stamp is taken before the file is read: if
 //! the file changes in between, the next hook sees another stamp and reads it again.
 //!
+//! A mistake in the file must not turn `capture.exclude` off: the cache then keeps the capture settings of the last valid file,
+//! and says so ([`Validity`]).
+//!
 //! The cache holds the values of the file and the defaults. The environment differs between hooks, so [`overlay`] applies
 //! it afterwards. Keys come from [`KEYS`]: a new setting needs no change here.
 
@@ -67,6 +70,9 @@ impl Stamp {
     /// Stamp of a file that does not exist.
     pub const NO_FILE: Self = Self { mtime_ns: 0, size: 0 };
 
+    /// Stamp of a file that exists but cannot be examined, such as a broken link.
+    pub const UNREADABLE: Self = Self { mtime_ns: 1, size: 0 };
+
     /// Returns the stamp of the file at a path; `None` if it cannot be read.
     pub fn of_file(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|file| Self::of(&file))
@@ -86,9 +92,33 @@ pub fn variables(section: &str) -> impl Iterator<Item = String> {
     keys(section).map(SettingKey::variable)
 }
 
+/// Origin of the capture settings in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validity {
+    /// The file.
+    Valid,
+    /// The last valid file: the present one has a mistake.
+    LastValid,
+    /// The defaults: the file has a mistake, and no earlier one is known.
+    Unknown,
+}
+
+impl Validity {
+    const ALL: [Self; 3] = [Self::Valid, Self::LastValid, Self::Unknown];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::LastValid => "last-valid",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// Encodes the cache.
-pub fn encode(entries: &[SettingEntry], stamp: Stamp) -> String {
+pub fn encode(entries: &[SettingEntry], stamp: Stamp, validity: Validity) -> String {
     let mut text = head(stamp);
+    text.push_str(&format!("validity={}\n", validity.name()));
     for SettingEntry { key, value, .. } in entries {
         if SECTIONS.contains(&key.section) {
             for word in to_words(value) {
@@ -103,8 +133,18 @@ pub fn encode(entries: &[SettingEntry], stamp: Stamp) -> String {
 }
 
 /// Decodes a section of the cache; `None` if it belongs to another file or another version, or is damaged.
-pub fn decode(text: &str, stamp: Stamp, section: &str) -> Option<Table> {
-    let body = text.strip_prefix(&head(stamp))?;
+pub fn decode(text: &str, stamp: Stamp, section: &str) -> Option<(Table, Validity)> {
+    text.starts_with(&head(stamp))
+        .then(|| decode_any(text, section))
+        .flatten()
+}
+
+/// Decodes a section of the cache of any file; `None` if it belongs to another version or is damaged.
+pub fn decode_any(text: &str, section: &str) -> Option<(Table, Validity)> {
+    let (first, body) = text.split_once('\n')?;
+    if !first.starts_with(&format!("{FORMAT} {VERSION:016x} ")) {
+        return None;
+    }
     let (body, end) = body.split_at_checked(body.rfind("end=")?)?;
     let sum = hash64(&text.as_bytes()[..text.len() - end.len()]);
     if end != format!("end={sum:016x}\n") {
@@ -120,7 +160,9 @@ pub fn decode(text: &str, stamp: Stamp, section: &str) -> Option<Table> {
         let words = words.map(|(_, word)| unescape(word)).collect::<Option<_>>()?;
         table.insert(key.name.to_owned(), from_plain(key.kind, words)?);
     }
-    Some(table)
+    let validity = body.lines().next()?.strip_prefix("validity=")?;
+    let validity = Validity::ALL.into_iter().find(|known| known.name() == validity)?;
+    Some((table, validity))
 }
 
 /// Returns the value that [`to_words`] turned into these words.
@@ -152,8 +194,10 @@ pub fn overlay(table: &mut Table, section: &str, env: &[(String, String)]) {
 }
 
 fn head(Stamp { mtime_ns, size }: Stamp) -> String {
-    format!("backstory-hook-settings 1 {VERSION:016x} {mtime_ns} {size}\n")
+    format!("{FORMAT} {VERSION:016x} {mtime_ns} {size}\n")
 }
+
+const FORMAT: &str = "backstory-hook-settings 2";
 
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
@@ -228,15 +272,15 @@ mod tests {
         #[test]
         fn encoding_round_trips(entries in any_entries(), mtime_ns: u128, size: u64) {
             let stamp = Stamp { mtime_ns, size };
-            let text = encode(&entries, stamp);
+            let text = encode(&entries, stamp, Validity::LastValid);
             for section in SECTIONS {
-                prop_assert_eq!(decode(&text, stamp, section), Some(table_of(&entries, section)));
+                prop_assert_eq!(decode(&text, stamp, section), Some((table_of(&entries, section), Validity::LastValid)));
             }
         }
 
         #[test]
         fn a_damaged_cache_yields_nothing(entries in any_entries(), at: prop::sample::Index, byte: u8) {
-            let whole = encode(&entries, STAMP);
+            let whole = encode(&entries, STAMP, Validity::Valid);
             let at = at.index(whole.len());
             let mut bytes = whole.clone().into_bytes();
             bytes[at] = byte;
@@ -259,7 +303,7 @@ mod tests {
     #[test]
     fn a_cache_of_another_file_yields_nothing() {
         let entries = resolve("config.toml".as_ref(), None, &[]).entries;
-        let text = encode(&entries, STAMP);
+        let text = encode(&entries, STAMP, Validity::Valid);
         let others = [
             Stamp { size: 413, ..STAMP },
             Stamp {

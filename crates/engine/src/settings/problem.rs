@@ -16,7 +16,10 @@ pub struct SettingsProblem {
 enum About {
     WholeFile,
     Key(&'static SettingKey),
-    NoKey,
+    /// A name or form that no setting has, in this section if that is known.
+    Unknown {
+        in_section: Option<&'static str>,
+    },
 }
 
 impl SettingsProblem {
@@ -59,8 +62,14 @@ impl SettingsProblem {
         Self {
             location,
             message: format!(": unknown {what}; {known}"),
-            about: About::NoKey,
+            about: About::Unknown { in_section: None },
         }
+    }
+
+    /// Sets the section in which the unknown name stands.
+    pub(super) fn in_section(mut self, section: Option<&'static str>) -> Self {
+        self.about = About::Unknown { in_section: section };
+        self
     }
 
     /// Returns the problem of a section that has another form.
@@ -68,7 +77,7 @@ impl SettingsProblem {
         Self {
             location,
             message: format!(": {message}"),
-            about: About::NoKey,
+            about: About::Unknown { in_section: None },
         }
     }
 
@@ -77,7 +86,18 @@ impl SettingsProblem {
         match self.about {
             About::WholeFile => true,
             About::Key(about) => about == key,
-            About::NoKey => false,
+            About::Unknown { .. } => false,
+        }
+    }
+
+    /// Returns true if a setting of the section may not have the value that the user meant.
+    pub fn may_concern(&self, section: &str) -> bool {
+        match self.about {
+            About::WholeFile | About::Unknown { in_section: None } => true,
+            About::Key(key) => key.section == section,
+            About::Unknown {
+                in_section: Some(known),
+            } => known == section,
         }
     }
 

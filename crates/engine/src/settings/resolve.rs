@@ -282,7 +282,8 @@ fn unknown_key(location: String, section: Option<&str>, name: &str) -> SettingsP
         Some(key) => format!("did you mean `{key}`?"),
         None => String::from("`backstory config list` lists them"),
     };
-    SettingsProblem::unknown(location, &format!("key `{full}`"), &known)
+    let known_section = section_names().into_iter().find(|known| Some(*known) == section);
+    SettingsProblem::unknown(location, &format!("key `{full}`"), &known).in_section(known_section)
 }
 
 /// Returns a bad value in a form that may be printed: instead of a variable's name, users often enter the secret itself.
