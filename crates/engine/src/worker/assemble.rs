@@ -83,6 +83,7 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
         TurnRecords::with_calls(dropped.filter_map(|event| event.tool_use_id.clone()).collect());
     let mut begun = None;
     let mut is_over = false;
+    let mut has_prompt = false;
     for record in reader
         .by_ref()
         .filter(|record| !record.copied && record.agent_id.is_none())
@@ -95,11 +96,17 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
                 break;
             }
             // Records before the turn's own prompt belong to an earlier turn that ended before they were written.
+            has_prompt = true;
             begun = begun.max(fit);
             records.take();
         } else {
             records.push(record.kind, record.at, record.offset);
         }
+    }
+    // The prompt is not written yet, or not in these words: the records belong to other turns, which look for their own
+    // beginning from the same place.
+    if turn.prompt.is_some() && has_prompt && begun.is_none() {
+        return TranscriptPart::default();
     }
     // The later turn looks for its own beginning from the same place.
     let position = if is_over { None } else { reader.position().cloned() };
@@ -117,12 +124,13 @@ enum PromptMatch {
 }
 
 fn fit(turn: &StoredTurn, text: &str, prompt_id: Option<&str>) -> Option<PromptMatch> {
-    let same_words = turn.prompt.as_deref() == Some(text);
-    match prompt_id {
-        Some(id) if Some(id) != turn.prompt_id.as_deref() => None,
+    // The transcript leaves out white space at both ends.
+    let same_words = turn.prompt.as_deref().map(str::trim) == Some(text.trim());
+    match (prompt_id, turn.prompt_id.as_deref()) {
+        (Some(id), Some(own)) if id != own => None,
         _ if same_words => Some(PromptMatch::Whole),
-        Some(_) => Some(PromptMatch::Id),
-        None => None,
+        (Some(_), Some(_)) => Some(PromptMatch::Id),
+        _ => None,
     }
 }
 
@@ -377,6 +385,35 @@ mod tests {
             report: "Found it.".into(),
         };
         assert!(turns[0].steps.contains(&report), "{:?}", turns[0].steps);
+    }
+
+    /// A transcript of older clients, whose prompts have no ids, with a later turn in it already.
+    fn late(prompt: &str) -> (Vec<String>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let prompt_line = |text: &str| json!({"type": "user", "message": {"role": "user", "content": text}});
+        let path = Lines::default()
+            .add(prompt_line("Fix it "))
+            .prose("I fix it.")
+            .add(prompt_line("Test it"))
+            .prose("I test it.")
+            .write(folder.path());
+        let mut stored = StoredTurn {
+            prompt: Some(prompt.to_owned()),
+            transcript_path: Some(path.to_string_lossy().into_owned()),
+            is_ended: true,
+            ..stored_turn()
+        };
+        let assembled = assemble(&mut stored, &settings());
+        let is_read_to_the_end = assembled.position.is_some();
+        let steps = assembled.turn.into_whole().steps;
+        (steps.iter().map(shown).collect(), is_read_to_the_end)
+    }
+
+    #[test]
+    fn a_turn_that_is_distilled_late_takes_no_words_of_the_next_one() {
+        assert_eq!(late("Fix it "), (vec!["prose I fix it.".to_owned()], false));
+        assert_eq!(late("Test it"), (vec!["prose I test it.".to_owned()], true));
+        assert_eq!(late("In other words"), (Vec::new(), false));
     }
 
     #[test]
