@@ -644,3 +644,44 @@ fn words_while_the_agent_works_are_requests() {
     .requests;
     assert_eq!(requests.len(), 2, "{requests:?}");
 }
+
+#[test]
+fn a_clean_status_after_the_last_change_leaves_nothing_uncommitted() {
+    let status = |line: &str| {
+        let Action::Run(mut status) = run("git status", Purpose::Inspect, None) else {
+            unreachable!("`run` makes a run");
+        };
+        status.result_line = Some(line.to_owned());
+        Action::Run(status)
+    };
+    let state = |line: &str| {
+        handover(vec![(
+            "Cap the cache",
+            vec![
+                edit("cache.rs"),
+                status(line),
+                report("`Cache` now holds 512 entries."),
+            ],
+        )])
+        .state
+    };
+    assert_eq!(state("1 changed file"), ["Changed, not committed: `cache.rs`"]);
+    assert!(state("nothing to commit, working tree clean").is_empty());
+}
+
+#[test]
+fn findings_that_the_user_orders_to_fix_are_not_open() {
+    let review = || {
+        vec![report(
+            "## Double parsing in `load` (medium)\n\nIt parses twice.\n\n## No limit in `read` (low)\n\nIt reads all.",
+        )]
+    };
+    let open = |next: &str| {
+        handover(vec![
+            ("Review the parser", review()),
+            (next, vec![edit("parser.rs"), report("Done with the parser.")]),
+        ])
+        .open
+    };
+    assert!(open("Can you fix all of them").is_empty());
+}

@@ -16,7 +16,7 @@ mod words;
 pub(crate) use names::{code, count_names, is_name, is_outside_code, outside_code};
 pub(crate) use orders::gives_orders;
 pub(crate) use phrases::{Phrases, lower_head};
-pub(crate) use request::{Intent, condense, intent, is_output, without_client_markup};
+pub(crate) use request::{Intent, condense, cut_at_word, intent, is_output, without_client_markup};
 pub(crate) use sentences::sentences;
 pub(crate) use speech::{
     Deferral, announces_work, deferral, has_cause, has_contrast, imperative, is_directive, is_instruction,

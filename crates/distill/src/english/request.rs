@@ -157,7 +157,8 @@ fn opening_and_order(lines: &[&str]) -> String {
     }
 }
 
-fn cut_at_word(text: &str, max: usize) -> String {
+/// Cuts a text between two words.
+pub(crate) fn cut_at_word(text: &str, max: usize) -> String {
     let end = text.char_indices().nth(max).map_or(text.len(), |(at, _)| at);
     let cut = if end < text.len() {
         text[..end].rfind(char::is_whitespace).unwrap_or(end)

@@ -1,7 +1,7 @@
 //! The last result of each test, build and lint command, and the state of the working tree.
 
 use crate::english::code;
-use crate::episodes::Timeline;
+use crate::episodes::{Step, Timeline};
 use crate::memories::{Ending, command_key, simple_commands, targets};
 use crate::{Action, CommandRun, Purpose, RunOutcome};
 
@@ -144,7 +144,14 @@ pub(crate) fn state(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String>
     } else if unpushed > 0 {
         out.push("Not pushed".to_owned());
     }
-    let uncommitted = ending.files(last_commit.map_or(0, |commit| commit.at + 1)..end);
+    // The user may have committed without the agent.
+    let is_clean = |step: &Step<'_>| {
+        matches!(step.action(), Some(Action::Run(run))
+            if run.result_line.as_deref().is_some_and(|line| line.contains("nothing to commit")))
+    };
+    let clean = timeline.steps.iter().rposition(is_clean);
+    let saved = last_commit.map(|commit| commit.at).max(clean);
+    let uncommitted = ending.files(saved.map_or(0, |at| at + 1)..end);
     if !uncommitted.is_empty() {
         out.push(format!("Changed, not committed: {}", list(&uncommitted)));
     }

@@ -142,7 +142,8 @@ pub(super) fn uncommitted(
                 outcomes(timeline.message(at), |text| ending.is_stale(text, at))
             });
         }
-        if stated.is_empty() {
+        let is_silent = report.is_none_or(|at| timeline.message(at).points().next().is_none());
+        if stated.is_empty() && is_silent {
             stated.extend(announced_change(timeline, ending, first.max(start)..end));
         }
         if stated.is_empty() {

@@ -8,7 +8,7 @@ use crate::english::{
     outside_code, sentence_case, sentences, strip_openers,
 };
 use crate::episodes::{Step, StepKind, Timeline};
-use crate::memories::{Ending, Failure, Obstacles, describe};
+use crate::memories::{Ending, Failure, Obstacles, describe, is_plan_file};
 use crate::prose::{Message, Section, SectionRole, announces_open_work, plain};
 use crate::{Action, PublicationAction, PublicationKind, RunOutcome, TaskState, TurnEnd};
 
@@ -163,12 +163,6 @@ fn plan_title(text: &str) -> String {
     plain(first.strip_prefix("Plan: ").unwrap_or(first))
 }
 
-fn is_plan_file(path: &str) -> bool {
-    let lower = path.to_lowercase();
-    lower.ends_with(".md")
-        && (lower.contains("/plans/") || lower.rsplit('/').next().is_some_and(|name| name.contains("plan")))
-}
-
 /// Checks that fail at the end.
 fn failing(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
     // A later check of the same purpose that passed says more than a probe that failed.
@@ -248,6 +242,7 @@ fn stated(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
                     .map(|commit| Words::of(commit.subject))
                     .any(|commit| matter.covered_by(&commit, FIXED_PERCENT))
             });
+            let is_fixed = is_fixed || has_order_to_fix(timeline, at);
             let counts = !is_fixed && (deferral == Deferral::PutOff || is_last);
             if counts && !is_completed_later(&item, at) {
                 out.push(item);
@@ -256,6 +251,25 @@ fn stated(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
     }
     out
 }
+
+/// Reports whether the user asked for all findings of a report to be fixed, and files changed then.
+fn has_order_to_fix(timeline: &Timeline<'_>, at: usize) -> bool {
+    let later = &timeline.steps[at + 1..];
+    let orders = |step: &Step<'_>| {
+        step.user_words()
+            .is_some_and(|words| FIX_ALL.within(&words.to_lowercase()))
+    };
+    later.iter().position(orders).is_some_and(|order| {
+        later[order..]
+            .iter()
+            .any(|step| matches!(step.action(), Some(Action::Change(_))))
+    })
+}
+
+static FIX_ALL: Phrases = Phrases::new(concat!(
+    "fix all|fix them|fix these|fix those|fix both|fix everything|address all|address them|address these|do all|",
+    "implement all|all of them|all of those|resolve all",
+));
 
 /// Returns the statements of a message that leave work open: entries of open sections, and sentences that defer something.
 pub(crate) fn open_statements(message: &Message) -> Vec<(String, Deferral)> {

@@ -97,6 +97,15 @@ pub(super) fn is_vague(request: &str) -> bool {
     VAGUE.contains(first) || POINTERS.within(&lower) || first.starts_with('/')
 }
 
+/// Reports whether a request is about the form of the work, not about its matter: "commit this, push".
+pub(super) fn is_chore(request: &str) -> bool {
+    const MAX_WORDS: usize = 8;
+    let lower = request.to_lowercase();
+    let first = lower.split_whitespace().next().unwrap_or_default();
+    let is_short = lower.split_whitespace().count() <= MAX_WORDS;
+    first.starts_with('/') || (is_short && matches!(first, "commit" | "push" | "continue" | "go" | "run"))
+}
+
 /// Orders with these verbs do not say what changed.
 static VAGUE: Phrases =
     Phrases::new("do|make|go|try|continue|use|look|check|run|commit|push|address|get|see|take|keep|proceed");

@@ -169,21 +169,11 @@ fn turn_end(timeline: &Timeline<'_>, at: usize) -> usize {
 
 /// Adds a pull request to the memory of its commits, or drafts a memory of an issue.
 fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Vec<Draft>) {
-    let text = Message::read(publication.body.unwrap_or_default());
-    if publication.kind == PublicationKind::Comment && ending.changes_in_turn(publication.first) {
-        // A reply to a review repeats what the commit says.
-        return;
-    }
+    // A comment answers a text that the next reader does not have.
     if publication.kind == PublicationKind::Comment {
-        out.extend(report::drafts(
-            Source::Commit,
-            &text,
-            publication.first,
-            None,
-            ending,
-        ));
         return;
     }
+    let text = Message::read(publication.body.unwrap_or_default());
     let Some(title) = publication.title else { return };
     let statements = report::statements(Source::Commit, &text, publication.first, ending);
     if publication.kind == PublicationKind::PullRequest {

@@ -412,7 +412,7 @@ fn without_code_label(title: &str) -> &str {
         return title;
     };
     let is_file = label.contains('.') || label.contains('/');
-    [": ", " - ", " — "]
+    [": ", " - ", " — ", "; "]
         .iter()
         .find_map(|separator| rest.strip_prefix(separator))
         .filter(|_| is_file)

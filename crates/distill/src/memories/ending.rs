@@ -330,6 +330,9 @@ fn commits<'a>(timeline: &Timeline<'a>) -> Vec<FinalCommit<'a>> {
                     last.hash = Some(tip);
                 }
             }
+            Some(Action::Run(run)) if run.result_line.as_deref().is_some_and(is_up_to_date) => {
+                out.iter_mut().for_each(|commit| commit.is_pushed = true);
+            }
             // A rebase gives the commits that are not pushed yet, and after a forced push others too, new hashes.
             Some(Action::Run(run)) if run.outcome != RunOutcome::Failed && rewrites_history(&run.command) => {
                 for commit in &mut out {
@@ -341,6 +344,11 @@ fn commits<'a>(timeline: &Timeline<'a>) -> Vec<FinalCommit<'a>> {
         }
     }
     out
+}
+
+/// Reports whether `git status` says that everything is pushed.
+fn is_up_to_date(status: &str) -> bool {
+    status.contains("Your branch is up to date with")
 }
 
 /// Reports whether a command gives commits new hashes.

@@ -27,7 +27,7 @@ pub(crate) use obstacle::{Failure, Obstacles, describe, find_obstacles};
 pub(crate) use report::is_praise;
 
 use crate::Action;
-use crate::english::{Intent, Words, fit_title, intent};
+use crate::english::{Intent, Words, cut_at_word, intent};
 use crate::episodes::{Span, StepKind, Timeline};
 use crate::prose::{Message, SectionRole, Topic};
 
@@ -96,6 +96,8 @@ fn drafts(
     let mut others = user::drafts(timeline);
     for (at, step) in timeline.steps.iter().enumerate() {
         match (step.kind, step.action()) {
+            // A plan that was written down is open work.
+            (_, Some(Action::Report(_))) if only_plans(ending, at) => {}
             (_, Some(Action::Report(_))) => {
                 let request = spans[episode_of(spans, at) as usize - 1].request.as_deref();
                 reports.extend(report::drafts(
@@ -132,7 +134,7 @@ fn drafts(
             .iter_mut()
             .find(|report| explains(timeline, report, draft))
         {
-            Some(report) => obstacle::join(draft, report),
+            Some(report) => obstacle::join(ending, draft, report),
             None => others.push(draft.clone()),
         }
     }
@@ -147,6 +149,19 @@ fn drafts(
     let silent = change::drafts(timeline, spans, ending, &others);
     others.extend(silent);
     others
+}
+
+/// Reports whether the turn of a step changed plans only.
+fn only_plans(ending: &Ending<'_>, at: usize) -> bool {
+    let files = ending.files(ending.turn(at));
+    !files.is_empty() && files.iter().all(|file| is_plan_file(file))
+}
+
+/// Reports whether a file holds a plan.
+pub(crate) fn is_plan_file(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    lower.ends_with(".md")
+        && (lower.contains("/plans/") || lower.rsplit('/').next().is_some_and(|name| name.contains("plan")))
 }
 
 /// Reports whether a report tells what resolved a failure of its turn.
@@ -355,23 +370,24 @@ fn kind_of(draft: &Draft, request: Intent, files_modified: &[&str], has_changes:
     }
 }
 
-/// Returns the request that an observation answers, unless the observation says it.
+/// Returns the request that an observation answers, in the words of the user: it often names what a report takes for known.
 fn circumstances(span: &Span, text: &str) -> Option<String> {
-    const SAID_PERCENT: u32 = 60;
-    let request = fit_title(span.request.as_deref()?)?;
-    let is_said = Words::of(&request).covered_by(&Words::of(text), SAID_PERCENT);
+    const SAID_PERCENT: u32 = 75;
+    /// A shorter request, such as "yes, do that", says nothing about the circumstances.
+    const MIN_WORDS: usize = 4;
+    let request = span.request.as_deref()?;
     let words = request
         .split_whitespace()
         .filter(|word| word.contains(char::is_alphabetic));
-    let says_enough = words.count() >= MIN_REQUEST_WORDS
-        && Words::of(&request).weight() >= MIN_REQUEST_WEIGHT
-        && !change::is_vague(&request);
-    (!is_said && says_enough).then_some(request)
+    if words.count() < MIN_WORDS || change::is_chore(request) {
+        return None;
+    }
+    let is_said = Words::of(request).covered_by(&Words::of(text), SAID_PERCENT);
+    (!is_said).then(|| cut_at_word(request, MAX_REQUEST))
 }
 
-/// A shorter request, such as "yes, do that", says nothing about the circumstances.
-const MIN_REQUEST_WEIGHT: u32 = 4;
-const MIN_REQUEST_WORDS: usize = 4;
+/// The part of a request that a memory quotes, in characters.
+const MAX_REQUEST: usize = 200;
 
 fn turn_start(timeline: &Timeline<'_>, at: usize) -> usize {
     let turn = timeline.steps[at].turn;

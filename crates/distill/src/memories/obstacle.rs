@@ -59,9 +59,13 @@ pub(crate) struct Unexplained {
     evidence: Vec<String>,
 }
 
-/// Adds a resolved failure to the memory that explains it.
-pub(super) fn join(obstacle: &Draft, report: &mut Draft) {
+/// Adds a resolved failure to the memory that explains it. The failure is told if it was there before the changes of the turn:
+/// one on the way is gone with its cause.
+pub(super) fn join(ending: &Ending<'_>, obstacle: &Draft, report: &mut Draft) {
     report.error_signature.clone_from(&obstacle.error_signature);
+    if !is_before_changes(ending, obstacle.from) {
+        return;
+    }
     let failure = obstacle
         .facts
         .iter()
@@ -70,6 +74,11 @@ pub(super) fn join(obstacle: &Draft, report: &mut Draft) {
         .facts
         .extend(failure.map(|failure| format!("Before, {failure}")));
     report.evidence.extend(obstacle.evidence.iter().cloned());
+}
+
+/// Reports whether the turn of a step had not changed anything yet.
+fn is_before_changes(ending: &Ending<'_>, at: usize) -> bool {
+    ending.files(ending.turn(at).start..at).is_empty()
 }
 
 impl Unexplained {
@@ -190,7 +199,9 @@ fn pass(timeline: &Timeline<'_>, ending: &Ending<'_>, found: &mut Obstacles<'_>,
                 continue;
             }
             let Some(draft) = resolved(timeline, ending, &failure, command, at) else {
-                found.unexplained.extend(unexplained(timeline, &failure, at));
+                found
+                    .unexplained
+                    .extend(unexplained(timeline, ending, &failure, at));
                 continue;
             };
             if found.drafts.iter().any(|known| known.title == draft.title) {
@@ -360,7 +371,12 @@ fn resolved(
 }
 
 /// Records a failure that changes resolved without a word.
-fn unexplained(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Option<Unexplained> {
+fn unexplained(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    failure: &Failure<'_>,
+    at: usize,
+) -> Option<Unexplained> {
     let error = failure.error?;
     // A lint that was fixed tells nothing about the change.
     let is_worth_it = failure.purpose != Purpose::Lint && has_change(timeline, failure.first, at);
@@ -368,7 +384,7 @@ fn unexplained(timeline: &Timeline<'_>, failure: &Failure<'_>, at: usize) -> Opt
         at,
         error_signature: error.key.clone(),
         facts: Some(format!("Before, {}", describe(failure)))
-            .filter(|fact| tells_error(fact) && failure.purpose != Purpose::Build)
+            .filter(|fact| tells_error(fact) && is_before_changes(ending, failure.first))
             .into_iter()
             .collect(),
         evidence: calls(timeline, &[failure.at, at]),
@@ -466,8 +482,7 @@ fn remedy(timeline: &Timeline<'_>, ending: &Ending<'_>, failure: &Failure<'_>, a
     let (step, file) = changes
         .iter()
         .rev()
-        .find(|(_, path)| line.contains(&name(path)))
-        .or_else(|| changes.last().filter(|_| changes.len() == 1))?;
+        .find(|(_, path)| line.contains(&name(path)))?;
     let intent = timeline.steps[*step]
         .entry()
         .and_then(|entry| imperative(entry.intent.as_deref()?))

@@ -423,8 +423,12 @@ fn labeled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
 /// Adds the reason that the agent gave on the way to a report about changes that gives none.
 pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &mut Draft) {
     /// A reason with fewer shared words is about something else.
-    const MIN_SHARED: u32 = 3;
-    if !ending.changes_in_turn(draft.at) || has_cause(&draft.text()) {
+    const MIN_SHARED: u32 = 4;
+    let has_problem = draft
+        .narrative
+        .iter()
+        .any(|text| text.starts_with("Before the change"));
+    if has_problem || !ending.changes_in_turn(draft.at) || has_cause(&draft.text()) {
         return;
     }
     let known = Words::of(&draft.text());
@@ -440,18 +444,18 @@ pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &m
             && Words::of(text).shared(&known) >= MIN_SHARED
     };
     let turn = ending.turn(draft.at);
-    let prose = turn.filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_))));
+    // What was said after the first change may be about the change itself.
+    let first = turn.clone().find(|at| !ending.files(*at..at + 1).is_empty());
+    let prose = (turn.start..first.unwrap_or(turn.start))
+        .filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_))));
     let reason = prose
         .flat_map(|at| timeline.message(at).points().map(move |point| (at, point)))
         .rfind(|(_, point)| is_reason(&point.text));
-    let Some((at, reason)) = reason else { return };
-    let is_before = ending.files(at..draft.at).len() == ending.files(ending.turn(draft.at)).len();
-    let reason = ended(reason.text.clone());
-    draft.narrative.push(if is_before {
-        format!("Before the change: {reason}")
-    } else {
-        reason
-    });
+    if let Some((_, reason)) = reason {
+        draft
+            .narrative
+            .push(format!("Before the change: {}", ended(reason.text.clone())));
+    }
 }
 
 /// A sentence that weighs or intends gives no reason yet.

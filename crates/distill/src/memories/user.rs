@@ -99,6 +99,18 @@ fn is_lasting_directive(sentence: &str) -> bool {
     is_directive(sentence) && !MOMENTARY.within(&lower) && !CORRECTIONS.starts(&lower)
 }
 
+/// A question about the next step of the work decides nothing that lasts.
+static PROCESS: Phrases = Phrases::new(concat!(
+    "do next|ready to|shall i proceed|should i proceed|want to proceed|force-push|force push|be committed|commit now|",
+    "continue with|next step",
+));
+
+/// "Let's not worry about it" needs the sentence before it.
+static OBJECTS: Phrases = Phrases::new(concat!(
+    "about it|about this|about that|do it|do that|do this|with it|with that|of it|leave it|keep it|fix it|for it|",
+    "put it|use it|move it",
+));
+
 /// "I meant the other one" corrects a sentence that the next reader does not have.
 static CORRECTIONS: Phrases = Phrases::new("i meant|i mostly meant|i mean|i think|i guess|i was|i'm|i am");
 
@@ -124,7 +136,7 @@ fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
     let (question, answer) = (plain(question), plain(answer));
     // The client's mark of the option that the agent prefers.
     let answer = answer.replace(" (Recommended)", "");
-    if answer.is_empty() {
+    if answer.is_empty() || PROCESS.within(&question.to_lowercase()) {
         return None;
     }
     let last_question = sentences(&question).last().copied().unwrap_or(&question);
@@ -177,6 +189,9 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
         .find_map(|sentence| fit_title(&strip_openers(sentence)))
         .filter(|title| Words::of(title).weight() >= MIN_WEIGHT)?;
     // "That should be a table" needs a subject from what it answers.
+    if count_names(&title) == 0 && OBJECTS.within(&title.to_lowercase()) {
+        return None;
+    }
     if points_back(&title) && context.as_deref().is_none_or(|context| count_names(context) == 0) {
         return None;
     }

@@ -2,8 +2,8 @@
 
 use super::document::{Block, Section, SectionRole, announces_open_work, offers_choice, weighs_choice};
 use crate::english::{
-    Form, Phrases, count_names, is_narration, is_question, is_verdict, opens_with_change, sentences,
-    strip_openers, verb,
+    Form, Phrases, count_names, is_narration, is_question, is_verdict, opens_with_change, outside_code,
+    sentences, strip_openers, verb,
 };
 
 /// Statements under one heading of a message.
@@ -212,7 +212,12 @@ fn with_children(block: &Block) -> String {
         if text.chars().count() + child.chars().count() > MAX_JOINED {
             break;
         }
-        let separator = if text.ends_with(':') { " " } else { "; " };
+        let is_name = outside_code(&text).trim().is_empty();
+        let separator = match (is_name, text.ends_with(':')) {
+            (true, _) => ": ",
+            (_, true) => " ",
+            _ => "; ",
+        };
         text = format!(
             "{}{separator}{}",
             text.trim_end_matches(['.', ';']),
