@@ -492,3 +492,46 @@ fn the_end_of_an_unknown_session_is_not_listed() {
         scenario.cache_turn("s1", "p1");
     });
 }
+
+#[test]
+fn a_prompt_that_only_the_transcript_has_is_used() {
+    for has_ids in [true, false] {
+        let home = Home::new();
+        let transcript = home.outside().join("transcript.jsonl");
+        let line = |second: u32, id: &str, kind: &str, content: &str| {
+            let mut line = json!({"type": kind, "sessionId": "s1", "cwd": home.project(), "message": {"role": kind, "content": content},
+                "timestamp": format!("2026-01-05T10:00:{second:02}.000Z")});
+            if has_ids && kind == "user" {
+                line["promptId"] = json!(id);
+            }
+            format!("{line}\n")
+        };
+        let lines = [
+            line(1, "p1", "user", "Where is the stock lock taken?"),
+            line(2, "p1", "assistant", "In `reserve()`."),
+            line(3, "p2", "user", "Release the stock lock before the payment"),
+            line(
+                4,
+                "p2",
+                "assistant",
+                "The lock is released before the payment now.",
+            ),
+        ];
+        std::fs::write(&transcript, lines.concat()).unwrap();
+        // Hooks were installed after the second prompt.
+        let mut stop = json!({"transcript_path": transcript, "last_assistant_message": "The lock is released before the payment now."});
+        if has_ids {
+            stop["prompt_id"] = json!("p2");
+        }
+        home.report("stop", &stop);
+        home.drain();
+        let shown = home.ok(&["session", "s1"]);
+        assert!(
+            shown.contains("Release the stock lock before the payment"),
+            "{shown}"
+        );
+        assert!(!shown.contains("Where is the stock lock taken?"), "{shown}");
+        let found = home.json(&["search", "--json", "release stock lock", "--kind", "prompt"]);
+        assert_eq!(found["results"][0]["id"], "P1", "{found}");
+    }
+}

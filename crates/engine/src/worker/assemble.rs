@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, path::Path};
 
 use backstory_capture::{filter, sanitize::TextSanitizer};
-use backstory_model::Timestamp;
+use backstory_model::{EventKind, Timestamp, is_machine_made};
 use backstory_store::{StoredTurn, TurnEvent};
 use backstory_transcript::{self as transcript, Position, RecordKind};
 
@@ -21,7 +21,15 @@ pub(super) struct Assembled<'e> {
 
 /// Puts a turn together.
 pub(super) fn assemble<'e>(stored: &'e mut StoredTurn, settings: &filter::CaptureSettings) -> Assembled<'e> {
-    let TranscriptPart { records, position } = read_transcript(stored, settings);
+    let TranscriptPart {
+        records,
+        position,
+        prompt,
+    } = read_transcript(stored, settings);
+    if let Some(prompt) = prompt {
+        stored.machine_made = is_machine_made(&prompt);
+        stored.prompt = Some(prompt);
+    }
     let head = TurnHead {
         number: stored.number,
         started_at: stored.started_at,
@@ -58,6 +66,8 @@ fn event_times(events: &[TurnEvent]) -> Option<RangeInclusive<Timestamp>> {
 struct TranscriptPart {
     records: TurnRecords,
     position: Option<Position>,
+    /// The prompt, if no hook reported it.
+    prompt: Option<String>,
 }
 
 /// Reads the part of the transcript that is new. Without a transcript, or with one that cannot be read, the events alone
@@ -84,12 +94,18 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
     let mut begun = None;
     let mut is_over = false;
     let mut has_prompt = false;
+    let lacks_prompt = lacks_prompt(turn);
+    let mut unreported = None;
     for record in reader
         .by_ref()
         .filter(|record| !record.copied && record.agent_id.is_none())
     {
         if let RecordKind::Prompt { text, prompt_id, .. } = &record.kind {
-            let fit = fit(turn, text, prompt_id.as_deref());
+            let fit = if lacks_prompt {
+                fit_by_time(turn, record.at, prompt_id.as_deref())
+            } else {
+                fit(turn, text, prompt_id.as_deref())
+            };
             // A later turn.
             if begun.is_some() && fit < begun {
                 is_over = true;
@@ -98,6 +114,9 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
             // Records before the turn's own prompt belong to an earlier turn that ended before they were written.
             has_prompt = true;
             begun = begun.max(fit);
+            if lacks_prompt && fit.is_some() {
+                unreported = Some(text.clone());
+            }
             records.take();
         } else {
             records.push(record.kind, record.at, record.offset);
@@ -110,7 +129,26 @@ fn read_transcript(turn: &StoredTurn, settings: &filter::CaptureSettings) -> Tra
     }
     // The later turn looks for its own beginning from the same place.
     let position = if is_over { None } else { reader.position().cloned() };
-    TranscriptPart { records, position }
+    TranscriptPart {
+        records,
+        position,
+        prompt: unreported,
+    }
+}
+
+/// Reports whether no hook reported the prompt of a turn. A prompt that was forgotten has an event.
+fn lacks_prompt(turn: &StoredTurn) -> bool {
+    let has_event = |event: &TurnEvent| event.kind == EventKind::UserPromptSubmit;
+    turn.prompt.is_none() && !turn.events.iter().any(has_event)
+}
+
+/// Matches a prompt of the transcript with a turn that lacks its own: by its id, else the last one before the turn's end.
+fn fit_by_time(turn: &StoredTurn, at: Timestamp, prompt_id: Option<&str>) -> Option<PromptMatch> {
+    let is_own = match (prompt_id, turn.prompt_id.as_deref()) {
+        (Some(id), Some(own)) => id == own,
+        _ => turn.events.last().is_some_and(|event| at <= event.at),
+    };
+    is_own.then_some(PromptMatch::Id)
 }
 
 /// How well a prompt of the transcript fits a turn.
@@ -139,7 +177,7 @@ mod tests {
     use std::{fs, io::Write, path::PathBuf};
 
     use backstory_distill::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
-    use backstory_model::{EventKind, ProjectId, SessionId, TurnId};
+    use backstory_model::{ProjectId, SessionId, TurnId};
     use serde_json::{Value, json};
 
     use super::*;

@@ -259,6 +259,13 @@ impl SessionWriter<'_> {
         if row.forgotten {
             return Ok(());
         }
+        // Read from the transcript, if no hook reported it.
+        const PROMPT: &str =
+            "update turn set prompt = ?2, machine_made = ?3 where id = ?1 and prompt is null";
+        if let Some(prompt) = &record.turn.prompt {
+            self.tx
+                .run(PROMPT, params![row.id, prompt, record.turn.machine_made])?;
+        }
         if record.turn.prompt.is_some() && !record.turn.machine_made {
             self.index_prompt(row.id)?;
         }
