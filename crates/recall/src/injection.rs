@@ -14,7 +14,7 @@ use backstory_text::{clip, content_words, error_signature, one_line, tokens};
 
 use crate::{
     context::in_utc,
-    frame::escape_for_frame,
+    frame::{escape_for_frame, quoted, with_closed_code},
     rank::Ranked,
     search::{Searcher, is_stale},
     stop_phrases::strip_stop_phrases,
@@ -154,7 +154,7 @@ pub fn at_file(
     };
     render(
         store,
-        &format!("Known about {}", escape_for_frame(&one_line(path, 200))),
+        &format!("Known about {}", escape_for_frame(&quoted(&one_line(path, 200)))),
         &chosen,
         &target,
     )
@@ -295,7 +295,7 @@ fn render_memory(memory: &Memory, is_stale: bool, facts: usize) -> String {
     let mut lines = format!(
         "#{} {day} {icon} {label}{}{stale}\n",
         memory.handle,
-        clip(&title, 200)
+        with_closed_code(clip(&title, 200))
     );
     let more = fields.facts.lines().chain(fields.narrative.lines());
     let mut known: Vec<&str> = vec![&title];
@@ -303,7 +303,7 @@ fn render_memory(memory: &Memory, is_stale: bool, facts: usize) -> String {
         let fact = fact.trim();
         let is_new = !fact.is_empty() && !known.iter().any(|text| text.contains(fact.trim_end_matches('.')));
         if known.len() <= facts && is_new {
-            lines.push_str(&format!("  - {}\n", clip(fact, 240)));
+            lines.push_str(&format!("  - {}\n", with_closed_code(clip(fact, 240))));
             known.push(fact);
         }
     }

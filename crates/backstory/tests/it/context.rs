@@ -68,7 +68,7 @@ fn a_new_session_gets_the_context_block() {
     remember(&home, 5);
     let mut settings = settings();
     settings.add_filter(r"acme · 20\d\d-\d\d-\d\d \d\d:\d\d UTC", "acme · [now]");
-    settings.add_filter(r"main, .*ago", "main, [age]");
+    settings.add_filter(r"`main`, .*ago", "`main`, [age]");
     settings.bind(|| insta::assert_snapshot!("context", start(&home, "startup").unwrap()));
     assert!(start(&home, "clear").is_some() && start(&home, "compact").is_some());
     assert_eq!((start(&home, "resume"), start(&home, "fork")), (None, None));

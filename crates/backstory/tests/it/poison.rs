@@ -1,7 +1,7 @@
 //! Prompt injection: hostile content through every input, checked in all stored and injected text.
 //!
-//! Tool output is evidence: it is found as a passage, never as a title, a fact, a note or a pin. Injected text is inside
-//! the frame, one record per line, and nothing in it can close the frame.
+//! Tool output is evidence: it is found as a passage. A title or a fact quotes it only as code behind a fixed label, and it never
+//! becomes a note or a pin. Injected text is inside the frame, one record per line, and nothing in it can close the frame.
 
 mod assertions;
 mod cases;
@@ -9,7 +9,7 @@ mod inputs;
 
 use std::fmt::Write as _;
 
-use assertions::{Look, stored};
+use assertions::{Look, is_quoted, stored};
 use cases::{CASES, Case, Way};
 use inputs::feed;
 
@@ -62,11 +62,9 @@ impl Row {
         let home = feed(case);
         let mut wrong = Vec::new();
         let kept = stored(&home);
-        // A path may be quoted as the name of the changed file.
-        let is_quoted = |place: &str| case.way == Way::Name && place == "facts";
         let in_other_words = kept
             .iter()
-            .filter(|place| !EVIDENCE.contains(place) && !is_quoted(place));
+            .filter(|place| !EVIDENCE.contains(place) && !is_quoted(&home, place));
         if case.way.is_of_a_tool() {
             wrong.extend(in_other_words.map(|place| format!("tool text became {place}")));
         }
@@ -81,6 +79,9 @@ impl Row {
         }
         let looks = Look::everywhere(&home, case);
         wrong.extend(looks.iter().filter_map(Look::fault));
+        if case.way.is_of_a_tool() || case.way == Way::Branch {
+            wrong.extend(looks.iter().filter_map(Look::unquoted));
+        }
         let mut told: Vec<&str> = looks
             .iter()
             .filter(|look| look.text.contains(MARK))

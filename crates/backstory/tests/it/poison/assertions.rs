@@ -38,11 +38,20 @@ const BEGINNINGS: [&str; 18] = [
     "get_observations(ids) ",
 ];
 
-const TAGS: [&str; 4] = [
+/// Tags, look-alikes of them and control tokens of models, without blanks and in lower case.
+const TAGS: [&str; 12] = [
     "<backstory-context",
     "</backstory-context",
     "<system-reminder",
     "</system-reminder",
+    "＜/backstory-context",
+    "‹/b",
+    "&lt;/backstory-context",
+    "<|im_",
+    "[inst]",
+    "[/inst]",
+    "<start_of_turn>",
+    "</s>",
 ];
 
 impl Look {
@@ -108,6 +117,25 @@ impl Look {
     }
 }
 
+impl Look {
+    /// Returns the line that contains the text outside of code, in what an agent is given unasked.
+    pub(super) fn unquoted(&self) -> Option<String> {
+        let is_unquoted = |line: &&str| {
+            let parts = line.split('`').enumerate();
+            let outside = parts.filter(|(index, _)| index % 2 == 0);
+            outside.map(|(_, part)| part).any(|part| part.contains(MARK))
+                || line.matches('`').count() % 2 == 1
+        };
+        let line = self
+            .text
+            .lines()
+            .filter(|line| line.contains(MARK))
+            .find(is_unquoted);
+        line.filter(|_| self.place != "mcp")
+            .map(|line| format!("{}: not quoted: {line:?}", self.place))
+    }
+}
+
 /// Returns true for the line of a memory, which begins with its handle or its date.
 fn is_of_a_memory(line: &str) -> bool {
     let handle = line.strip_prefix('#').unwrap_or(line);
@@ -146,9 +174,55 @@ fn asked(home: &Home, case: &Case) -> Vec<Look> {
     looks
 }
 
+/// Returns true if a place holds the text only as code behind one of our labels.
+pub(super) fn is_quoted(home: &Home, place: &str) -> bool {
+    let Some((_, sql)) = PLACES.iter().find(|(name, _)| *name == place) else {
+        return false;
+    };
+    let lines: Vec<String> = home.rows(sql);
+    let is_label = |before: &str| {
+        let before = before.trim_end();
+        before.is_empty()
+            || [
+                "failed:",
+                "In",
+                "became",
+                "Changed",
+                "Fix in",
+                "Fixed in",
+                "committed:",
+                "run:",
+                ",",
+                "[",
+            ]
+            .iter()
+            .any(|label| before.ends_with(label))
+    };
+    lines
+        .iter()
+        .flat_map(|text| text.split(['\n', '"']))
+        .filter(|line| line.contains(MARK))
+        .all(|line| {
+            // Odd parts are inside backticks.
+            let parts: Vec<&str> = line.split('`').collect();
+            parts.len() % 2 == 1
+                && parts
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, part)| part.contains(MARK))
+                    .all(|(index, _)| index % 2 == 1 && is_label(parts[index - 1]))
+        })
+}
+
 /// Lists the places where the text is stored.
 pub(super) fn stored(home: &Home) -> Vec<&'static str> {
-    let places = [
+    let has_it = |sql: &str| home.rows(sql).iter().any(|text| text.contains(MARK));
+    let kept = PLACES.iter().filter(|(_, sql)| has_it(sql));
+    kept.map(|(name, _)| *name).collect()
+}
+
+/// Places of stored text, and the query for each.
+const PLACES: [(&str, &str); 15] = [
         ("title", "select title from observation"),
         ("subtitle", "select coalesce(subtitle, '') from observation"),
         ("narrative", "select coalesce(narrative, '') from observation"),
@@ -169,7 +243,3 @@ pub(super) fn stored(home: &Home) -> Vec<&'static str> {
         ("passage: command", "select text from passage where kind = 'command'"),
         ("passage: error", "select text from passage where kind = 'error'"),
     ];
-    let has_it = |sql: &str| home.rows(sql).iter().any(|text| text.contains(MARK));
-    let kept = places.into_iter().filter(|(_, sql)| has_it(sql));
-    kept.map(|(name, _)| name).collect()
-}
