@@ -165,10 +165,13 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, hides_output: bool
             out.push_str(raw);
         } else if METADATA.contains(&name) || IDS.contains(&name) {
             PayloadSanitizer::new(rules).value(raw, &mut out);
-        } else if hides_output && name == "tool_response" {
+        } else if hides_output && matches!(name, "tool_response" | "tool_output") {
             out.push_str("null");
         } else {
             conversation.value(raw, &mut out);
+        }
+        if name == "last_assistant_message" {
+            remove_reminders(&mut out, value_at);
         }
         if name == "prompt" {
             private = conversation.has_cut() && is_blank(&out[value_at..]);
@@ -176,6 +179,24 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, hides_output: bool
     }
     end_object(&mut out);
     (conversation.without_repeats(out), private)
+}
+
+/// Removes the blocks that a host inserted, in the JSON string that starts at `from`. The agent did not write them. Without its
+/// end a tag is a mention of it.
+fn remove_reminders(out: &mut String, from: usize) {
+    const OPEN: &str = "<system-reminder>";
+    // A slash may be escaped in JSON.
+    const CLOSE: [&str; 2] = ["</system-reminder>", "<\\/system-reminder>"];
+    while let Some(start) = out[from..].find(OPEN).map(|at| from + at) {
+        let inside = &out[start..];
+        let ends = CLOSE
+            .iter()
+            .filter_map(|close| inside.find(close).map(|at| at + close.len()));
+        let Some(end) = ends.min().map(|length| start + length) else {
+            return;
+        };
+        out.replace_range(start..end, "");
+    }
 }
 
 fn start_field(name: &str, out: &mut String) {
@@ -218,6 +239,48 @@ mod tests {
     fn kept(kind: EventKind, value: &Value) -> CaptureDecision {
         let text = value.to_string();
         filter_payload(kind, &HookPayload::read(&text).unwrap(), &settings())
+    }
+
+    #[test]
+    fn tool_output_counts_as_tool_response() {
+        let one = json!({"session_id": "s", "tool_name": "Bash", "tool_output": {"stdout": "x"}});
+        let recorded = event(EventKind::PostToolUse, &one);
+        assert_eq!(recorded["tool_response"], json!({"stdout": "x"}));
+        assert_eq!(recorded.get("tool_output"), None);
+        let both = json!({"session_id": "s", "tool_response": "a", "tool_output": "b"});
+        assert_eq!(event(EventKind::PostToolUse, &both)["tool_response"], "a");
+        let secret = json!({"session_id": "s", "tool_name": "Bash", "tool_input": {"command": "backstory search x"},
+            "tool_response": "a", "tool_output": "b"});
+        let recorded = event(EventKind::PostToolUse, &secret);
+        assert_eq!(
+            (&recorded["tool_response"], &recorded["tool_output"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+
+    #[test]
+    fn reminders_of_the_host_are_removed_from_the_last_message() {
+        for (message, wanted) in [
+            (
+                "Done.<system-reminder>be nice\n</system-reminder> Next: x",
+                "Done. Next: x",
+            ),
+            (
+                "<system-reminder>a</system-reminder><system-reminder>b</system-reminder>",
+                "",
+            ),
+            ("What is <system-reminder>?", "What is <system-reminder>?"),
+        ] {
+            let stop = json!({"session_id": "s", "last_assistant_message": message});
+            assert_eq!(event(EventKind::Stop, &stop)["last_assistant_message"], wanted);
+            let escaped = stop.to_string().replace('/', "\\/");
+            let payload = HookPayload::read(&escaped).unwrap();
+            let CaptureDecision::Event(json) = filter_payload(EventKind::Stop, &payload, &settings()) else {
+                panic!("not recorded");
+            };
+            let recorded: Value = serde_json::from_str(&json).unwrap();
+            assert_eq!(recorded["last_assistant_message"], wanted);
+        }
     }
 
     fn event(kind: EventKind, value: &Value) -> Value {

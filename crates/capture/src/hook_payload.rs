@@ -1,7 +1,7 @@
 //! The fields of a hook payload, by name.
 //!
 //! Every host's payload has these names once it is normalized (see [`crate::host`]); no other module of the hook path
-//! spells them. Values are read on access: a payload may hold a megabyte of which a hook needs one id.
+//! spells them, and `tool_output` counts as `tool_response`. Values are read on access: a payload may hold a megabyte of which a hook needs one id.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,8 @@ pub struct HookPayload<'t> {
 impl<'t> HookPayload<'t> {
     /// Splits an object that [`crate::payload::to_text`] has prepared.
     pub fn read(text: &'t str) -> Result<Self, PayloadError> {
-        let payload = Payload::read(text)?;
+        let mut payload = Payload::read(text)?;
+        payload.rename("tool_output", "tool_response");
         let tool_input = payload
             .raw("tool_input")
             .and_then(|input| Payload::read(input).ok());

@@ -47,6 +47,15 @@ impl<'t> Payload<'t> {
         self.fields.iter().map(|(name, raw)| (name.as_ref(), *raw))
     }
 
+    /// Renames a field, unless the object has one of the new name.
+    pub fn rename(&mut self, from: &str, to: &'static str) {
+        if self.raw(to).is_none() {
+            for (name, _) in self.fields.iter_mut().filter(|(name, _)| name == from) {
+                *name = Cow::Borrowed(to);
+            }
+        }
+    }
+
     /// Returns the raw JSON of a field; the last one if there are several.
     pub fn raw(&self, name: &str) -> Option<&'t str> {
         self.fields

@@ -14,7 +14,7 @@ use backstory_capture::{
     host, project,
     spool::SpoolError,
 };
-use backstory_model::Event;
+use backstory_model::{Event, ProjectIdentity};
 use backstory_store::{IngestCounts, SessionProjects, Store, StoreError};
 
 use crate::{engine::Engine, project_claims, swap_lock::SwapLock};
@@ -72,8 +72,12 @@ pub fn store_events(
                 Some(identity) => identity.clone(),
                 None => {
                     let payload = HookPayload::read(&event.payload).ok();
-                    let cwd = payload.as_ref().and_then(HookPayload::cwd).unwrap_or_default();
-                    project::locate(Path::new(&*cwd)).facts
+                    let cwd = payload.as_ref().and_then(HookPayload::cwd);
+                    // A relative folder would be located in the folder of the worker.
+                    match cwd.filter(|cwd| Path::new(&**cwd).has_root()) {
+                        Some(cwd) => project::locate(Path::new(&*cwd)).facts,
+                        None => ProjectIdentity::unknown(),
+                    }
                 }
             };
             let identity = project_claims::record(engine, store, identity)?;

@@ -17,3 +17,17 @@ pub struct ProjectIdentity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
 }
+
+impl ProjectIdentity {
+    /// Returns the project of sessions that report no folder.
+    pub fn unknown() -> Self {
+        let name = "unknown".to_owned();
+        Self {
+            key: name.clone(),
+            root: name.clone(),
+            name,
+            branch: None,
+            worktree: None,
+        }
+    }
+}

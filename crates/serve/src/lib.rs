@@ -15,6 +15,7 @@ mod line_protocol;
 mod listen;
 mod login;
 mod mcp;
+mod mcp_lines;
 mod middleware;
 mod pending_deletes;
 mod problem;

@@ -12,18 +12,22 @@ use rmcp::{
     },
     service::RequestContext,
     transport::{
-        StreamableHttpServerConfig, StreamableHttpService, stdio,
+        StreamableHttpServerConfig, StreamableHttpService,
         streamable_http_server::session::never::NeverSessionManager,
     },
 };
 use serde_json::Value;
 
 use crate::{
+    mcp_lines,
     problem::ApiError,
     server::Server,
     stores::{IngestMode, Stores},
     tools::{CallerContext, call_read_only, definitions, remember},
 };
+
+/// Size of the pipes between the standard streams and the server; longer messages pass in parts.
+const PIPE_BYTES: usize = 64 << 10;
 
 const INSTRUCTIONS: &str = "Memory of past coding sessions. Call `search` before work that may have been done before, \
     `file_history` before changing an unfamiliar file, and `remember` to save what future sessions should know.";
@@ -112,10 +116,19 @@ pub fn serve_stdio(engine: Engine, folder: Option<PathBuf>) -> std::io::Result<(
         version: env!("CARGO_PKG_VERSION"),
     };
     runtime.block_on(async {
-        // Fails if the agent disconnects before the handshake.
-        if let Ok(running) = tools.serve(stdio()).await {
-            running.waiting().await.ok();
-        }
+        let (input, requests) = tokio::io::duplex(PIPE_BYTES);
+        let (answers, output) = tokio::io::duplex(PIPE_BYTES);
+        let (errors, parse_errors) = tokio::sync::mpsc::unbounded_channel();
+        let serve = async {
+            // Fails if the agent disconnects before the handshake.
+            if let Ok(running) = tools.serve((requests, answers)).await {
+                running.waiting().await.ok();
+            }
+        };
+        // The server ends when its input does, and the last answers are written after that.
+        let read = mcp_lines::forward_requests(tokio::io::stdin(), input, errors);
+        let write = mcp_lines::write_answers(output, parse_errors, tokio::io::stdout());
+        tokio::join!(serve, read, write);
     });
     // A blocked read of standard input cannot be canceled.
     runtime.shutdown_background();

@@ -15,6 +15,7 @@ mod unix {
         os::unix::{fs::PermissionsExt as _, net::UnixListener as StdUnixListener},
         path::Path,
         sync::Arc,
+        time::Duration,
     };
 
     use axum::Router;
@@ -28,6 +29,9 @@ mod unix {
         connection::{Connections, HEAD_TIMEOUT, back_off, serve_connection},
         line_protocol::serve_line_protocol,
     };
+
+    /// Time between two looks at a first word that is not complete.
+    const PEEK_INTERVAL: Duration = Duration::from_millis(5);
 
     #[derive(Debug)]
     pub(crate) struct Socket(StdUnixListener);
@@ -83,17 +87,36 @@ mod unix {
         }
     }
 
-    /// Peeks at the first byte: an HTTP request starts with a letter, a line with a brace.
+    /// Peeks at the start of the first line: an HTTP request begins with a method and a space. Anything else gets the answers of
+    /// the line protocol, also if it is not JSON.
     async fn is_line_protocol(stream: &UnixStream) -> bool {
-        let mut first = [0];
+        tokio::time::timeout(HEAD_TIMEOUT, peek_protocol(stream))
+            .await
+            .unwrap_or_default()
+    }
+
+    async fn peek_protocol(stream: &UnixStream) -> bool {
+        // Longer than every method.
+        let mut start = [0; 16];
         loop {
-            let Ok(Ok(())) = tokio::time::timeout(HEAD_TIMEOUT, stream.readable()).await else {
+            if stream.readable().await.is_err() {
                 return false;
-            };
-            match stream.try_io(Interest::READABLE, || {
-                Ok(rustix::net::recv(stream, &mut first, RecvFlags::PEEK)?)
-            }) {
-                Ok((count, _)) => return count > 0 && first[0] == b'{',
+            }
+            let peeked = stream.try_io(Interest::READABLE, || {
+                Ok(rustix::net::recv(stream, &mut start, RecvFlags::PEEK)?)
+            });
+            match peeked {
+                Ok((0, _)) => return false,
+                Ok((count, _)) => {
+                    let start = &start[..count];
+                    let letters = start.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+                    match start.get(letters) {
+                        Some(next) => return letters == 0 || *next != b' ',
+                        None if count == 16 => return true,
+                        // The rest of the word is on its way. The socket stays readable, so readiness does not tell when.
+                        None => tokio::time::sleep(PEEK_INTERVAL).await,
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return false,
             }

@@ -405,14 +405,16 @@ fn metrics_and_health_describe_the_worker() {
             served.get("/metrics").body.lines().any(|line| line == expected)
         });
     }
-    let text = served.get("/metrics").body;
     for name in [
         "backstory_store_bytes ",
         "backstory_resident_bytes ",
         "backstory_distill_seconds_count ",
     ] {
-        let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        assert!(value.parse::<u64>().unwrap() > 0, "{name}{value}");
+        eventually(name, || {
+            let text = served.get("/metrics").body;
+            let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            value.parse::<u64>().unwrap() > 0
+        });
     }
     let stats = served.get("/api/stats").json();
     assert_eq!(
@@ -572,4 +574,156 @@ fn recording_over_http_starts_no_second_worker() {
     served.home.ok(&["worker", "stop"]);
     let left = served.home.run(&["worker", "status"], b"");
     assert_eq!(left.status.code(), Some(1), "one worker, and it has ended");
+}
+
+#[test]
+fn tool_output_is_another_name_of_tool_response() {
+    let served = Served::start();
+    let home = &served.home;
+    home.report(
+        "user-prompt-submit",
+        &json!({"prompt": "Build the crate", "session_id": "h1"}),
+    );
+    let tool = |session: &str, field: &str, value: Value| {
+        json!({"session_id": session, "cwd": home.project(), "tool_name": "Bash",
+            "tool_input": {"command": format!("make {field}")}, field: value})
+    };
+    home.report(
+        "post-tool-use",
+        &tool("h1", "tool_output", json!({"stdout": "zebra crossing built"})),
+    );
+    for field in ["tool_output", "toolOutput"] {
+        let body = tool("h2", field, json!(format!("zebra {field} built")));
+        assert_eq!(
+            served
+                .send("POST", "/api/sessions/observations", Some(&body))
+                .status,
+            200
+        );
+    }
+    let mut line = tool("h3", "tool_output", json!("zebra line built"));
+    line["type"] = json!("observation");
+    let mut stream = UnixStream::connect(home.path().join("worker.sock")).unwrap();
+    stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(&stream).read_line(&mut answer).unwrap();
+    assert!(answer.contains("queued"), "{answer}");
+    for wanted in ["crossing", "tool_output", "toolOutput", "line"] {
+        eventually("the output is recorded", || {
+            let responses = home.rows("select coalesce(cast(read_hash as text), '') || payload from event");
+            responses.iter().any(|payload| {
+                payload.contains("\"tool_response\"") && payload.contains(&format!("zebra {wanted}"))
+            })
+        });
+    }
+}
+
+#[test]
+fn saving_a_file_in_an_editor_is_an_edit() {
+    let home = Home::new();
+    home.report(
+        "user-prompt-submit",
+        &json!({"prompt": "Tidy up the settings page"}),
+    );
+    let path = home.project().join("src/settings.ts");
+    home.report(
+        "post-tool-use",
+        &json!({"tool_name": "FileSave", "tool_use_id": "t1", "tool_input": {"file_path": path}, "tool_response": {}}),
+    );
+    home.report(
+        "stop",
+        &json!({"last_assistant_message": "The settings page is tidy: its sections fold."}),
+    );
+    home.drain();
+    let changed =
+        home.rows("select files_modified from observation union all select files_edited from summary");
+    assert!(
+        changed.iter().any(|files| files.contains("src/settings.ts")),
+        "{changed:?}"
+    );
+}
+
+#[test]
+fn a_prompt_that_is_sent_again_with_its_number_counts_once() {
+    let served = Served::start();
+    let init = |prompt: &str, number: Option<u32>| {
+        let body = json!({"claudeSessionId": "n1", "cwd": served.home.project(), "userPrompt": prompt, "promptNumber": number});
+        served.send("POST", "/api/sessions/init", Some(&body)).json()["prompt_number"].clone()
+    };
+    assert_eq!(init("Paint the fence <private>blue</private>", Some(1)), 1);
+    assert_eq!(init("Paint the fence <private>blue</private>", Some(1)), 1);
+    assert_eq!(init("Paint the gate", Some(2)), 2);
+    assert_eq!(init("Paint the gate", Some(2)), 2);
+    // The same words without a number, or other words, are another prompt.
+    assert_eq!(init("Paint the gate", None), 3);
+    assert_eq!(init("Paint the door", Some(3)), 4);
+    assert_eq!(served.home.rows("select prompt from turn").len(), 4);
+}
+
+#[test]
+fn a_session_without_a_folder_belongs_to_the_project_unknown() {
+    let served = Served::start();
+    let home = &served.home;
+    let summarize = json!({"claudeSessionId": "u1", "last_user_message": "Feed the cat", "last_assistant_message": "Fed."});
+    let tool = json!({"session_id": "u2", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": "x"});
+    let init = json!({"session_id": "u3", "prompt": "Feed the dog"});
+    for (route, body) in [("summarize", summarize), ("observations", tool), ("init", init)] {
+        let answer = served.send("POST", &format!("/api/sessions/{route}"), Some(&body));
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    home.hook("stop", br#"{"session_id":"u4"}"#);
+    home.hook("stop", br#"{"session_id":"u5","cwd":"src"}"#);
+    for session in ["u1", "u2", "u3", "u4", "u5"] {
+        eventually("the session is there", || {
+            home.run(&["session", session], b"").status.success()
+        });
+        let shown = home.json(&["session", session, "--json"]);
+        assert_eq!(
+            (&shown["project"], &shown["project_id"]),
+            (&json!("unknown"), &json!("unknown")),
+            "{session}"
+        );
+    }
+}
+
+#[test]
+fn a_first_line_that_is_not_json_is_answered_on_the_socket() {
+    let served = Served::start();
+    for first in ["hello", "PING", "[1]", "\"x\"", "get / http"] {
+        let mut stream = UnixStream::connect(served.home.path().join("worker.sock")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let mut say = |line: &str| {
+            stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+            serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()
+        };
+        assert_eq!(say(first)["error"]["code"], "bad_request", "{first}");
+        assert_eq!(
+            say("{\"type\": \"ping\"}")["status"],
+            "ok",
+            "{first}: the connection stays open"
+        );
+    }
+    // A request that arrives letter by letter is still HTTP.
+    let mut stream = UnixStream::connect(served.home.path().join("worker.sock")).unwrap();
+    for byte in b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" {
+        stream.write_all(&[*byte]).unwrap();
+        stream.flush().unwrap();
+    }
+    let mut head = String::new();
+    BufReader::new(stream).read_line(&mut head).unwrap();
+    assert_eq!(head, "HTTP/1.1 200 OK\r\n");
+}
+
+#[test]
+fn the_context_of_an_unknown_project_is_empty() {
+    let served = Served::start();
+    let answer = served.get("/api/context/inject?project=nosuch");
+    assert_eq!((answer.status, answer.body.as_str()), (200, ""));
+    assert!(
+        answer
+            .header("content-type")
+            .unwrap()
+            .starts_with("text/markdown")
+    );
 }

@@ -332,3 +332,38 @@ fn over_http_it_needs_the_token_and_a_project() {
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.body.contains("project unknown"), "{answer:?}");
 }
+
+#[test]
+fn a_line_that_is_not_json_gets_a_parse_error() {
+    let home = home_with_a_session();
+    home.drain();
+    let mut agent = Agent::start(&home);
+    for (before_greeting, line) in [
+        (true, "hello"),
+        (false, "{\"jsonrpc\": \"2.0\","),
+        (false, "Content-Length: 12"),
+    ] {
+        if !before_greeting {
+            agent.greet("2025-11-25");
+        }
+        agent.input.write_all(format!("{line}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        agent.output.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&json!(-32700), &Value::Null),
+            "{line}"
+        );
+        if !before_greeting {
+            let (failed, text) = agent.call("search", &json!({"query": "tabs"}));
+            assert!(
+                !failed && text.contains("#1 "),
+                "the connection stays open: {text}"
+            );
+            agent.end();
+            agent = Agent::start(&home);
+        }
+    }
+    agent.end();
+}

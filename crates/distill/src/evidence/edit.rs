@@ -36,6 +36,9 @@ impl Edit {
     }
 }
 
+/// Reported by editors when the user saves a file, without its content.
+const FILE_SAVE: &str = "FileSave";
+
 /// Says whether a tool changes files.
 pub(super) fn is_edit_tool(name: &str) -> bool {
     matches!(
@@ -55,6 +58,7 @@ pub(super) fn is_edit_tool(name: &str) -> bool {
             | "replace"
             | "multiedit"
             | "patch"
+            | FILE_SAVE
     )
 }
 
@@ -103,7 +107,7 @@ pub(super) fn of(tool: &ToolUse) -> Vec<Edit> {
             compare(&old, &new, &mut edit.lines);
         }
     }
-    if edit.lines.is_empty() {
+    if edit.lines.is_empty() && tool.name != FILE_SAVE {
         Vec::new()
     } else {
         vec![edit]

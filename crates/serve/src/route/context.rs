@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use axum::{
     extract::State,
-    http::header,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -60,7 +60,12 @@ async fn inject(
                 limits.tokens = budget.into();
             }
             let (named, cwd) = (query.project.as_deref(), query.cwd.as_deref());
-            let project = match (ProjectScope::of(engine, store, named, cwd)?, named.or(cwd)) {
+            let scope = match ProjectScope::of(engine, store, named, cwd) {
+                // A project without memories: the client asks before the first session.
+                Err(problem) if problem.status == StatusCode::NOT_FOUND => return Ok(String::new()),
+                scope => scope?,
+            };
+            let project = match (scope, named.or(cwd)) {
                 (ProjectScope::Project(project), _) => project,
                 (ProjectScope::Nowhere, Some(folder)) => {
                     store.project_of(&project_claims::locate(engine, Path::new(folder)).facts)?

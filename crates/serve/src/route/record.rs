@@ -41,10 +41,9 @@ pub(crate) struct Init {
     /// Text of the prompt.
     #[serde(alias = "userPrompt", alias = "user_prompt")]
     prompt: Option<String>,
-    /// Number of the prompt in the session. Ignored: the server counts.
+    /// Number of the prompt in the session. The server counts; a prompt that is sent again with its number counts once.
     #[serde(alias = "promptNumber")]
     #[schemars(range(min = 0, max = 1_000_000))]
-    #[expect(dead_code, reason = "accepted for compatibility; the server counts turns")]
     prompt_number: Option<u32>,
 }
 
@@ -78,6 +77,9 @@ pub(crate) struct ToolEvent {
     /// Output of the tool.
     #[serde(default, alias = "toolResponse")]
     tool_response: Value,
+    /// Another name of `tool_response`.
+    #[serde(default, alias = "toolOutput")]
+    tool_output: Value,
     /// The agent's id of the tool use.
     #[serde(alias = "toolUseId")]
     tool_use_id: Option<String>,
@@ -141,6 +143,7 @@ struct Processing {
 /// Accepted for compatibility and ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ProcessingHint {
+    /// Ignored: the answer shows the state of the queue.
     #[serde(default, alias = "isProcessing")]
     #[expect(dead_code, reason = "accepted for compatibility; the queue is read instead")]
     is_processing: bool,
@@ -307,6 +310,8 @@ async fn record(
     project: Option<ProjectIdentity>,
 ) -> Result<RecordStatus, ApiError> {
     let (server, host) = (Arc::clone(server), host.clone());
+    // The folder of the worker says nothing about the client.
+    let project = project.or_else(|| (!event.contains_key("cwd")).then(ProjectIdentity::unknown));
     let recorded = run_blocking(move || {
         let event = Value::Object(event).to_string();
         Ok(record::record(
@@ -373,6 +378,11 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     {
         event.insert("cwd".to_owned(), identity.root.clone().into());
     }
+    if let (Some(prompt), Some(number)) = (&body.prompt, body.prompt_number)
+        && let Some(known) = known_prompt(server, &id, prompt, number).await?
+    {
+        return Ok(Json(known));
+    }
     let kind = match body.prompt {
         Some(prompt) => {
             event.insert("prompt".to_owned(), prompt.into());
@@ -400,6 +410,36 @@ async fn init(server: &Arc<Server>, body: Init) -> JsonResult<InitAnswer> {
     }))
 }
 
+/// Finds a prompt that is sent again: the session has a turn of this number, with the same text.
+async fn known_prompt(
+    server: &Arc<Server>,
+    session_id: &str,
+    prompt: &str,
+    number: u32,
+) -> Result<Option<InitAnswer>, ApiError> {
+    let state = Arc::clone(server);
+    let (id, prompt) = (session_id.to_owned(), prompt.to_owned());
+    server
+        .stores
+        .read(move |store| {
+            let Some(session) = store.session_db_id(&id)? else {
+                return Ok(None);
+            };
+            // Compared as it was stored, without private spans and secrets.
+            let prompt = state.engine.sanitize(&prompt).unwrap_or_default();
+            let stored = store.prompt_of_turn(session, number)?;
+            Ok(stored
+                .filter(|stored| stored.trim() == prompt.trim())
+                .map(|_| InitAnswer {
+                    session_db_id: Some(session.get()),
+                    prompt_number: Some(number.into()),
+                    skipped: false,
+                    reason: None,
+                }))
+        })
+        .await
+}
+
 /// Records a tool use.
 pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<RecordStatus, ApiError> {
     let name = body.tool_name.filter(|name| !name.trim().is_empty());
@@ -416,7 +456,12 @@ pub(crate) async fn tool(server: &Arc<Server>, body: ToolEvent) -> Result<Record
             EventKind::PostToolUseFailure
         }
         None => {
-            event.insert("tool_response".to_owned(), parsed(body.tool_response));
+            let answer = if body.tool_response.is_null() {
+                body.tool_output
+            } else {
+                body.tool_response
+            };
+            event.insert("tool_response".to_owned(), parsed(answer));
             EventKind::PostToolUse
         }
     };

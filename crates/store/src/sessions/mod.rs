@@ -270,6 +270,16 @@ impl Store {
         })
     }
 
+    /// Returns the prompt of a turn.
+    pub fn prompt_of_turn(&self, session: SessionId, number: u32) -> Result<Option<String>, StoreError> {
+        const PROMPT: &str = "select prompt from turn where session_db_id = ?1 and number = ?2";
+        self.read("look for a turn", |connection| {
+            let prompt =
+                connection.optional_row(PROMPT, params![session, number], |row| row.get("prompt"))?;
+            Ok(prompt.flatten())
+        })
+    }
+
     /// Returns the observations and summaries of each turn of a session. An observation of another session that a turn
     /// repeated is not among them, see [`Store::sightings_by_turn`].
     pub fn memories_by_turn(&self, session: &Session) -> Result<BTreeMap<TurnId, Vec<Handle>>, StoreError> {
