@@ -186,6 +186,44 @@ fn a_damaged_database_without_a_backup_is_rebuilt_from_readable_data() {
 }
 
 #[test]
+fn rows_below_a_damaged_root_page_are_kept() {
+    let home = home_with_memories();
+    let connection = rusqlite::Connection::open(database(&home)).unwrap();
+    connection
+        .execute_batch(
+            "with recursive n (i) as (select 1 union all select i + 1 from n where i < 3000)
+            insert into note (project_id, text, created_at) select 1, 'note ' || i || hex(randomblob(40)), i from n;
+            with recursive n (i) as (select 1 union all select i + 1 from n where i < 500)
+            insert into event (key, session_db_id, kind, at, payload, state)
+                select 'k' || i, 1, 'pre-compact', i, '{\"trigger\":\"' || hex(randomblob(40)) || '\"}', 'done' from n",
+        )
+        .unwrap();
+    drop(connection);
+    settle(&home);
+    fs::remove_dir_all(home.path().join("backups")).ok();
+    let (events, written) = (home.events(), notes(&home));
+    let connection = rusqlite::Connection::open(database(&home)).unwrap();
+    let sql = "select (rootpage - 1) * page_size from sqlite_schema, pragma_page_size() where name in ('note', 'event')";
+    let mut statement = connection.prepare(sql).unwrap();
+    let roots: Vec<u64> = statement
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(roots.len(), 2);
+    drop(statement);
+    drop(connection);
+    for root in roots {
+        flip(&database(&home), root, 4096);
+    }
+    let said = text(&home.run(&["export"], b"").stderr);
+    assert!(said.contains("there was no backup"), "{said}");
+    assert_eq!((home.events(), notes(&home).len()), (events, written.len()));
+    assert_eq!(notes(&home), written);
+    assert!(!home.path().join("backstory.db.salvage").exists());
+}
+
+#[test]
 fn the_worker_repairs_a_damaged_database() {
     let home = home_with_backup();
     flip(&database(&home), 0, 16);

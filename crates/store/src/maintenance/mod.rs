@@ -3,5 +3,6 @@
 pub(crate) mod backup;
 pub(crate) mod counts;
 pub(crate) mod forget;
+mod interior_pages;
 pub(crate) mod retain;
 pub(crate) mod salvage;

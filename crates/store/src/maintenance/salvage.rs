@@ -11,6 +11,7 @@ use backstory_model::{
 };
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter, types::Value};
 
+use super::interior_pages::RepairedCopy;
 use crate::{
     EventPayload, PreparedLine, SessionProjects, Store, StoreError,
     memory::stored,
@@ -34,6 +35,8 @@ impl Store {
     /// Copies the readable rows of a damaged database that are not here yet.
     pub fn salvage(&mut self, damaged: &Path, now: Timestamp) -> Result<Salvaged, StoreError> {
         let mut salvaged = Salvaged::default();
+        let copy = RepairedCopy::of(damaged);
+        let damaged = copy.as_ref().map_or(damaged, RepairedCopy::path);
         let Ok(damaged) = connect(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command) else {
             return Ok(salvaged);
         };
