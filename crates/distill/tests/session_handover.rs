@@ -2,10 +2,10 @@
 
 mod actions;
 
-use actions::{edit, report, run, turn};
+use actions::{edit, file_change, report, run, turn};
 use backstory_distill::{
-    Action, GitCommit, Handover, Publication, PublicationAction, PublicationKind, Purpose, TaskState,
-    TurnLog, compose,
+    Action, ChangeKind, GitCommit, Handover, Publication, PublicationAction, PublicationKind, Purpose,
+    TaskState, TurnLog, compose,
 };
 
 /// Returns the hand-over of turns with a prompt and actions each.
@@ -684,4 +684,22 @@ fn findings_that_the_user_orders_to_fix_are_not_open() {
         .open
     };
     assert!(open("Can you fix all of them").is_empty());
+}
+
+#[test]
+fn changes_that_were_stashed_and_popped_are_still_there() {
+    let state = |last: &str| {
+        handover(vec![(
+            "Cap the cache",
+            vec![
+                edit("cache.rs"),
+                Action::Change(file_change(".", ChangeKind::Restored)),
+                run(last, Purpose::Other, None),
+                report("`Cache` now holds 512 entries."),
+            ],
+        )])
+        .state
+    };
+    assert_eq!(state("git stash pop"), ["Changed, not committed: `cache.rs`"]);
+    assert!(state("git log").is_empty());
 }

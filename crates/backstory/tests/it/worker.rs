@@ -201,6 +201,7 @@ fn a_working_worker_has_a_flag_and_logs_its_work() {
     eventually("no work", || !flag.exists());
     turn(&home, "s1", "ok");
     eventually("the model is asked", || server.requests().len() == 1);
+    eventually("the flag", || flag.exists());
     let facts: Value = serde_json::from_slice(&fs::read(&flag).unwrap()).unwrap();
     let worker: Value = serde_json::from_slice(&fs::read(home.path().join("worker.json")).unwrap()).unwrap();
     assert_eq!(facts["pid"], worker["pid"]);

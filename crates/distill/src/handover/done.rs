@@ -206,7 +206,7 @@ fn described(observation: &NewObservation) -> String {
 
 /// Adds statements to a line while they fit and say something new.
 fn with_details<'a>(mut line: String, details: impl Iterator<Item = &'a str>) -> String {
-    const MAX_LINE: usize = 480;
+    const MAX_LINE: usize = 400;
     const RESTATED_PERCENT: u32 = 70;
     let mut known = Words::of(&line);
     let mut is_first = true;

@@ -18,8 +18,8 @@ use crate::episodes::Timeline;
 use crate::memories::{Ending, Obstacles};
 use backstory_model::{Handover, ObservationType, SessionObservation};
 
-/// The whole hand-over, in characters: about 900 tokens.
-const MAX_CHARS: usize = 3_600;
+/// The whole hand-over, in characters: about 700 tokens.
+const MAX_CHARS: usize = 2_800;
 const MAX_FINDINGS: usize = 1;
 const MAX_DECISIONS: usize = 4;
 const MAX_TRAPS: usize = 4;

@@ -170,7 +170,7 @@ fn compacted(timeline: &Timeline<'_>, turn: &Turn<'_>) -> Option<String> {
 }
 
 /// The part of a compaction summary that is kept, in characters.
-const MAX_COMPACTED: usize = 3_000;
+const MAX_COMPACTED: usize = 2_400;
 /// The state at one moment.
 static UNDER_WAY: Phrases = Phrases::new("currently|in progress|so far|just completed|was about to");
 static CONCEPTS: Phrases = Phrases::new("concepts|errors|problem solving|fixes|learned");

@@ -449,10 +449,11 @@ fn removed_names<'a>(timeline: &Timeline<'a>) -> HashMap<&'a str, usize> {
 /// Maps each change to the final path of its file; scratch, deleted and reverted files are left out.
 fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
     let mut current: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut stashed: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, step) in timeline.steps.iter().enumerate() {
         match step.action() {
             Some(Action::Change(change)) if !change.scratch => match &change.kind {
-                ChangeKind::Restored if change.path == "." => current.clear(),
+                ChangeKind::Restored if change.path == "." => stashed = std::mem::take(&mut current),
                 ChangeKind::Deleted | ChangeKind::Restored => {
                     current.remove(change.path.as_str());
                 }
@@ -465,6 +466,11 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
                     current.entry(&change.path).or_default().push(at);
                 }
             },
+            Some(Action::Run(run)) if unstashes(&run.command) => {
+                for (path, steps) in stashed.drain() {
+                    current.entry(path).or_default().extend(steps);
+                }
+            }
             Some(Action::Run(run)) if run.outcome == RunOutcome::Passed => {
                 for path in reverted_paths(&run.command) {
                     current.remove(path);
@@ -477,6 +483,12 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
         .into_iter()
         .flat_map(|(path, steps)| steps.into_iter().map(move |at| (at, path)))
         .collect()
+}
+
+/// Reports whether a command brings back what `git stash` put away.
+fn unstashes(command: &str) -> bool {
+    simple_commands(command)
+        .any(|part| part.starts_with("git stash pop") || part.starts_with("git stash apply"))
 }
 
 /// Returns the paths that `git checkout -- path` or `git restore path` puts back.
