@@ -156,9 +156,13 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, hides_output: bool
         .map(|(name, raw)| name.len() + raw.len() + 8)
         .sum();
     let mut out = String::with_capacity(length.min(rules.budget / 4));
-    let mut conversation = PayloadSanitizer::new(rules);
+    let mut conversation = if payload.has_prompt() {
+        PayloadSanitizer::of_user_text(rules)
+    } else {
+        PayloadSanitizer::new(rules)
+    };
     let mut private = false;
-    for (name, raw) in payload.fields() {
+    for (name, raw) in payload.fields().filter(|(name, _)| name.len() <= MAX_FIELD_NAME) {
         start_field(name, &mut out);
         let value_at = out.len();
         if is_short_id(name, raw) {
@@ -174,7 +178,7 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, hides_output: bool
             remove_reminders(&mut out, value_at);
         }
         if name == "prompt" {
-            private = conversation.has_cut() && is_blank(&out[value_at..]);
+            private = conversation.has_cut() && says_nothing(&out[value_at..]);
         }
     }
     end_object(&mut out);
@@ -199,6 +203,9 @@ fn remove_reminders(out: &mut String, from: usize) {
     }
 }
 
+/// The longest name of a field. No host has one, and names are not part of the budget.
+const MAX_FIELD_NAME: usize = 256;
+
 fn start_field(name: &str, out: &mut String) {
     out.push(if out.is_empty() { '{' } else { ',' });
     // Names are unescaped by the splitter; quoting them again cannot fail.
@@ -217,9 +224,9 @@ fn is_short_id(name: &str, raw: &str) -> bool {
     IDS.contains(&name) && raw.starts_with('"') && raw.len() <= 130
 }
 
-/// Reports whether a JSON string contains only white space.
-fn is_blank(json: &str) -> bool {
-    serde_json::from_str::<String>(json).is_ok_and(|text| text.trim().is_empty())
+/// Reports whether a JSON string contains no word: what is left of a private prompt may be a full stop.
+fn says_nothing(json: &str) -> bool {
+    serde_json::from_str::<String>(json).is_ok_and(|text| !text.contains(char::is_alphanumeric))
 }
 
 #[cfg(test)]
@@ -349,6 +356,11 @@ mod tests {
             "<private>x</private>",
             " \n<private>x",
             "<PRIVATE>a</PRIVATE>\n\t<private>b</private>",
+            "<private>x</private>.",
+            "\u{feff}<private>x</private>\u{200b}",
+            "<pri\u{200b}vate>x</private>!",
+            "&lt;private&gt;x&lt;/private&gt;",
+            "- <private>x</private> …",
         ];
         for prompt in private {
             assert_eq!(
@@ -394,6 +406,18 @@ mod tests {
             );
             assert!(cut["tool_response"].to_string().len() > 20_000);
         }
+    }
+
+    #[test]
+    fn long_keys_are_cut() {
+        let long = "k".repeat(1_000_000);
+        let payload = json!({"session_id": "s", &long: 1, "tool_input": {&long: {&long: "v"}, "short": 1}});
+        let cut = event(EventKind::PostToolUse, &payload);
+        assert!(cut.to_string().len() < 2_000, "{}", cut.to_string().len());
+        assert_eq!(
+            (&cut["session_id"], &cut["tool_input"]["short"]),
+            (&json!("s"), &json!(1))
+        );
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl<'t> HookPayload<'t> {
         self.payload.text("prompt")
     }
 
+    /// Reports whether there is a prompt.
+    pub fn has_prompt(&self) -> bool {
+        self.payload.raw("prompt").is_some()
+    }
+
     /// Returns at least the first `length` bytes of the prompt, without unescaping all of it.
     pub fn prompt_start(&self, length: usize) -> Option<Cow<'t, str>> {
         self.payload.start("prompt", length)

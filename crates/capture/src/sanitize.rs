@@ -26,6 +26,9 @@ const MAX_STRING_LEN: usize = 16 * 1024;
 /// The length of a string that is kept even if nothing of the budget is left.
 const MIN_CUT_LEN: usize = 256;
 
+/// The maximum length of a key, in bytes of its escaped form.
+const MAX_KEY_LEN: usize = 256;
+
 /// The length from which a repeated string is replaced by a note.
 const REPEAT_FROM: usize = 256;
 
@@ -110,7 +113,7 @@ impl TextSanitizer {
     /// Starts with a text that continues no other. Redacts secrets if `redact` is set.
     pub fn new(redact: bool) -> Self {
         Self {
-            stripper: TagStripper::default(),
+            stripper: TagStripper::of_user_text(),
             redact,
         }
     }
@@ -148,6 +151,11 @@ impl<'t> PayloadSanitizer<'t> {
     /// Starts with a payload that continues no other text.
     pub fn new(rules: SanitizeOptions) -> Self {
         Self::resume(rules, TagStripper::default())
+    }
+
+    /// Starts with a payload that holds a text of the user.
+    pub fn of_user_text(rules: SanitizeOptions) -> Self {
+        Self::resume(rules, TagStripper::of_user_text())
     }
 
     fn resume(rules: SanitizeOptions, stripper: TagStripper) -> Self {
@@ -242,7 +250,13 @@ impl<'t> PayloadSanitizer<'t> {
     fn key(&mut self, inside: &str, out: &mut String) {
         let kept = self.stripper.strip(inside);
         out.push('"');
-        out.push_str(&self.redacted(&kept, None));
+        if kept.len() <= MAX_KEY_LEN {
+            out.push_str(&self.redacted(&kept, None));
+        } else {
+            let (head, _) = self.around(&kept, bulk::boundary_from(&kept, MAX_KEY_LEN)..kept.len(), None);
+            out.push_str(&head.text);
+            out.push('…');
+        }
         out.push('"');
     }
 

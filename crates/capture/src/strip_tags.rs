@@ -3,7 +3,8 @@
 //! Recognizes `<private>`, `<backstory-context>` and the context tags of other memory tools. A span may be nested,
 //! unclosed and in any case, and may start in one field of a payload and end in another: [`TagStripper`] keeps its
 //! state between texts. The text may be plain or the inside of an escaped JSON string, where `</private>` may be
-//! written `<\/private>`.
+//! written `<\/private>`. Blanks, line breaks and invisible characters in a tag, and `&lt;` for its bracket, make no
+//! difference: a user who marks text as private must not have to look for them.
 
 use std::borrow::Cow;
 
@@ -30,6 +31,12 @@ pub struct TagStripper {
     open: Option<Open>,
     spans: u32,
     cut: bool,
+    /// A private span was removed, not only injected memory.
+    #[serde(default)]
+    private: bool,
+    /// Read `&lt;private&gt;` as a tag.
+    #[serde(default)]
+    decodes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +46,15 @@ struct Open {
 }
 
 impl TagStripper {
+    /// Starts with a text of the user, in which `&lt;private&gt;` is a tag too: an editor may have encoded it. Long outputs of
+    /// tools are not searched for it.
+    pub fn of_user_text() -> Self {
+        Self {
+            decodes: true,
+            ..Self::default()
+        }
+    }
+
     /// Reports whether the next text starts inside a span.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
@@ -49,17 +65,23 @@ impl TagStripper {
         self.cut
     }
 
+    /// Reports whether a private span was removed so far.
+    pub fn has_stripped_private(&self) -> bool {
+        self.private
+    }
+
     /// Returns the text outside of spans.
     pub fn strip<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut kept = String::new();
         let mut kept_until = 0; // everything before is in `kept` or was removed
         let bytes = text.as_bytes();
-        for tag in scan::positions(bytes, b'<').filter_map(|at| tag_at(bytes, at)) {
+        for tag in Tags::new(bytes, self.decodes) {
             match self.open {
                 None if tag.kind == TagKind::Open => {
                     kept.push_str(&text[kept_until..tag.start]);
                     kept_until = text.len();
                     self.cut = true;
+                    self.private |= NAMES[tag.name] == "private";
                     // Beyond the limit a span cannot be closed: no text has that many closing tags.
                     let depth = if self.spans < MAX_SPANS { 1 } else { u32::MAX };
                     self.open = Some(Open {
@@ -118,36 +140,103 @@ struct Tag {
     kind: TagKind,
 }
 
-fn tag_at(bytes: &[u8], start: usize) -> Option<Tag> {
+/// The tags of a text, in their order.
+struct Tags<'t> {
+    bytes: &'t [u8],
+    decodes: bool,
+    /// The search goes on here.
+    from: usize,
+    /// The next `<`, kept while encoded brackets before it are examined.
+    plain: Option<usize>,
+}
+
+impl<'t> Tags<'t> {
+    fn new(bytes: &'t [u8], decodes: bool) -> Self {
+        Self {
+            bytes,
+            decodes,
+            from: 0,
+            plain: scan::find_byte(bytes, b'<'),
+        }
+    }
+}
+
+impl Iterator for Tags<'_> {
+    type Item = Tag;
+
+    fn next(&mut self) -> Option<Tag> {
+        loop {
+            if self.plain.is_some_and(|plain| plain < self.from) {
+                self.plain = scan::find_byte(&self.bytes[self.from..], b'<').map(|at| self.from + at);
+            }
+            let before = self.from..self.plain.unwrap_or(self.bytes.len());
+            let encoded = self
+                .decodes
+                .then(|| scan::find_byte(&self.bytes[before.clone()], b'&'))
+                .flatten();
+            let (at, bracket) = match encoded {
+                Some(length) => {
+                    let at = before.start + length;
+                    (at, entity_len(&self.bytes[at..], &OPEN_BRACKET))
+                }
+                None => (self.plain?, Some(1)),
+            };
+            self.from = at + 1;
+            if let Some(tag) = bracket.and_then(|bracket| tag_at(self.bytes, at, bracket)) {
+                return Some(tag);
+            }
+        }
+    }
+}
+
+/// Encoded forms of the brackets.
+const OPEN_BRACKET: [&[u8]; 3] = [b"&lt;", b"&#60;", b"&#x3c;"];
+const CLOSE_BRACKET: [&[u8]; 3] = [b"&gt;", b"&#62;", b"&#x3e;"];
+
+/// Returns the length of the encoded bracket that a text starts with.
+fn entity_len(text: &[u8], forms: &[&[u8]; 3]) -> Option<usize> {
+    let form = forms.iter().find(|form| {
+        text.get(..form.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(form))
+    })?;
+    Some(form.len())
+}
+
+/// Reads the tag whose bracket is at `start` and has `bracket` bytes.
+fn tag_at(bytes: &[u8], start: usize, bracket: usize) -> Option<Tag> {
+    let after_bracket = start + bracket;
     // Rejects almost every `<` by the next byte.
     if !matches!(
-        bytes.get(start + 1)?,
-        b'p' | b'P' | b'b' | b'B' | b'c' | b'C' | b'/' | b'\\' | b' '
+        bytes.get(after_bracket)?,
+        b'p' | b'P' | b'b' | b'B' | b'c' | b'C' | b'/' | b'\\' | b' ' | b'\t' | b'\n' | b'\r' | 0xc2.. | b'&'
     ) {
         return None;
     }
-    let mut at = skip_blanks(bytes, start + 1);
+    let mut at = skip(bytes, after_bracket, is_blank);
     let closes = match (bytes.get(at)?, bytes.get(at + 1)) {
         (b'/', _) => Some(1),
         (b'\\', Some(b'/')) => Some(2),
         _ => None,
     };
     if let Some(length) = closes {
-        at = skip_blanks(bytes, at + length);
+        at = skip(bytes, at + length, is_blank);
     }
-    let rest = &bytes[at..];
-    let name = NAMES.iter().position(|name| {
-        rest.get(..name.len())
-            .is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
-            && !rest
-                .get(name.len())
-                .is_some_and(|&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-    })?;
-    let after_name = at + NAMES[name].len();
+    let (name, after_name) = NAMES
+        .iter()
+        .enumerate()
+        .find_map(|(index, name)| Some((index, name_end(bytes, at, name)?)))?;
     let window = &bytes[after_name..bytes.len().min(after_name + MAX_TAG_LEN)];
-    let (end, is_empty) = match window.iter().position(|&b| b == b'>' || b == b'<') {
-        Some(close) if window[close] == b'>' => {
-            (after_name + close + 1, close > 0 && window[close - 1] == b'/')
+    let is_encoded = |at: &usize, forms| window[*at] == b'&' && entity_len(&window[*at..], forms).is_some();
+    let next = (0..window.len()).find(|at| {
+        matches!(window[*at], b'<' | b'>') || is_encoded(at, &OPEN_BRACKET) || is_encoded(at, &CLOSE_BRACKET)
+    });
+    let (end, is_empty) = match next {
+        Some(close) if window[close] == b'>' || is_encoded(&close, &CLOSE_BRACKET) => {
+            let length = entity_len(&window[close..], &CLOSE_BRACKET).unwrap_or(1);
+            (
+                after_name + close + length,
+                close > 0 && window[close - 1] == b'/',
+            )
         }
         _ => (after_name, false),
     };
@@ -164,13 +253,60 @@ fn tag_at(bytes: &[u8], start: usize) -> Option<Tag> {
     })
 }
 
-fn skip_blanks(bytes: &[u8], from: usize) -> usize {
-    let blanks = bytes[from.min(bytes.len())..]
-        .iter()
-        .take(8)
-        .take_while(|&&b| b == b' ')
-        .count();
-    from + blanks
+/// Returns the end of a name, in any case and with invisible characters between its letters.
+fn name_end(bytes: &[u8], mut at: usize, name: &str) -> Option<usize> {
+    for letter in name.bytes() {
+        at = skip(bytes, at, is_invisible);
+        if !bytes.get(at)?.eq_ignore_ascii_case(&letter) {
+            return None;
+        }
+        at += 1;
+    }
+    let continues = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let after = skip(bytes, at, is_invisible);
+    (!bytes.get(after).is_some_and(continues)).then_some(at)
+}
+
+/// The most characters that are skipped at once.
+const MAX_SKIPPED: usize = 16;
+
+/// Skips characters, plain or as JSON escapes.
+fn skip(bytes: &[u8], mut at: usize, is_skipped: fn(char) -> bool) -> usize {
+    for _ in 0..MAX_SKIPPED {
+        match character(bytes, at) {
+            Some((c, length)) if is_skipped(c) => at += length,
+            _ => break,
+        }
+    }
+    at
+}
+
+/// Reads a character and its length. An escape other than of white space and invisible characters is none.
+fn character(bytes: &[u8], at: usize) -> Option<(char, usize)> {
+    let rest = bytes.get(at..)?;
+    match rest {
+        [b'\\', b'n' | b'r' | b't', ..] => Some((' ', 2)),
+        [b'\\', b'u', digits @ ..] => {
+            let digits = std::str::from_utf8(digits.get(..4)?).ok()?;
+            let code = u32::from_str_radix(digits, 16).ok()?;
+            Some((char::from_u32(code)?, 6))
+        }
+        [first, ..] if first.is_ascii() => Some((char::from(*first), 1)),
+        _ => {
+            let length = rest.len().min(4);
+            let text = (2..=length).find_map(|length| std::str::from_utf8(&rest[..length]).ok())?;
+            let c = text.chars().next()?;
+            Some((c, c.len_utf8()))
+        }
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    backstory_text::is_invisible(c)
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || is_invisible(c)
 }
 
 #[cfg(test)]
@@ -180,7 +316,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> String {
-        TagStripper::default().strip(text).into_owned()
+        TagStripper::of_user_text().strip(text).into_owned()
     }
 
     #[test]
@@ -203,6 +339,18 @@ mod tests {
                 "<private-key> <privateer> <private_x>",
                 "<private-key> <privateer> <private_x>",
             ),
+            ("a <\u{a0}private>b</\u{a0}private> c", "a  c"),
+            ("a <\u{feff}pri\u{200b}vate\u{200b}>b</pri\u{ad}vate> c", "a  c"),
+            ("a <\nprivate\n>b</\nprivate\n> c", "a  c"),
+            (r"a <\n\tprivate\n>b</\nprivate> c", "a  c"),
+            (r"a <\u200bprivate>b</priv\u200bate> c", "a  c"),
+            ("a &lt;private&gt;b&lt;/private&gt; c", "a  c"),
+            ("a &#60;private&#x3E;b</private> c", "a  c"),
+            ("a <private>b&LT;/private&gt; c", "a  c"),
+            (
+                "a &lt;b&gt; <pri vate> <\u{a0}b>",
+                "a &lt;b&gt; <pri vate> <\u{a0}b>",
+            ),
             ("1<backstory-context>x</backstory-context>2", "12"),
             ("1<claude-mem-context>x</claude-mem-context>2", "12"),
             ("1<claude-recall-context>x</claude-recall-context>2", "12"),
@@ -215,6 +363,13 @@ mod tests {
         for (text, kept) in cases {
             assert_eq!(cut(text), kept, "{text}");
         }
+    }
+
+    #[test]
+    fn an_encoded_tag_counts_in_texts_of_the_user_only() {
+        let text = "a &lt;private&gt; b";
+        assert_eq!(TagStripper::default().strip(text), text);
+        assert_eq!(cut(text), "a ");
     }
 
     #[test]
@@ -246,6 +401,11 @@ mod tests {
             "</private>",
             "<private><",
             "<backstory-contex",
+            "&lt;private",
+            "&lt;",
+            "&",
+            "<\u{200b}\u{200b}",
+            "<p\u{200b}",
         ] {
             let text = unit.repeat(2_000_000 / unit.len());
             let start = std::time::Instant::now();

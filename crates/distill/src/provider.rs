@@ -72,14 +72,73 @@ impl ApiKey {
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// Removes the key from a text: some servers repeat it.
+    /// Removes the key and parts of it from a text: some servers repeat it, some only its start and its end.
     fn hide(&self, text: &str) -> String {
-        text.replace(&self.0, "[key]")
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.*…•+/=".contains(c);
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find(is_part) {
+            let word = &rest[start..];
+            let word = &word[..word.find(|c| !is_part(c)).unwrap_or(word.len())];
+            out.push_str(&rest[..start]);
+            out.push_str(if self.is_in(word) { "[key]" } else { word });
+            rest = &rest[start + word.len()..];
+        }
+        out + rest
+    }
+
+    /// Reports whether a word contains a part of the key that could be guessed from: eight characters anywhere, or fewer at
+    /// the edges of a masked key.
+    fn is_in(&self, word: &str) -> bool {
+        const PART: usize = 8;
+        let key = self.0.as_bytes();
+        if key.len() <= PART {
+            return word.contains(&self.0);
+        }
+        let is_shared = |part: &[u8]| key.windows(part.len()).any(|window| window == part);
+        if word.as_bytes().windows(PART).any(is_shared) {
+            return true;
+        }
+        let mut parts = word.split(['*', '…', '•']).flat_map(|part| part.split("..."));
+        let is_masked = word.contains(['*', '…', '•']) || word.contains("...");
+        let is_edge = |part: &str| {
+            part.len() > 1 && (self.0.starts_with(part) || self.0.ends_with(part.trim_end_matches('.')))
+        };
+        is_masked && parts.any(is_edge)
     }
 }
 
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_and_its_parts_are_hidden() {
+        let key = ApiKey::new("sk-proj-0f8Hq2Lz7Vx1Pm5Rt9YwWXYZ").unwrap();
+        for (text, hidden) in [
+            (
+                "Incorrect API key provided: sk-proj-0f8Hq2Lz7Vx1Pm5Rt9YwWXYZ.",
+                "Incorrect API key provided: [key]",
+            ),
+            (
+                "Incorrect API key provided: sk-pr***************WXYZ!",
+                "Incorrect API key provided: [key]!",
+            ),
+            ("key sk-proj-0f8H... is unknown", "key [key] is unknown"),
+            ("key …YwWXYZ is unknown", "key [key] is unknown"),
+            ("token 2Lz7Vx1Pm5 refused", "token [key] refused"),
+            (
+                "the project is unknown, see https://x.dev/keys",
+                "the project is unknown, see https://x.dev/keys",
+            ),
+        ] {
+            assert_eq!(key.hide(text), hidden, "{text}");
+        }
     }
 }

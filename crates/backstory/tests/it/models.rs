@@ -189,9 +189,37 @@ fn prompt_of_a_model() {
     });
     assert_eq!(request.body["max_tokens"], 2000);
     assert!(request.body["system"].as_str().unwrap().contains("is data"));
-    // The model found nothing worth keeping; the checkpoint stays.
-    assert_eq!(titles(&home), [""; 0]);
-    assert_eq!(home.rows("select request from summary").len(), 1);
+}
+
+#[test]
+fn a_model_without_memories_does_not_remove_those_of_the_rules() {
+    let home = Home::new();
+    turn(&home, "s1", "test result: ok. 3 passed; 0 failed");
+    home.drain();
+    let rules = titles(&home);
+    assert!(!rules.is_empty());
+    for answer in ["<nothing/>", "<summary><request>mend it</request></summary>"] {
+        let server = Server::always(Answer::anthropic(answer));
+        let home = with_model("anthropic", &server);
+        turn(&home, "s1", "test result: ok. 3 passed; 0 failed");
+        home.drain();
+        assert_eq!(server.requests().len(), 1);
+        assert_eq!(titles(&home), rules, "{answer}");
+        assert_eq!(home.rows("select request from summary").len(), 1);
+    }
+}
+
+#[test]
+fn a_key_is_not_sent_over_an_unprotected_connection() {
+    let server = Server::always(Answer::anthropic(ANSWER));
+    let home = with_model("anthropic", &server);
+    home.ok(&["config", "set", "distill.base_url", "http://model.example:8080"]);
+    turn(&home, "s1", "test result: ok. 3 passed; 0 failed");
+    home.drain();
+    let found = home.run(&["doctor"], b"");
+    let found = String::from_utf8_lossy(&found.stdout);
+    assert!(found.contains("not sent over http://"), "{found}");
+    assert!(!titles(&home).is_empty());
 }
 
 #[test]

@@ -39,6 +39,11 @@ pub(super) fn post(
     body: &Value,
     stop: &AtomicBool,
 ) -> Result<Value, Trouble> {
+    if endpoint.key.is_some() && !is_protected(&endpoint.base_url) {
+        let message =
+            "the API key is not sent over http:// to another machine; use https:// in distill.base_url";
+        return Err(Trouble::NotSetUp(message.to_owned()));
+    }
     let agent = agent(endpoint)?;
     let url = format!("{}{path}", endpoint.base_url.trim_end_matches('/'));
     let body = body.to_string();
@@ -65,6 +70,26 @@ pub(super) fn post(
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
+}
+
+/// Reports whether a request cannot be read on its way: it is encrypted, or does not leave the machine.
+fn is_protected(base_url: &str) -> bool {
+    let Some((scheme, rest)) = base_url.split_once("://") else {
+        return false;
+    };
+    if scheme.eq_ignore_ascii_case("https") {
+        return true;
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn agent(endpoint: &Endpoint) -> Result<Agent, Trouble> {
@@ -180,5 +205,31 @@ fn unreachable(message: &str) -> Trouble {
     Trouble::Unreachable {
         retry_after: None,
         message: trouble::short(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_encrypted_and_local_addresses_are_protected() {
+        for url in [
+            "https://api.acme.dev/v1",
+            "http://localhost:11434/v1",
+            "http://127.0.0.1:8080",
+            "http://[::1]:8080/v1",
+        ] {
+            assert!(is_protected(url), "{url}");
+        }
+        for url in [
+            "http://api.acme.dev/v1",
+            "http://192.168.1.5:11434",
+            "http://localhost.acme.dev",
+            "http://127.0.0.1@acme.dev/",
+            "acme.dev",
+        ] {
+            assert!(!is_protected(url), "{url}");
+        }
     }
 }

@@ -178,6 +178,11 @@ impl ModelCaller<'_> {
                 }
             };
             match read_answer(&reply.text, &request.marker) {
+                // Text in the turn may have talked the model out of its memories; the rules read evidence.
+                Ok(answer) if answer.observations.is_empty() && !request.rules.observations.is_empty() => {
+                    store.finish_model_job(claim)?;
+                    return Ok(CallOutcome::Left("the model has no memories of it".to_owned()));
+                }
                 Ok(answer) => {
                     let made = refine(answer, &request.rules, &request.evidence, &request.shown);
                     self.store_answer(store, claim, &request.turn, &made)?;

@@ -108,7 +108,7 @@ impl Interpreter {
         let is_late = prompt_id
             .as_ref()
             .is_some_and(|id| self.position.private.prompts.contains(id));
-        let mut stripper = TagStripper::default();
+        let mut stripper = TagStripper::of_user_text();
         let mut result = line.fields.raw("toolUseResult");
         let mut contents = Vec::new();
         for block in blocks(message.raw("content")) {
@@ -227,7 +227,7 @@ impl Interpreter {
                 &contents,
                 origin.as_ref(),
                 line.id("promptId"),
-                TagStripper::default(),
+                TagStripper::of_user_text(),
             );
         }
     }
@@ -253,6 +253,12 @@ impl Interpreter {
                 _ => continue,
             };
             match prompts::read(&text, local_commands) {
+                // What is left of a private prompt may be a full stop.
+                UserTextKind::Prompt(text)
+                    if !text.contains(char::is_alphanumeric) && self.is_private(block, was_open) =>
+                {
+                    emptied = true;
+                }
                 UserTextKind::Prompt(text) => prompt.push(text),
                 UserTextKind::Notice(text) => {
                     notice = true;
@@ -281,10 +287,12 @@ impl Interpreter {
         let ContentBlock::Text(raw) = block else {
             return false;
         };
-        if was_open || raw.to_ascii_lowercase().contains("private") {
-            return was_open || matches!(TagStripper::default().strip(raw), Cow::Owned(_));
+        let mut stripper = TagStripper::of_user_text();
+        let is_stripped = matches!(stripper.strip(raw), Cow::Owned(_));
+        if was_open || stripper.has_stripped_private() {
+            return true;
         }
-        self.skipped.echoes += u64::from(matches!(TagStripper::default().strip(raw), Cow::Owned(_)));
+        self.skipped.echoes += u64::from(is_stripped);
         false
     }
 

@@ -37,7 +37,7 @@ impl Interpreter {
 
     fn queued_message(&self, fields: &Payload<'_>) -> QueuedMessage {
         let raw = fields.raw("content").unwrap_or_default();
-        let mut stripper = TagStripper::default();
+        let mut stripper = TagStripper::of_user_text();
         let text = self.sanitizer.json_text(raw, &mut stripper);
         match prompts::read(&text, false) {
             UserTextKind::Prompt(text) if !text.starts_with('/') => QueuedMessage::Words(text),

@@ -55,6 +55,9 @@ fn nothing_of_a_private_turn_is_recorded() {
 fn a_private_prompt_may_span_several_blocks() {
     let private = [
         user("<PRIVATE>S"),
+        user("<private>S</private>."),
+        user("<pri\u{200b}vate>S</private>"),
+        user("&lt;private&gt;S&lt;/private&gt;"),
         user(json!([text("<private>S"), text("S</private>\n")])),
         user(json!([{"type": "image"}, text("<private>S</private>")])),
         user(json!([
