@@ -180,7 +180,7 @@ fn run(command: Command) -> Result<ExitStatus> {
         Command::Open(arguments) => open::run(&engine()?, &arguments),
         Command::Logins(arguments) => logins::run(&engine()?, &arguments),
         Command::Mcp(arguments) => mcp::run(&engine()?, &arguments),
-        Command::Doctor(arguments) => doctor::run(&engine()?, &arguments),
+        Command::Doctor(arguments) => doctor::run(&any_engine()?, &arguments),
         Command::Worker(arguments) => worker::run(&engine()?, &arguments),
         Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
         Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
@@ -189,8 +189,15 @@ fn run(command: Command) -> Result<ExitStatus> {
     }
 }
 
-/// Returns the engine for the home folder that the environment names.
+/// Returns the engine for the home folder that the environment names. Fails if other users could replace what is in it.
 fn engine() -> Result<Engine> {
+    let engine = any_engine()?;
+    engine.home.check()?;
+    Ok(engine)
+}
+
+/// Returns the engine for a home folder that may be unsafe.
+fn any_engine() -> Result<Engine> {
     Engine::require(Clock::system(), Environment::process())
 }
 

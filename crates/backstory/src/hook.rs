@@ -60,6 +60,9 @@ fn handle(words: &[String], environment: Environment) -> RecordOutcome {
     let Some(engine) = Engine::find(Clock::system(), environment) else {
         return RecordOutcome::Failed("no home folder: set HOME or BACKSTORY_HOME".to_owned());
     };
+    if let Err(error) = engine.home.check() {
+        return RecordOutcome::Failed(error.to_string());
+    }
     let name = words.first().map_or("", String::as_str);
     if words.iter().any(|word| word == "--plugin") && receipt::has_claude_code(&engine.home) {
         return RecordOutcome::Off("Claude Code's settings call this hook too");

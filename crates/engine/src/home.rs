@@ -7,7 +7,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use backstory_capture::spool::Spool;
-use backstory_system::OwnerOnly as _;
+use backstory_system::{OwnerOnly as _, folder_risk};
+
+use crate::error::HintedError;
 
 /// The home folder; it need not exist yet.
 #[derive(Clone, Debug)]
@@ -27,6 +29,19 @@ impl Home {
     pub fn create(&self) -> Result<()> {
         let create = DirBuilder::new().recursive(true).private().create(&self.root);
         create.with_context(|| format!("could not create {}", self.root.display()))
+    }
+
+    /// Fails if other users could replace what is in the folder: they could read new memories and plant others.
+    pub fn check(&self) -> Result<(), HintedError> {
+        let Some(risk) = folder_risk(&self.root) else {
+            return Ok(());
+        };
+        let shown = self.root.display();
+        Err(
+            HintedError::new(format_args!("{shown} is not used: {risk}")).hint(format_args!(
+                "`chmod go-w {shown}`, or set BACKSTORY_HOME to a folder of your own"
+            )),
+        )
     }
 
     /// Returns the folder itself.
@@ -97,6 +112,11 @@ impl Home {
     /// Returns the file that exists while a worker works.
     pub fn activity_flag(&self) -> PathBuf {
         self.root.join("activity.flag")
+    }
+
+    /// Returns the file that asks a worker to end which cannot be signaled.
+    pub fn stop_request(&self) -> PathBuf {
+        self.root.join("worker.stop")
     }
 
     /// Returns the path of the worker's socket.

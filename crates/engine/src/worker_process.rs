@@ -13,7 +13,7 @@ use std::{
 use backstory_system::{self as system, OwnerOnly as _, terminate};
 use serde_json::Value;
 
-use crate::{engine::Engine, home::Home, models, process, settings};
+use crate::{atomic_file, engine::Engine, home::Home, models, process, settings};
 
 /// Set while this process holds the lock. The lock file must not be opened then: POSIX does not report a lock to its own
 /// process, and closing any handle of the file releases it.
@@ -42,7 +42,7 @@ pub fn stop(home: &Home) -> io::Result<bool> {
     }
     let Some(pid) = holder(home) else {
         return if is_running(home) {
-            Err(io::Error::other("it runs in another container"))
+            stop_elsewhere(home)
         } else {
             Ok(false)
         };
@@ -52,6 +52,21 @@ pub fn stop(home: &Home) -> io::Result<bool> {
         Ok(true)
     } else {
         Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+/// Asks a worker in another container to end. Signals do not reach it, but it sees the same folder.
+fn stop_elsewhere(home: &Home) -> io::Result<bool> {
+    atomic_file::write_atomically(&home.stop_request(), b"")?;
+    let has_ended = wait_until(|| !is_running(home));
+    // A worker that has ended removed it; a command that distills ignores it.
+    system::remove_file(home.stop_request()).ok();
+    if has_ended {
+        Ok(true)
+    } else {
+        Err(io::Error::other(
+            "it runs in another container and does not answer",
+        ))
     }
 }
 

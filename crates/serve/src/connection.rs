@@ -31,7 +31,9 @@ pub(crate) struct Connections<'s> {
     /// Closed at shutdown, for tasks that wait for client input.
     #[cfg_attr(windows, expect(dead_code, reason = "used by socket connections only"))]
     pub(crate) end: &'s watch::Receiver<()>,
-    pub(crate) permits: &'s Arc<Semaphore>,
+    pub(crate) tcp_permits: &'s Arc<Semaphore>,
+    #[cfg_attr(windows, expect(dead_code, reason = "used by socket connections only"))]
+    pub(crate) socket_permits: &'s Arc<Semaphore>,
 }
 
 impl Connections<'_> {
@@ -54,7 +56,7 @@ impl Connections<'_> {
 
     /// Serves a connection, or closes it if there are too many.
     fn spawn(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: &Router) {
-        if let Some(permit) = self.permit() {
+        if let Some(permit) = permit(self.tcp_permits) {
             let (router, watcher) = (router.clone(), self.graceful.watcher());
             tokio::spawn(async move {
                 serve_connection(stream, router, watcher).await;
@@ -62,10 +64,11 @@ impl Connections<'_> {
             });
         }
     }
+}
 
-    pub(crate) fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(self.permits).try_acquire_owned().ok()
-    }
+/// Takes a place in a pool; `None` if it is full.
+pub(crate) fn permit(pool: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    Arc::clone(pool).try_acquire_owned().ok()
 }
 
 /// Waits before accepting again after an error, such as too many open files.

@@ -35,8 +35,12 @@ use crate::{
     viewer,
 };
 
-/// Maximum concurrent connections; further ones are closed immediately.
-const MAX_CONNECTIONS: usize = 512;
+/// Maximum concurrent connections over TCP; further ones are closed immediately.
+const MAX_TCP_CONNECTIONS: usize = 512;
+
+/// Maximum concurrent connections over the socket. They have a pool of their own: every user of the machine can open TCP
+/// connections, and must not lock the owner out by leaving them idle.
+const MAX_SOCKET_CONNECTIONS: usize = 128;
 
 /// Time that running requests get at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -191,13 +195,15 @@ fn run(
         .layer(middleware::from_fn_with_state(Arc::clone(server), guard));
     runtime.block_on(async {
         let graceful = GracefulShutdown::new();
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let tcp_permits = Arc::new(Semaphore::new(MAX_TCP_CONNECTIONS));
+        let socket_permits = Arc::new(Semaphore::new(MAX_SOCKET_CONNECTIONS));
         let (shutdown, end) = watch::channel(());
         let connections = Connections {
             server,
             graceful: &graceful,
             end: &end,
-            permits: &permits,
+            tcp_permits: &tcp_permits,
+            socket_permits: &socket_permits,
         };
         tokio::select! {
             _ = stopped => {}

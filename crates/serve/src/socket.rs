@@ -26,7 +26,7 @@ mod unix {
     };
 
     use crate::{
-        connection::{Connections, HEAD_TIMEOUT, back_off, serve_connection},
+        connection::{Connections, HEAD_TIMEOUT, back_off, permit, serve_connection},
         line_protocol::serve_line_protocol,
     };
 
@@ -65,7 +65,9 @@ mod unix {
         }
 
         fn spawn_unix(&self, stream: UnixStream, router: &Router) {
-            let Some(permit) = self.permit() else { return };
+            let Some(permit) = permit(self.socket_permits) else {
+                return;
+            };
             let (server, router) = (Arc::clone(self.server), router.clone());
             let (watcher, mut end) = (self.graceful.watcher(), self.end.clone());
             tokio::spawn(async move {

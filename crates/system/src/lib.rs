@@ -17,9 +17,9 @@ use windows as here;
 
 pub use here::dir_watcher::DirWatcher;
 pub use here::files::{
-    can_write, canonical_already, canonicalize, free_bytes, identity, is_open_to_others, is_own, is_program,
-    open_nonblocking, open_to_lock, path_from_bytes, program_names, read_exact_at, remove_file, rename,
-    shell_path, sync_folder, write_all_at, write_parts,
+    can_write, canonical_already, canonicalize, folder_risk, free_bytes, identity, is_open_to_others, is_own,
+    is_program, open_nonblocking, open_to_lock, path_from_bytes, program_names, read_exact_at, remove_file,
+    rename, shell_path, sync_folder, write_all_at, write_parts,
 };
 pub use here::lock::{Lock, holder};
 pub use here::mapped::MappedFile;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backstory_system::{CHOWN_COMMAND, can_write, is_open_to_others};
+use backstory_system::{CHOWN_COMMAND, can_write, folder_risk, is_open_to_others};
 
 use super::finding::{CheckContext, Finding};
 
@@ -17,6 +17,11 @@ pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
             Finding::note("home", message)
                 .remedy("the first hook creates it; `backstory install` sets up the hooks"),
         ];
+    }
+    if let Some(risk) = folder_risk(root) {
+        let message = format!("{} is not used: {risk}", root.display());
+        let remedy = format!("chmod go-w {}, or set BACKSTORY_HOME", root.display());
+        return vec![Finding::broken("home", message).remedy(remedy)];
     }
     vec![writable(root), private(root)]
 }

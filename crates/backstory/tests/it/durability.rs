@@ -257,7 +257,7 @@ pub(crate) fn small_disk(at: &Path, size: &str) -> Option<impl Drop + use<>> {
     }
     fs::create_dir_all(at).unwrap();
     let mount = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+        .args(["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs"])
         .arg(at)
         .stderr(Stdio::null())
         .status();

@@ -241,6 +241,9 @@ fn slow_and_numerous_connections_do_not_block_others() {
         ),
         "{read:?}"
     );
+    // The owner is served on the socket meanwhile.
+    let answer = served.through_socket("GET /api/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert_eq!(answer.status, 200, "{answer:?}");
     drop(silent);
     eventually("others are served", || served.get("/api/health").status == 200);
     let mut rest = Vec::new();

@@ -28,6 +28,7 @@ mod forks;
 mod golden;
 mod help;
 mod home;
+mod home_folder;
 mod hooks;
 mod hostile;
 mod hosts;

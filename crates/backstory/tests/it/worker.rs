@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     fake_provider::{Answer, Server},
     home::{DEFAULT_OUTPUT, Home, eventually},
+    http_client::Served,
     models::{ANSWER, turn, with_model},
 };
 
@@ -241,4 +242,32 @@ fn the_flag_of_a_killed_worker_is_removed_by_the_next() {
     fs::write(home.path().join("activity.flag"), r#"{"pid": 1}"#).unwrap();
     home.drain();
     assert!(!home.path().join("activity.flag").exists());
+}
+
+/// A container has process ids of its own, so the worker cannot be signaled from there.
+#[test]
+fn a_worker_is_stopped_from_another_container() {
+    let served = Served::start();
+    let ours = served.home.command(&["worker", "stop"]);
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--pid", "--fork"])
+        .arg(ours.get_program())
+        .args(ours.get_args())
+        .env_clear()
+        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("unshare") {
+        let must_run = std::env::var_os("BACKSTORY_TEST_MUST_RUN").is_some_and(|value| value == "1");
+        assert!(!must_run, "no namespaces: {output:?}");
+        return;
+    }
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "The worker was stopped.\n",
+        "{output:?}"
+    );
+    let status = served.home.run(&["worker", "status"], b"");
+    assert_eq!(status.status.code(), Some(1));
+    assert!(!served.home.path().join("worker.stop").exists());
 }

@@ -77,6 +77,8 @@ pub fn run(engine: &Engine, mode: RunMode, start_server: StartServer<'_>) -> Res
     let Some(_lock) = WorkerLock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
     };
+    // Meant for an earlier worker.
+    system::remove_file(home.stop_request()).ok();
     lower_priority();
     let stop = shutdown_flag().context("could not listen for signals")?;
     let worker = Worker {
@@ -165,7 +167,7 @@ impl Worker<'_> {
             }
             match self.mode {
                 // Current work is finished; the rest is left to the next worker.
-                _ if self.stop.load(Ordering::Relaxed) => break,
+                _ if self.stop.load(Ordering::Relaxed) || home.stop_request().exists() => break,
                 RunMode::Done => break,
                 RunMode::Idle if engine.clock.monotonic() - last_work >= config.idle => break,
                 RunMode::Idle => watcher.wait(POLL, GATHER).context("could not wait for events")?,

@@ -32,6 +32,17 @@ pub fn is_open_to_others(path: &Path) -> Option<bool> {
     Some(fs::symlink_metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0))
 }
 
+/// Returns the reason for which other users could replace what is in a folder; links are followed. A folder of another user is
+/// accepted from root, who often is the only user of a container.
+pub fn folder_risk(folder: &Path) -> Option<&'static str> {
+    let entry = fs::metadata(folder).ok()?;
+    let user = rustix::process::geteuid();
+    if entry.permissions().mode() & 0o002 != 0 {
+        return Some("every user can write to it");
+    }
+    (entry.uid() != user.as_raw() && !user.is_root()).then_some("it belongs to another user")
+}
+
 /// Returns true if a file or folder belongs to the user of this process.
 pub fn is_own(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|file| file.uid() == rustix::process::geteuid().as_raw())

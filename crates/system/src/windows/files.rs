@@ -42,6 +42,11 @@ pub fn is_open_to_others(_path: &Path) -> Option<bool> {
     None
 }
 
+/// Returns `None`: the permissions of the folder are not checked here.
+pub fn folder_risk(_folder: &Path) -> Option<&'static str> {
+    None
+}
+
 /// Returns true: the permissions of the folder decide who may write there.
 pub fn is_own(_path: &Path) -> bool {
     true
