@@ -1,5 +1,6 @@
 // Takes a screenshot of every page in both themes, and of some at phone size.
 // Usage: BACKSTORY=binary node screenshots.mjs [FOLDER [PAGE,PAGE…]]
+// Needs an emoji font for the icons of memories, and pngquant: Debian's fonts-noto-color-emoji and pngquant.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync } from "node:fs";
