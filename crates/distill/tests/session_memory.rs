@@ -565,15 +565,15 @@ fn an_obstacle_is_one_memory_with_cause_and_fix() {
         "Make CI pass",
         vec![
             run(
-                "mise run lint",
-                Purpose::Lint,
+                "mise run test",
+                Purpose::Test,
                 Some("switch.go:12:3: missing cases in switch of type Action (exhaustive)"),
             ),
             prose(
-                "The `exhaustive` linter wants every `Action` in the switch, because `default` does not count here. Let me add them.",
+                "The `exhaustive` check wants every `Action` in the switch, because `default` does not count here. Let me add them.",
             ),
             edit("switch.go"),
-            run("mise run lint", Purpose::Lint, None),
+            run("mise run test", Purpose::Test, None),
             report("CI passes."),
         ],
     )]);
@@ -587,7 +587,7 @@ fn an_obstacle_is_one_memory_with_cause_and_fix() {
     assert!(
         one.observation
             .title
-            .starts_with("The `exhaustive` linter wants every `Action` in the switch")
+            .starts_with("The `exhaustive` check wants every `Action` in the switch")
     );
     assert!(
         one.observation

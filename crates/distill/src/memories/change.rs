@@ -107,8 +107,9 @@ pub(super) fn is_chore(request: &str) -> bool {
 }
 
 /// Orders with these verbs do not say what changed.
-static VAGUE: Phrases =
-    Phrases::new("do|make|go|try|continue|use|look|check|run|commit|push|address|get|see|take|keep|proceed");
+static VAGUE: Phrases = Phrases::new(
+    "do|make|go|try|continue|use|look|check|run|commit|push|pull|rebase|merge|address|get|see|take|keep|proceed",
+);
 
 /// Describes the last check of a turn.
 fn last_check(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Option<String> {

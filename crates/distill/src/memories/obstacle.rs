@@ -342,11 +342,9 @@ fn resolved(
         let causes = || reasons.iter().filter(|reason| has_cause(&reason.text));
         causes()
             .find_map(|reason| title_of(reason.title.as_deref()?))
-            .or_else(|| {
-                // A linter says itself what to change.
-                let is_explained = failure.purpose != Purpose::Lint && causes().next().is_some();
-                failure_title(failure).filter(|_| is_explained)
-            })
+            .or_else(|| failure_title(failure).filter(|_| causes().next().is_some()))
+            // A linter says itself what to change.
+            .filter(|_| failure.purpose != Purpose::Lint)
     };
     let mut draft = Draft::new(Source::Obstacle, at, title?);
     // Another program was the remedy, not a change.
