@@ -12,9 +12,10 @@ use serde_json::json;
 use crate::{
     home::{eventually, settings},
     http_client::Served,
+    logins::sign_in,
 };
 
-/// Requests; `PORT` and `TOKEN` are replaced.
+/// Requests; `PORT`, `AUTH`, `TOKEN` and cookies (`COOKIE`, `OWN` with our origin, `ENDED`) are replaced.
 const REQUESTS: &[(&str, &str)] = &[
     (
         "no token",
@@ -47,6 +48,26 @@ const REQUESTS: &[(&str, &str)] = &[
     (
         "an empty login code",
         "GET /login?code= HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+    ),
+    (
+        "a cookie that changes the provider",
+        "PUT /api/settings HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOWN\r\nContent-Type: application/json\r\nContent-Length: 42\r\n\r\n{\"distill.base_url\":\"http://127.0.0.1:9/\"}",
+    ),
+    (
+        "a cookie that turns redaction off",
+        "PUT /api/settings HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOWN\r\nContent-Type: application/json\r\nContent-Length: 28\r\n\r\n{\"capture\":{\"redact\":false}}",
+    ),
+    (
+        "a cookie that makes a login link",
+        "POST /api/login-link HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOWN\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+    ),
+    (
+        "a cookie from a page of another port",
+        "POST /api/memories HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOrigin: http://127.0.0.1:1\r\nCOOKIE\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"text\":\"x\"}",
+    ),
+    (
+        "a cookie that was logged out",
+        "GET /api/search HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nENDED\r\n\r\n",
     ),
     (
         "DNS rebinding",
@@ -178,9 +199,15 @@ fn hostile_requests_are_rejected() {
     let served = Served::start();
     let port = served.port.to_string();
     let auth = format!("Authorization: Bearer {}\r\nConnection: close", served.token);
+    let ended = sign_in(&served);
+    served.home.ok(&["logins", "--logout-all"]);
+    let cookie = format!("Cookie: {}", sign_in(&served));
     let mut table = String::new();
     for (what, request) in REQUESTS {
         let request = request
+            .replace("OWN", &format!("Origin: http://127.0.0.1:{port}\r\n{cookie}"))
+            .replace("COOKIE", &cookie)
+            .replace("ENDED", &format!("Cookie: {ended}"))
             .replace("PORT", &port)
             .replace("AUTH", &auth)
             .replace("TOKEN", &served.token)

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Signs a browser in with a link of `backstory open`, and returns its cookie.
-fn sign_in(served: &Served) -> String {
+pub(crate) fn sign_in(served: &Served) -> String {
     let url = served.home.ok(&["open", "--print"]);
     let (_, path) = url.trim().split_at(url.find("/login").unwrap());
     let login = served.raw(&format!(
