@@ -11,6 +11,7 @@ use backstory_secrets as secrets;
 use crate::{
     hook_payload::HookPayload,
     sanitize::{PayloadSanitizer, SanitizeOptions},
+    seen_secrets::SeenSecrets,
 };
 
 /// The settings of capture.
@@ -67,11 +68,12 @@ const METADATA: [&str; 14] = [
     "model",
 ];
 
-/// Filters and sanitizes a payload.
+/// Filters and sanitizes a payload. Redacts the secrets that the session has `seen`, and adds those of the payload to it.
 pub fn filter_payload(
     kind: EventKind,
     payload: &HookPayload<'_>,
     settings: &CaptureSettings,
+    seen: &mut SeenSecrets,
 ) -> CaptureDecision {
     let tool = payload.tool_name().unwrap_or_default();
     if settings.skip_tools.iter().any(|skipped| *skipped == tool) || is_own_tool(&tool) {
@@ -86,7 +88,7 @@ pub fn filter_payload(
         .map(|input| ToolTarget::of(&input))
         .unwrap_or_default();
     let rules = settings.sanitize_options().of_secret_file(subject.secret_file);
-    let (json, private) = rewrite(payload, rules, subject.hidden_output);
+    let (json, private) = rewrite(payload, rules, subject.hidden_output, seen);
     if kind == EventKind::UserPromptSubmit && private {
         CaptureDecision::PrivatePrompt
     } else {
@@ -150,7 +152,12 @@ fn asks_memory<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
 }
 
 /// Writes the sanitized object. Also returns whether it is a prompt that is fully private.
-fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, hides_output: bool) -> (String, bool) {
+fn rewrite(
+    payload: &HookPayload<'_>,
+    rules: SanitizeOptions,
+    hides_output: bool,
+    seen: &mut SeenSecrets,
+) -> (String, bool) {
     let length: usize = payload
         .fields()
         .map(|(name, raw)| name.len() + raw.len() + 8)
@@ -182,7 +189,10 @@ fn rewrite(payload: &HookPayload<'_>, rules: SanitizeOptions, hides_output: bool
         }
     }
     end_object(&mut out);
-    (conversation.without_repeats(out), private)
+    let earlier = if rules.redact { seen.all() } else { &[] };
+    let out = conversation.without_repeats(out, earlier);
+    seen.add(conversation.fingerprints());
+    (out, private)
 }
 
 /// Removes the blocks that a host inserted, in the JSON string that starts at `from`. The agent did not write them. Without its
@@ -245,7 +255,12 @@ mod tests {
 
     fn kept(kind: EventKind, value: &Value) -> CaptureDecision {
         let text = value.to_string();
-        filter_payload(kind, &HookPayload::read(&text).unwrap(), &settings())
+        filter_payload(
+            kind,
+            &HookPayload::read(&text).unwrap(),
+            &settings(),
+            &mut SeenSecrets::default(),
+        )
     }
 
     #[test]
@@ -282,7 +297,12 @@ mod tests {
             assert_eq!(event(EventKind::Stop, &stop)["last_assistant_message"], wanted);
             let escaped = stop.to_string().replace('/', "\\/");
             let payload = HookPayload::read(&escaped).unwrap();
-            let CaptureDecision::Event(json) = filter_payload(EventKind::Stop, &payload, &settings()) else {
+            let CaptureDecision::Event(json) = filter_payload(
+                EventKind::Stop,
+                &payload,
+                &settings(),
+                &mut SeenSecrets::default(),
+            ) else {
                 panic!("not recorded");
             };
             let recorded: Value = serde_json::from_str(&json).unwrap();

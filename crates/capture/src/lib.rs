@@ -17,6 +17,7 @@ pub mod payload;
 pub mod private;
 pub mod project;
 pub mod sanitize;
+pub mod seen_secrets;
 #[cfg(test)]
 mod split_secrets_tests;
 pub mod spool;

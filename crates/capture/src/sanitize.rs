@@ -59,7 +59,7 @@ impl SanitizeOptions {
         let mut out = String::with_capacity(raw.len().min(self.budget));
         let mut sanitizer = PayloadSanitizer::resume(self, std::mem::take(stripper));
         sanitizer.value(raw, &mut out);
-        let out = sanitizer.without_repeats(out);
+        let out = sanitizer.without_repeats(out, &[]);
         *stripper = if out.len() <= self.budget / 4 * 3 {
             sanitizer.stripper
         } else {
@@ -173,9 +173,14 @@ impl<'t> PayloadSanitizer<'t> {
         self.stripper.has_stripped()
     }
 
-    /// Redacts the secrets of the payload where its sanitized form repeats them.
-    pub fn without_repeats(&self, out: String) -> String {
-        self.redactor.repeats(&out).unwrap_or(out)
+    /// Redacts the secrets of the payload, and those of earlier ones, where its sanitized form repeats them.
+    pub fn without_repeats(&self, out: String, earlier: &[secrets::Fingerprint]) -> String {
+        self.redactor.repeats(&out, earlier).unwrap_or(out)
+    }
+
+    /// Returns the fingerprints of the secrets of the payload.
+    pub fn fingerprints(&self) -> impl Iterator<Item = secrets::Fingerprint> + '_ {
+        self.redactor.fingerprints()
     }
 
     /// Appends the sanitized form of a JSON value. It uses at most three quarters of the remaining budget: a large

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     filter::{CaptureDecision, CaptureSettings, filter_payload},
     hook_payload::HookPayload,
+    seen_secrets::SeenSecrets,
 };
 
 fn captured(payload: &Value) -> String {
@@ -19,6 +20,7 @@ fn captured(payload: &Value) -> String {
         EventKind::PostToolUse,
         &HookPayload::read(&text).unwrap(),
         &settings,
+        &mut SeenSecrets::default(),
     ) {
         CaptureDecision::Event(json) => {
             serde_json::from_str::<Value>(&json).unwrap_or_else(|error| panic!("{error}: {json}"));

@@ -12,6 +12,7 @@ use backstory_capture::{
     payload,
     private::PrivateTurns,
     project,
+    seen_secrets::SeenSecrets,
     spool::{self, Spool},
 };
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
@@ -187,8 +188,10 @@ fn kept(
     if in_turn && !opens_turn && private.covers(payload) {
         return private.note(payload).map(|()| None);
     }
-    match filter::filter_payload(kind, payload, settings) {
+    let mut seen = SeenSecrets::of(spool, session_id);
+    match filter::filter_payload(kind, payload, settings, &mut seen) {
         CaptureDecision::Event(json) => {
+            seen.save(spool, session_id)?;
             if opens_turn {
                 private.end_private()?;
             }

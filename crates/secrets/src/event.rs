@@ -2,15 +2,16 @@
 //!
 //! A tool reports a file as an array with one string per line, a command as an array of arguments, and a page as a list of
 //! text blocks. [`EventRedactor::lines`] reads the strings of an array as one text; a private key that is still open at the
-//! end of a string continues in the next ones. A secret that one string announces is redacted wherever the event repeats it.
-//! Parsing JSON is up to the caller.
+//! end of a string continues in the next ones. A secret that one string announces is redacted wherever the event repeats it, and
+//! by its [`Fingerprint`] in later events. Parsing JSON is up to the caller.
 
 use std::{borrow::Cow, ops::Range};
 
-use backstory_text::scan;
+use backstory_text::{hash64, scan};
 
 use crate::{
-    ScanContext, assignments, escapes, find, normalize, redact_each, replace, secret::Secret, structural,
+    ScanContext, assignments, entropy::looks_random, escapes, find, normalize, redact_each, replace,
+    secret::Secret, structural,
 };
 
 /// The number of strings without a line of an open private key after which the key counts as ended.
@@ -25,6 +26,33 @@ pub struct EventRedactor {
     open_key: Option<OpenKey>,
     /// The secrets so far, with their kinds, that may occur again without a name.
     values: Vec<(String, &'static str)>,
+}
+
+/// A short hash by which a later event recognizes a secret that it repeats without a name. Only values that look random and
+/// are long have one: it must not help to guess the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(pub u32);
+
+impl Fingerprint {
+    /// The shortest value that has one.
+    const MIN_LEN: usize = 20;
+
+    /// Returns the fingerprint of a secret; `None` for one that could be guessed.
+    fn of(value: &str) -> Option<Self> {
+        let value = value.trim_end_matches('=').as_bytes();
+        let is_word = value.iter().all(|byte| in_word(*byte, true));
+        (value.len() >= Self::MIN_LEN && is_word && looks_random(value)).then(|| Self::of_word(value))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the hash suffices")]
+    fn of_word(word: &[u8]) -> Self {
+        Self((hash64(word) >> 16) as u32)
+    }
+}
+
+/// Reports whether a character belongs to a word: with the marks of base64 or, as in a path, without.
+fn in_word(byte: u8, marks: bool) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || (marks && matches!(byte, b'+' | b'/'))
 }
 
 /// The number of secrets that are searched for in the rest of an event.
@@ -72,9 +100,15 @@ impl EventRedactor {
         Some(redacted)
     }
 
-    /// Redacts the secrets of the event where its JSON repeats them. Returns `None` if it does not.
-    pub fn repeats(&self, json: &str) -> Option<String> {
-        let mut found = Vec::new();
+    /// Returns the fingerprints of the secrets so far.
+    pub fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        self.values.iter().filter_map(|(value, _)| Fingerprint::of(value))
+    }
+
+    /// Redacts the secrets of the event, and those of earlier events, where its JSON repeats them. Returns `None` if it does
+    /// not.
+    pub fn repeats(&self, json: &str, earlier: &[Fingerprint]) -> Option<String> {
+        let mut found = repeated_words(json.as_bytes(), earlier);
         for (value, kind) in &self.values {
             found.extend(
                 scan::find_all(json.as_bytes(), value.as_bytes()).filter_map(|start| {
@@ -127,6 +161,37 @@ impl EventRedactor {
             });
         }
     }
+}
+
+/// Finds the words with one of these fingerprints.
+fn repeated_words(text: &[u8], earlier: &[Fingerprint]) -> Vec<Secret> {
+    let mut found = Vec::new();
+    if earlier.is_empty() {
+        return found;
+    }
+    for marks in [false, true] {
+        let mut start = 0;
+        for end in 0..=text.len() {
+            if text.get(end).is_some_and(|byte| in_word(*byte, marks)) {
+                continue;
+            }
+            let mut word = start..end;
+            // The letter of an escape is not part of a word.
+            if word.start > 0 && word.start < word.end && text[word.start - 1] == b'\\' {
+                word.start += 1;
+            }
+            if word.len() >= Fingerprint::MIN_LEN
+                && earlier.contains(&Fingerprint::of_word(&text[word.clone()]))
+            {
+                found.push(Secret {
+                    range: word,
+                    kind: "repeated",
+                });
+            }
+            start = end + 1;
+        }
+    }
+    found
 }
 
 /// Remembers a secret that is no ordinary word and no number, which may occur anywhere.

@@ -41,7 +41,7 @@ use backstory_text::scan;
 use decode::Decoded;
 
 pub use assignments::is_secret_name;
-pub use event::EventRedactor;
+pub use event::{EventRedactor, Fingerprint};
 pub use files::is_secret_file;
 pub use printers::{Printed, printed_secrets};
 pub use secret::Secret;

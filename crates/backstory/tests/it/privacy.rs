@@ -170,6 +170,28 @@ fn secrets_between_colors_and_in_the_lines_of_a_patch_reach_no_file() {
 }
 
 #[test]
+fn a_secret_is_redacted_in_later_events_of_its_session() {
+    let home = Home::new();
+    let secret = ["q8Zt3Lr", "Wp5Vn2Kx7Jd4Hs"].concat();
+    let output = |session: &str, text: String| {
+        home.report(
+            "post-tool-use",
+            &json!({"session_id": session, "tool_name": "Bash", "tool_response": {"stdout": text}}),
+        );
+    };
+    output("s1", format!("ADAFRUIT_TOKEN={secret}"));
+    output("s1", format!("sent to https://acme.dev/{secret}/x"));
+    output("s1", format!("line\n{secret}\n"));
+    home.assert_nowhere(&secret);
+    assert!(home.spooled_text().contains("[redacted:repeated]"));
+    home.drain();
+    home.assert_nowhere(&secret);
+    // Nothing announces it in another session.
+    output("s2", format!("line\n{secret}\n"));
+    assert!(home.spooled_text().contains(&secret));
+}
+
+#[test]
 fn private_turns_are_private_to_their_session() {
     let home = Home::new();
     home.report("user-prompt-submit", &json!({"prompt": "<private>x</private>"}));
