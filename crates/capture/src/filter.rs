@@ -181,7 +181,7 @@ fn rewrite(
         } else {
             conversation.value(raw, &mut out);
         }
-        if name == "last_assistant_message" {
+        if name == "last_assistant_message" && raw.starts_with('"') {
             remove_reminders(&mut out, value_at);
         }
         if name == "prompt" {
@@ -308,6 +308,8 @@ mod tests {
             let recorded: Value = serde_json::from_str(&json).unwrap();
             assert_eq!(recorded["last_assistant_message"], wanted);
         }
+        let nested = json!({"last_assistant_message": ["<system-reminder>", ["</system-reminder>"]]});
+        assert_eq!(event(EventKind::Stop, &nested), nested, "no text");
     }
 
     fn event(kind: EventKind, value: &Value) -> Value {
