@@ -703,3 +703,37 @@ fn changes_that_were_stashed_and_popped_are_still_there() {
     assert_eq!(state("git stash pop"), ["Changed, not committed: `cache.rs`"]);
     assert!(state("git log").is_empty());
 }
+
+#[test]
+fn a_deleted_folder_takes_its_files_along() {
+    let state = handover(vec![(
+        "Try the patch",
+        vec![
+            edit("testing/a.py"),
+            edit("testing_notes.md"),
+            Action::Change(file_change("testing", ChangeKind::Deleted)),
+            report("`testing_notes.md` now tells how to try it."),
+        ],
+    )])
+    .state;
+    assert_eq!(state, ["Changed, not committed: `testing_notes.md`"]);
+}
+
+#[test]
+fn a_probe_that_fails_on_code_that_passed_is_not_open() {
+    let open = handover(vec![(
+        "Find unused code",
+        vec![
+            edit("a.go"),
+            run("mise run lint", Purpose::Lint, None),
+            run(
+                "golangci-lint run --no-config",
+                Purpose::Lint,
+                Some("a.go:3:1: Close is not checked"),
+            ),
+            report("`load` in `a.go` now closes its file."),
+        ],
+    )])
+    .open;
+    assert_eq!(open, Vec::<String>::new());
+}

@@ -161,8 +161,11 @@ static LEAD_IN_ENDS: Phrases = Phrases::new(
 );
 
 fn is_dangling(text: &str) -> bool {
-    let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
-    DANGLING.contains(last.as_str())
+    let mut words = text.rsplit(' ');
+    let last = words.next().unwrap_or_default().to_lowercase();
+    // "moved `load` to execute" breaks off before its point.
+    let is_infinitive = words.next() == Some("to") && verb(&last).is_some_and(|(_, form)| form == Form::Base);
+    DANGLING.contains(last.as_str()) || is_infinitive
 }
 
 /// "When the cache is cold" needs the clause after its comma.

@@ -165,12 +165,18 @@ fn plan_title(text: &str) -> String {
 
 /// Checks that fail at the end.
 fn failing(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacles: &Obstacles<'_>) -> Vec<String> {
-    // A later check of the same purpose that passed says more than a probe that failed.
+    // A check of the same purpose that passed on the same code or later says more than a probe that failed.
+    let passes = |step: &Step<'_>, failure: &Failure<'_>| {
+        matches!(step.action(), Some(Action::Run(run))
+            if run.purpose == failure.purpose && run.outcome == RunOutcome::Passed)
+    };
     let has_passed_since = |failure: &Failure<'_>| {
-        timeline.steps[failure.at..].iter().any(|step| {
-            matches!(step.action(), Some(Action::Run(run))
-                if run.purpose == failure.purpose && run.outcome == RunOutcome::Passed)
-        })
+        let unchanged = (0..failure.at)
+            .rev()
+            .take_while(|at| ending.files(*at..failure.at).is_empty());
+        (failure.at..timeline.steps.len())
+            .chain(unchanged)
+            .any(|at| passes(&timeline.steps[at], failure))
     };
     obstacles
         .open

@@ -108,7 +108,7 @@ pub(super) fn is_chore(request: &str) -> bool {
 
 /// Orders with these verbs do not say what changed.
 static VAGUE: Phrases = Phrases::new(
-    "do|make|go|try|continue|use|look|check|run|commit|push|pull|rebase|merge|address|get|see|take|keep|proceed",
+    "want|would|could|can|do|make|go|try|continue|use|look|check|run|commit|push|pull|rebase|merge|address|get|see|take|keep|proceed",
 );
 
 /// Describes the last check of a turn.

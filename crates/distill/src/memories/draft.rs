@@ -407,7 +407,7 @@ fn without_place(statement: &str) -> &str {
 }
 
 /// "`a.go:184` - returned when the format is known" says something only if what stands behind the label does.
-fn without_code_label(title: &str) -> &str {
+pub(super) fn without_code_label(title: &str) -> &str {
     let Some((label, rest)) = title.strip_prefix('`').and_then(|rest| rest.split_once('`')) else {
         return title;
     };

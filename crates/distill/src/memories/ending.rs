@@ -326,8 +326,9 @@ fn commits<'a>(timeline: &Timeline<'a>) -> Vec<FinalCommit<'a>> {
             Some(Action::Commit(commit)) => push_commit(&mut out, commit, at),
             Some(Action::Push { tip, .. }) => {
                 out.iter_mut().for_each(|commit| commit.is_pushed = true);
-                if let (Some(last), Some(tip)) = (out.last_mut(), tip) {
-                    last.hash = Some(tip);
+                // The tip may be a merge; only a commit without a known hash takes it.
+                if let Some(last) = out.last_mut().filter(|last| last.hash.is_none()) {
+                    last.hash = tip.as_deref();
                 }
             }
             Some(Action::Run(run)) if run.result_line.as_deref().is_some_and(is_up_to_date) => {
@@ -454,8 +455,9 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
         match step.action() {
             Some(Action::Change(change)) if !change.scratch => match &change.kind {
                 ChangeKind::Restored if change.path == "." => stashed = std::mem::take(&mut current),
+                // A folder goes with everything in it.
                 ChangeKind::Deleted | ChangeKind::Restored => {
-                    current.remove(change.path.as_str());
+                    current.retain(|path, _| !is_within(path, &change.path));
                 }
                 ChangeKind::MovedFrom(old) => {
                     let mut steps = current.remove(old.as_str()).unwrap_or_default();
@@ -483,6 +485,13 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
         .into_iter()
         .flat_map(|(path, steps)| steps.into_iter().map(move |at| (at, path)))
         .collect()
+}
+
+/// Reports whether a path is a folder or file itself, or lies in it.
+fn is_within(path: &str, folder: &str) -> bool {
+    let folder = folder.trim_end_matches('/');
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Reports whether a command brings back what `git stash` put away.

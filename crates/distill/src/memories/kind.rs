@@ -39,6 +39,16 @@ pub(crate) fn is_known_prefix(prefix: Option<&str>) -> bool {
     )
 }
 
+/// Reports whether a text tells the cause of a bug and its fix.
+pub(crate) fn tells_fix(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    BUGS.within(&lower) && FIXES.within(&lower)
+}
+
+static BUGS: Phrases =
+    Phrases::new("bug|bugs|root cause|regression|crash|crashed|the issue was|the problem was");
+static FIXES: Phrases = Phrases::new("fix|fixed|fixes|the fix|resolved");
+
 /// Returns the type of a change by the request it answers.
 pub(crate) const fn of_intent(intent: Intent) -> ObservationType {
     match intent {

@@ -292,10 +292,16 @@ fn observation(
     if files_modified.is_empty() {
         files_modified = match draft.source {
             Source::Commit | Source::Obstacle | Source::Change => ending.files(draft.from..draft.at + 1),
-            // A report that names no file is about all of them.
-            Source::Report => changed,
             _ => Vec::new(),
         };
+    }
+    if draft.source == Source::Report {
+        // A report is about all files of its turn, first of all those that it names.
+        for file in changed {
+            if !files_modified.contains(&file) {
+                files_modified.push(file);
+            }
+        }
     }
     files_modified.truncate(MAX_FILES);
     let mut evidence = draft.evidence.clone();
@@ -364,8 +370,11 @@ fn kind_of(draft: &Draft, request: Intent, files_modified: &[&str], has_changes:
     }
     let is_supporting =
         !files_modified.is_empty() && files_modified.iter().all(|file| kind::is_test_or_text(file));
-    match kind::of_change(None, &draft.title, files_modified) {
-        ObservationType::Change if !is_supporting => kind::of_intent(request),
+    let title = draft::without_code_label(&draft.title);
+    match kind::of_change(None, title, files_modified) {
+        ObservationType::Change if is_supporting || draft.source == Source::Commit => ObservationType::Change,
+        ObservationType::Change if kind::tells_fix(&draft.text()) => ObservationType::Bugfix,
+        ObservationType::Change => kind::of_intent(request),
         own => own,
     }
 }

@@ -14,7 +14,7 @@ use crate::prose::{Message, plain};
 /// Longer messages quote plans, logs or reviews: only sentences in the user's own voice count.
 const MAX_OWN_WORDS: usize = 320;
 /// Still longer ones are documents.
-const MAX_MESSAGE: usize = 1_500;
+const MAX_MESSAGE: usize = 700;
 /// A decision needs a subject: about four words, or two of them names.
 const MIN_WEIGHT: u32 = 5;
 /// A shorter sentence does not say what it decides.

@@ -102,6 +102,9 @@ static ANNOUNCEMENTS: Phrases = Phrases::new(concat!(
 static COMPLETIONS: Phrases =
     Phrases::new("done|completed|updated|fixed|resolved|addressed|removed|no remaining|nothing|none");
 
+/// Lead-ins of the second of two pieces of code.
+static SECONDS: Phrases = Phrases::new("to|with|into|by|after");
+
 /// Checked in order: "Next steps" before "steps", "Known issues" before "issues".
 static HEADINGS: [(SectionRole, Phrases); 11] = [
     (
@@ -377,6 +380,15 @@ impl Reader {
     fn end_paragraph(&mut self) {
         let paragraph = std::mem::take(&mut self.paragraph);
         if paragraph.is_empty() {
+            return;
+        }
+        // "from: `a`", "to:", code: the second part of a pair.
+        let is_second = SECONDS.contains(paragraph.trim_end_matches(':').to_lowercase().as_str());
+        if is_second
+            && paragraph.ends_with(':')
+            && let Some(last) = self.blocks().last_mut().filter(|block| block.text.ends_with('`'))
+        {
+            last.text.push_str(&format!(" {}", paragraph.to_lowercase()));
             return;
         }
         if let Some(title) = bold_heading(&paragraph) {

@@ -273,6 +273,16 @@ mod tests {
     }
 
     #[test]
+    fn code_stays_with_the_words_that_introduce_it() {
+        assert_eq!(
+            texts(
+                "Changed line 22 from:\n\n```python\nif tags:\n```\n\nto:\n\n```python\nif tags is not None:\n```\n"
+            ),
+            [["Changed line 22 from: `if tags:` to: `if tags is not None:`"]]
+        );
+    }
+
+    #[test]
     fn each_heading_is_a_topic_of_its_own() {
         let topics = topics_of(
             "## `auth` module\n- Tokens expire after 15 minutes\n\n## `billing` module\n- Invoices are immutable\n",
